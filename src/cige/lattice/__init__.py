@@ -1,0 +1,1 @@
+"""Characters and the words that may stand over them, as one graph."""
