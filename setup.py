@@ -1,7 +1,7 @@
-"""Builds the optional CPU kernel; everything else is in pyproject.toml.
+"""Builds the optional C parts, the CPU kernel and the rows of matches; everything else is in pyproject.toml.
 
-`optional=True`: where there is no C compiler the installation goes on without it and cige.nn.native falls back to
-PyTorch operations with the same results.
+`optional=True`: where there is no C compiler the installation goes on without them, and cige.nn.native falls back to
+PyTorch operations, cige.lexicon.rows to NumPy, with the same results.
 """
 
 from setuptools import Extension, setup
@@ -11,11 +11,19 @@ setup(
         Extension(
             "cige.nn.native._kernels",
             sources=["src/cige/nn/native/kernels.c"],
-            extra_compile_args=["-O3", "-ffast-math", "-std=gnu11", "-pthread"],
-            extra_link_args=["-pthread"],
+            extra_compile_args=["-O3", "-march=native", "-ffast-math", "-std=gnu11", "-pthread"],
+            extra_link_args=["-pthread", "-lm"],
             py_limited_api=True,
             define_macros=[("Py_LIMITED_API", "0x030A0000")],
             optional=True,
-        )
+        ),
+        Extension(
+            "cige.lexicon._rows",
+            sources=["src/cige/lexicon/rows.c"],
+            extra_compile_args=["-O3"],
+            py_limited_api=True,
+            define_macros=[("Py_LIMITED_API", "0x030A0000")],
+            optional=True,
+        ),
     ]
 )

@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine must not fail a property: no deadlines, no complaint about slow generation.
+settings.register_profile("cige", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("cige")
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -5,9 +5,8 @@ import re
 # Full-width ASCII (U+FF01..U+FF5E) to half width and the ideographic space to a space; the Chinese punctuation
 # marks ，！？：；（） stay as they are, because the corpora that vectors are trained on keep them full width.
 _KEPT = set("！（），：；？")
-_TABLE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in _KEPT} | {0x3000: 0x20}
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_CHANGES = re.compile("[\u3000\uff01-\uff5e\ud800-\udfff]")
+_FOLDED = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) not in _KEPT} | {"\u3000": " "}
+_CHANGES = re.compile(f"[{re.escape(''.join(_FOLDED))}\ud800-\udfff]")
 
 
 def normalize(text: str) -> str:
@@ -18,4 +17,4 @@ def normalize(text: str) -> str:
     """
     if not _CHANGES.search(text):  # the common case, and the fast one
         return text
-    return _SURROGATE.sub("\ufffd", text).translate(_TABLE)
+    return _CHANGES.sub(lambda found: _FOLDED.get(found[0], "\ufffd"), text)

@@ -1,0 +1,79 @@
+"""cige (词格): finds entities in Chinese text by reading characters and the words over them together.
+
+    from cige import load
+    ner = load()
+    ner("罗氏公司在上海开会。")
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cige.data.reading import read_sentences, write_sentences
+    from cige.data.sentence import Sentence, Span
+    from cige.entities.entity import Entity
+    from cige.errors import CigeError, DataError, LexiconError, ModelError, RecipeError
+    from cige.explain import Explanation
+    from cige.lattice.draw import draw_lattice
+    from cige.lattice.lattice import Lattice, build_lattice
+    from cige.lexicon.lexicon import Lexicon
+    from cige.pipeline import NER, Analysis, load
+
+# Where each public name lives. They are imported when first used, so that `import cige` is quick and needs no torch.
+_HOMES = {
+    "CigeError": "errors",
+    "DataError": "errors",
+    "LexiconError": "errors",
+    "ModelError": "errors",
+    "RecipeError": "errors",
+    "Lexicon": "lexicon.lexicon",
+    "Lattice": "lattice.lattice",
+    "build_lattice": "lattice.lattice",
+    "draw_lattice": "lattice.draw",
+    "Sentence": "data.sentence",
+    "Span": "data.sentence",
+    "read_sentences": "data.reading",
+    "write_sentences": "data.reading",
+    "Entity": "entities.entity",
+    "NER": "pipeline",
+    "Analysis": "pipeline",
+    "load": "pipeline",
+    "Explanation": "explain",
+}
+
+__all__ = [
+    "NER",
+    "Analysis",
+    "CigeError",
+    "DataError",
+    "Entity",
+    "Explanation",
+    "Lattice",
+    "Lexicon",
+    "LexiconError",
+    "ModelError",
+    "RecipeError",
+    "Sentence",
+    "Span",
+    "build_lattice",
+    "draw_lattice",
+    "load",
+    "read_sentences",
+    "write_sentences",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("cige")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'cige' has no attribute {name!r}")
+    value = getattr(import_module(f"cige.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

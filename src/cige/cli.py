@@ -1,0 +1,122 @@
+"""The command line: `cige VERB ...`. Each verb is a file of `cige.commands`, imported only when it is called."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, TextIO
+
+from cige.errors import CigeError
+
+VERBS = {
+    "predict": "find the entities of a text, a file or standard input",
+    "explain": "show the lattice, what each entity was read from, and what changes without a word",
+    "train": "train a model by a recipe",
+    "evaluate": "score a model on labelled sentences",
+    "user-words": "measure what a user's own words gain on labelled sentences",
+    "search": "search hyper-parameters by training many models",
+    "lexicon": "build, look up and describe word lists",
+    "vectors": "train and convert vectors",
+    "data": "fetch, describe and convert labelled data",
+    "bench": "measure speed and memory",
+    "info": "describe a model and this installation",
+}
+# Packages that only some verbs need, and the extra that brings them.
+_EXTRAS = {"transformers": "train", "accelerate": "train", "gensim": "train", "optuna": "train", "tensorboard": "train"}
+BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; the last two are what a shell gives for the signals
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code. What a user can mend is told in one line, with exit code 2."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        _never_fail_to_encode(stream)
+    warnings.showwarning = _show_warning
+    try:
+        code = _run(argv)
+        sys.stdout.flush()
+        return code
+    except CigeError as error:
+        return _refuse(str(error))
+    except BrokenPipeError:  # the reader (`head`) has enough; Python must not try to flush again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _refuse(f"{where}{error.strerror or error}")
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        return _refuse(f"`cige {argv[0]}` needs {error.name}, which is not installed; pip install 'cige[{extra}]'")
+
+
+def _run(argv: list[str]) -> int:
+    if not argv or argv[0] not in VERBS:
+        return _run_without_verb(argv)
+    command = import_module(f"cige.commands.{argv[0].replace('-', '_')}")
+    parser = argparse.ArgumentParser(
+        prog=f"cige {argv[0]}", description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    command.add_arguments(parser)
+    args = parser.parse_args(argv[1:])
+    return args.run(args) or 0
+
+
+def _run_without_verb(argv: list[str]) -> int:
+    width = max(map(len, VERBS))
+    parser = argparse.ArgumentParser(
+        prog="cige",
+        usage="cige VERB ...",
+        description="词格: finds entities in Chinese text by reading characters and words together.\n\n"
+        + "\n".join(f"  {verb:<{width}}  {what}" for verb, what in VERBS.items())
+        + "\n\n`cige VERB --help` says more.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version")
+    if argv and not argv[0].startswith("-"):
+        near = difflib.get_close_matches(argv[0], VERBS, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        return _refuse(f"unknown verb {argv[0]!r}; known are {', '.join(VERBS)}{hint}")
+    if parser.parse_args(argv).version:
+        from cige import __version__
+
+        print(__version__)
+    else:
+        parser.print_help()
+    return 0
+
+
+def _never_fail_to_encode(stream: Any) -> None:
+    """Chinese is printed whatever the locale, and a lone surrogate as \\udxxx, which is also how JSON escapes it."""
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _refuse(message: str) -> int:
+    print(f"cige: {message}", file=sys.stderr)
+    return BAD_INPUT
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    ours = category.__module__.startswith("cige")
+    text = f"cige: {message}\n" if ours else warnings.formatwarning(message, category, filename, lineno, line)
+    (file or sys.stderr).write(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""Options that several verbs share, and the model they name."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cige.pipeline import NER
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", "-m", metavar="M", help="model folder or hub id (default: the bundled news model)")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
+    parser.add_argument(
+        "--lexicon-add",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="words of your own, one a line; they count at once (may be given several times)",
+    )
+
+
+def load_ner(args: argparse.Namespace) -> NER:
+    """The model that the options name, with the user's words; lines that are no words are told on stderr."""
+    from cige.pipeline import load
+
+    ner = load(args.model, device=args.device)
+    for path in args.lexicon_add:
+        report = ner.lexicon.add_file(path)
+        if report.n_refused:
+            print(f"cige: {report}", file=sys.stderr)
+    return ner
+
+
+def at_least(minimum: int):  # type: ignore[no-untyped-def]
+    """A type for argparse: whole numbers from `minimum` on."""
+
+    def whole_number(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = minimum - 1
+        if number < minimum:
+            raise argparse.ArgumentTypeError(f"given {text!r}, expected a whole number from {minimum} on")
+        return number
+
+    return whole_number

@@ -1,0 +1,116 @@
+"""Find entities: in a text, in each line of a file, or in each line of standard input.
+
+  cige predict "罗氏公司总部设在瑞士巴塞尔。"
+  cige predict news.txt --lexicon-add names.txt --words
+  tail -f log.txt | cige predict --format jsonl --batch-size 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from cige.commands.options import add_model_options, at_least, load_ner
+from cige.commands.texts import add_source_argument, texts_of
+from cige.text.visible import visible
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from cige.entities.entity import Entity
+    from cige.explain import AttendedWord, EntityEvidence
+    from cige.pipeline import NER
+
+SHOWN_CHARS = 300  # of a text above its table; entities of all of it are listed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_source_argument(parser, "what to read, one text a line")
+    add_model_options(parser)
+    parser.add_argument("--format", choices=("table", "jsonl"), default="table", help="how to print (default: table)")
+    parser.add_argument("--words", action="store_true", help="add the lattice words that each entity rests on most")
+    parser.add_argument(
+        "--batch-size",
+        type=at_least(1),
+        default=16,
+        metavar="N",
+        help="texts to read at once; 1 answers each text before the next is read (default: 16)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    ner = load_ner(args)
+    batch_size = 1 if args.source == "-" and sys.stdin.isatty() else args.batch_size
+    results = _predict(ner, texts_of(args.source), batch_size, with_words=args.words)
+    print_results = _print_lines if args.format == "jsonl" else _print_tables
+    print_results(results, args.words)
+
+
+def _predict(
+    ner: NER, texts: Iterable[str], batch_size: int, *, with_words: bool
+) -> Iterator[tuple[str, list[EntityEvidence]]]:
+    from cige.explain import EntityEvidence
+
+    if with_words:
+        for text in texts:
+            yield text, ner.explain(text, removals=False, n_words=3).entities
+        return
+    for text, entities in ner.pipe_pairs(texts, batch_size=batch_size):
+        yield text, [EntityEvidence(entity) for entity in entities]
+
+
+def _print_lines(results: Iterable[tuple[str, list[EntityEvidence]]], with_words: bool) -> None:
+    for text, entities in results:
+        line = {"text": text, "entities": [_to_dict(e, with_words) for e in entities]}
+        print(json.dumps(line, ensure_ascii=False), flush=True)
+
+
+def _to_dict(evidence: EntityEvidence, with_words: bool) -> dict[str, Any]:
+    found: dict[str, Any] = evidence.entity.to_dict()
+    return found | {"words": [word.to_dict() for word in evidence.words]} if with_words else found
+
+
+def _print_tables(results: Iterable[tuple[str, list[EntityEvidence]]], with_words: bool) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=False)
+    for text, entities in results:
+        if text.strip():
+            more = f"… ({len(text):,} characters)" if len(text) > SHOWN_CHARS else ""
+            console.print(Text(visible(text[:SHOWN_CHARS]) + more))
+            console.print(_table(entities, with_words) if entities else Text("(no entity)", style="dim"))
+            console.print()
+
+
+def _table(entities: list[EntityEvidence], with_words: bool) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("entity", style="bold")
+    table.add_column("label")
+    table.add_column("offsets", justify="right")
+    table.add_column("score", justify="right")
+    if with_words:
+        table.add_column("rests on (share of attention to words; * your own word)")
+    for evidence in entities:
+        table.add_row(*_row(evidence.entity), *([_words(evidence.words)] if with_words else []))
+    return table
+
+
+def _row(entity: Entity) -> tuple[Any, ...]:
+    from rich.text import Text
+
+    return Text(visible(entity.text)), entity.label, f"{entity.start}-{entity.end}", f"{entity.score:.3f}"
+
+
+def _words(words: list[AttendedWord]) -> Any:
+    from rich.text import Text
+
+    shown = (f"{visible(w.word.text)}{'*' if w.word.is_user else ''} {w.share:.0%}" for w in words)
+    return Text("  ".join(shown))

@@ -1,0 +1,67 @@
+"""Texts to read: an argument, the lines of a file, or the lines of standard input."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from cige.errors import DataError
+
+_LIKE_A_FILE_NAME = re.compile(r"[\w./\\~-]+\.(txt|text|md|tsv|csv|jsonl?)", re.ASCII)
+
+
+def add_source_argument(parser, what: str) -> None:  # type: ignore[no-untyped-def]
+    parser.add_argument(
+        "source",
+        metavar="TEXT|FILE|-",
+        nargs="?",
+        default="-",
+        help=f"{what}; an existing file is read, - or nothing is standard input, all else is the text itself",
+    )
+
+
+def texts_of(source: str) -> Iterator[str]:
+    """The texts of a source, one a line of a file or of standard input, as they are read.
+
+    Raises:
+        DataError: a line is not UTF-8, or the source looks like the name of a file that is not there.
+    """
+    if source == "-":
+        yield from _lines(sys.stdin.buffer, "standard input")
+    elif os.path.isfile(source):
+        with open(source, "rb") as file:
+            yield from _lines(file, source)
+    else:
+        yield _the_text_itself(source)
+
+
+def whole_text_of(source: str) -> str:
+    """A source as one text, line breaks included."""
+    if source == "-" or os.path.isfile(source):
+        return "\n".join(texts_of(source))
+    return _the_text_itself(source)
+
+
+def _lines(file: BinaryIO, name: str) -> Iterator[str]:
+    for number, line in enumerate(file, 1):
+        line = line.removesuffix(b"\n").removesuffix(b"\r")
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{name}, line {number}: byte 0x{line[error.start]:02x} at column {error.start + 1} is not UTF-8; "
+                "convert the file first, for instance with iconv -f GB18030 -t UTF-8"
+            ) from None
+
+
+def _the_text_itself(source: str) -> str:
+    if os.path.isdir(source):
+        raise DataError(f"{source} is a folder; expected a text or a file of texts, one a line")
+    if _LIKE_A_FILE_NAME.fullmatch(source):
+        raise DataError(f"{source}: no such file (if this is the text itself, pass it on standard input)")
+    return source

@@ -1,0 +1,193 @@
+"""JSON lines: one sentence a line with its spans, in cige's own form or that of CLUENER.
+
+    jsonl    {"text": "小明在北京", "entities": [{"start": 3, "end": 5, "label": "LOC"}]}
+    cluener  {"text": "小明在北京", "label": {"address": {"北京": [[3, 4]]}}}
+
+Offsets count code points; jsonl ends are exclusive, CLUENER's inclusive. An entity may carry its "text", which is
+then checked; other keys ("id", "score") are not read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from cige.data.labelled import LabelledFile, Repair
+from cige.data.sentence import Sentence, Span
+from cige.data.text_files import has_surrogate
+from cige.errors import DataError
+
+_SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+def looks_like_json_lines(text: str) -> bool:
+    """Whether the first line that is not blank is a JSON object."""
+    first = re.search(r"[^\n]*\S[^\n]*", text)
+    if first is None or not first[0].lstrip().startswith("{"):
+        return False
+    try:
+        return isinstance(json.loads(first[0]), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def parse_json_lines(text: str, *, name: str, form: str = "auto", keep_outermost: bool = False) -> LabelledFile:
+    """Read the text of a JSON-lines file; `name` stands for the file in messages, blank lines are passed over.
+
+    `form`: jsonl, cluener, or "auto" to tell it from the first record.
+    `keep_outermost`: of overlapping spans keep the longest (then the first) and list the others as repairs, instead
+    of refusing the file.
+
+    Raises DataError with the line for broken JSON, missing keys, offsets that do not fit, a surface that is not
+    where it is said to be, and overlapping spans.
+    """
+    sentences, repairs = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            record = _load_object(line)
+            if form == "auto":
+                form = "cluener" if "entities" not in record and isinstance(record.get("label"), dict) else "jsonl"
+            sentence_text = _get_text(record)
+            read_spans = _spans_of_cluener if form == "cluener" else _spans_of_jsonl
+            kept, dropped = _flatten(read_spans(record, sentence_text))
+            if dropped and not keep_outermost:
+                raise DataError(
+                    f"{_show(dropped[0], sentence_text)} overlaps another entity; a character can have one tag "
+                    "only: mend the file, or read it with repair=True, which keeps the outermost"
+                )
+        except DataError as error:
+            raise DataError(f"{name}, line {number}: {error}") from None
+        repairs += [Repair(number, f"{_show(span, sentence_text)} overlapped a longer entity") for span in dropped]
+        sentences.append(Sentence(sentence_text, tuple(kept), number))
+    return LabelledFile(tuple(sentences), "jsonl" if form == "auto" else form, tuple(repairs))
+
+
+def format_json_lines(sentences: Iterable[Sentence], form: str = "jsonl") -> str:
+    """The text of a JSON-lines file; reading it gives the same texts and spans back.
+
+    Raises DataError with the number of a sentence whose spans overlap or leave its text.
+    """
+    write = _to_cluener if form == "cluener" else _to_jsonl
+    lines = []
+    for number, sentence in enumerate(sentences, 1):
+        try:
+            _check_writable(sentence)
+        except DataError as error:
+            raise DataError(f"sentence {number} {sentence.text[:20]!r}: {error}") from None
+        # UTF-8 has no lone surrogates, an escape in JSON has
+        lines.append(json.dumps(write(sentence), ensure_ascii=has_surrogate(sentence.text)) + "\n")
+    return "".join(lines)
+
+
+def _load_object(line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"not JSON ({error}); expected one object a line") from None
+    if not isinstance(record, dict):
+        raise DataError(f'expected an object such as {{"text": ...}}, found {type(record).__name__}')
+    return record
+
+
+def _get_text(record: dict[str, Any]) -> str:
+    text = record.get("text")
+    if not isinstance(text, str):
+        raise DataError('expected a string under "text"')
+    return text
+
+
+def _spans_of_jsonl(record: dict[str, Any], text: str) -> list[Span]:
+    entities = record.get("entities")
+    if not isinstance(entities, list):
+        raise DataError('expected a list under "entities" (empty where there is none)')
+    spans = []
+    for entity in entities:
+        if not isinstance(entity, dict):
+            raise DataError(f'expected {{"start", "end", "label"}} for an entity, found {json.dumps(entity)[:60]}')
+        span = _make_span(entity.get("start"), entity.get("end"), entity.get("label"), text)
+        _check_surface(span, entity.get("text", text[span.start : span.end]), text)
+        spans.append(span)
+    return spans
+
+
+def _spans_of_cluener(record: dict[str, Any], text: str) -> list[Span]:
+    labels = record.get("label")
+    if not isinstance(labels, dict):
+        raise DataError('expected {type: {surface: [[first, last], ...]}} under "label"')
+    spans = []
+    for label, surfaces in labels.items():
+        if not isinstance(surfaces, dict):
+            raise DataError(f"expected {{surface: [[first, last], ...]}} for type {label!r}")
+        for surface, places in surfaces.items():
+            if not isinstance(places, list) or not all(isinstance(p, list) and len(p) == 2 for p in places):
+                raise DataError(f"expected [[first, last], ...] for {label} {surface!r}")
+            for first, last in places:
+                span = _make_span(first, last + 1 if type(last) is int else last, label, text)
+                _check_surface(span, surface, text)
+                spans.append(span)
+    return spans
+
+
+def _make_span(start: Any, end: Any, label: Any, text: str) -> Span:
+    if type(start) is not int or type(end) is not int:
+        raise DataError(f"expected whole numbers as offsets, found {start!r} and {end!r}")
+    if not isinstance(label, str) or not label:
+        raise DataError(f"expected a name as the label of {start}..{end}, found {label!r}")
+    if not 0 <= start < end <= len(text):
+        raise DataError(f"{label} at [{start}, {end}) does not fit a text of {len(text)} characters")
+    return Span(start, end, label)
+
+
+def _check_surface(span: Span, surface: Any, text: str) -> None:
+    found = text[span.start : span.end]
+    if surface != found:
+        raise DataError(
+            f"{span.label} is said to be {surface!r}, but [{span.start}, {span.end}) of the text is {found!r}; "
+            "offsets count code points, from 0"
+        )
+
+
+def _flatten(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
+    """(kept, dropped): the outermost of overlapping spans, i.e. the longest, then the first; both sorted."""
+    kept: list[Span] = []
+    dropped: list[Span] = []
+    for span in sorted(spans, key=lambda s: (s.start - s.end, s)):
+        overlaps = any(span.start < other.end and other.start < span.end for other in kept)
+        (dropped if overlaps else kept).append(span)
+    return sorted(kept), sorted(dropped)
+
+
+def _show(span: Span, text: str) -> str:
+    return f"{span.label} {text[span.start : span.end]!r} at [{span.start}, {span.end})"
+
+
+def _check_writable(sentence: Sentence) -> None:
+    if _SPLIT_PAIR.search(sentence.text):
+        raise DataError("two surrogates in a row would read back as one character; normalise the text first")
+    for span in sentence.spans:
+        _make_span(span.start, span.end, span.label, sentence.text)
+    dropped = _flatten(sentence.spans)[1]
+    if dropped:
+        raise DataError(f"{_show(dropped[0], sentence.text)} overlaps another entity")
+
+
+def _to_jsonl(sentence: Sentence) -> dict[str, Any]:
+    return {
+        "text": sentence.text,
+        "entities": [
+            {"start": s.start, "end": s.end, "label": s.label, "text": sentence.text[s.start : s.end]}
+            for s in sorted(sentence.spans)
+        ],
+    }
+
+
+def _to_cluener(sentence: Sentence) -> dict[str, Any]:
+    labels: dict[str, dict[str, list[list[int]]]] = {}
+    for span in sorted(sentence.spans):
+        surfaces = labels.setdefault(span.label, {})
+        surfaces.setdefault(sentence.text[span.start : span.end], []).append([span.start, span.end - 1])
+    return {"text": sentence.text, "label": labels}

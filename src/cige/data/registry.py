@@ -1,0 +1,236 @@
+"""Registry: the public data sets by name, from a folder of local copies, the cache, or their origins."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cige.data.download import download
+from cige.data.origins import Origin, sha256_of
+from cige.data.reading import read_sentences
+from cige.data.sentence import Sentence
+from cige.data.text_files import write_bytes
+from cige.errors import DataError
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A public data set.
+
+    `origins`: its files by split. `licence`: what its source says about use.
+    `n_dev_of_train`: where it has no dev file, how many of the last training sentences are its dev split.
+    """
+
+    name: str
+    licence: str
+    origins: dict[str, Origin]
+    n_dev_of_train: int = 0
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names that `load_split` takes."""
+        return ("train", "dev", "test") if self.n_dev_of_train else tuple(self.origins)
+
+
+def _origins(repository: str, commit: str, path: str, form: str, sha256: dict[str, str]) -> dict[str, Origin]:
+    """Origins of splits that are files of their own; `path` has {split} in it."""
+    return {
+        split: Origin(repository=repository, commit=commit, path=path.format(split=split), form=form, sha256=digest)
+        for split, digest in sha256.items()
+    }
+
+
+def _packed(path: str, form: str, sha256: dict[str, str], member: str) -> dict[str, Origin]:
+    """Origins of splits inside one archive of hspuppy/hugbert; `member` has {split} in it."""
+    repository, commit = "hspuppy/hugbert", "231f5c8a266a16525b36238c083e3ee0e29542a6"
+    return {
+        split: Origin(repository, commit, path, form, digest, member=member.format(split=split))
+        for split, digest in sha256.items()
+    }
+
+
+DATASETS = {
+    dataset.name: dataset
+    for dataset in (
+        Dataset(
+            "weibo",
+            "annotations CC BY-SA 3.0; the messages follow Weibo's terms of service",
+            _origins(
+                "hltcoe/golden-horse",
+                "7a73c08e45ed",
+                "data/weiboNER_2nd_conll.{split}",
+                "weibo",
+                {
+                    "train": "93ddaba058746156361e537daa997202e6f93fa9262f19fca9600ef55aae59d7",
+                    "dev": "d262f07ec356ebfaf5d4201deff0cf8f230fe3b2e3921d426a5b7c08264a9ffd",
+                    "test": "ff421139d3597d7795602825c20049559031a93e447c855333adba8962cbdfef",
+                },
+            ),
+        ),
+        Dataset(
+            "resume",
+            "none stated: research use",
+            _origins(
+                "jiesutd/LatticeLSTM",
+                "24d17f4270f1",
+                "ResumeNER/{split}.char.bmes",
+                "columns",
+                {
+                    "train": "36b6c8d2dd067011300f249a14b36ae1da134523fd9160a02d156248f5a943b9",
+                    "dev": "1b0d67153e6e8543e9444936ed1b107bd843078c282533898085e1a9aa293952",
+                    "test": "c4a9f42622819a4b59f66e184d446ebfa89b2f1dbba06e11d70675e59fe7e79b",
+                },
+            ),
+        ),
+        Dataset(
+            "msra",
+            "none stated by the source; SIGHAN 2006 data of Microsoft Research Asia: research use",
+            _packed(
+                "ner_dataset/msra.tgz",
+                "words",
+                {"train": "98a5c331fa6e3e51858a3b9f98ae618b253947aaf7f39f9f51a3a8caa171431e"},
+                "{split}.txt",
+            )
+            | _origins(
+                "v-mipeng/LexiconAugmentedNER",
+                "4975b8beec9d70ec4a844990e9fc5803512cb255",
+                "data/MSRA/{split}.char.bmes",
+                "columns",
+                {"test": "9cebc5ce1ea06477d1230d17be90daafa670e78f07eb628c27103af4a6e6dc3b"},
+            ),
+            n_dev_of_train=2000,
+        ),
+        Dataset(
+            "ecommerce",
+            "none stated: research use",
+            _origins(
+                "PhantomGrapes/MultiDigraphNER",
+                "b29aec76dc6edc4dd757ebd6d8c166df2c4b0630",
+                "data/ecommerce/{split}.txt.bieos",
+                "columns",
+                {
+                    "train": "50dfdd6ba5a733b6dda59258db2ec608688626e7596d4093660d872865563dd4",
+                    "dev": "4898f8b979149ef830369a4adaf156f141e666a62a6245f43248e1b76c86e97c",
+                    "test": "c95044bf3742bdca9f8cffe94f69ce0c1f15b2bf9ebe86608b060f86ea82d028",
+                },
+            ),
+        ),
+        Dataset(
+            "cluener",
+            "none stated by the source; text of Sina News: research use",
+            _packed(
+                "ner_dataset/clue.tgz",
+                "cluener",
+                {
+                    "train": "ea03bf25b408fa50250fe25843740880b31675f56a4371b75a421391985b978c",
+                    "dev": "b256da89e9ecfff7c09ec9fdeb34d449792e0eec852261f9eff21eb6cb9fe0e2",
+                },
+                "{split}.json",
+            ),
+        ),
+    )
+}
+
+
+def cache_folder() -> Path:
+    """Where fetched data sets are kept: $CIGE_CACHE, else ~/.cache/cige."""
+    return Path(os.environ.get("CIGE_CACHE") or Path.home() / ".cache" / "cige")
+
+
+def get_dataset(name: str) -> Dataset:
+    """The data set called `name`; raises DataError with the nearest known name."""
+    if name in DATASETS:
+        return DATASETS[name]
+    near = difflib.get_close_matches(name, DATASETS, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise DataError(f"unknown data set {name!r}; known are {', '.join(DATASETS)}{hint}")
+
+
+def dataset_file(name: str, split: str, *, data_dir: str | Path | None = None) -> Path:
+    """The local .bmes file of a split.
+
+    Looked for as `<name>/<split>.bmes` or `ner/<name>/<split>.bmes` in `data_dir` if given (and nowhere else), else
+    in $CIGE_DATA and then in the cache. Raises DataError, saying how to get it, where it is in none of them.
+    """
+    dataset = get_dataset(name)
+    if split not in dataset.origins:
+        derived = f"; load_split cuts {split} off train" if split in dataset.splits else ""
+        raise DataError(f"{name} has no {split} file; it has {', '.join(dataset.origins)}{derived}")
+    folders = [Path(data_dir)] if data_dir is not None else _default_folders()
+    for folder in folders:
+        for inside in (folder / name, folder / "ner" / name):
+            path = inside / f"{split}.bmes"
+            if path.is_file():
+                return path
+    raise DataError(
+        f"no {name}/{split}.bmes in {' or '.join(map(str, folders))}; run `cige data fetch {name}`, "
+        f"or point --data-dir or CIGE_DATA at a folder that holds {name}/{split}.bmes"
+    )
+
+
+def load_split(name: str, split: str, *, data_dir: str | Path | None = None) -> list[Sentence]:
+    """The sentences of a split, found as `dataset_file` does.
+
+    Where a set has no dev file (msra), dev is the last 2,000 sentences of its training file and train all others.
+    """
+    dataset = get_dataset(name)
+    n_dev = dataset.n_dev_of_train
+    if not n_dev or split not in ("train", "dev"):
+        return read_sentences(dataset_file(name, split, data_dir=data_dir), format="bmes")
+    sentences = read_sentences(dataset_file(name, "train", data_dir=data_dir), format="bmes")
+    if len(sentences) <= n_dev:
+        raise DataError(f"{name}/train.bmes has {len(sentences)} sentences; expected more than {n_dev}, dev's share")
+    return sentences[:-n_dev] if split == "train" else sentences[-n_dev:]
+
+
+def fetch(
+    name: str,
+    *,
+    data_dir: str | Path | None = None,
+    opener: Callable[..., Any] = urllib.request.urlopen,
+) -> list[Path]:
+    """Get all files of a data set from their origins into `data_dir` (default: the cache) and return their paths.
+
+    Each file is checked against its sha256 and written wholly or not at all; files that are there already are left
+    alone, and a download that was cut off goes on where it stopped.
+
+    Raises DataError where the network fails, a source has changed, or another file stands in the place of one.
+    """
+    dataset = get_dataset(name)
+    folder = Path(data_dir) if data_dir is not None else cache_folder()
+    downloads = folder / ".downloads" / name
+    paths = []
+    for split, origin in dataset.origins.items():
+        path = folder / "ner" / name / f"{split}.bmes"
+        paths.append(path)
+        if path.exists():
+            _check_file(path, origin)
+            continue
+        archive = download(origin.urls, downloads, opener=opener)
+        try:
+            converted = origin.convert(archive.read_bytes())
+        except DataError:
+            archive.unlink()  # it is not what it should be: the next try starts afresh
+            raise
+        write_bytes(path, converted)
+    shutil.rmtree(downloads, ignore_errors=True)
+    return paths
+
+
+def _default_folders() -> list[Path]:
+    local = os.environ.get("CIGE_DATA")
+    return [Path(local), cache_folder()] if local else [cache_folder()]
+
+
+def _check_file(path: Path, origin: Origin) -> None:
+    found = sha256_of(path.read_bytes())
+    if found != origin.sha256:
+        raise DataError(
+            f"{path} is not the published file (sha256 {found}, expected {origin.sha256}); move it away to fetch it"
+        )

@@ -1,0 +1,97 @@
+"""Stats: the figures of a data set, as in Table 1 of the FLAT paper."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from cige.data.sentence import Sentence
+from cige.lattice.lattice import WordMatcher
+from cige.text.normalize import normalize
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@dataclass(frozen=True)
+class DatasetStats:
+    """What a set of labelled sentences is made of.
+
+    `n_sentences`, `n_chars` (code points), `n_entities`: totals; `n_words`: words matched by the lexicon, all
+    overlaps counted, None without a lexicon.
+    `labels`: number of entities by type, the most frequent first.
+    `max_chars`: length of the longest sentence in code points.
+    `n_empty`: sentences without an entity. `n_duplicates`: sentences whose text occurred before.
+    """
+
+    n_sentences: int
+    n_chars: int
+    n_words: int | None
+    n_entities: int
+    labels: dict[str, int]
+    max_chars: int
+    n_empty: int
+    n_duplicates: int
+
+    @property
+    def chars_per_sentence(self) -> float:
+        """Table 1's Char_avg."""
+        return self.n_chars / self.n_sentences if self.n_sentences else 0.0
+
+    @property
+    def words_per_sentence(self) -> float | None:
+        """Table 1's Word_avg; None without a lexicon."""
+        if self.n_words is None:
+            return None
+        return self.n_words / self.n_sentences if self.n_sentences else 0.0
+
+    @property
+    def entities_per_sentence(self) -> float:
+        """Table 1's Entity_avg."""
+        return self.n_entities / self.n_sentences if self.n_sentences else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Counts and averages, ready for JSON."""
+        return asdict(self) | {
+            "chars_per_sentence": self.chars_per_sentence,
+            "words_per_sentence": self.words_per_sentence,
+            "entities_per_sentence": self.entities_per_sentence,
+        }
+
+    def table(self, title: str | None = None) -> Table:
+        """The figures as a rich table."""
+        from rich.table import Table
+
+        table = Table("", "total", "per sentence", title=title)
+        for column in table.columns[1:]:
+            column.justify = "right"
+        words, words_each = self.n_words, self.words_per_sentence
+        table.add_row("sentences", f"{self.n_sentences:,}", "")
+        table.add_row("characters", f"{self.n_chars:,}", f"{self.chars_per_sentence:.2f}")
+        if words is not None and words_each is not None:
+            table.add_row("matched words", f"{words:,}", f"{words_each:.2f}")
+        table.add_row("entities", f"{self.n_entities:,}", f"{self.entities_per_sentence:.2f}", end_section=True)
+        for label, n_entities in self.labels.items():
+            table.add_row(f"  {label}", f"{n_entities:,}", f"{n_entities / self.n_sentences:.2f}")
+        table.add_section()
+        table.add_row("longest sentence", f"{self.max_chars:,}", "")
+        table.add_row("without an entity", f"{self.n_empty:,}", "")
+        table.add_row("seen before in the file", f"{self.n_duplicates:,}", "")
+        return table
+
+
+def dataset_stats(sentences: Sequence[Sentence], lexicon: WordMatcher | None = None) -> DatasetStats:
+    """Count what `sentences` hold; `lexicon` (a snapshot) adds the words matched in the normalised texts."""
+    labels = Counter(span.label for sentence in sentences for span in sentence.spans)
+    return DatasetStats(
+        n_sentences=len(sentences),
+        n_chars=sum(len(sentence.text) for sentence in sentences),
+        n_words=None if lexicon is None else sum(len(lexicon.match(normalize(s.text))) for s in sentences),
+        n_entities=labels.total(),
+        labels=dict(sorted(labels.items(), key=lambda item: (-item[1], item[0]))),
+        max_chars=max((len(sentence.text) for sentence in sentences), default=0),
+        n_empty=sum(not sentence.spans for sentence in sentences),
+        n_duplicates=len(sentences) - len({sentence.text for sentence in sentences}),
+    )

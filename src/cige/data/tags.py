@@ -1,0 +1,210 @@
+"""Tag schemes: entity spans as one tag a character, and back.
+
+    BMES    B-X M-X E-X for an entity of several characters, S-X for one of a single character, O outside
+    BIOES   the same with I-X inside
+    BIO     B-X on the first character, I-X on the others, O outside
+
+"Strict" means: an entity counts only if it is written in full and with one type, as in seqeval's strict IOBES and
+IOB2 modes. "Lenient" means the scorer that the published lattice models share; the two differ on ill-formed tags only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from cige.data.sentence import Span
+from cige.errors import DataError
+
+SCHEMES = ("BMES", "BIOES", "BIO")
+_PREFIXES = {"BMES": "BMES", "BIOES": "BIES", "BIO": "BI"}  # in the order of `tag_set`
+_OPENING = frozenset("BS")
+
+
+class IllegalTransition(NamedTuple):
+    """A tag that may not follow the one before it.
+
+    `position`: index of `tag`; 0 with `previous` None is the start, len(tags) with `tag` None is the end of the text.
+    `why`: the rule that is broken, in words.
+    """
+
+    position: int
+    previous: str | None
+    tag: str | None
+    why: str
+
+
+@lru_cache(maxsize=4096)  # a file repeats a few dozen tags millions of times
+def split_tag(tag: str, scheme: str | None = None) -> tuple[str, str]:
+    """Return (prefix, label) of a tag: ("B", "PER") for "B-PER", ("O", "") for "O".
+
+    Raises DataError for a tag that `scheme` (None: any of the schemes) does not have.
+    """
+    if tag == "O":
+        return "O", ""
+    prefix, dash, label = tag.partition("-")
+    allowed = "BIMES" if scheme is None else _prefixes(scheme)
+    if len(prefix) != 1 or prefix not in allowed or not dash or not label:
+        wanted = ", ".join(f"{p}-TYPE" for p in allowed)
+        raise DataError(f"unknown tag {tag!r}: expected O or {wanted}{'' if scheme is None else f' (scheme {scheme})'}")
+    return prefix, label
+
+
+def tag_set(labels: Iterable[str], scheme: str = "BMES") -> list[str]:
+    """All tags of a set of labels: "O" first, then B- M- E- S- (BIOES: B- I- E- S-; BIO: B- I-) per label, sorted."""
+    prefixes = _prefixes(scheme)
+    return ["O", *(f"{prefix}-{label}" for label in sorted(set(labels)) for prefix in prefixes)]
+
+
+def spans_to_tags(n_chars: int, spans: Iterable[Span], scheme: str = "BMES") -> list[str]:
+    """One tag for each of `n_chars` characters.
+
+    Raises DataError for a span that leaves [0, n_chars), is empty, or overlaps another: flat tags cannot hold it.
+    """
+    _prefixes(scheme)
+    tags = ["O"] * n_chars
+    last_end, last = 0, None
+    for span in sorted(spans):
+        start, end, label = span.start, span.end, span.label
+        if not 0 <= start < end <= n_chars:
+            raise DataError(f"span {start}..{end} ({label}) does not fit a text of {n_chars} characters")
+        if start < last_end:
+            raise DataError(f"spans {last} and {span} overlap: a character can have one tag only")
+        if scheme == "BIO":
+            tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
+        elif end - start == 1:
+            tags[start] = f"S-{label}"
+        else:
+            inside = f"M-{label}" if scheme == "BMES" else f"I-{label}"
+            tags[start:end] = [f"B-{label}", *[inside] * (end - start - 2), f"E-{label}"]
+        last_end, last = end, span
+    return tags
+
+
+def tags_to_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
+    """The entities that are written in full, sorted; anything ill-formed is no entity (seqeval's strict mode)."""
+    spans = []
+    start, open_label = 0, None  # the entity that is open at this character
+    for index, tag in enumerate(tags):
+        prefix, label = split_tag(tag, scheme)
+        continues = open_label == label and prefix in "MIE"
+        if scheme == "BIO" and open_label is not None and not continues:
+            spans.append(Span(start, index, open_label))  # a BIO entity ends where it is not continued
+        if prefix == "B":
+            start, open_label = index, label
+        elif prefix == "S":
+            spans.append(Span(index, index + 1, label))
+            open_label = None
+        elif prefix == "E" and continues:
+            spans.append(Span(start, index + 1, label))
+            open_label = None
+        elif not continues:
+            open_label = None
+    if scheme == "BIO" and open_label is not None:
+        spans.append(Span(start, len(tags), open_label))
+    return spans
+
+
+def lenient_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
+    """Entities as the published lattice models count them (Lattice LSTM, LR-CNN, LGN, SoftLexicon, DCSAN).
+
+    B opens and closes whatever is open just before itself; S does too and is an entity; E closes, with the type of
+    its B; M, I and O are passed over; an E without a B is nothing; a B left open at the end is one character long.
+    Equal to the strict reading on well-formed tags. BIO has no such scorer: its strict reading is returned.
+    """
+    if scheme == "BIO":
+        return tags_to_spans(tags, scheme)
+    spans: list[Span] = []
+    opened: tuple[int, str] | None = None
+    for index, tag in enumerate(tags):
+        prefix, label = split_tag(tag, scheme)
+        if prefix in _OPENING and opened is not None:
+            spans.append(Span(opened[0], index, opened[1]))
+            opened = None
+        if prefix == "B":
+            opened = (index, label)
+        elif prefix == "S":
+            spans.append(Span(index, index + 1, label))
+        elif prefix == "E" and opened is not None:
+            spans.append(Span(opened[0], index + 1, opened[1]))
+            opened = None
+    if opened is not None:
+        spans.append(Span(opened[0], opened[0] + 1, opened[1]))
+    return spans
+
+
+def illegal_transitions(tags: Sequence[str], scheme: str = "BMES") -> list[IllegalTransition]:
+    """Every place where the tags break their scheme, the start and the end of the text included."""
+    faults = []
+    previous: str | None = None
+    for index, tag in enumerate([*tags, None]):
+        why = _why_illegal(previous, tag, scheme)
+        if why:
+            faults.append(IllegalTransition(index, previous, tag, why))
+        previous = tag
+    return faults
+
+
+def repair(tags: Sequence[str], scheme: str = "BMES") -> list[str]:
+    """The nearest legal tags: legal ones come back unchanged, and repairing twice changes nothing more.
+
+    M-X, I-X or E-X that continues no open entity of type X starts a new one; an entity that is not closed closes
+    at its last character.
+    """
+    spans = []
+    opened: tuple[int, str] | None = None
+    for index, tag in enumerate(tags):
+        prefix, label = split_tag(tag, scheme)
+        continues = opened is not None and opened[1] == label and prefix in "MIE"
+        if opened is not None and not continues:
+            spans.append(Span(opened[0], index, opened[1]))
+            opened = None
+        if prefix != "O" and opened is None:
+            opened = (index, label)
+        if prefix in "ES" and opened is not None:
+            spans.append(Span(opened[0], index + 1, opened[1]))
+            opened = None
+    if opened is not None:
+        spans.append(Span(opened[0], len(tags), opened[1]))
+    return spans_to_tags(len(tags), spans, scheme)
+
+
+def allowed_transitions(tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which tags may open a text, follow one another and close a text: bool[L], bool[L, L] (from, to), bool[L].
+
+    The scheme is read off the names: with an M-, E- or S- tag an entity must be closed (BMES, BIOES), else not (BIO).
+    """
+    parts = [split_tag(tag) for tag in tags]
+    prefixes = np.array([prefix for prefix, _ in parts], dtype="U1")
+    label_ids = {label: number for number, (_, label) in enumerate(parts)}
+    labels = np.array([label_ids[label] for _, label in parts])
+    continues = np.isin(prefixes, ["M", "I", "E"])
+    opens = np.isin(prefixes, ["B", "M", "I"])
+    same = labels[:, None] == labels[None, :]
+    into = opens[:, None] & continues[None, :] & same
+    has_closing = np.isin(prefixes, ["M", "E", "S"]).any()
+    must_continue = opens & has_closing
+    between = ~must_continue[:, None] & ~continues[None, :]
+    return ~continues, into | between, ~must_continue
+
+
+def _prefixes(scheme: str) -> str:
+    if scheme not in _PREFIXES:
+        raise DataError(f"unknown tag scheme {scheme!r}: expected one of {', '.join(SCHEMES)}")
+    return _PREFIXES[scheme]
+
+
+def _why_illegal(previous: str | None, tag: str | None, scheme: str) -> str:
+    """Why `tag` may not follow `previous` (None: outside the text); "" where it may."""
+    before, before_label = ("O", "") if previous is None else split_tag(previous, scheme)
+    here, label = ("O", "") if tag is None else split_tag(tag, scheme)
+    inside = "M" if scheme == "BMES" else "I"
+    is_open = before in "BMI"
+    if here in "MIE" and not (is_open and before_label == label):
+        return f"{tag} must follow B-{label} or {inside}-{label}"
+    if scheme != "BIO" and is_open and here not in "MIE":
+        return f"{previous} must be followed by {inside}-{before_label} or E-{before_label}"
+    return ""

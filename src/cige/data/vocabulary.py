@@ -1,0 +1,141 @@
+"""Vocabulary: which row of an embedding table a character, a character bigram or a lexicon word has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cige.lattice.lattice import Lattice
+
+PAD, UNK, USER = 0, 1, 2  # rows of every table; USER is the one vector that all of a user's own words share
+N_SPECIAL = 3
+END = 0x1FFFFF  # stands after the last character of a sentence in its last bigram; no code point is that large
+_SHIFT = 21  # bits of a code point
+
+
+@dataclass(frozen=True)
+class CodeTable:
+    """An immutable map from integer codes to rows, as two sorted arrays (small on disk, one look-up a sentence).
+
+    Attributes:
+        codes: int64[K], ascending.
+        rows: int32[K], row of each code; codes not listed have row UNK.
+    """
+
+    codes: np.ndarray
+    rows: np.ndarray
+
+    @classmethod
+    def from_ordered(cls, codes: np.ndarray) -> CodeTable:
+        """Give row N_SPECIAL + k to the k-th of the distinct `codes`."""
+        order = np.argsort(codes)
+        return cls(codes=codes[order], rows=(order + N_SPECIAL).astype(np.int32))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def look_up(self, codes: np.ndarray) -> np.ndarray:
+        """int64[n] rows of int64[n] codes."""
+        if not len(self.codes):
+            return np.full(len(codes), UNK, np.int64)
+        place = np.searchsorted(self.codes, codes)
+        place[place == len(self.codes)] = 0
+        return np.where(self.codes[place] == codes, self.rows[place], UNK).astype(np.int64)
+
+
+def char_codes(text: str) -> np.ndarray:
+    """int64[T] code points."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)
+
+
+def bigram_codes(chars: np.ndarray) -> np.ndarray:
+    """int64[T]: bigram i is characters i and i + 1; the last one pairs with END."""
+    following = np.append(chars[1:], END) if len(chars) else chars
+    return (chars << _SHIFT) | following
+
+
+def code_of(token: str) -> int | None:
+    """The code of a character, a bigram or `c</s>` as vector files spell them; None if it is none of these."""
+    if token.endswith("</s>") and len(token) == 5:
+        return (ord(token[0]) << _SHIFT) | END
+    if len(token) == 1:
+        return ord(token)
+    if len(token) == 2:
+        return (ord(token[0]) << _SHIFT) | ord(token[1])
+    return None
+
+
+@dataclass(frozen=True)
+class EncodedLattice:
+    """A lattice as rows of the embedding tables.
+
+    Attributes:
+        chars, bigrams: int64[T] rows.
+        words: int64[W] rows; starts, ends: int64[W] half-open spans, as in the lattice.
+        text: the normalised text (a BERT reads it again).
+    """
+
+    chars: np.ndarray
+    bigrams: np.ndarray
+    words: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    text: str
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.chars) + len(self.words)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The three look-ups of a lattice model. Rows seen in training come first, so that they alone are trained.
+
+    Attributes:
+        chars: character code point -> row.
+        bigrams: pair of code points -> row.
+        word_rows: int32[n_base], row of each word of the base lexicon (UNK where it has no vector).
+        n_tuned: rows, specials included, that training may change: (chars, bigrams, words).
+        n_rows: rows in all: (chars, bigrams, words).
+    """
+
+    chars: CodeTable
+    bigrams: CodeTable
+    word_rows: np.ndarray
+    n_tuned: tuple[int, int, int]
+    n_rows: tuple[int, int, int]
+
+    def encode(self, lattice: Lattice) -> EncodedLattice:
+        codes = char_codes(lattice.text)
+        ids = lattice.words[:, 2]
+        is_base = ids < len(self.word_rows)
+        rows = np.full(len(ids), USER, np.int64)
+        rows[is_base] = self.word_rows[ids[is_base]]
+        return EncodedLattice(
+            chars=self.chars.look_up(codes),
+            bigrams=self.bigrams.look_up(bigram_codes(codes)),
+            words=rows,
+            starts=lattice.words[:, 0].astype(np.int64),
+            ends=lattice.words[:, 1].astype(np.int64),
+            text=lattice.text,
+        )
+
+
+def seen_first(lattices: Iterable[Lattice], n_base: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Distinct (character codes, bigram codes, word ids) of some lattices, each ascending."""
+    chars: list[np.ndarray] = []
+    bigrams: list[np.ndarray] = []
+    words: list[np.ndarray] = []
+    for lattice in lattices:
+        codes = char_codes(lattice.text)
+        chars.append(codes)
+        bigrams.append(bigram_codes(codes))
+        ids = lattice.words[:, 2]
+        words.append(ids[ids < n_base])
+
+    def distinct(parts: list[np.ndarray]) -> np.ndarray:
+        return np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+
+    return distinct(chars), distinct(bigrams), distinct(words)

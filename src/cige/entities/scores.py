@@ -1,0 +1,253 @@
+"""Scores: how many entities were found, and which kinds were missed.
+
+An entity counts as found if its span and its type are right (strict; equal to seqeval's strict mode on tags). Span F
+and Type Acc are those of Table 3 of the FLAT paper: the first ignores types, the second is the share of entities
+with a right span whose type is right too. Ratios with nothing to divide by are 0, as in seqeval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cige.data.sentence import Sentence
+from cige.data.tags import lenient_spans
+from cige.errors import DataError
+from cige.text.normalize import normalize
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+LENGTH_BINS = ((0, 20), (21, 50), (51, 100), (101, 200))  # characters a sentence, both ends included; then the longer
+
+
+class Labelled(Protocol):
+    """What is scored: a Span, an Entity, or anything else with these three."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def label(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Entities in the gold data, entities predicted, and how many of them are the same."""
+
+    n_gold: int = 0
+    n_predicted: int = 0
+    n_correct: int = 0
+
+    @property
+    def precision(self) -> float:
+        """Share of the predicted entities that are right, 0..1."""
+        return _ratio(self.n_correct, self.n_predicted)
+
+    @property
+    def recall(self) -> float:
+        """Share of the gold entities that were found, 0..1."""
+        return _ratio(self.n_correct, self.n_gold)
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall, 0..1."""
+        return _ratio(2 * self.n_correct, self.n_gold + self.n_predicted)
+
+    def to_dict(self) -> dict[str, float | int]:
+        """precision, recall, f1, and `support` (gold) and `predicted` as counts."""
+        return {
+            "precision": self.precision,
+            "recall": self.recall,
+            "f1": self.f1,
+            "support": self.n_gold,
+            "predicted": self.n_predicted,
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    """All scores of one set of predictions.
+
+    `n_sentences`: how many were scored. `overall`: span and type right. `span`: span right, types ignored.
+    `per_type`: by label, sorted. The groups below are empty unless `score` was given what they need:
+    `by_length`: by sentence length in characters. `by_lexicon`: by whether the surface is a word of the lexicon.
+    `by_seen`: by whether the surface is an entity of the training data. `lenient`: by the scorer of the lattice
+    family, or None. In each group recall is that of its gold entities and precision that of its predicted ones.
+    """
+
+    n_sentences: int
+    overall: Counts
+    span: Counts
+    per_type: dict[str, Counts]
+    by_length: dict[str, Counts] = field(default_factory=dict)
+    by_lexicon: dict[str, Counts] = field(default_factory=dict)
+    by_seen: dict[str, Counts] = field(default_factory=dict)
+    lenient: Counts | None = None
+
+    @property
+    def precision(self) -> float:
+        """Strict precision over all types, 0..1."""
+        return self.overall.precision
+
+    @property
+    def recall(self) -> float:
+        """Strict recall over all types, 0..1."""
+        return self.overall.recall
+
+    @property
+    def f1(self) -> float:
+        """Strict F1 over all types, 0..1."""
+        return self.overall.f1
+
+    @property
+    def span_f1(self) -> float:
+        """Span F of Table 3, 0..1."""
+        return self.span.f1
+
+    @property
+    def type_accuracy(self) -> float:
+        """Type Acc of Table 3, 0..1; 0 where no span is right."""
+        return _ratio(self.overall.n_correct, self.span.n_correct)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scores as JSON can hold them; groups that were not asked for are left out."""
+        result: dict[str, Any] = {
+            "f1": self.f1,
+            "precision": self.precision,
+            "recall": self.recall,
+            "span_f1": self.span_f1,
+            "type_accuracy": self.type_accuracy,
+            "n_sentences": self.n_sentences,
+            "n_gold": self.overall.n_gold,
+            "n_predicted": self.overall.n_predicted,
+            "per_type": _to_dicts(self.per_type),
+        }
+        for name in ("by_length", "by_lexicon", "by_seen"):
+            if group := getattr(self, name):
+                result[name] = _to_dicts(group)
+        if self.lenient is not None:
+            result["lenient_f1"] = self.lenient.f1
+        return result
+
+    def table(self, title: str | None = None) -> Table:
+        """The scores as a rich table, in per cent."""
+        from cige.entities.score_table import report_table
+
+        return report_table(self, title)
+
+
+def score(
+    gold: Sequence[Iterable[Labelled]],
+    predicted: Sequence[Iterable[Labelled]],
+    *,
+    texts: Sequence[str] | None = None,
+    lexicon_words: Container[str] | Callable[[str], bool] | None = None,
+    train_surfaces: Container[str] | None = None,
+    predicted_tags: Sequence[Sequence[str]] | None = None,
+    scheme: str = "BMES",
+) -> Report:
+    """Compare the entities of each sentence with those predicted for it; one named twice counts once.
+
+    `texts`: the sentences, which add scores by length and are needed for the next two.
+    `lexicon_words`: a set of words, a Lexicon, or a function; asked for the normalised surface of each entity.
+    `train_surfaces`: entities of the training data as text, see `surfaces`.
+    `predicted_tags`, `scheme`: the tags that the predictions were read from, which add the lenient score.
+
+    Raises DataError if the lists have different lengths or `texts` is missing where it is needed.
+    """
+    _check_lengths(len(gold), predicted=predicted, texts=texts, predicted_tags=predicted_tags)
+    if texts is None and (lexicon_words is not None or train_surfaces is not None):
+        raise DataError("scores by surface need the texts= of the sentences")
+    gold_keys, predicted_keys = _keys(gold), _keys(predicted)
+
+    by_length: dict[str, Counts] = {}
+    by_lexicon: dict[str, Counts] = {}
+    by_seen: dict[str, Counts] = {}
+    if texts is not None:
+        bins = [_length_bin(len(text)) for text in texts]
+        by_length = _grouped(gold_keys, predicted_keys, lambda key: bins[key[0]])
+        by_length = {name: by_length.get(name, Counts()) for name in _bin_names() if name in set(bins)}
+        if lexicon_words is not None:
+            has_word = _asker(lexicon_words)
+            by_lexicon = _two_groups(
+                gold_keys, predicted_keys, lambda k: has_word(normalize(texts[k[0]][k[1] : k[2]])), "lexicon"
+            )
+        if train_surfaces is not None:
+            by_seen = _two_groups(
+                gold_keys, predicted_keys, lambda k: texts[k[0]][k[1] : k[2]] in train_surfaces, "training"
+            )
+    return Report(
+        n_sentences=len(gold),
+        overall=_count(gold_keys, predicted_keys),
+        span=_count({key[:3] for key in gold_keys}, {key[:3] for key in predicted_keys}),
+        per_type=dict(sorted(_grouped(gold_keys, predicted_keys, lambda key: key[3]).items())),
+        by_length=by_length,
+        by_lexicon=by_lexicon,
+        by_seen=by_seen,
+        lenient=None
+        if predicted_tags is None
+        else _count(gold_keys, _keys([lenient_spans(tags, scheme) for tags in predicted_tags])),
+    )
+
+
+def surfaces(sentences: Iterable[Sentence]) -> set[str]:
+    """The entities of labelled sentences as text."""
+    return {sentence.text[span.start : span.end] for sentence in sentences for span in sentence.spans}
+
+
+_Key = tuple[int, int, int, str]  # sentence, start, end, label
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _to_dicts(group: dict[str, Counts]) -> dict[str, dict[str, float | int]]:
+    return {name: counts.to_dict() for name, counts in group.items()}
+
+
+def _check_lengths(n_gold: int, **others: Sequence[Any] | None) -> None:
+    for name, other in others.items():
+        if other is not None and len(other) != n_gold:
+            raise DataError(f"gold has {n_gold} sentences, {name} has {len(other)}; they must be in step")
+
+
+def _keys(spans: Sequence[Iterable[Labelled]]) -> set[_Key]:
+    return {(number, s.start, s.end, s.label) for number, sentence in enumerate(spans) for s in sentence}
+
+
+def _count(gold: set[Any], predicted: set[Any]) -> Counts:
+    return Counts(len(gold), len(predicted), len(gold & predicted))
+
+
+def _grouped(gold: set[_Key], predicted: set[_Key], group_of: Callable[[_Key], str]) -> dict[str, Counts]:
+    """Counts of each group; an entity and its correct prediction are in the same one."""
+    groups: dict[str, tuple[set[_Key], set[_Key]]] = {}
+    for side, keys in enumerate((gold, predicted)):
+        for key in keys:
+            groups.setdefault(group_of(key), (set(), set()))[side].add(key)
+    return {name: _count(*sides) for name, sides in groups.items()}
+
+
+def _two_groups(gold: set[_Key], predicted: set[_Key], is_in: Callable[[_Key], bool], where: str) -> dict[str, Counts]:
+    names = {True: f"in {where}", False: f"not in {where}"}
+    groups = _grouped(gold, predicted, lambda key: names[bool(is_in(key))])
+    return {name: groups.get(name, Counts()) for name in names.values()}
+
+
+def _asker(words: Container[str] | Callable[[str], bool]) -> Callable[[str], bool]:
+    return words.__contains__ if isinstance(words, Container) else words
+
+
+def _length_bin(n_chars: int) -> str:
+    for first, last in LENGTH_BINS:
+        if n_chars <= last:
+            return f"{first}-{last}"
+    return f"{LENGTH_BINS[-1][1] + 1}+"
+
+
+def _bin_names() -> list[str]:
+    return [*(f"{first}-{last}" for first, last in LENGTH_BINS), f"{LENGTH_BINS[-1][1] + 1}+"]

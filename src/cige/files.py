@@ -1,0 +1,133 @@
+"""Files that are whole or not there: atomic writes, and folders whose manifest tells whether anything is damaged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from cige.errors import CigeError
+
+MANIFEST = "manifest.json"
+
+
+@contextmanager
+def atomic_file(path: Path | str) -> Iterator[Path]:
+    """Yield a path to write to; when the block ends well it becomes `path` in one step, else `path` stays as it was."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    aside = Path(name)
+    try:
+        yield aside
+        _sync(aside)
+        os.chmod(aside, 0o666 & ~_umask())
+        os.replace(aside, path)
+        _sync(path.parent)
+    finally:
+        with suppress(FileNotFoundError):
+            aside.unlink()
+
+
+@contextmanager
+def atomic_folder(path: Path | str) -> Iterator[Path]:
+    """Yield an empty folder to fill; when the block ends well it takes the place of `path`, else nothing changes."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
+    old = aside.with_suffix(".old")
+    try:
+        yield aside
+        for file in aside.rglob("*"):
+            _sync(file)
+        os.chmod(aside, 0o777 & ~_umask())
+        if path.exists():
+            os.replace(path, old)
+        try:
+            os.replace(aside, path)
+        except OSError:
+            if old.exists():
+                os.replace(old, path)  # put the old one back
+            raise
+        _sync(path.parent)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def write_manifest(folder: Path, **facts: Any) -> None:
+    """Write manifest.json: `facts` and the size and sha256 of every file in `folder`."""
+    names = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file() and f.name != MANIFEST)
+    listing = {name: {"bytes": (folder / name).stat().st_size, "sha256": sha256(folder / name)} for name in names}
+    text = json.dumps(facts | {"files": listing}, ensure_ascii=False, indent=1, sort_keys=True)
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def read_manifest(
+    folder: Path, *, kind: str, version: int, error: type[CigeError], check_contents: bool = False
+) -> dict[str, Any]:
+    """Read manifest.json and check that every listed file is there in its full size.
+
+    Args:
+        kind, version: what `facts` must say under "kind" and the highest "version" this code reads.
+        error: the class to raise.
+        check_contents: compare sha256 too (reads every byte).
+    """
+    if not folder.is_dir():
+        raise error(f"{folder}: no such folder; expected a {kind} folder")
+    try:
+        facts = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise error(f"{folder}: no {MANIFEST} in it, so this is not a {kind} folder written by cige") from None
+    except (OSError, ValueError) as reason:
+        raise error(f"{folder / MANIFEST}: cannot be read ({reason}); save or copy the {kind} again") from reason
+    if not isinstance(facts, dict) or facts.get("kind") != kind:
+        found = facts.get("kind") if isinstance(facts, dict) else type(facts).__name__
+        raise error(f"{folder}: holds {found!r}, expected a {kind} folder")
+    if not isinstance(facts.get("version"), int) or facts["version"] > version:
+        raise error(
+            f"{folder}: {kind} format version {facts.get('version')}, this cige reads up to {version}; upgrade cige"
+        )
+    for name, expected in facts.get("files", {}).items():
+        file = folder / name
+        if not file.is_file():
+            raise error(f"{file}: missing; the {kind} folder is incomplete, copy or save it again")
+        size = file.stat().st_size
+        if size != expected["bytes"]:
+            raise error(f"{file}: {size} bytes, expected {expected['bytes']}; the file is damaged, copy or save it again")
+        if check_contents and sha256(file) != expected["sha256"]:
+            raise error(f"{file}: contents differ from the manifest (sha256); the file is damaged or was replaced")
+    return facts
+
+
+def sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _sha256(file)
+
+
+def _sha256(file: Any) -> str:  # Python 3.10
+    digest = hashlib.sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    value = os.umask(0)
+    os.umask(value)
+    return value

@@ -1,0 +1,66 @@
+"""Lines of a text file that may be compressed, with errors that name the line."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+from cige.errors import LexiconError
+
+GZIP_MAGIC = b"\x1f\x8b"
+XZ_MAGIC = b"\xfd7zXZ\x00"
+UTF8_BOM = b"\xef\xbb\xbf"
+UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+DAMAGE = (OSError, EOFError, lzma.LZMAError, zlib.error)  # what reading a bad .gz or .xz file may raise
+
+
+def open_bytes(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a plain, .gz or .xz file, told apart by content, not by name.
+
+    Raises:
+        LexiconError: the file is missing, is a folder or may not be read.
+    """
+    path = Path(path)
+    try:
+        with open(path, "rb") as file:
+            magic = file.read(len(XZ_MAGIC))
+        if magic.startswith(GZIP_MAGIC):
+            return cast(IO[bytes], gzip.open(path, "rb"))
+        if magic == XZ_MAGIC:
+            return lzma.open(path, "rb")
+        return open(path, "rb")
+    except OSError as error:
+        raise LexiconError(f"{path}: cannot be read ({error.strerror or error}); give the path of a file") from error
+
+
+def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
+    """Yield (line number from 1, line without its end); the byte order mark of UTF-8 is dropped.
+
+    Raises:
+        LexiconError: the file cannot be read, its compression is damaged or cut short, or it is UTF-16.
+    """
+    line = 0
+    try:
+        with open_bytes(path) as file:
+            for line, raw in enumerate(file, start=1):
+                if line == 1:
+                    if raw.startswith(UTF16_BOMS):
+                        raise LexiconError(f"{path}, line 1: UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
+                    raw = raw.removeprefix(UTF8_BOM)
+                yield line, raw.rstrip(b"\r\n")
+    except DAMAGE as error:
+        raise damaged(f"{path}, after line {line}", error) from error
+
+
+def damaged(place: str, error: Exception) -> LexiconError:
+    return LexiconError(f"{place}: damaged or cut short ({error}); get the file again")
+
+
+def shown(raw: bytes) -> str:
+    """Bytes that are not UTF-8, as a message can print them."""
+    return raw.decode("utf-8", "backslashreplace")

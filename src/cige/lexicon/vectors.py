@@ -1,0 +1,160 @@
+"""VectorTable: one vector a word, from any of the files that vectors come in."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from cige.errors import LexiconError
+from cige.lexicon.hash_index import HashIndex
+from cige.lexicon.report import LoadReport, ReportBuilder
+from cige.lexicon.storage import new_file, open_folder
+from cige.lexicon.text_file import open_bytes
+from cige.lexicon.vector_files import open_vectors
+from cige.lexicon.word_blob import WordBlob, load_array
+from cige.lexicon.word_rules import DUPLICATE
+
+KIND = "vectors"
+VECTORS_FILE = "vectors.npy"
+PRESENT_FILE = "present.npy"
+_ZIP_MAGIC = b"PK\x03\x04"
+
+
+class VectorTable:
+    """Words and their vectors.
+
+    Attributes:
+        words: V words, row by row.
+        vectors: float16 or float32 [V, width].
+        counts: int[V], how often each word was seen in training, or None.
+        present: bool[V], which rows hold a vector, or None when all do; only tables aligned with a lexicon have gaps.
+        report: what reading a word2vec file took and refused, else None.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        vectors: np.ndarray,
+        *,
+        counts: np.ndarray | None = None,
+        present: np.ndarray | None = None,
+        report: LoadReport | None = None,
+        index: HashIndex | None = None,
+    ) -> None:
+        if vectors.ndim != 2 or len(vectors) != len(words):
+            raise LexiconError(f"{len(words):,} words for vectors of shape {vectors.shape}: expected one row a word")
+        self.words = words
+        self.vectors = vectors
+        self.counts = counts
+        self.present = present
+        self.report = report
+        self._find: Callable[[Iterable[str]], np.ndarray] | None = index.find if index is not None else None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> VectorTable:
+        """Read vectors, told apart by content: .npz as `train_vectors` writes it, word2vec text (plain, .gz, .xz) or
+        binary, or a folder of `convert_vectors`, which stays on disk and is mapped.
+
+        Raises:
+            LexiconError: the file is missing, damaged or none of these.
+        """
+        path = Path(path)
+        if path.is_dir():
+            return cls._load_folder(path)
+        with open_bytes(path) as file:
+            is_zip = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC if path.suffix not in (".gz", ".xz") else False
+        return cls._load_npz(path) if is_zip else cls._load_word2vec(path)
+
+    @classmethod
+    def _load_folder(cls, folder: Path) -> VectorTable:
+        facts = open_folder(folder, kind=KIND, check_contents=False)  # sizes only: the matrix may be gigabytes
+        words = WordBlob.load(folder)
+        return cls(
+            words,
+            load_array(folder / VECTORS_FILE),
+            present=load_array(folder / PRESENT_FILE) if facts["lexicon"] else None,
+            index=HashIndex.load(folder, words),
+        )
+
+    @classmethod
+    def _load_npz(cls, path: Path) -> VectorTable:
+        try:
+            with np.load(path, allow_pickle=False) as fields:
+                words, vectors = fields["words"], fields["vectors"]
+                counts = fields["counts"] if "counts" in fields else None
+        except KeyError as error:
+            raise LexiconError(f"{path}: no such field in it: {error}; expected words, vectors, counts") from error
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise LexiconError(f"{path}: not a readable .npz file ({error}); get the file again") from error
+        listed = words.tolist() if words.ndim else str(words).split("\n") if words.size and str(words) else []
+        try:
+            return cls(listed, vectors, counts=counts)
+        except LexiconError as error:
+            raise LexiconError(f"{path}: {error}") from error
+
+    @classmethod
+    def _load_word2vec(cls, path: Path) -> VectorTable:
+        source = open_vectors(path)
+        report = ReportBuilder(source=str(path), format=source.format)
+        found: dict[str, None] = {}
+        numbers = array("f")
+        for line, word, vector in source.rows(report):
+            if word in found:
+                report.refuse(line, word, DUPLICATE)
+            else:
+                found[word] = None
+                numbers.frombytes(vector.tobytes())
+        vectors = np.frombuffer(numbers, dtype=np.float32).reshape(-1, source.width)
+        return cls(list(found), vectors, report=report.build(n_taken=len(found)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write an .npz with the fields words (newline-joined), vectors (float16) and counts (0 where unknown).
+
+        Raises:
+            LexiconError: writing failed; an older file survives.
+        """
+        counts = np.zeros(len(self), dtype=np.int64) if self.counts is None else self.counts
+        with new_file(path) as aside, open(aside, "wb") as file:
+            np.savez_compressed(
+                file, words=np.array("\n".join(self.words)), vectors=self.vectors.astype(np.float16), counts=counts
+            )
+
+    @property
+    def width(self) -> int:
+        return self.vectors.shape[1]
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and self.row(word) >= 0
+
+    def row(self, word: str) -> int:
+        """Row of a word's vector, -1 where it has none. Words are compared as they are: normalise first."""
+        return int(self.rows([word])[0])
+
+    def rows(self, words: Iterable[str]) -> np.ndarray:
+        """int64[n], the row of each word's vector, -1 where it has none."""
+        if self._find is None:
+            self._find = _dict_find(self.words)
+        rows = self._find(words)
+        if self.present is not None:
+            rows[(rows >= 0) & ~self.present[rows]] = -1
+        return rows
+
+
+def _dict_find(words: Sequence[str]) -> Callable[[Iterable[str]], np.ndarray]:
+    last_first = range(len(words) - 1, -1, -1)
+    index = dict(zip(reversed(words), last_first, strict=True))  # of a word that comes twice, the first row counts
+
+    def find(wanted: Iterable[str]) -> np.ndarray:
+        return np.fromiter((index.get(word, -1) for word in wanted), dtype=np.int64)
+
+    return find

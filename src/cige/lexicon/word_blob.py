@@ -1,0 +1,104 @@
+"""WordBlob: any number of words as one mapped text file and its offsets, with no Python string held per word."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from cige.errors import LexiconError
+
+WORDS_FILE = "words.txt"  # one word a line, so a person can read it too
+OFFSETS_FILE = "offsets.npy"
+_BLOCK = 1 << 16
+_NEWLINE = 10
+
+
+class WordBlob(Sequence[str]):
+    """Words by number.
+
+    Attributes:
+        blob: uint8[n_bytes], every word in UTF-8 followed by a newline.
+        offsets: uint32 or uint64[n_words + 1], where each word begins; the last is n_bytes.
+    """
+
+    def __init__(self, *, blob: np.ndarray, offsets: np.ndarray) -> None:
+        self.blob = blob
+        self.offsets = offsets
+
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> WordBlob:
+        """Words must hold no newline."""
+        blob = np.frombuffer("".join(f"{word}\n" for word in words).encode("utf-8"), dtype=np.uint8)
+        return cls(blob=blob, offsets=_offsets(blob))
+
+    @classmethod
+    def load(cls, folder: Path) -> WordBlob:
+        """Map the two files in `folder`; the caller has checked them against a manifest."""
+        offsets = load_array(folder / OFFSETS_FILE)
+        blob = _map_bytes(folder / WORDS_FILE)
+        if offsets.ndim != 1 or not len(offsets) or offsets[-1] != len(blob):
+            raise LexiconError(f"{folder}: {OFFSETS_FILE} does not belong to {WORDS_FILE}; build the folder again")
+        return cls(blob=blob, offsets=offsets)
+
+    def save(self, folder: Path) -> None:
+        self.blob.tofile(folder / WORDS_FILE)
+        np.save(folder / OFFSETS_FILE, self.offsets)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hex digest of the blob: equal for equal words in equal order, and for nothing else."""
+        return hashlib.sha256(self.blob.data).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # int -> str; Sequence also asks for slices
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(f"word {index} of {len(self)}")
+        return self.blob[self.offsets[index] : self.offsets[index + 1] - 1].tobytes().decode("utf-8")
+
+    def __iter__(self) -> Iterator[str]:
+        for begin in range(0, len(self), _BLOCK):
+            end = min(begin + _BLOCK, len(self))
+            block = self.blob[self.offsets[begin] : self.offsets[end]].tobytes().decode("utf-8")
+            yield from block.split("\n")[:-1]
+
+
+def finish_blob(folder: Path) -> WordBlob:
+    """Add the offsets to a words file that was written line by line."""
+    blob = _map_bytes(folder / WORDS_FILE)
+    words = WordBlob(blob=blob, offsets=_offsets(blob))
+    np.save(folder / OFFSETS_FILE, words.offsets)
+    return words
+
+
+def load_array(file: Path) -> np.ndarray:
+    """Map a .npy file read-only.
+
+    Raises:
+        LexiconError: it is not one.
+    """
+    try:
+        return np.load(file, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # np.memmap itself slices slowly
+    except (OSError, ValueError, EOFError) as error:
+        raise LexiconError(f"{file}: not a readable .npy file ({error}); build the folder again") from error
+
+
+def _offsets(blob: np.ndarray) -> np.ndarray:
+    ends = np.flatnonzero(blob == _NEWLINE) + 1
+    dtype = np.uint32 if len(blob) < 1 << 32 else np.uint64
+    return np.concatenate([np.zeros(1, dtype=dtype), ends.astype(dtype)])
+
+
+def _map_bytes(file: Path) -> np.ndarray:
+    if file.stat().st_size == 0:  # an empty file cannot be mapped
+        return np.empty(0, dtype=np.uint8)
+    return np.memmap(file, dtype=np.uint8, mode="r").view(np.ndarray)

@@ -1,0 +1,38 @@
+"""Which strings can be words of a lexicon, and the reason when one cannot."""
+
+from __future__ import annotations
+
+import unicodedata
+
+MAX_WORD_CHARS = 64  # no entry of a real word list comes near; a longer line is prose or a broken file
+
+EMPTY = "empty"
+SINGLE = "single character"
+TOO_LONG = f"longer than {MAX_WORD_CHARS} characters"
+CONTROL = "control character or line separator"
+UNENCODABLE = "character that cannot be encoded (U+FFFD or a lone surrogate)"
+WHITESPACE = "whitespace inside"
+EDGE = "whitespace at the edge"
+DUPLICATE = "duplicate"
+NOT_UTF8 = "not UTF-8"
+
+
+def reason_to_refuse(word: str, *, spaces: bool = False) -> str | None:
+    """Return why `word` (normalised) cannot be a word, or None when it can; `spaces` allows blanks inside it."""
+    if not word or word.isspace():
+        return EMPTY
+    if len(word) == 1:
+        return SINGLE
+    if len(word) > MAX_WORD_CHARS:
+        return TOO_LONG
+    if word.isalnum():  # nearly every word; none of the characters below is a letter or a digit
+        return None
+    if word != word.strip():
+        return EDGE
+    if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in word):
+        return CONTROL
+    if "\ufffd" in word:
+        return UNENCODABLE
+    if not spaces and any(map(str.isspace, word)):
+        return WHITESPACE
+    return None

@@ -1,0 +1,140 @@
+"""Build an untrained model: vocabulary and vectors from the training text, then the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from cige.data.tags import tag_set
+from cige.data.vocabulary import N_SPECIAL, UNK, CodeTable, Vocabulary, code_of, seen_first
+from cige.lattice.lattice import Lattice
+from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.vectors import VectorTable
+from cige.models.flat import FlatConfig, FlatEncoder
+from cige.models.tagger import Tagger
+from cige.nn.embeddings import LatticeEmbeddings
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Pre-trained vectors of characters, character bigrams and words."""
+
+    char: VectorTable
+    bigram: VectorTable
+    word: VectorTable
+
+
+@dataclass(frozen=True)
+class InputTables:
+    """A vocabulary and the float32 matrices its rows start from: char, bigram, word [n_rows, width] each."""
+
+    vocabulary: Vocabulary
+    matrices: tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def input_tables(
+    lattices: Sequence[Lattice],
+    lexicon: Lexicon,
+    vectors: Vectors,
+    *,
+    seed: int,
+    keep_word: Callable[[str], bool] | None = None,
+    keep_bigram: Callable[[str], bool] | None = None,
+) -> InputTables:
+    """Rows for everything in the training `lattices`, then for whatever else has a vector.
+
+    As in the released FLAT (specs §0.1.13): vectors are scaled to unit length; what training holds and the vector
+    file lacks starts uniform in +-sqrt(3 / width), unit length too; what both lack shares row UNK.
+
+    Args:
+        keep_word, keep_bigram: which of the rows *not* seen in training to keep; None keeps all (a smaller model
+            keeps fewer).
+    """
+    rng = np.random.default_rng(seed)
+    seen_chars, seen_bigrams, seen_words = seen_first(lattices, len(lexicon))
+    chars = _coded(vectors.char, seen_chars, rng, lambda token: True)
+    bigrams = _coded(vectors.bigram, seen_bigrams, rng, keep_bigram or (lambda token: True))
+
+    width = vectors.word.width
+    base = [lexicon.word(k) for k in range(len(lexicon))]
+    row_in_file = vectors.word.rows(base)
+    is_seen = np.zeros(len(base), bool)
+    is_seen[seen_words] = True
+    kept = (row_in_file >= 0) & ~is_seen
+    if keep_word is not None:
+        kept &= np.fromiter((keep_word(w) for w in base), bool, len(base))
+    order = np.concatenate([seen_words, np.flatnonzero(kept)])
+    word_rows = np.full(len(base), UNK, np.int32)
+    word_rows[order] = np.arange(N_SPECIAL, N_SPECIAL + len(order))
+    words = _matrix(vectors.word, row_in_file[order], width, rng)
+
+    vocabulary = Vocabulary(
+        chars=chars[0],
+        bigrams=bigrams[0],
+        word_rows=word_rows,
+        n_tuned=(N_SPECIAL + len(seen_chars), N_SPECIAL + len(seen_bigrams), N_SPECIAL + len(seen_words)),
+        n_rows=(len(chars[1]), len(bigrams[1]), len(words)),
+    )
+    return InputTables(vocabulary, (chars[1], bigrams[1], words))
+
+
+def _coded(
+    table: VectorTable, seen: np.ndarray, rng: np.random.Generator, keep: Callable[[str], bool]
+) -> tuple[CodeTable, np.ndarray]:
+    """The code table of characters or bigrams (seen ones first) and its matrix."""
+    row_of_code = {}
+    for row, token in enumerate(table.words):
+        code = code_of(token)
+        if code is not None:
+            row_of_code[code] = row
+    seen_set = set(seen.tolist())
+    others = [c for c, row in row_of_code.items() if c not in seen_set and keep(table.words[row])]
+    order = np.concatenate([seen, np.array(others, np.int64)])
+    rows = np.fromiter((row_of_code.get(c, -1) for c in order.tolist()), np.int64, len(order))
+    return CodeTable.from_ordered(order), _matrix(table, rows, table.width, rng)
+
+
+def _matrix(table: VectorTable, rows: np.ndarray, width: int, rng: np.random.Generator) -> np.ndarray:
+    """float32[N_SPECIAL + n, width]: specials (PAD zero, the others random), then unit vectors of file rows or random."""
+    matrix = rng.uniform(-1, 1, (N_SPECIAL + len(rows), width)).astype(np.float32) * np.float32(np.sqrt(3 / width))
+    has_vector = rows >= 0
+    matrix[N_SPECIAL:][has_vector] = table.vectors[rows[has_vector]]
+    matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+    matrix[0] = 0
+    return matrix
+
+
+def build_flat(config: FlatConfig, tables: InputTables, labels: Sequence[str], *, scheme: str = "BMES") -> Tagger:
+    """An untrained FLAT tagger whose input tables hold the given vectors. Seed torch before for reproducible weights."""
+    tagger = flat_network(config, tables.vocabulary, tag_set(labels, scheme), _widths(tables))
+    embeddings = tagger.encoder.embeddings
+    for table, matrix in zip((embeddings.char, embeddings.bigram, embeddings.word), tables.matrices, strict=True):
+        table.load_vectors(torch.from_numpy(matrix))
+    return tagger
+
+
+def flat_network(config: FlatConfig, vocabulary: Vocabulary, tags: list[str], widths: tuple[int, int, int]) -> Tagger:
+    """The network alone, its tables empty."""
+    embeddings = LatticeEmbeddings(
+        n_rows=vocabulary.n_rows,
+        n_tuned=vocabulary.n_tuned,
+        widths=widths,
+        out_width=config.width,
+        dropout_prob=config.embed_dropout_prob,
+        word_dropout_prob=config.word_dropout_prob,
+    )
+    return Tagger(
+        encoder=FlatEncoder(config=config, embeddings=embeddings),
+        tags=tags,
+        output_dropout_prob=config.output_dropout_prob,
+        constrained=config.constrained,
+        boundary_scores=config.boundary_scores,
+    )
+
+
+def _widths(tables: InputTables) -> tuple[int, int, int]:
+    char, bigram, word = (m.shape[1] for m in tables.matrices)
+    return char, bigram, word

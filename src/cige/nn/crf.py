@@ -1,0 +1,188 @@
+"""Linear-chain conditional random field (Lafferty et al. 2001), vectorised over the batch, exact in log space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+IMPOSSIBLE = float("-inf")  # an illegal transition; every sum over tags keeps at least one legal one
+
+
+class CRF(nn.Module):
+    """Transition scores over L tags, with illegal transitions ruled out in training and in decoding.
+
+    Args:
+        n_tags: L.
+        allowed: bool arrays (start[L], transition[L, L] from-to, end[L]) or None for no constraints.
+        boundary_scores: learn scores for the first and the last tag too.
+
+    Emissions are float[B, T, L]; `n_chars` is int64[B]. A sentence of no characters has log partition 0.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_tags: int,
+        allowed: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
+        boundary_scores: bool = True,
+    ):
+        super().__init__()
+        self.transitions = nn.Parameter(torch.zeros(n_tags, n_tags))
+        self.start = nn.Parameter(torch.zeros(n_tags), requires_grad=boundary_scores)
+        self.end = nn.Parameter(torch.zeros(n_tags), requires_grad=boundary_scores)
+        if allowed is None:
+            allowed = (np.ones(n_tags, bool), np.ones((n_tags, n_tags), bool), np.ones(n_tags, bool))
+        for name, mask in zip(("allowed_start", "allowed", "allowed_end"), allowed, strict=True):
+            self.register_buffer(name, torch.tensor(mask))
+        self.allowed_start: Tensor
+        self.allowed: Tensor
+        self.allowed_end: Tensor
+
+    def scores(self) -> tuple[Tensor, Tensor, Tensor]:
+        """(start[L], transitions[L, L], end[L]) with illegal moves at IMPOSSIBLE."""
+        return (
+            self.start.masked_fill(~self.allowed_start, IMPOSSIBLE),
+            self.transitions.masked_fill(~self.allowed, IMPOSSIBLE),
+            self.end.masked_fill(~self.allowed_end, IMPOSSIBLE),
+        )
+
+    def log_partition(self, emissions: Tensor, n_chars: Tensor) -> Tensor:
+        """float[B]: log of the sum over all tag sequences."""
+        return _LogPartition.apply(emissions.float(), *self.scores(), n_chars)
+
+    def score(self, emissions: Tensor, tags: Tensor, n_chars: Tensor) -> Tensor:
+        """float[B]: score of the int64[B, T] sequence `tags`."""
+        start, transitions, end = self.scores()
+        mask = _mask(emissions, n_chars)
+        unary = emissions.float().gather(2, tags[:, :, None]).squeeze(2)  # [B, T]
+        pair = transitions[tags[:, :-1], tags[:, 1:]]  # [B, T - 1]
+        last = tags.gather(1, (n_chars - 1).clamp(min=0)[:, None]).squeeze(1)
+        total = (unary * mask).sum(1) + (pair * mask[:, 1:]).sum(1)
+        return total + (start[tags[:, 0]] + end[last]) * (n_chars > 0)
+
+    def negative_log_likelihood(self, emissions: Tensor, tags: Tensor, n_chars: Tensor) -> Tensor:
+        """float[B]: -log p(tags | emissions)."""
+        return self.log_partition(emissions, n_chars) - self.score(emissions, tags, n_chars)
+
+    @torch.no_grad()
+    def decode(self, emissions: Tensor, n_chars: Tensor) -> list[list[int]]:
+        """The best tag sequence of each sentence (Viterbi)."""
+        start, transitions, end = self.scores()
+        emissions = emissions.float()
+        best = start + emissions[:, 0]  # [B, L]
+        back = []
+        for t in range(1, emissions.shape[1]):
+            score, origin = (best[:, :, None] + transitions).max(1)
+            inside = (t < n_chars)[:, None]
+            best = torch.where(inside, score + emissions[:, t], best)
+            back.append(origin)
+        last = (best + end).argmax(1).tolist()
+        origins = torch.stack(back, 1).cpu().numpy() if back else None  # [B, T - 1, L]
+        paths = []
+        for b, n in enumerate(n_chars.tolist()):
+            path = [last[b]] if n else []
+            for t in range(n - 2, -1, -1):
+                path.append(int(origins[b, t, path[-1]]))  # type: ignore[index]
+            paths.append(path[::-1])
+        return paths
+
+    @torch.no_grad()
+    def marginals(self, emissions: Tensor, n_chars: Tensor) -> SegmentMarginals:
+        """Forward and backward scores, from which the probability of any stretch of tags follows."""
+        start, transitions, end = (x.double() for x in self.scores())
+        emissions = emissions.double()
+        alpha = _forward_scores(emissions, start, transitions, n_chars)
+        beta = _backward_scores(emissions, transitions, end, n_chars)
+        log_z = _log_partition_of(alpha, end, n_chars)
+        arrays = [x.cpu().numpy() for x in (emissions, transitions, alpha, beta, log_z)]
+        return SegmentMarginals(*arrays)
+
+
+class SegmentMarginals:
+    """p(tags of [start, end) | sentence), summed over everything outside the stretch."""
+
+    def __init__(
+        self, emissions: np.ndarray, transitions: np.ndarray, alpha: np.ndarray, beta: np.ndarray, log_z: np.ndarray
+    ):
+        self._emissions, self._transitions = emissions, transitions
+        self._alpha, self._beta, self._log_z = alpha, beta, log_z
+
+    def probability(self, sentence: int, start: int, tags: list[int]) -> float:
+        """Probability in [0, 1] that characters start, start + 1, ... carry `tags`."""
+        steps = range(1, len(tags))
+        log_p = self._alpha[sentence, start, tags[0]] + self._beta[sentence, start + len(tags) - 1, tags[-1]]
+        log_p += sum(self._transitions[tags[k - 1], tags[k]] for k in steps)
+        log_p += sum(self._emissions[sentence, start + k, tags[k]] for k in steps)
+        return float(min(1.0, np.exp(log_p - self._log_z[sentence])))
+
+
+class _LogPartition(torch.autograd.Function):
+    """The gradient of log Z is the marginals; forward-backward gives it without a graph of T small steps."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, emissions: Tensor, start: Tensor, transitions: Tensor, end: Tensor, n_chars: Tensor
+    ) -> Tensor:
+        emissions, start, transitions, end = (x.double() for x in (emissions, start, transitions, end))
+        alpha = _forward_scores(emissions, start, transitions, n_chars)
+        log_z = _log_partition_of(alpha, end, n_chars)
+        ctx.save_for_backward(emissions, transitions, end, n_chars, alpha, log_z)
+        return log_z.float()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        emissions, transitions, end, n_chars, alpha, log_z = ctx.saved_tensors
+        beta = _backward_scores(emissions, transitions, end, n_chars)
+        mask, grad = _mask(emissions, n_chars), grad.double()
+        unary = (alpha + beta - log_z[:, None, None]).exp() * (mask * grad[:, None])[:, :, None]  # [B, T, L]
+        # p(tag i at t, tag j at t + 1) = exp(alpha_i + transition_ij + emission_j + beta_j - log Z), summed over B, T
+        before, after = alpha[:, :-1], (emissions + beta)[:, 1:]
+        top_before, top_after = before.amax(2, keepdim=True), after.amax(2, keepdim=True)
+        weight = (top_before + top_after - log_z[:, None, None]).exp() * (mask[:, 1:] * grad[:, None])[:, :, None]
+        before, after = (before - top_before).exp() * weight, (after - top_after).exp()
+        pair = transitions.exp() * (before.flatten(0, 1).t() @ after.flatten(0, 1))
+        last = unary.gather(1, (n_chars - 1).clamp(min=0)[:, None, None].expand(-1, 1, unary.shape[2]))
+        gradients = (unary, unary[:, 0].sum(0), pair, last.squeeze(1).sum(0))
+        return *(g.float() for g in gradients), None
+
+
+def _mask(emissions: Tensor, n_chars: Tensor) -> Tensor:
+    return torch.arange(emissions.shape[1], device=emissions.device) < n_chars[:, None]  # [B, T]
+
+
+def _forward_scores(emissions: Tensor, start: Tensor, transitions: Tensor, n_chars: Tensor) -> Tensor:
+    """alpha[B, T, L]: log of all ways to reach a tag, its own emission included; frozen beyond the end."""
+    alpha = [start + emissions[:, 0]]
+    step, shortest = transitions.exp(), int(n_chars.min())
+    for t in range(1, emissions.shape[1]):
+        reached = _log_matmul(alpha[-1], step) + emissions[:, t]
+        alpha.append(reached if t < shortest else torch.where((t < n_chars)[:, None], reached, alpha[-1]))
+    return torch.stack(alpha, 1)
+
+
+def _backward_scores(emissions: Tensor, transitions: Tensor, end: Tensor, n_chars: Tensor) -> Tensor:
+    """beta[B, T, L]: log of all ways to go on after a tag, its own emission not included."""
+    final = end.expand(len(emissions), -1)
+    beta = [final]
+    step, shortest = transitions.t().exp().contiguous(), int(n_chars.min())
+    for t in range(emissions.shape[1] - 2, -1, -1):
+        reached = _log_matmul(beta[-1] + emissions[:, t + 1], step)
+        beta.append(reached if t + 1 < shortest else torch.where((t + 1 < n_chars)[:, None], reached, final))
+    return torch.stack(beta[::-1], 1)
+
+
+def _log_matmul(scores: Tensor, step: Tensor) -> Tensor:
+    """log(exp(scores) @ step) of float64[B, L] and [L, L].
+
+    One small product a character in place of L^2 exponentials. In float64 a tag underflows only when it is e^-700
+    less likely than the best one.
+    """
+    top = scores.amax(1, keepdim=True)
+    return ((scores - top).exp_() @ step).log_().add_(top)
+
+
+def _log_partition_of(alpha: Tensor, end: Tensor, n_chars: Tensor) -> Tensor:
+    return torch.logsumexp(alpha[:, -1] + end, 1).masked_fill(n_chars == 0, 0.0)

@@ -1,0 +1,165 @@
+"""Attention over lattice nodes with relative spans (FLAT Eq. 11 and Eq. 1): exact, differentiable, never [N, N, D].
+
+Two forms with the same results: a compiled one (`cige.nn.native`) for float32 on the CPU, and PyTorch operations for
+everything else. tests/nn/test_span_attention.py holds both against the literal equations.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cige.nn import native
+
+# PyTorch form: gathered rows held at once, in floats; 4M floats (16 MB) stay near the cache and far from memory limits.
+CHUNK_FLOATS = 4_000_000
+
+
+@dataclass(frozen=True)
+class SpanPairs:
+    """What attention needs to know of each pair of nodes (i, j).
+
+    Attributes:
+        relation: float[U, D], the distinct rows of R (Eq. 8).
+        index: int32[B, N, N], the row of each pair.
+        n_nodes: int64[B], nodes of each sentence.
+        hidden: bool[B, N, N], True where i may not see j besides padding, or None.
+    """
+
+    relation: Tensor
+    index: Tensor
+    n_nodes: Tensor
+    hidden: Tensor | None = None
+
+
+def span_attention(
+    query: Tensor, relation_query: Tensor, key: Tensor, value: Tensor, pairs: SpanPairs, *, dropout_prob: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Attend from every node to every node of its sentence.
+
+    Args:
+        query: float[H, B, N, d], q_i + u, scaled; d is the width of a head.
+        relation_query: float[H, B, N, D], W_kR^T (q_i + v), scaled.
+        key, value: float[H, B, N, d].
+        pairs: relative spans and masks.
+        dropout_prob: dropout on the probabilities (pass 0 outside training).
+
+    Returns:
+        float[B, N, H * d], and the probabilities float[H, B, N, N] (no gradient flows through these). Rows of
+        padding hold no meaning.
+    """
+    if dropout_prob == 0 and (library := _native_for(query, pairs.relation)) is not None:
+        out, probabilities = _NativeAttention.apply(library, query, relation_query, key, value, pairs.relation, pairs)
+        return out.flatten(2), probabilities
+    position = _PositionScores.apply(relation_query, pairs.relation, pairs.index)
+    score = (query @ key.transpose(2, 3) + position).masked_fill(_unseen(pairs), float("-inf"))  # [H, B, N, N]
+    probabilities = torch.softmax(score, -1)
+    out = torch.dropout(probabilities, dropout_prob, train=dropout_prob > 0) @ value  # [H, B, N, d]
+    return out.permute(1, 2, 0, 3).flatten(2), probabilities.detach()
+
+
+def _unseen(pairs: SpanPairs) -> Tensor:
+    """bool[B, N or 1, N]: padding and hidden pairs."""
+    node = torch.arange(pairs.index.shape[1], device=pairs.index.device)
+    # An empty sentence still sees one node, or its softmax would be 0 / 0.
+    padding = (node >= pairs.n_nodes.clamp(min=1)[:, None])[:, None, :]
+    if pairs.hidden is None:
+        return padding
+    return padding | (pairs.hidden & (node < pairs.n_nodes[:, None])[:, :, None])
+
+
+def _native_for(query: Tensor, relation: Tensor) -> Any:
+    """The compiled kernel where it applies: float32 on the CPU and a width in whole vectors."""
+    if query.device.type != "cpu" or query.dtype != torch.float32 or relation.shape[1] % native.LANES:
+        return None
+    return native.load()
+
+
+class _NativeAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        library: Any,
+        query: Tensor,
+        relation_query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        relation: Tensor,
+        pairs: SpanPairs,
+    ) -> tuple[Tensor, Tensor]:
+        inputs = [x.contiguous() for x in (query, relation_query, key, value, relation)]
+        index, n_nodes = pairs.index.contiguous(), pairs.n_nodes.long().contiguous()
+        hidden = pairs.hidden.to(torch.uint8).contiguous() if pairs.hidden is not None else None
+        n_heads, n_batch, n, width = query.shape
+        probabilities = query.new_zeros(n_heads, n_batch, n, n)
+        out = query.new_zeros(n_batch, n, n_heads, width)
+        sizes = _sizes(query, relation)
+        pointers = _pointers(*inputs, index, n_nodes, hidden, probabilities, out)
+        if library.span_attention_forward(sizes, *pointers):
+            raise MemoryError("attention: no memory for a work buffer; use smaller batches")
+        ctx.library = library
+        ctx.save_for_backward(*inputs, index, n_nodes, probabilities)
+        ctx.mark_non_differentiable(probabilities)
+        return out, probabilities
+
+    @staticmethod
+    def backward(ctx: Any, grad_out: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        *inputs, index, n_nodes, probabilities = ctx.saved_tensors
+        query, relation = inputs[0], inputs[4]
+        gradients = [torch.zeros_like(x) for x in inputs]
+        pointers = _pointers(*inputs, index, n_nodes, probabilities, grad_out.contiguous(), *gradients)
+        if ctx.library.span_attention_backward(_sizes(query, relation), *pointers):
+            raise MemoryError("attention: no memory for a work buffer; use smaller batches")
+        return None, *gradients, None
+
+
+def _sizes(query: Tensor, relation: Tensor) -> Any:
+    n_heads, n_batch, n, width = query.shape
+    numbers = (n_heads, n_batch, n, width, relation.shape[1], relation.shape[0], torch.get_num_threads())
+    return (ctypes.c_int64 * len(numbers))(*numbers)
+
+
+def _pointers(*tensors: Tensor | None) -> list[int | None]:
+    return [t.data_ptr() if t is not None else None for t in tensors]
+
+
+class _PositionScores(torch.autograd.Function):
+    """float[H, B, N, N]: relation_query . relation[index], over chunks of query rows in both directions."""
+
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)
+    def forward(ctx: Any, query: Tensor, relation: Tensor, index: Tensor) -> Tensor:
+        ctx.save_for_backward(query, relation, index)
+        n_heads, n_batch, n, width = query.shape
+        rows, pairs = query.reshape(n_heads, n_batch * n, width), index.reshape(n_batch * n, n)
+        parts = [
+            torch.bmm(rows[:, part].transpose(0, 1), relation[pairs[part]].transpose(1, 2))  # [., H, N]
+            for part in _chunks(query)
+        ]
+        return torch.cat(parts).view(n_batch, n, n_heads, n).permute(2, 0, 1, 3)
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cuda")
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override]
+        query, relation, index = ctx.saved_tensors
+        n_heads, n_batch, n, width = query.shape
+        rows, pairs = query.reshape(n_heads, n_batch * n, width), index.reshape(n_batch * n, n)
+        grad_rows = grad.reshape(n_heads, n_batch * n, n)
+        grad_query, grad_relation = torch.empty_like(rows), torch.zeros_like(relation)
+        for part in _chunks(query):
+            grad_part = grad_rows[:, part].transpose(0, 1)  # [., H, N]
+            grad_query[:, part] = torch.bmm(grad_part, relation[pairs[part]]).transpose(0, 1)
+            per_pair = torch.bmm(grad_part.transpose(1, 2), rows[:, part].transpose(0, 1))  # [., N, D]
+            grad_relation.index_add_(0, pairs[part].reshape(-1), per_pair.view(-1, width))
+        return grad_query.view_as(query), grad_relation, None
+
+
+def _chunks(query: Tensor) -> list[slice]:
+    """Cut the B * N query rows so that one chunk's gathered rows stay within CHUNK_FLOATS."""
+    _, n_batch, n, width = query.shape
+    step = max(1, CHUNK_FLOATS // (n * width))
+    return [slice(start, start + step) for start in range(0, n_batch * n, step)]

@@ -1,0 +1,63 @@
+"""Windows over long documents: cores that partition the text, each with some context to read but not to answer for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+CORE = 256  # characters that a window answers for
+CONTEXT = 64  # characters it also reads on either side; longer than nearly every name
+
+LINE_BREAKS = "\n\r\u2028\u2029"
+_LINE = re.compile(f"[^{LINE_BREAKS}]*[{LINE_BREAKS}]*")  # a line with the breaks that end it
+_SENTENCE_END = re.compile("[。！？!?；;…]+[”’\"'」』》）)]*")
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of text to read at once.
+
+    Attributes:
+        start, end: [start, end), what is read, in code points of the whole text.
+        core_start, core_end: the part of it that this window answers for: an entity belongs to the window in whose
+            core it starts.
+    """
+
+    start: int
+    end: int
+    core_start: int
+    core_end: int
+
+
+def split_windows(text: str, *, core: int = CORE, context: int = CONTEXT) -> list[Window]:
+    """Cut `text` into windows; the cores are its partition, in order. Linear in the length of the text.
+
+    A line of at most `core` characters, its line breaks included, is one window. A longer one is cut after the last
+    sentence end in the second half of each `core` characters, or without one after `core` characters; its windows
+    read up to `context` characters more on either side. No window reads beyond its line, since a line break ends a
+    heading, a list item or a message, and names seldom run over it.
+
+    Raises:
+        ValueError: `core` below 1 or `context` below 0.
+    """
+    if core < 1 or context < 0:
+        raise ValueError(f"given core={core}, context={context}; expected core >= 1 and context >= 0")
+    windows = []
+    for line in _LINE.finditer(text):
+        line_start, line_end = line.span()
+        start = line_start
+        while start < line_end:
+            end = _core_end(text, start, line_end, core)
+            windows.append(Window(max(line_start, start - context), min(line_end, end + context), start, end))
+            start = end
+    return windows
+
+
+def _core_end(text: str, start: int, line_end: int, core: int) -> int:
+    furthest = start + core
+    if furthest >= line_end:
+        return line_end
+    end = furthest
+    for sentence_end in _SENTENCE_END.finditer(text, start + core // 2, furthest):
+        end = sentence_end.end()
+    return end

@@ -1,0 +1,54 @@
+"""An exponential moving average of the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+class WeightAverage:
+    """Keeps average = decay * average + (1 - decay) * weights, a step at a time.
+
+    The decay of step t is at most (1 + t) / (10 + t), so that the random start is soon forgotten.
+    """
+
+    def __init__(self, model: nn.Module, *, decay: float):
+        self._decay = decay
+        self._parameters = [p for p in model.parameters() if p.requires_grad]
+        self._average = [p.detach().clone() for p in self._parameters]
+        self._n_steps = 0
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Take in the weights after an optimiser step."""
+        self._n_steps += 1
+        decay = min(self._decay, (1 + self._n_steps) / (10 + self._n_steps))
+        torch._foreach_lerp_(self._average, [p.detach() for p in self._parameters], 1 - decay)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Within the block the model holds the averaged weights."""
+        self._swap()
+        try:
+            yield
+        finally:
+            self._swap()
+
+    def state_dict(self) -> dict[str, Tensor]:
+        state = {str(k): tensor for k, tensor in enumerate(self._average)}
+        return state | {"n_steps": torch.tensor(self._n_steps)}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        self._n_steps = int(state["n_steps"])
+        for k, tensor in enumerate(self._average):
+            tensor.copy_(state[str(k)])
+
+    @torch.no_grad()
+    def _swap(self) -> None:
+        for parameter, average in zip(self._parameters, self._average, strict=True):
+            held = parameter.detach().clone()
+            parameter.copy_(average)
+            average.copy_(held)

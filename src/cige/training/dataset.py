@@ -1,0 +1,78 @@
+"""TrainingSet: labelled sentences as rows of the embedding tables, with user words simulated anew each epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from torch.utils.data import Dataset
+
+from cige.data.batch import LatticeBatch, collate
+from cige.data.sentence import Sentence
+from cige.data.tags import spans_to_tags
+from cige.data.user_words import UserWordRegime, simulate_user_words
+from cige.data.vocabulary import EncodedLattice, Vocabulary
+from cige.errors import DataError
+from cige.lattice.lattice import Lattice
+
+Example = tuple[EncodedLattice, np.ndarray]
+
+
+class TrainingSet(Dataset[Example]):
+    """Encoded sentences and their gold tags.
+
+    What epoch e makes of sentence i depends on (seed, e, i) alone: not on the order of reading, on workers or on
+    where a run was cut off and resumed.
+
+    Args:
+        sentences: labelled text.
+        lattices: the lattice of each.
+        tags: the L tag names; a tag's id is its place.
+        regime: how user words are simulated.
+    """
+
+    def __init__(
+        self,
+        sentences: Sequence[Sentence],
+        lattices: Sequence[Lattice],
+        *,
+        vocabulary: Vocabulary,
+        tags: Sequence[str],
+        scheme: str,
+        regime: UserWordRegime,
+        seed: int,
+    ):
+        self._encoded = [vocabulary.encode(lattice) for lattice in lattices]
+        self._spans = [sentence.spans for sentence in sentences]
+        self._tags = [tag_ids(sentence, tags, scheme) for sentence in sentences]
+        self._regime = regime
+        self._seed = seed
+        self.n_nodes = np.array([x.n_nodes for x in self._encoded], np.int64)
+        """int64[n]: nodes of each sentence, simulated user words not counted."""
+
+    def __len__(self) -> int:
+        return len(self._encoded)
+
+    def example(self, index: int, epoch: int) -> Example:
+        """What epoch `epoch` (from 0) reads of a sentence: its lattice and int64[T] tag ids."""
+        rng = np.random.default_rng((self._seed, epoch, index))
+        return simulate_user_words(self._encoded[index], self._spans[index], self._regime, rng), self._tags[index]
+
+    def __getitem__(self, key: tuple[int, int]) -> Example:
+        """The example of (epoch, index), the keys that a BatchPlan yields."""
+        epoch, index = key
+        return self.example(index, epoch)
+
+
+def collate_examples(examples: Sequence[Example]) -> LatticeBatch:
+    return collate([lattice for lattice, _ in examples], [tags for _, tags in examples])
+
+
+def tag_ids(sentence: Sentence, tags: Sequence[str], scheme: str) -> np.ndarray:
+    """int64[T] ids of a sentence's gold tags in the list `tags`."""
+    ids = {tag: k for k, tag in enumerate(tags)}
+    try:
+        return np.array([ids[tag] for tag in spans_to_tags(len(sentence.text), sentence.spans, scheme)], np.int64)
+    except KeyError as missing:
+        where = f" (line {sentence.line})" if sentence.line else ""
+        raise DataError(f"tag {missing} of the sentence {sentence.text[:30]!r}{where} is none of the model's") from None

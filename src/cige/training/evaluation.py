@@ -1,0 +1,54 @@
+"""Dev scores during training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from cige.data.batch import batches_by_budget, collate
+from cige.data.sentence import Sentence
+from cige.data.tags import tags_to_spans
+from cige.data.vocabulary import EncodedLattice, Vocabulary
+from cige.entities.scores import Report, score
+from cige.lattice.lattice import Lattice
+from cige.models.tagger import Tagger
+
+MAX_SENTENCES = 32
+
+
+class EvaluationSet:
+    """Encoded sentences with their gold spans, in batches of like length."""
+
+    def __init__(
+        self,
+        sentences: Sequence[Sentence],
+        lattices: Sequence[Lattice],
+        *,
+        vocabulary: Vocabulary,
+        scheme: str,
+        max_pairs: int,
+    ):
+        encoded = [vocabulary.encode(lattice) for lattice in lattices]
+        n_nodes = np.array([x.n_nodes for x in encoded])
+        order = np.argsort(n_nodes, kind="stable")
+        cuts = batches_by_budget(n_nodes[order].tolist(), max_sentences=MAX_SENTENCES, max_pairs=max_pairs)
+        self._encoded: list[EncodedLattice] = encoded
+        self._batches = [order[cut].tolist() for cut in cuts]
+        self._gold = [sentence.spans for sentence in sentences]
+        self._scheme = scheme
+
+    def score(self, tagger: Tagger) -> Report:
+        """Strict scores of the tagger's best paths; leaves the tagger in the mode it was in."""
+        was_training = tagger.training
+        tagger.eval()
+        device = tagger.output.weight.device
+        predicted: list[list] = [[] for _ in self._gold]
+        with torch.no_grad():
+            for rows in self._batches:
+                batch = collate([self._encoded[row] for row in rows]).to(device)
+                for row, path in zip(rows, tagger.decode(batch), strict=True):
+                    predicted[row] = tags_to_spans([tagger.tags[k] for k in path], self._scheme)
+        tagger.train(was_training)
+        return score(self._gold, predicted)

@@ -1,0 +1,183 @@
+"""Recipe: everything that decides a training run except the seed and the output folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from cige.data.user_words import UserWordRegime
+from cige.errors import RecipeError
+from cige.models.flat import FlatConfig
+from cige.training.recipe_file import dump_yaml, read_recipe_file
+from cige.training.strict import build_strictly
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Which labelled sentences to learn from; either `dataset` or paths."""
+
+    dataset: str | None = None
+    """A public data set by name (weibo, resume, msra, ecommerce, cluener)."""
+    train: str | None = None
+    """Training file, in any format that cige reads; used when `dataset` is not given."""
+    dev: str | None = None
+    """Development file; the best epoch is chosen on it."""
+    test: str | None = None
+    """Test file; training never reads it."""
+    n_held_out: int = 0
+    """Where there is no development file: how many of the last training sentences to hold out as one."""
+    n_train: int | None = None
+    """Learn from the first n training sentences only (for trials); held-out sentences are taken away before."""
+    scheme: Literal["BMES", "BIOES", "BIO"] = "BMES"
+    """Tag scheme of the model, whatever the file's."""
+
+
+@dataclass(frozen=True)
+class VectorsConfig:
+    """Pre-trained vectors: .npz, word2vec text or binary, or a converted folder; paths relative to the data folder."""
+
+    char: str = "vectors/char.npz"
+    """Vectors of characters."""
+    bigram: str = "vectors/bichar.min20.npz"
+    """Vectors of character bigrams."""
+    word: str = "vectors/word.npz"
+    """Vectors of words."""
+
+
+@dataclass(frozen=True)
+class LexiconConfig:
+    """The words that may be lattice nodes."""
+
+    path: str | None = None
+    """A word list; without it, every word of the word vectors with two or more characters."""
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How to optimise; Table 5 of the paper where it says something, else what dev F1 preferred."""
+
+    n_epochs: int = 14
+    """Passes over the training sentences."""
+    batch_size: int = 10
+    """Sentences a step, at most."""
+    max_pairs: int = 1_000_000
+    """Node pairs a step, at most (sentences x longest squared): bounds memory, about 0.25 kB a pair."""
+    pool_batches: int = 0
+    """Sort by length within pools of so many batches, so that little is padded; 0 keeps the shuffled order."""
+    optimizer: Literal["adamw", "sgd"] = "adamw"
+    """AdamW, or the paper's SGD with momentum."""
+    learning_rate: float = 1e-3
+    """Highest learning rate."""
+    embedding_learning_rate_scale: float = 1.0
+    """Learning rate of the embedding tables, as a multiple of the others'."""
+    weight_decay: float = 0.01
+    """Decoupled weight decay of matrices; embedding tables, biases and normalisations have none."""
+    momentum: float = 0.9
+    """Momentum of SGD."""
+    schedule: Literal["linear", "inverse_epoch", "constant"] = "linear"
+    """After warm-up: linearly to zero; divided by 1 + decay * epoch (the paper's); or no change."""
+    decay: float = 0.05
+    """Rate of "inverse_epoch"."""
+    warmup_ratio: float = 0.05
+    """Share of all steps in which the learning rate rises from zero."""
+    warmup_epochs: float | None = None
+    """The same in epochs (the paper's 10), in place of the ratio."""
+    clip: Literal["norm", "value", "none"] = "norm"
+    """Clip the gradient's norm, or each of its values (released code)."""
+    clip_threshold: float = 5.0
+    """Where to clip."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """bf16 runs matrix products in bfloat16; weights stay float32."""
+    average_weights: float = 0.0
+    """Decay a step of an exponential moving average of the weights, which is then what is scored and kept; 0 is off."""
+    eval_start_epoch: int = 1
+    """First epoch (from 1) after which dev F1 is measured."""
+    patience: int = 0
+    """Stop after so many epochs without a better dev F1; 0 never stops."""
+    checkpoint_steps: int = 0
+    """Write a checkpoint every so many steps besides the one an epoch; 0 is off."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides a run, besides its seed."""
+
+    name: str
+    """What the run is called in results."""
+    data: DataConfig
+    """Labelled sentences."""
+    vectors: VectorsConfig = field(default_factory=VectorsConfig)
+    """Pre-trained vectors."""
+    lexicon: LexiconConfig = field(default_factory=LexiconConfig)
+    """Words."""
+    model: FlatConfig = field(default_factory=FlatConfig)
+    """The network."""
+    user_words: UserWordRegime = field(default_factory=UserWordRegime)
+    """How user words are simulated."""
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    """Optimisation."""
+
+
+Overrides = Mapping[str, Any] | Sequence[str] | None
+
+
+def load_recipe(path: str | Path, overrides: Overrides = None) -> Recipe:
+    """Read a recipe.
+
+    Args:
+        path: a YAML file; with `extends: other.yaml` it states only what differs from that file.
+        overrides: {"training.n_epochs": 2} or ["training.n_epochs=2"]; win over the file.
+
+    Raises:
+        RecipeError: no such file, bad YAML, an unknown key (the nearest known one is named), a wrong type, or
+            settings that contradict each other; with file and line.
+    """
+    values, origins = read_recipe_file(Path(path), overrides)
+    values.setdefault("name", Path(path).stem)
+    recipe = build_strictly(Recipe, values, origins)
+    _check(recipe, str(path))
+    return recipe
+
+
+def recipe_from_dict(values: Mapping[str, Any]) -> Recipe:
+    """The recipe that `recipe_to_yaml` (or `asdict`) wrote; same errors as `load_recipe`."""
+    recipe = build_strictly(Recipe, dict(values), {})
+    _check(recipe, recipe.name)
+    return recipe
+
+
+def recipe_to_yaml(recipe: Recipe) -> str:
+    """All settings, defaults included; `load_recipe` reads it back to an equal recipe."""
+    return dump_yaml(recipe)
+
+
+def _check(recipe: Recipe, source: str) -> None:
+    data, training = recipe.data, recipe.training
+
+    def refuse(message: str) -> None:
+        raise RecipeError(f"{source}: {message}")
+
+    if (data.dataset is None) == (data.train is None):
+        refuse("give either data.dataset or data.train (a file), not both and not neither")
+    if data.dataset is not None and (data.dev or data.test):
+        refuse("data.dev and data.test go with data.train; with data.dataset the files are known")
+    if data.train is not None and not data.dev and not data.n_held_out:
+        refuse("data.dev is missing: give a development file, or data.n_held_out to hold out training sentences")
+    for name in ("n_epochs", "batch_size", "max_pairs", "eval_start_epoch"):
+        if getattr(training, name) < 1:
+            refuse(f"training.{name} is {getattr(training, name)}, expected at least 1")
+    for name in ("learning_rate", "clip_threshold"):
+        if getattr(training, name) <= 0:
+            refuse(f"training.{name} is {getattr(training, name)}, expected a positive number")
+    for name in ("warmup_ratio", "average_weights"):
+        if not 0 <= getattr(training, name) < 1:
+            refuse(f"training.{name} is {getattr(training, name)}, expected 0 <= {name} < 1")
+    if training.warmup_epochs is not None and not 0 <= training.warmup_epochs <= training.n_epochs:
+        refuse(f"training.warmup_epochs is {training.warmup_epochs}, expected 0 to n_epochs ({training.n_epochs})")
+    if training.eval_start_epoch > training.n_epochs:
+        refuse(
+            f"training.eval_start_epoch ({training.eval_start_epoch}) is after the last epoch ({training.n_epochs}): "
+            "no epoch would be scored"
+        )

@@ -1,0 +1,100 @@
+"""From a recipe to what a run needs: sentences, lexicon, lattices, vocabulary and an untrained network."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from cige.data.reading import read_sentences
+from cige.data.registry import load_split
+from cige.data.sentence import Sentence
+from cige.data.vocabulary import Vocabulary
+from cige.errors import RecipeError
+from cige.lattice.lattice import Lattice, build_lattice
+from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.vectors import VectorTable
+from cige.models.build import Vectors, build_flat, input_tables
+from cige.models.tagger import Tagger
+from cige.training.recipe import DataConfig, Recipe
+
+
+@dataclass(frozen=True)
+class TrainingSetup:
+    """All that a run starts from.
+
+    Attributes:
+        train, dev: labelled sentences.
+        train_lattices, dev_lattices: the lattice of each.
+        lexicon: the words of the lattices.
+        vocabulary: rows of the tagger's tables.
+        labels: entity labels of the training sentences, sorted.
+        tagger: the network, its tables holding the pre-trained vectors.
+    """
+
+    train: list[Sentence]
+    dev: list[Sentence]
+    train_lattices: list[Lattice]
+    dev_lattices: list[Lattice]
+    lexicon: Lexicon
+    vocabulary: Vocabulary
+    labels: list[str]
+    tagger: Tagger
+
+
+def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> TrainingSetup:
+    """Read data, vectors and words and build the network; the same recipe and seed give the same weights."""
+    train, dev = read_data(recipe.data, data_dir)
+    files = recipe.vectors
+    vectors = Vectors(
+        char=VectorTable.load(find_file(files.char, data_dir)),
+        bigram=VectorTable.load(find_file(files.bigram, data_dir)),
+        word=VectorTable.load(find_file(files.word, data_dir)),
+    )
+    if recipe.lexicon.path is None:
+        lexicon = Lexicon.from_words(word for word in vectors.word.words if len(word) >= 2)
+    else:
+        lexicon = Lexicon.from_file(find_file(recipe.lexicon.path, data_dir))
+    snapshot = lexicon.snapshot()
+    train_lattices = [build_lattice(sentence.text, snapshot) for sentence in train]
+    dev_lattices = [build_lattice(sentence.text, snapshot) for sentence in dev]
+    labels = sorted({span.label for sentence in train for span in sentence.spans})
+    if not labels:
+        raise RecipeError(f"{recipe.name}: the training sentences hold no entity; there is nothing to learn")
+    tables = input_tables(train_lattices, lexicon, vectors, seed=seed)
+    torch.manual_seed(seed)
+    tagger = build_flat(recipe.model, tables, labels, scheme=recipe.data.scheme)
+    return TrainingSetup(train, dev, train_lattices, dev_lattices, lexicon, tables.vocabulary, labels, tagger)
+
+
+def read_data(data: DataConfig, data_dir: str | Path | None = None) -> tuple[list[Sentence], list[Sentence]]:
+    """The training and the development sentences."""
+    if data.dataset is not None:
+        train = load_split(data.dataset, "train", data_dir=data_dir)
+        dev = [] if data.n_held_out else load_split(data.dataset, "dev", data_dir=data_dir)
+    else:
+        assert data.train is not None
+        train = read_sentences(find_file(data.train, data_dir))
+        dev = read_sentences(find_file(data.dev, data_dir)) if data.dev is not None else []
+    if data.n_held_out:
+        if data.n_held_out >= len(train):
+            raise RecipeError(f"data.n_held_out is {data.n_held_out}, but there are {len(train)} training sentences")
+        train, dev = train[: -data.n_held_out], train[-data.n_held_out :]
+    return train[: data.n_train], dev
+
+
+def find_file(path: str, data_dir: str | Path | None = None) -> Path:
+    """A path of a recipe: as it is if absolute, else in `data_dir` (or $CIGE_DATA), else from the working folder."""
+    folders = [Path(data_dir)] if data_dir is not None else []
+    if not folders and os.environ.get("CIGE_DATA"):
+        folders.append(Path(os.environ["CIGE_DATA"]))
+    candidates = [folder / path for folder in [*folders, Path()]]
+    for candidate in candidates:
+        if candidate.exists():
+            return candidate
+    raise RecipeError(
+        f"{path}: no such file; looked for {' and '.join(str(c) for c in dict.fromkeys(candidates))}. "
+        "Paths in a recipe are relative to --data-dir, to CIGE_DATA or to the working folder"
+    )

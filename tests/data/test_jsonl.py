@@ -1,0 +1,172 @@
+"""JSON lines and CLUENER: what is read, what is refused and where, and that writing loses nothing."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cige.data import RepairWarning, Sentence, Span, read_labelled, read_sentences, write_sentences
+from cige.data.jsonl import format_json_lines, parse_json_lines
+from cige.errors import DataError
+
+SENTENCES = [
+    Sentence("小明在北京👍", (Span(0, 2, "PER"), Span(3, 5, "LOC")), 1),
+    Sentence("", (), 2),
+]
+JSONL = (
+    '{"text": "小明在北京👍", "entities": [{"start": 3, "end": 5, "label": "LOC", "text": "北京", "score": 0.5},'
+    ' {"start": 0, "end": 2, "label": "PER"}], "id": 7}\n'
+    '{"text": "", "entities": []}\n'
+)
+CLUENER = (
+    '{"text": "小明在北京👍", "label": {"LOC": {"北京": [[3, 4]]}, "PER": {"小明": [[0, 1]]}}}\n'
+    '{"text": "", "label": {}}\n'
+)
+
+
+def put(folder, text, name="data.jsonl"):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("text", "format"), [(JSONL, "jsonl"), (CLUENER, "cluener")])
+@pytest.mark.parametrize("name", ["data.jsonl", "data.json", "data.txt"])
+def test_both_forms_are_told_apart_by_their_contents(tmp_path, text, format, name):
+    path = put(tmp_path, text, name)
+    assert read_sentences(path) == SENTENCES
+    assert read_sentences(path, format=format) == SENTENCES
+    assert read_labelled(path).format == format
+
+
+def test_blank_lines_crlf_and_bom_are_tolerated(tmp_path):
+    path = put(tmp_path, "\ufeff\r\n" + JSONL.replace("\n", "\r\n\r\n"))
+    assert [s.spans for s in read_sentences(path)] == [s.spans for s in SENTENCES]
+    assert [s.line for s in read_sentences(path)] == [2, 4]
+
+
+def test_a_column_file_of_braces_is_no_json(tmp_path):
+    (sentence,) = read_sentences(put(tmp_path, "{ O\n} O\n", "data.txt"))
+    assert sentence.text == "{}"
+
+
+def entity(**changes):
+    fields = {"start": 0, "end": 2, "label": "PER"} | changes
+    return json.dumps({"text": "小明在北京", "entities": [fields]})
+
+
+def cluener(label):
+    return json.dumps({"text": "小明在北京", "label": label})
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"text": "小明"', "not JSON"),
+        ("[1, 2]", "expected an object"),
+        ("[" * 100_000, "not JSON"),
+        ('{"entities": []}', 'a string under "text"'),
+        ('{"text": 3, "entities": []}', 'a string under "text"'),
+        ('{"text": "小明"}', 'a list under "entities"'),
+        ('{"text": "小明", "entities": [[0, 2, "PER"]]}', "found \\[0, 2"),
+        (entity(start=-1), r"PER at \[-1, 2\) does not fit a text of 5 characters"),
+        (entity(end=6), r"\[0, 6\) does not fit"),
+        (entity(end=0), r"\[0, 0\) does not fit"),
+        (entity(start="0"), "whole numbers"),
+        (entity(start=True), "whole numbers"),
+        (entity(end=1.0), "whole numbers"),
+        (entity(label=""), "a name as the label"),
+        (entity(label=None), "a name as the label"),
+        (entity(text="明在"), r"said to be '明在', but \[0, 2\) of the text is '小明'"),
+        (entity(text=None), "said to be None"),
+    ],
+)
+def test_bad_records_are_refused_by_line(tmp_path, line, message):
+    path = put(tmp_path, JSONL + line + "\n")
+    with pytest.raises(DataError, match=f"line 3: .*{message}") as caught:
+        read_sentences(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (cluener([]), 'under "label"'),
+        (cluener({"PER": [[0, 1]]}), "for type 'PER'"),
+        (cluener({"PER": {"小明": [0, 1]}}), "for PER '小明'"),
+        (cluener({"PER": {"小明": [["0", "1"]]}}), "whole numbers"),
+        (cluener({"PER": {"小明": [[0, 2]]}}), "said to be '小明'"),
+        (cluener({"PER": {"小明": [[4, 5]]}}), "does not fit"),
+        ('{"id": 0, "text": "无标注"}', 'under "label"'),
+    ],
+)
+def test_bad_cluener_records_are_refused_by_line(tmp_path, line, message):
+    with pytest.raises(DataError, match=f"line 3: .*{message}"):
+        read_sentences(put(tmp_path, CLUENER + line + "\n"))
+
+
+def test_overlaps_are_refused_or_lose_the_inner_spans_on_request(tmp_path):
+    line = {
+        "text": "北京大学生",
+        "entities": [
+            {"start": 0, "end": 2, "label": "LOC"},
+            {"start": 0, "end": 4, "label": "ORG"},
+            {"start": 3, "end": 5, "label": "PER"},
+        ],
+    }
+    path = put(tmp_path, JSONL + json.dumps(line) + "\n")
+    with pytest.raises(DataError, match=r"line 3: LOC '北京' at \[0, 2\) overlaps another entity.*repair=True"):
+        read_sentences(path)
+    with pytest.warns(RepairWarning, match=r"2 place\(s\) mended, the first on line 3"):
+        sentences = read_sentences(path, repair=True)
+    assert sentences[2].spans == (Span(0, 4, "ORG"),)
+    assert [r.line for r in read_labelled(path, repair=True).repairs] == [3, 3]
+
+
+@pytest.mark.parametrize("format", ["jsonl", "cluener"])
+def test_files_come_back_as_written(tmp_path, format):
+    path = tmp_path / "data.jsonl"
+    write_sentences(path, SENTENCES, format=format)
+    assert read_sentences(path) == SENTENCES
+    assert read_labelled(path).format == format
+
+
+def test_written_entities_carry_their_surface():
+    record = json.loads(format_json_lines(SENTENCES[:1]))
+    assert record["entities"][1] == {"start": 3, "end": 5, "label": "LOC", "text": "北京"}
+    record = json.loads(format_json_lines(SENTENCES[:1], "cluener"))
+    assert record["label"]["LOC"] == {"北京": [[3, 4]]}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "message"),
+    [
+        (Sentence("ab", (Span(0, 3, "A"),)), "does not fit"),
+        (Sentence("ab", (Span(0, 2, "A"), Span(1, 2, "B"))), "overlaps"),
+        (Sentence("\ud83d\ude00"), "two surrogates"),
+    ],
+)
+def test_what_would_not_read_back_is_refused(tmp_path, sentence, message):
+    with pytest.raises(DataError, match=f"sentence 1.*{message}"):
+        write_sentences(tmp_path / "x.jsonl", [sentence])
+    assert list(tmp_path.iterdir()) == []
+
+
+lone = st.sampled_from(["\ud800", "\n", "\u2028", "\x00", "\ufeff"])
+
+
+@st.composite
+def sentences(draw):
+    parts = draw(st.lists(st.characters(exclude_categories=["Cs"]) | lone, max_size=10))
+    text = "".join(parts)
+    cuts = sorted(draw(st.sets(st.integers(0, len(text)), max_size=6)))
+    pairs = list(zip(cuts[::2], cuts[1::2], strict=False))
+    return Sentence(text, tuple(Span(a, b, draw(st.text(min_size=1, max_size=3))) for a, b in pairs))
+
+
+@given(st.lists(sentences(), min_size=1, max_size=4), st.sampled_from(["jsonl", "cluener"]))
+def test_writing_and_reading_give_the_same_sentences(cases, form):
+    written = format_json_lines(cases, form).encode("utf-8").decode("utf-8-sig")
+    found = parse_json_lines(written, name="x", form=form)
+    assert [(s.text, s.spans) for s in found.sentences] == [(s.text, s.spans) for s in cases]

@@ -1,0 +1,122 @@
+"""The CRF against brute force over every tag sequence."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from cige.data.tags import allowed_transitions, tag_set
+from cige.nn.crf import CRF
+
+
+def random_crf(n_tags: int, allowed=None, seed: int = 0) -> CRF:
+    torch.manual_seed(seed)
+    crf = CRF(n_tags=n_tags, allowed=allowed)
+    for parameter in crf.parameters():
+        torch.nn.init.normal_(parameter)
+    return crf
+
+
+def all_scores(crf: CRF, emissions: torch.Tensor) -> dict[tuple[int, ...], float]:
+    """Score of every sequence over one sentence float[T, L]."""
+    start, transitions, end = (x.detach().double() for x in crf.scores())
+    out = {}
+    for path in product(range(emissions.shape[1]), repeat=len(emissions)):
+        total = start[path[0]] + end[path[-1]] + sum(emissions[t, tag].double() for t, tag in enumerate(path))
+        total = total + sum(transitions[a, b] for a, b in zip(path, path[1:], strict=False))
+        out[path] = float(total)
+    return out
+
+
+TAGS = tag_set(["X"])
+CONSTRAINTS = [None, allowed_transitions(TAGS)]
+
+
+@pytest.mark.parametrize("allowed", CONSTRAINTS, ids=["free", "constrained"])
+def test_partition_best_path_and_marginals_equal_brute_force(allowed):
+    crf = random_crf(len(TAGS), allowed)
+    lengths = torch.tensor([4, 1, 3])
+    emissions = torch.randn(3, 4, len(TAGS)) * 2
+    log_z = crf.log_partition(emissions, lengths)
+    paths = crf.decode(emissions, lengths)
+    marginals = crf.marginals(emissions, lengths)
+    for b, n in enumerate(lengths.tolist()):
+        scores = all_scores(crf, emissions[b, :n])
+        values = np.array(list(scores.values()))
+        expected = np.logaddexp.reduce(values)
+        assert log_z[b].item() == pytest.approx(expected, abs=1e-4)
+        assert tuple(paths[b]) == max(scores, key=scores.get)
+        for start in range(n):
+            for segment in {p[start : start + 2] for p in scores}:
+                same = [s for p, s in scores.items() if p[start : start + len(segment)] == segment]
+                p = np.exp(np.logaddexp.reduce(same) - expected)
+                assert marginals.probability(b, start, list(segment)) == pytest.approx(p, abs=1e-5)
+
+
+@pytest.mark.parametrize("allowed", CONSTRAINTS, ids=["free", "constrained"])
+def test_gradient_equals_that_of_the_explicit_sum(allowed):
+    crf = random_crf(len(TAGS), allowed, seed=1)
+    lengths = torch.tensor([3, 2, 1])
+    emissions = torch.randn(3, 3, len(TAGS), requires_grad=True)
+    weights = torch.tensor([1.0, -2.0, 0.5])
+    (crf.log_partition(emissions, lengths) * weights).sum().backward()
+    mine = [emissions.grad.clone(), *(p.grad.clone() for p in crf.parameters())]
+    emissions.grad = None
+    crf.zero_grad()
+    start, transitions, end = crf.scores()
+    total = torch.zeros(())
+    for b, n in enumerate(lengths.tolist()):
+        sums = []
+        for path in product(range(len(TAGS)), repeat=n):
+            s = start[path[0]] + end[path[-1]] + sum(emissions[b, t, tag] for t, tag in enumerate(path))
+            sums.append(s + sum(transitions[a, c] for a, c in zip(path, path[1:], strict=False)))
+        sums = torch.stack(sums)
+        total = total + weights[b] * torch.logsumexp(sums[sums.isfinite()], 0)
+    total.backward()
+    for a, b in zip(mine, [emissions.grad, *(p.grad for p in crf.parameters())], strict=True):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-4)
+
+
+def test_likelihood_sums_to_one_over_legal_sequences():
+    crf = random_crf(len(TAGS), allowed_transitions(TAGS), seed=2)
+    emissions = torch.randn(1, 3, len(TAGS))
+    legal = [p for p, s in all_scores(crf, emissions[0]).items() if np.isfinite(s)]
+    tags = torch.tensor(legal)
+    nll = crf.negative_log_likelihood(emissions.expand(len(legal), -1, -1), tags, torch.full((len(legal),), 3))
+    assert torch.exp(-nll).sum().item() == pytest.approx(1.0, abs=1e-5)
+
+
+def test_decoding_never_breaks_the_scheme():
+    tags = tag_set(["A", "B"])
+    allowed = allowed_transitions(tags)
+    crf = CRF(n_tags=len(tags), allowed=allowed)
+    emissions = torch.randn(50, 9, len(tags)) * 10
+    for path in crf.decode(emissions, torch.full((50,), 9)):
+        assert allowed[0][path[0]] and allowed[2][path[-1]]
+        assert all(allowed[1][a, b] for a, b in zip(path, path[1:], strict=False))
+
+
+def test_padding_does_not_change_a_sentence():
+    crf = random_crf(len(TAGS), allowed_transitions(TAGS))
+    emissions = torch.randn(1, 5, len(TAGS))
+    padded = torch.cat([emissions, torch.randn(1, 4, len(TAGS)) * 50], 1)
+    alone, together = torch.tensor([5]), torch.tensor([5])
+    torch.testing.assert_close(crf.log_partition(emissions, alone), crf.log_partition(padded, together))
+    assert crf.decode(emissions, alone) == crf.decode(padded, together)
+
+
+def test_extreme_emissions_stay_finite():
+    crf = random_crf(len(TAGS), allowed_transitions(TAGS))
+    emissions = (torch.randn(2, 6, len(TAGS)) * 200).requires_grad_()
+    loss = crf.log_partition(emissions, torch.tensor([6, 6])).sum()
+    loss.backward()
+    assert loss.isfinite() and emissions.grad.isfinite().all()
+
+
+def test_empty_sentence_has_no_tags_and_no_loss():
+    crf = random_crf(len(TAGS))
+    emissions, lengths = torch.randn(2, 3, len(TAGS)), torch.tensor([0, 3])
+    assert crf.decode(emissions, lengths)[0] == []
+    nll = crf.negative_log_likelihood(emissions, torch.zeros(2, 3, dtype=torch.long), lengths)
+    assert nll[0].item() == 0 and nll[1].item() > 0

@@ -1,0 +1,126 @@
+"""span_attention against the literal equations of FLAT, forward and backward, compiled and in PyTorch."""
+
+import pytest
+import torch
+
+from cige.nn import native, span_attention
+from cige.nn.relative_spans import relative_spans
+from cige.nn.span_attention import SpanPairs
+
+H, D_HEAD = 3, 5
+
+
+def literal(query, relation_query, key, value, relation, index, n_nodes, hidden):
+    """Loops over every sentence, head and pair, in float64."""
+    out = torch.zeros(*query.shape[1:3], H * D_HEAD, dtype=query.dtype)
+    for b, n in enumerate(n_nodes.tolist()):
+        for h in range(H):
+            for i in range(n):
+                score = []
+                for j in range(n):
+                    position = (relation_query[h, b, i] * relation[index[b, i, j]]).sum()
+                    masked = hidden is not None and bool(hidden[b, i, j])
+                    score.append((query[h, b, i] * key[h, b, j]).sum() + position - (1e9 if masked else 0))
+                weight = torch.softmax(torch.stack(score), 0)
+                part = sum(weight[j] * value[h, b, j] for j in range(n))
+                out[b, i, h * D_HEAD : (h + 1) * D_HEAD] = part
+    return out
+
+
+@pytest.fixture(params=["native", "torch"])
+def form(request, monkeypatch):
+    if request.param == "native" and native.load() is None:
+        pytest.skip("the compiled kernel was not built here")
+    if request.param == "torch":
+        monkeypatch.setattr(span_attention, "_native_for", lambda query, relation: None)
+        monkeypatch.setattr(span_attention, "CHUNK_FLOATS", 700)  # several chunks
+    return request.param
+
+
+def example(*, n_heads=H, with_mask: bool, seed: int = 0):
+    generator = torch.Generator().manual_seed(seed)
+    n_batch, n, width = 3, 11, 32
+    head = torch.randint(0, 7, (n_batch, n), generator=generator)
+    tail = head + torch.randint(0, 4, (n_batch, n), generator=generator)
+    spans = relative_spans(head, tail)
+    n_nodes = torch.tensor([11, 4, 1])
+    hidden = None
+    if with_mask:
+        hidden = torch.rand(n_batch, n, n, generator=generator) < 0.3
+        hidden[:, torch.arange(n), torch.arange(n)] = False
+    shapes = [(n_heads, n_batch, n, D_HEAD), (n_heads, n_batch, n, width), (n_heads, n_batch, n, D_HEAD)]
+    tensors = [torch.randn(s, generator=generator) for s in (*shapes, shapes[0])]
+    tensors.append(torch.relu(torch.randn(len(spans.head_distance), width, generator=generator)))
+    return [t.requires_grad_() for t in tensors], spans.index, n_nodes, hidden
+
+
+@pytest.mark.parametrize("with_mask", [False, True])
+def test_equals_literal_equations_forward_and_backward(form, with_mask):
+    tensors, index, n_nodes, hidden = example(with_mask=with_mask)
+    query, relation_query, key, value, relation = tensors
+    out, _ = span_attention.span_attention(
+        query, relation_query, key, value, SpanPairs(relation, index, n_nodes, hidden)
+    )
+    exact = [t.detach().double().requires_grad_() for t in tensors]
+    expected = literal(*exact, index.long(), n_nodes, hidden)
+    real = torch.arange(out.shape[1]) < n_nodes[:, None]
+    torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=1e-5)
+    direction = torch.randn(out.shape, generator=torch.Generator().manual_seed(9)) * real[:, :, None]
+    (out * direction).sum().backward()
+    (expected * direction).sum().backward()
+    for mine, theirs in zip(tensors, exact, strict=True):
+        torch.testing.assert_close(mine.grad.double(), theirs.grad, atol=1e-4, rtol=1e-4)
+
+
+def test_more_than_one_group_of_heads_and_several_threads():
+    if native.load() is None:
+        pytest.skip("the compiled kernel was not built here")
+    tensors, index, n_nodes, hidden = example(n_heads=12, with_mask=True)
+    *inputs, relation = tensors
+    pairs = SpanPairs(relation, index, n_nodes, hidden)
+    real = (torch.arange(11) < n_nodes[:, None])[:, :, None]
+    results = []
+    threads = torch.get_num_threads()
+    for native_form, n_threads in ((True, 1), (True, 3), (False, 1)):
+        with pytest.MonkeyPatch.context() as patch:
+            if not native_form:
+                patch.setattr(span_attention, "_native_for", lambda query, relation: None)
+            torch.set_num_threads(n_threads)
+            out, probabilities = span_attention.span_attention(*inputs, pairs)
+            gradients = torch.autograd.grad((out * real).square().sum(), tensors)
+            torch.set_num_threads(threads)
+        results.append([(out * real).detach(), (probabilities * real[None]).detach(), *gradients])
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            torch.testing.assert_close(a, b, atol=2e-5, rtol=2e-5)
+
+
+def test_probabilities_sum_to_one_and_respect_the_mask(form):
+    tensors, index, n_nodes, hidden = example(with_mask=True)
+    *inputs, relation = tensors
+    _, probabilities = span_attention.span_attention(*inputs, SpanPairs(relation, index, n_nodes, hidden))
+    for b, n in enumerate(n_nodes.tolist()):
+        block = probabilities[:, b, :n]
+        torch.testing.assert_close(block.sum(-1), torch.ones(H, n))
+        assert float(block[:, :, n:].abs().max() if n < block.shape[2] else 0) == 0
+        assert float(block[:, :, :n][:, hidden[b, :n, :n]].abs().max()) == 0 if hidden[b, :n, :n].any() else True
+
+
+def test_empty_sentence_gives_finite_values_and_gradients(form):
+    tensors, index, _, _ = example(with_mask=False)
+    *inputs, relation = tensors
+    out, _ = span_attention.span_attention(*inputs, SpanPairs(relation, index, torch.tensor([3, 0, 0])))
+    assert out.isfinite().all()
+    out[0, :3].sum().backward()
+    assert all(t.grad.isfinite().all() for t in tensors)
+
+
+def test_attention_dropout_drops_probabilities():
+    tensors, index, n_nodes, _ = example(with_mask=False)
+    *inputs, relation = tensors
+    torch.manual_seed(0)
+    pairs = SpanPairs(relation, index, n_nodes)
+    dropped = torch.stack([span_attention.span_attention(*inputs, pairs, dropout_prob=0.5)[0] for _ in range(300)])
+    kept, _ = span_attention.span_attention(*inputs, pairs)
+    assert (dropped[0] - kept).abs().max() > 0.1
+    torch.testing.assert_close(dropped.mean(0)[0], kept[0], atol=0.35, rtol=0)

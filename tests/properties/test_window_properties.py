@@ -1,0 +1,29 @@
+"""What holds for the windows of any text."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cige.text.windows import LINE_BREAKS, split_windows
+
+TEXTS = st.text(st.sampled_from("天地，。！\n\r\u2028 a”\u0000\ud800😀"), max_size=200) | st.text(max_size=100)
+
+
+@given(TEXTS, st.integers(1, 20), st.integers(0, 15))
+def test_windows_of_any_text(text, core, context):
+    windows = split_windows(text, core=core, context=context)
+    assert "".join(text[w.core_start : w.core_end] for w in windows) == text  # cores partition the text
+    assert all(a.core_end == b.core_start for a, b in zip(windows, windows[1:], strict=False))
+    for w in windows:
+        assert 0 <= w.start <= w.core_start < w.core_end <= w.end <= len(text)
+        assert w.core_end - w.core_start <= core
+        assert w.core_start - w.start <= context and w.end - w.core_end <= context
+        line = text[w.start : w.end].rstrip(LINE_BREAKS)
+        assert not any(c in LINE_BREAKS for c in line)  # nothing is read beyond a line break
+
+
+@given(TEXTS, st.integers(1, 20))
+def test_context_is_full_within_a_line(text, context):
+    line = "".join(c for c in text if c not in LINE_BREAKS)
+    for w in split_windows(line, core=8, context=context):
+        assert w.start == max(0, w.core_start - context)
+        assert w.end == min(len(line), w.core_end + context)

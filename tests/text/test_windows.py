@@ -1,0 +1,62 @@
+"""Windows: where texts are cut, and what each window may read."""
+
+import pytest
+
+from cige.text.windows import CONTEXT, CORE, Window, split_windows
+
+
+def cores(text, **options):
+    return [text[w.core_start : w.core_end] for w in split_windows(text, **options)]
+
+
+def test_empty_text_has_no_window():
+    assert split_windows("") == []
+
+
+def test_a_text_up_to_the_core_is_one_window():
+    text = "他在北京。" * (CORE // 5) + "好"
+    assert len(text) == CORE
+    assert split_windows(text) == [Window(0, CORE, 0, CORE)]
+
+
+def test_lines_are_windows_of_their_own_and_keep_their_breaks():
+    assert cores("标题\r\n\n正文一。\n正文二。") == ["标题\r\n\n", "正文一。\n", "正文二。"]
+    assert cores("甲\u2028乙\u2029丙\r丁") == ["甲\u2028", "乙\u2029", "丙\r", "丁"]
+
+
+def test_no_window_reads_beyond_its_line():
+    windows = split_windows("甲" * 30 + "\n" + "乙" * 30, core=10, context=8)
+    assert {(w.start, w.end) for w in windows if w.core_start < 31} <= {(0, 18), (2, 28), (12, 31), (22, 31)}
+    assert min(w.start for w in windows if w.core_start >= 31) == 31
+
+
+def test_long_lines_are_cut_after_a_sentence_with_its_closing_quote():
+    assert cores("他说：“我到了。”然后他走了很远很远的路", core=12) == ["他说：“我到了。”", "然后他走了很远很远的路"]
+
+
+def test_a_sentence_end_in_the_first_half_is_no_place_to_cut():
+    assert cores("好。" + "很" * 10, core=8) == ["好。" + "很" * 6, "很" * 4]
+
+
+def test_a_line_with_no_sentence_end_is_cut_anywhere():
+    assert [len(core) for core in cores("一" * 25, core=10)] == [10, 10, 5]
+
+
+def test_context_on_both_sides():
+    assert split_windows("一" * 25, core=10, context=3)[1] == Window(7, 23, 10, 20)
+
+
+def test_a_run_of_line_breaks_is_bounded_too():
+    assert max(map(len, cores("\n" * 1000))) <= CORE
+
+
+def test_a_million_characters():
+    windows = split_windows("天地玄黄" * 250_000)
+    assert sum(w.core_end - w.core_start for w in windows) == 1_000_000
+    assert max(w.end - w.start for w in windows) == CORE + 2 * CONTEXT
+
+
+@pytest.mark.parametrize("options", [{"core": 0}, {"context": -1}])
+def test_impossible_sizes(options):
+    with pytest.raises(ValueError, match="expected core >= 1 and context >= 0"):
+        split_windows("天", **options)
