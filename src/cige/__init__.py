@@ -1,5 +1,6 @@
 """cige (词格): finds entities in Chinese text by reading characters and the words over them together.
 
+Use:
     from cige import load
     ner = load()
     ner("罗氏公司在上海开会。")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import torch
@@ -16,8 +16,9 @@ from cige.entities.entity import Entity
 from cige.files import atomic_file
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import LexiconSnapshot
+from cige.models.flat import FlatEncoder
 from cige.models.model import LatticeModel
-from cige.pipeline import NER, LatticeWord, ReadWindow, core_words, merge_windows
+from cige.pipeline import NER, LatticeWord, ReadWindow, merge_windows
 from cige.prediction import MAX_PAIRS, ScoredSpan, decode_spans, predict_spans, to_batch
 from cige.text.normalize import normalize
 
@@ -137,7 +138,7 @@ class Explanation:
     def save(self, path: str | PathLike[str]) -> None:
         """Write an HTML page, or the drawing alone if `path` ends in .svg; whole or not at all."""
         content = self.to_svg() if Path(path).suffix.lower() == ".svg" else self.to_html()
-        with atomic_file(path) as aside:
+        with atomic_file(Path(path)) as aside:
             aside.write_text(content, encoding="utf-8")
 
 
@@ -190,7 +191,7 @@ def _read_with_attention(model: LatticeModel, lattices: list[Lattice]) -> list[l
     sizes = [lattice.n_nodes for lattice in lattices]
     for rows in batches_by_budget(sizes, max_sentences=16, max_pairs=MAX_PAIRS):
         batch = to_batch(model, [lattices[k] for k in rows])
-        features, view, layers = model.tagger.encoder.encode(batch)
+        features, view, layers = cast(FlatEncoder, model.tagger.encoder).encode(batch)
         attention = torch.stack([layer.mean(0) for layer in layers]).mean(0).cpu().numpy()  # [B, N, N]
         found = decode_spans(model, model.tagger.output(features), batch.n_chars)
         for row, (k, spans) in enumerate(zip(rows, found, strict=True)):

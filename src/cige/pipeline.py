@@ -99,8 +99,8 @@ class NER:
     @overload
     def __call__(self, text: str) -> list[Entity]: ...
     @overload
-    def __call__(self, text: Sequence[str]) -> list[list[Entity]]: ...
-    def __call__(self, text: str | Sequence[str]) -> list[Entity] | list[list[Entity]]:
+    def __call__(self, text: list[str] | tuple[str, ...]) -> list[list[Entity]]: ...
+    def __call__(self, text: str | list[str] | tuple[str, ...]) -> list[Entity] | list[list[Entity]]:
         """The entities of a text, or of each text of a list; sorted, not overlapping.
 
         Raises:
@@ -109,7 +109,7 @@ class NER:
         if isinstance(text, str):
             return next(iter(self.pipe([text])))
         if not isinstance(text, list | tuple):
-            raise TypeError(f"given {type(text).__name__}; expected a str or a list of str (ner.pipe takes any iterable)")
+            raise TypeError(f"given {type(text).__name__}; expected a str or a list of str; ner.pipe takes others")
         return list(self.pipe(text))
 
     def pipe(self, texts: Iterable[str], *, batch_size: int = 16) -> Iterator[list[Entity]]:

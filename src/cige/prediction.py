@@ -59,7 +59,9 @@ def decode_spans(model: LatticeModel, emissions: Tensor, n_chars: Tensor) -> lis
     marginals = crf.marginals(emissions, n_chars)
     return [
         [
-            ScoredSpan(s.start, s.end, s.label, _probability(marginals, row, s.start, path[s.start : s.end], len(path), model))
+            ScoredSpan(
+                s.start, s.end, s.label, _probability(marginals, row, s.start, path[s.start : s.end], len(path), model)
+            )
             for s in spans[row]
         ]
         for row, path in enumerate(paths)

@@ -1,5 +1,7 @@
 """What holds for the windows of any text."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +14,7 @@ TEXTS = st.text(st.sampled_from("天地，。！\n\r\u2028 a”\u0000\ud800😀"
 def test_windows_of_any_text(text, core, context):
     windows = split_windows(text, core=core, context=context)
     assert "".join(text[w.core_start : w.core_end] for w in windows) == text  # cores partition the text
-    assert all(a.core_end == b.core_start for a, b in zip(windows, windows[1:], strict=False))
+    assert all(a.core_end == b.core_start for a, b in pairwise(windows))
     for w in windows:
         assert 0 <= w.start <= w.core_start < w.core_end <= w.end <= len(text)
         assert w.core_end - w.core_start <= core

@@ -24,9 +24,12 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def load_ner(args: argparse.Namespace) -> NER:
     """The model that the options name, with the user's words; lines that are no words are told on stderr."""
+    from cige.hub import model_folder
+
+    folder = model_folder(args.model)  # before torch is imported: a wrong name is told at once
     from cige.pipeline import load
 
-    ner = load(args.model, device=args.device)
+    ner = load(folder, device=args.device)
     for path in args.lexicon_add:
         report = ner.lexicon.add_file(path)
         if report.n_refused:

@@ -1,5 +1,6 @@
 """Find entities: in a text, in each line of a file, or in each line of standard input.
 
+Examples:
   cige predict "罗氏公司总部设在瑞士巴塞尔。"
   cige predict news.txt --lexicon-add names.txt --words
   tail -f log.txt | cige predict --format jsonl --batch-size 1
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +61,15 @@ def _predict(
         for text in texts:
             yield text, ner.explain(text, removals=False, n_words=3).entities
         return
-    for text, entities in ner.pipe_pairs(texts, batch_size=batch_size):
-        yield text, [EntityEvidence(entity) for entity in entities]
+    read: deque[str] = deque()  # pipe reads ahead
+
+    def remembered() -> Iterator[str]:
+        for text in texts:
+            read.append(text)
+            yield text
+
+    for entities in ner.pipe(remembered(), batch_size=batch_size):
+        yield read.popleft(), [EntityEvidence(entity) for entity in entities]
 
 
 def _print_lines(results: Iterable[tuple[str, list[EntityEvidence]]], with_words: bool) -> None:

@@ -14,6 +14,7 @@ from cige.lexicon.hash_index import HashIndex, word_hash
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.storage import new_folder
+from cige.lexicon.text_file import ZIP_MAGIC, read_magic
 from cige.lexicon.vector_files import VectorRow, open_vectors
 from cige.lexicon.vectors import KIND, PRESENT_FILE, VECTORS_FILE, VectorTable
 from cige.lexicon.word_blob import WORDS_FILE, WordBlob, finish_blob
@@ -59,6 +60,9 @@ def convert_vectors(
                 words = lexicon.words
                 words.save(aside)
                 n_taken = _write_aligned(rows, matrix, aside, report, lexicon)
+        done = report.build(n_taken=n_taken)
+        if done.n_refused and not done.n_taken and not done.n_skipped:
+            raise LexiconError(f"no vector to use\n{done}")
         HashIndex.build(words).save(aside)
         facts.update(
             n_words=len(words),
@@ -68,7 +72,7 @@ def convert_vectors(
             source_format=format,
             lexicon=lexicon.fingerprint if lexicon is not None else None,
         )
-    return report.build(n_taken=n_taken)
+    return done
 
 
 class RowFile:
@@ -78,8 +82,9 @@ class RowFile:
         self._dtype = np.dtype(dtype).newbyteorder("<")
         self._width = width
         self._n_rows = 0
-        self._file = open(path, "wb")
+        self._file = open(path, "wb")  # noqa: SIM115  # closed in __exit__
         self._start = self._write_header()
+        self._next = 0  # the row that the file stands at
 
     def __enter__(self) -> RowFile:
         return self
@@ -87,6 +92,7 @@ class RowFile:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         with self._file as file:
             if error is None:
+                file.flush()
                 file.truncate(self._start + self._n_rows * self._width * self._dtype.itemsize)
                 file.seek(0)
                 if self._write_header() != self._start:
@@ -98,9 +104,11 @@ class RowFile:
             cast = vector.astype(self._dtype)
         if not np.isfinite(cast).all():
             return False
-        self._file.seek(self._start + row * cast.nbytes)
+        if row != self._next:
+            self._file.seek(self._start + row * cast.nbytes)
         self._file.write(cast.tobytes())
-        self._n_rows = max(self._n_rows, row + 1)
+        self._next = row + 1
+        self.extend(row + 1)
         return True
 
     def extend(self, n_rows: int) -> None:
@@ -115,7 +123,7 @@ class RowFile:
 
 
 def _open(path: str | os.PathLike[str]) -> tuple[str, int, ReportBuilder, Iterator[VectorRow]]:
-    if Path(path).is_dir() or Path(path).suffix == ".npz":
+    if Path(path).is_dir() or read_magic(path).startswith(ZIP_MAGIC):
         table = VectorTable.load(path)
         format = "folder" if Path(path).is_dir() else "npz"
         return format, table.width, ReportBuilder(source=str(path), format=format), _table_rows(table)

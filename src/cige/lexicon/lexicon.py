@@ -73,7 +73,7 @@ class Lexicon:
         return cls._build(list(taken), kept_counts, report.build(n_taken=len(taken)))
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], *, format: str = "auto", min_count: int = 1) -> Lexicon:
+    def from_file(cls, path: str | os.PathLike[str], *, format: str = "auto", min_count: int = 0) -> Lexicon:
         """Build from a word list (see `words_file.read_words` for the formats); `report` tells what was refused.
 
         Raises:

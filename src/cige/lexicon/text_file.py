@@ -7,13 +7,13 @@ import lzma
 import os
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, cast
 
 from cige.errors import LexiconError
 
 GZIP_MAGIC = b"\x1f\x8b"
 XZ_MAGIC = b"\xfd7zXZ\x00"
+ZIP_MAGIC = b"PK\x03\x04"
 UTF8_BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 DAMAGE = (OSError, EOFError, lzma.LZMAError, zlib.error)  # what reading a bad .gz or .xz file may raise
@@ -25,15 +25,21 @@ def open_bytes(path: str | os.PathLike[str]) -> IO[bytes]:
     Raises:
         LexiconError: the file is missing, is a folder or may not be read.
     """
-    path = Path(path)
+    magic = read_magic(path)
+    if magic.startswith(GZIP_MAGIC):
+        return cast(IO[bytes], gzip.open(path, "rb"))
+    return cast(IO[bytes], lzma.open(path, "rb")) if magic == XZ_MAGIC else open(path, "rb")
+
+
+def read_magic(path: str | os.PathLike[str]) -> bytes:
+    """The first six bytes, which tell most kinds of file apart.
+
+    Raises:
+        LexiconError: the file is missing, is a folder or may not be read.
+    """
     try:
         with open(path, "rb") as file:
-            magic = file.read(len(XZ_MAGIC))
-        if magic.startswith(GZIP_MAGIC):
-            return cast(IO[bytes], gzip.open(path, "rb"))
-        if magic == XZ_MAGIC:
-            return lzma.open(path, "rb")
-        return open(path, "rb")
+            return file.read(len(XZ_MAGIC))
     except OSError as error:
         raise LexiconError(f"{path}: cannot be read ({error.strerror or error}); give the path of a file") from error
 

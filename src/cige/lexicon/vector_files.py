@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -129,16 +128,16 @@ def _binary_rows(path: Path, *, width: int, n_rows: int) -> Iterator[tuple[int, 
             file.readline()
             buffer, at = b"", 0
             while row < n_rows:
-                end = buffer.find(b" ", at)
-                while end < 0 or len(buffer) < end + 1 + n_bytes:
-                    block = file.read(_BLOCK)
+                begin = at + (buffer[at : at + 1] == b"\n")  # some writers end a row with a newline, some do not
+                end = buffer.find(b" ", begin + 1)  # a word has at least one byte, which may be a blank
+                if end < 0 or len(buffer) < end + 1 + n_bytes:
+                    block = file.read(max(_BLOCK, n_bytes))
                     if not block:
                         return
                     buffer, at = buffer[at:] + block, 0
-                    end = buffer.find(b" ")
-                word = buffer[at:end].lstrip(b"\n")  # some writers end a row with a newline, some do not
+                    continue
                 row += 1
-                yield row, word, np.frombuffer(buffer, dtype="<f4", count=width, offset=end + 1)
+                yield row, buffer[begin:end], np.frombuffer(buffer, dtype="<f4", count=width, offset=end + 1)
                 at = end + 1 + n_bytes
     except DAMAGE as error:
         raise damaged(f"{path}, after vector {row}", error) from error

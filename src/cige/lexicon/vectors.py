@@ -15,7 +15,7 @@ from cige.errors import LexiconError
 from cige.lexicon.hash_index import HashIndex
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.storage import new_file, open_folder
-from cige.lexicon.text_file import open_bytes
+from cige.lexicon.text_file import ZIP_MAGIC, read_magic
 from cige.lexicon.vector_files import open_vectors
 from cige.lexicon.word_blob import WordBlob, load_array
 from cige.lexicon.word_rules import DUPLICATE
@@ -23,7 +23,6 @@ from cige.lexicon.word_rules import DUPLICATE
 KIND = "vectors"
 VECTORS_FILE = "vectors.npy"
 PRESENT_FILE = "present.npy"
-_ZIP_MAGIC = b"PK\x03\x04"
 
 
 class VectorTable:
@@ -67,9 +66,7 @@ class VectorTable:
         path = Path(path)
         if path.is_dir():
             return cls._load_folder(path)
-        with open_bytes(path) as file:
-            is_zip = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC if path.suffix not in (".gz", ".xz") else False
-        return cls._load_npz(path) if is_zip else cls._load_word2vec(path)
+        return cls._load_npz(path) if read_magic(path).startswith(ZIP_MAGIC) else cls._load_word2vec(path)
 
     @classmethod
     def _load_folder(cls, folder: Path) -> VectorTable:
@@ -87,7 +84,7 @@ class VectorTable:
         try:
             with np.load(path, allow_pickle=False) as fields:
                 words, vectors = fields["words"], fields["vectors"]
-                counts = fields["counts"] if "counts" in fields else None
+                counts = fields.get("counts")
         except KeyError as error:
             raise LexiconError(f"{path}: no such field in it: {error}; expected words, vectors, counts") from error
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
@@ -110,20 +107,27 @@ class VectorTable:
             else:
                 found[word] = None
                 numbers.frombytes(vector.tobytes())
+        done = report.build(n_taken=len(found))
+        if done.n_refused and not found:
+            raise LexiconError(f"no vector to use\n{done}")
         vectors = np.frombuffer(numbers, dtype=np.float32).reshape(-1, source.width)
-        return cls(list(found), vectors, report=report.build(n_taken=len(found)))
+        return cls(list(found), vectors, report=done)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write an .npz with the fields words (newline-joined), vectors (float16) and counts (0 where unknown).
+        """Write an .npz with the fields words (newline-joined), vectors and counts (0 where unknown).
+
+        Vectors become float16, unless one is too large for it.
 
         Raises:
             LexiconError: writing failed; an older file survives.
         """
         counts = np.zeros(len(self), dtype=np.int64) if self.counts is None else self.counts
+        with np.errstate(over="ignore"):
+            vectors = self.vectors.astype(np.float16)
+        if not np.isfinite(vectors).all():
+            vectors = self.vectors
         with new_file(path) as aside, open(aside, "wb") as file:
-            np.savez_compressed(
-                file, words=np.array("\n".join(self.words)), vectors=self.vectors.astype(np.float16), counts=counts
-            )
+            np.savez_compressed(file, words=np.array("\n".join(self.words)), vectors=vectors, counts=counts)
 
     @property
     def width(self) -> int:
@@ -146,7 +150,8 @@ class VectorTable:
             self._find = _dict_find(self.words)
         rows = self._find(words)
         if self.present is not None:
-            rows[(rows >= 0) & ~self.present[rows]] = -1
+            hit = rows >= 0
+            rows[hit] = np.where(self.present[rows[hit]], rows[hit], -1)
         return rows
 
 

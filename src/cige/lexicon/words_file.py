@@ -35,7 +35,7 @@ class WordList:
 
 
 def read_words(
-    path: str | os.PathLike[str], *, format: str = "auto", min_count: int = 1, spaces: bool = False
+    path: str | os.PathLike[str], *, format: str = "auto", min_count: int = 0, spaces: bool = False
 ) -> WordList:
     """Read a word list, plain or .gz or .xz.
 
@@ -86,13 +86,16 @@ def read_words(
 
 
 def detect_format(sample: list[bytes], *, spaces: bool = False) -> str:
-    """Guess the format from the first lines: the one that most of them fit, "list" when none does."""
+    """Guess the format from the first lines: the one that most of them fit, "list" when none does.
+
+    Half is enough for tabs, which no word holds.
+    """
     sample = [raw for raw in sample if raw.strip()]
     if not sample:
         return "list"
     if word2vec_width(sample) is not None:
         return "word2vec"
-    if 2 * sum(_count(raw.split(b"\t")) is not None for raw in sample) > len(sample):
+    if 2 * sum(_count(raw.split(b"\t")) is not None for raw in sample) >= len(sample):
         return "counts"
     if not spaces and 2 * sum(_count(raw.split()) is not None for raw in sample) > len(sample):
         return "pairs"

@@ -46,8 +46,9 @@ def input_tables(
 ) -> InputTables:
     """Rows for everything in the training `lattices`, then for whatever else has a vector.
 
-    As in the released FLAT (specs §0.1.13): vectors are scaled to unit length; what training holds and the vector
-    file lacks starts uniform in +-sqrt(3 / width), unit length too; what both lack shares row UNK.
+    Vectors are scaled to unit length, as in the released FLAT. Whatever has no vector shares row UNK, in training as
+    later: a random row of its own (what the released code gives it) would be learnt by heart in training while its
+    like in new text falls on a row that training never used.
 
     Args:
         keep_word, keep_bigram: which of the rows *not* seen in training to keep; None keeps all (a smaller model
@@ -58,9 +59,9 @@ def input_tables(
     chars = _coded(vectors.char, seen_chars, rng, lambda token: True)
     bigrams = _coded(vectors.bigram, seen_bigrams, rng, keep_bigram or (lambda token: True))
 
-    width = vectors.word.width
     base = [lexicon.word(k) for k in range(len(lexicon))]
     row_in_file = vectors.word.rows(base)
+    seen_words = seen_words[row_in_file[seen_words] >= 0]
     is_seen = np.zeros(len(base), bool)
     is_seen[seen_words] = True
     kept = (row_in_file >= 0) & ~is_seen
@@ -69,13 +70,13 @@ def input_tables(
     order = np.concatenate([seen_words, np.flatnonzero(kept)])
     word_rows = np.full(len(base), UNK, np.int32)
     word_rows[order] = np.arange(N_SPECIAL, N_SPECIAL + len(order))
-    words = _matrix(vectors.word, row_in_file[order], width, rng)
+    words = _matrix(vectors.word, row_in_file[order], rng)
 
     vocabulary = Vocabulary(
         chars=chars[0],
         bigrams=bigrams[0],
         word_rows=word_rows,
-        n_tuned=(N_SPECIAL + len(seen_chars), N_SPECIAL + len(seen_bigrams), N_SPECIAL + len(seen_words)),
+        n_tuned=(chars[2], bigrams[2], N_SPECIAL + len(seen_words)),
         n_rows=(len(chars[1]), len(bigrams[1]), len(words)),
     )
     return InputTables(vocabulary, (chars[1], bigrams[1], words))
@@ -83,25 +84,25 @@ def input_tables(
 
 def _coded(
     table: VectorTable, seen: np.ndarray, rng: np.random.Generator, keep: Callable[[str], bool]
-) -> tuple[CodeTable, np.ndarray]:
-    """The code table of characters or bigrams (seen ones first) and its matrix."""
+) -> tuple[CodeTable, np.ndarray, int]:
+    """The code table of characters or bigrams (seen ones first), its matrix and how many rows are trained."""
     row_of_code = {}
     for row, token in enumerate(table.words):
         code = code_of(token)
         if code is not None:
             row_of_code[code] = row
+    seen = np.array([c for c in seen.tolist() if c in row_of_code], np.int64)
     seen_set = set(seen.tolist())
     others = [c for c, row in row_of_code.items() if c not in seen_set and keep(table.words[row])]
     order = np.concatenate([seen, np.array(others, np.int64)])
-    rows = np.fromiter((row_of_code.get(c, -1) for c in order.tolist()), np.int64, len(order))
-    return CodeTable.from_ordered(order), _matrix(table, rows, table.width, rng)
+    rows = np.fromiter((row_of_code[c] for c in order.tolist()), np.int64, len(order))
+    return CodeTable.from_ordered(order), _matrix(table, rows, rng), N_SPECIAL + len(seen)
 
 
-def _matrix(table: VectorTable, rows: np.ndarray, width: int, rng: np.random.Generator) -> np.ndarray:
-    """float32[N_SPECIAL + n, width]: specials (PAD zero, the others random), then unit vectors of file rows or random."""
-    matrix = rng.uniform(-1, 1, (N_SPECIAL + len(rows), width)).astype(np.float32) * np.float32(np.sqrt(3 / width))
-    has_vector = rows >= 0
-    matrix[N_SPECIAL:][has_vector] = table.vectors[rows[has_vector]]
+def _matrix(table: VectorTable, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """float32[N_SPECIAL + n, width]: special rows (PAD zero, the others random), then rows of the file, unit length."""
+    special = rng.uniform(-1, 1, (N_SPECIAL, table.width))
+    matrix = np.concatenate([special, table.vectors[rows]]).astype(np.float32)
     matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
     matrix[0] = 0
     return matrix

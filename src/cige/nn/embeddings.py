@@ -22,6 +22,7 @@ class SplitEmbedding(nn.Module):
     def __init__(self, *, n_rows: int, n_tuned: int, width: int):
         super().__init__()
         self.width = width
+        self.sparse_gradient = False  # True: the gradient of `tuned` lists only the rows that a batch read
         self.tuned = nn.Parameter(torch.zeros(n_tuned, width))
         self.register_buffer("fixed", torch.zeros(n_rows - n_tuned, width, dtype=torch.float16))
         self.register_buffer("scale", torch.zeros(0, 1, dtype=torch.float16))  # a row each when `fixed` is int8
@@ -37,7 +38,7 @@ class SplitEmbedding(nn.Module):
     def forward(self, rows: Tensor) -> Tensor:
         """int64[...] -> float[..., width]."""
         n_tuned = len(self.tuned)
-        out = F.embedding(rows.clamp(max=n_tuned - 1), self.tuned, padding_idx=PAD)
+        out = F.embedding(rows.clamp(max=n_tuned - 1), self.tuned, padding_idx=PAD, sparse=self.sparse_gradient)
         is_fixed = rows >= n_tuned
         if len(self.fixed) and bool(is_fixed.any()):
             fixed = self._fixed_rows((rows - n_tuned).clamp(min=0)).to(out.dtype)

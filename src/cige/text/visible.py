@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 
-_BREAKS = {"\u2028": "↵", "\u2029": "↵", "\x85": "↵", "\x7f": "␡"}
+_SHAPES = {"\n": "↵", "\r": "↵", "\u2028": "↵", "\u2029": "↵", "\x85": "↵", "\t": "→"}
 
 
 def visible(text: str) -> str:
     """`text` with each character that has no shape of its own replaced by one that has; the length never changes.
 
-    Control characters become their pictures (a terminal would obey them, XML forbids them), other controls, lone
-    surrogates and noncharacters U+FFFD, and marks of writing direction a middle dot (they would turn what follows).
+    Line breaks become ↵ and tabs →, other controls (a terminal would obey them, XML forbids them), lone surrogates and
+    noncharacters U+FFFD, joiners and marks of writing direction (they would turn what follows) a middle dot.
     """
     if text.isprintable():  # the common case; spaces other than U+0020 are not printable to Python
         return text
@@ -21,13 +21,6 @@ def visible(text: str) -> str:
 def _visible_char(char: str) -> str:
     if char.isprintable():
         return char
-    if char < " ":
-        return chr(0x2400 + ord(char))
-    if char in _BREAKS:
-        return _BREAKS[char]
-    category = unicodedata.category(char)
-    if category == "Zs":
-        return " "
-    if category == "Cf":  # joiners and direction marks
-        return "·"
-    return "\ufffd"
+    if char in _SHAPES:
+        return _SHAPES[char]
+    return {"Zs": " ", "Cf": "·"}.get(unicodedata.category(char), "\ufffd")

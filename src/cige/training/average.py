@@ -8,25 +8,29 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+EVERY = 8  # steps between two updates: one reads all embedding tables, a step of training only the rows of its batch
+
 
 class WeightAverage:
-    """Keeps average = decay * average + (1 - decay) * weights, a step at a time.
+    """Keeps average = decay * average + (1 - decay) * weights, `decay` being that of one step.
 
-    The decay of step t is at most (1 + t) / (10 + t), so that the random start is soon forgotten.
+    The decay of update n is at most (1 + n) / (10 + n), so that the random start is soon forgotten.
     """
 
     def __init__(self, model: nn.Module, *, decay: float):
-        self._decay = decay
+        self._decay = decay**EVERY
         self._parameters = [p for p in model.parameters() if p.requires_grad]
         self._average = [p.detach().clone() for p in self._parameters]
         self._n_steps = 0
 
     @torch.no_grad()
     def update(self) -> None:
-        """Take in the weights after an optimiser step."""
+        """To be called after each optimiser step; takes in the weights after every EVERY-th."""
         self._n_steps += 1
-        decay = min(self._decay, (1 + self._n_steps) / (10 + self._n_steps))
-        torch._foreach_lerp_(self._average, [p.detach() for p in self._parameters], 1 - decay)
+        if self._n_steps % EVERY == 0:
+            n_updates = self._n_steps // EVERY
+            decay = min(self._decay, (1 + n_updates) / (10 + n_updates))
+            torch._foreach_lerp_(self._average, [p.detach() for p in self._parameters], 1 - decay)
 
     @contextmanager
     def applied(self) -> Iterator[None]:

@@ -1,9 +1,12 @@
-"""Weights on disk while a run is under way: only what training changes, written whole or not at all."""
+"""Weights and training state on disk while a run is under way, written whole or not at all."""
 
 from __future__ import annotations
 
+import json
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -11,10 +14,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from cige.errors import ModelError
-from cige.files import atomic_file
+from cige.errors import CigeError, ModelError
+from cige.files import atomic_file, atomic_folder, read_manifest, write_manifest
+from cige.training.history import History
 
 PREFIX = "checkpoint-"
+_KIND, _VERSION, _HISTORY = "cige training checkpoint", 1, "history.json"
 
 
 def trained_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -23,8 +28,9 @@ def trained_weights(model: nn.Module) -> dict[str, Tensor]:
 
 
 def save_weights(model: nn.Module, path: Path) -> None:
+    """Write the trainable parameters to a safetensors file."""
     weights = {name: weight.cpu().contiguous() for name, weight in trained_weights(model).items()}
-    with atomic_file(path) as aside:
+    with says_what_survives(path), atomic_file(path) as aside:
         save_file(weights, aside)
 
 
@@ -38,26 +44,76 @@ def load_weights(model: nn.Module, path: Path) -> None:
     try:
         found = load_file(path)
     except (OSError, SafetensorError) as reason:
-        raise ModelError(f"{path}: weights cannot be read ({reason}); delete the run's folder and train again") from reason
+        raise ModelError(f"{path}: weights cannot be read ({reason}); start the run over with resume=False") from reason
     own = trained_weights(model)
-    wrong = sorted(k for k in own.keys() | found.keys() if k not in own or k not in found or own[k].shape != found[k].shape)
+    wrong = [k for k in sorted(own.keys() | found.keys()) if k not in own or k not in found or own[k].shape != found[k].shape]
     if wrong:
-        raise ModelError(f"{path}: not the weights of this network; {wrong[0]} and {len(wrong) - 1} more do not fit")
+        raise ModelError(
+            f"{path}: not the weights of this network ({len(wrong)} of {len(own)} do not fit, the first is {wrong[0]}); "
+            "start the run over with resume=False"
+        )
     for name, weight in own.items():
         weight.copy_(found[name])
 
 
-def checkpoints(folder: Path) -> list[Path]:
-    """Checkpoint folders of a run, oldest first."""
+@contextmanager
+def new_checkpoint(folder: Path, step: int, history: History, *, origin: str) -> Iterator[Path]:
+    """Yield a folder to write the state after `step` steps to; when it is whole, older checkpoints go.
+
+    Args:
+        origin: fingerprint of what the run started from (`TrainingSetup.fingerprint`).
+    """
+    path = folder / f"{PREFIX}{step}"
+    with says_what_survives(path), atomic_folder(path) as aside:
+        yield aside
+        (aside / _HISTORY).write_text(json.dumps(asdict(history)), encoding="utf-8")
+        write_manifest(aside, kind=_KIND, version=_VERSION, origin=origin)
+    discard_checkpoints(folder, keep=path)
+
+
+def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
+    """The newest checkpoint of a run, checked for missing and shortened files.
+
+    Raises:
+        ModelError: it is damaged, or of a run that started from something else than `origin`.
+    """
     found = [p for p in folder.glob(f"{PREFIX}*") if p.is_dir() and p.name[len(PREFIX) :].isdigit()]
-    return sorted(found, key=lambda p: int(p.name[len(PREFIX) :]))
+    if not found:
+        return None
+    newest = max(found, key=lambda p: int(p.name[len(PREFIX) :]))
+    facts = read_manifest(newest, kind=_KIND, version=_VERSION, error=ModelError)
+    if facts.get("origin") != origin:
+        raise ModelError(
+            f"{newest}: written by a run with other data, vectors or words, so this one cannot go on from it; "
+            "bring those back, or start the run over with resume=False (--no-resume)"
+        )
+    return newest
+
+
+def read_history(checkpoint: Path) -> History:
+    try:
+        return History.from_dict(json.loads((checkpoint / _HISTORY).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError) as reason:
+        raise ModelError(f"{checkpoint}: a damaged checkpoint ({reason}); start the run over with resume=False") from reason
 
 
 def discard_checkpoints(folder: Path, *, keep: Path | None = None) -> None:
     """Delete all checkpoints but `keep`, and what a killed run left half written."""
-    for path in checkpoints(folder):
-        if keep is None or path.name != keep.name:
-            shutil.rmtree(path, ignore_errors=True)
-    for path in folder.glob(f".{PREFIX}*"):
-        with suppress(OSError):
-            shutil.rmtree(path)
+    for pattern in (f"{PREFIX}*", f".{PREFIX}*"):
+        for path in folder.glob(pattern):
+            if path.is_dir() and path != keep:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def says_what_survives(path: Path) -> Iterator[None]:
+    """Turn a failed write (a full disk) into an error that says what is still there."""
+    try:
+        yield
+    except CigeError:
+        raise
+    except (OSError, RuntimeError, SafetensorError) as reason:
+        raise CigeError(
+            f"{path} could not be written ({reason}); what was saved before is untouched. Make room and run the same "
+            "command again: training goes on from the last checkpoint"
+        ) from reason

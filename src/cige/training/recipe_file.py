@@ -19,7 +19,7 @@ def read_recipe_file(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The merged values of a recipe file, the files it extends and `overrides`; and key path -> where it was written."""
     values, origins = _read(path, ())
-    for key, value in _override_pairs(overrides):
+    for key, value in override_pairs(overrides):
         _set(values, key, value)
         origins[key] = f"override {key}"
     return values, origins
@@ -90,7 +90,7 @@ def _merge(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _override_pairs(overrides: Mapping[str, Any] | Sequence[str] | None) -> list[tuple[str, Any]]:
+def override_pairs(overrides: Mapping[str, Any] | Sequence[str] | None) -> list[tuple[str, Any]]:
     if overrides is None:
         return []
     if isinstance(overrides, Mapping):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,15 @@ class TrainingSetup:
     vocabulary: Vocabulary
     labels: list[str]
     tagger: Tagger
+
+    def fingerprint(self) -> str:
+        """sha256 (hex) of the sentences, the words and the initial weights (vectors and seed)."""
+        digest = hashlib.sha256(self.lexicon.fingerprint.encode())
+        for sentence in (*self.train, *self.dev):
+            digest.update(repr((sentence.text, sentence.spans)).encode("utf-8", "backslashreplace"))
+        for tensor in self.tagger.state_dict().values():
+            digest.update(tensor.detach().cpu().contiguous().numpy())
+        return digest.hexdigest()
 
 
 def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> TrainingSetup:

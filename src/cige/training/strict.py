@@ -50,9 +50,12 @@ def _convert(hint: Any, value: Any, origins: Mapping[str, str], path: str) -> An
         if value is None and type(None) in args:
             return None
         (inner,) = [a for a in args if a is not type(None)]
-        if value is None:
-            raise _wrong(hint, value, origins, path)
-        return _convert(inner, value, origins, path)
+        try:
+            return _convert(inner, value, origins, path)
+        except RecipeError:
+            if is_dataclass(inner):
+                raise
+            raise _wrong(hint, value, origins, path) from None
     if origin is Literal:
         if value in args and any(type(value) is type(a) for a in args):
             return value

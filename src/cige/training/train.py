@@ -22,15 +22,15 @@ import torch
 from cige.errors import CigeError, RecipeError
 from cige.files import atomic_file
 from cige.models.model import LatticeModel
-from cige.training.checkpoint import checkpoints, discard_checkpoints, load_weights
+from cige.training.checkpoint import discard_checkpoints, last_checkpoint, load_weights, read_history, says_what_survives
 from cige.training.dataset import TrainingSet
-from cige.training.evaluation import EvaluationSet
-from cige.training.history import EpochRecord, best_epoch, is_finished
+from cige.training.dev_scores import EvaluationSet
+from cige.training.history import EpochRecord
 from cige.training.plan import BatchPlan
 from cige.training.progress import Progress
 from cige.training.recipe import Recipe, load_recipe, recipe_to_yaml
 from cige.training.setup import TrainingSetup, set_up
-from cige.training.trainer import BEST, LatticeTrainer, TrainingArguments, read_history
+from cige.training.trainer import BEST, LatticeTrainer, TrainingArguments
 
 RESULT, RECIPE, MODEL = "result.json", "recipe.yaml", "model"
 
@@ -92,12 +92,11 @@ def train(
         return read_result(folder)
     setup = set_up(recipe, seed=seed, data_dir=data_dir)
     trainer = _make_trainer(recipe, setup, folder, seed=seed, device=device, show_progress=show_progress)
-    found = checkpoints(folder)
-    done = read_history(found[-1]) if found else []
-    if is_finished(done, n_epochs=recipe.training.n_epochs, patience=recipe.training.patience):
-        trainer.history = done
-    else:
-        trainer.train(resume_from_checkpoint=str(found[-1]) if found else None)
+    found = last_checkpoint(folder, origin=trainer.origin)
+    if found is not None:
+        trainer.history = read_history(found)
+    if not trainer.is_finished():
+        trainer.train(resume_from_checkpoint=str(found) if found else None)
     return _finish(recipe, setup, trainer, folder, seed)
 
 
@@ -174,6 +173,7 @@ def _make_trainer(
         dataloader_pin_memory=False,
         accelerator_config={"even_batches": False},
     )
+    args._n_gpu = min(args.n_gpu, 1)  # several GPUs would mean DataParallel, which cannot split a LatticeBatch
     progress = [Progress(recipe.name, plan)] if show_progress else []
     return LatticeTrainer(
         tagger=setup.tagger,
@@ -181,22 +181,22 @@ def _make_trainer(
         dev_set=dev_set,
         plan=plan,
         config=config,
+        origin=setup.fingerprint(),
         args=args,
         callbacks=progress,
     )
 
 
 def _finish(recipe: Recipe, setup: TrainingSetup, trainer: LatticeTrainer, folder: Path, seed: int) -> TrainResult:
-    best = best_epoch(trainer.history)
+    best = trainer.history.best
     assert best is not None and best.dev_f1 is not None
     load_weights(setup.tagger, folder / BEST)
-    minutes = sum(record.seconds for record in trainer.history) / 60
     facts = {
         "name": recipe.name,
         "seed": seed,
         "dev_f1": best.dev_f1,
         "best_epoch": best.epoch,
-        "minutes": minutes,
+        "minutes": trainer.history.minutes,
         "n_parameters": sum(p.numel() for p in setup.tagger.parameters() if p.requires_grad),
         "padding_share": trainer.plan.padding_share(),
         "machine": {
@@ -215,11 +215,13 @@ def _finish(recipe: Recipe, setup: TrainingSetup, trainer: LatticeTrainer, folde
         scheme=recipe.data.scheme,
         facts=facts | {"recipe": asdict(recipe)},
     )
-    model.save(folder / MODEL)
-    with atomic_file(folder / RESULT) as aside:
-        values = facts | {"history": [asdict(record) for record in trainer.history]}
-        aside.write_text(json.dumps(values, ensure_ascii=False, indent=1), encoding="utf-8")
+    values = facts | {"history": [asdict(record) for record in trainer.history.epochs]}
+    with says_what_survives(folder):
+        model.save(folder / MODEL)
+        with atomic_file(folder / RESULT) as aside:
+            aside.write_text(json.dumps(values, ensure_ascii=False, indent=1), encoding="utf-8")
     discard_checkpoints(folder)
+    (folder / BEST).unlink()
     return read_result(folder)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
-from dataclasses import asdict
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,14 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from cige.data.batch import LatticeBatch
-from cige.errors import CigeError
-from cige.files import atomic_folder
+from cige.errors import CigeError, ModelError
 from cige.models.tagger import Tagger
 from cige.training.average import WeightAverage
-from cige.training.checkpoint import PREFIX, discard_checkpoints, load_weights, save_weights
+from cige.training.checkpoint import load_weights, new_checkpoint, read_history, save_weights
 from cige.training.dataset import TrainingSet, collate_examples
-from cige.training.evaluation import EvaluationSet
-from cige.training.history import EpochRecord, best_epoch, is_finished
-from cige.training.optimizer import clip_gradients, make_optimizer
+from cige.training.dev_scores import EvaluationSet
+from cige.training.history import EpochRecord, History
+from cige.training.optimizer import clip_gradients, make_optimizer, settle
 from cige.training.plan import BatchPlan
 from cige.training.recipe import TrainingConfig
 from cige.training.schedule import learning_rate_factor
@@ -34,7 +32,7 @@ except ImportError as reason:  # pragma: no cover
     raise CigeError(f'training needs transformers and accelerate ({reason}); run: pip install "cige[train]"') from reason
 
 BEST = "best.safetensors"
-_WEIGHTS, _AVERAGE, _HISTORY = "weights.safetensors", "average.pt", "history.json"
+_WEIGHTS, _AVERAGE = "weights.safetensors", "average.pt"
 
 
 class TaggerLoss(nn.Module):
@@ -51,11 +49,12 @@ class TaggerLoss(nn.Module):
 class LatticeTrainer(Trainer):
     """Trains a tagger by a BatchPlan.
 
-    The whole plan is one "epoch" of the base class, since the number of steps differs between real epochs; at each
+    The whole plan is one "epoch" of the base class, since the number of steps differs between real epochs. At each
     real epoch's end dev is scored, the best weights are kept in best.safetensors and a checkpoint is written.
 
     Attributes:
-        history: a record for each finished epoch.
+        history: what has been done.
+        origin: fingerprint of what the run starts from; a checkpoint of another origin is refused.
     """
 
     def __init__(
@@ -66,14 +65,17 @@ class LatticeTrainer(Trainer):
         dev_set: EvaluationSet,
         plan: BatchPlan,
         config: TrainingConfig,
+        origin: str,
         args: TrainingArguments,
         callbacks: list[TrainerCallback],
     ):
+        if args.world_size > 1:
+            raise CigeError(f"training runs in one process, but {args.world_size} were started; start one")
         self.config = config
         self.plan = plan
         self.dev_set = dev_set
-        self.history: list[EpochRecord] = []
-        self._epoch_started = time.perf_counter()
+        self.history = History()
+        self.origin = origin
         super().__init__(
             model=TaggerLoss(tagger),
             args=args,
@@ -87,13 +89,11 @@ class LatticeTrainer(Trainer):
     # what a step is made of
 
     def get_train_dataloader(self) -> DataLoader:
-        loader: DataLoader = DataLoader(
+        return DataLoader(
             self.train_dataset,  # type: ignore[arg-type]
             batch_sampler=self.plan,
             collate_fn=self.data_collator,
-            num_workers=self.args.dataloader_num_workers,
         )
-        return self.accelerator.prepare(loader)
 
     def num_examples(self, dataloader: DataLoader) -> int:
         return len(self.train_dataset)  # type: ignore[arg-type]
@@ -110,121 +110,125 @@ class LatticeTrainer(Trainer):
             self._created_lr_scheduler = True
         return self.lr_scheduler
 
-    def _get_num_items_in_batch(self, batch_samples: list, device: torch.device) -> None:
-        return None  # the loss is a mean over sentences already
-
-    def floating_point_ops(self, inputs: Any) -> int:
-        return 0
-
-    def _track_num_input_tokens(self, inputs: Any) -> None: ...
-
-    def _prepare_inputs(self, inputs: LatticeBatch) -> LatticeBatch:  # type: ignore[override]
-        return inputs if inputs.chars.device == self.args.device else inputs.to(self.args.device)
-
     def compute_loss(self, model: nn.Module, inputs: Any, return_outputs: bool = False, **_: Any) -> Tensor:
         return model(inputs)
 
     def _clip_grad_norm(self, model: nn.Module) -> Tensor:
         return clip_gradients(model.parameters(), self.config)
 
+    def _prepare_inputs(self, inputs: LatticeBatch) -> LatticeBatch:  # type: ignore[override]
+        return inputs if inputs.chars.device == self.args.device else inputs.to(self.args.device)
+
+    # The base class counts labels, tokens and operations in batches that are dicts; ours are not, and nobody asks.
+
+    def _get_num_items_in_batch(self, batch_samples: list, device: torch.device) -> None:
+        return None
+
+    def _track_num_input_tokens(self, inputs: Any) -> None: ...
+
+    def floating_point_ops(self, inputs: Any) -> int:
+        return 0
+
     # what happens at the end of an epoch
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Score dev, keep the weights if they are the best so far, and add the epoch's record to `history`."""
+        settle(self.optimizer)
+        history = self.history
         epoch = round(self.plan.epoch_of(self.state.global_step))
-        loss = self._last_loss
+        loss = history.loss_sum / (self.state.global_step - history.first_step)
         if not math.isfinite(loss):
             raise CigeError(
                 f"the training loss of epoch {epoch} is {loss}; lower training.learning_rate, or check the vectors for "
                 "values that are not finite"
             )
-        found: dict[str, float] = {}
-        if epoch >= self.config.eval_start_epoch:
-            with self.average.applied() if self.average else _nothing():
-                report = self.dev_set.score(self.model.tagger)
-                found = {"dev_f1": report.f1, "dev_precision": report.precision, "dev_recall": report.recall}
-                best = best_epoch(self.history)
-                if self.args.should_save and (best is None or report.f1 > (best.dev_f1 or 0)):
-                    save_weights(self.model.tagger, Path(self.args.output_dir) / BEST)
-        now = time.perf_counter()
+        found = self._score_dev() if epoch >= self.config.eval_start_epoch else {}
         record = EpochRecord(
             epoch=epoch,
             step=self.state.global_step,
             loss=loss,
             learning_rate=float(self.lr_scheduler.get_last_lr()[-1]),
-            seconds=now - self._epoch_started,
+            seconds=history.seconds + time.perf_counter() - self._clock,
             **found,
         )
-        self._epoch_started = now
-        self.history.append(record)
+        self._clock = time.perf_counter()
+        self.history = History(epochs=[*history.epochs, record], first_step=self.state.global_step)
         metrics = {f"eval_{name}": value for name, value in found.items()}
-        self.log(dict(metrics))
+        self.log({"loss": loss, "learning_rate": record.learning_rate, **metrics})
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
-        if is_finished(self.history, n_epochs=self.plan.n_epochs, patience=self.config.patience):
+        if self.is_finished():
             self.control.should_training_stop = True
         return metrics
 
+    def is_finished(self) -> bool:
+        return self.history.is_finished(n_epochs=self.plan.n_epochs, patience=self.config.patience)
+
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        if "loss" in logs:
-            self._last_loss = logs["loss"]
         self.state.epoch = self.plan.epoch_of(self.state.global_step)
         super().log(logs, start_time)
+
+    def _score_dev(self) -> dict[str, float]:
+        best = self.history.best
+        with self.average.applied() if self.average else nullcontext():
+            report = self.dev_set.score(self.model.tagger)
+            if best is None or report.f1 > (best.dev_f1 or 0.0):
+                save_weights(self.model.tagger, Path(self.args.output_dir) / BEST)
+        return {"dev_f1": report.f1, "dev_precision": report.precision, "dev_recall": report.recall}
 
     # what a kill leaves behind
 
     def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
-        folder = Path(self.args.output_dir) / f"{PREFIX}{self.state.global_step}"
-        try:
-            with atomic_folder(folder) as aside:
-                save_weights(self.model, aside / _WEIGHTS)
-                if self.average is not None:
-                    torch.save(self.average.state_dict(), aside / _AVERAGE)
-                self._save_optimizer_and_scheduler(str(aside))
-                self._save_scaler(str(aside))
-                self._save_rng_state(str(aside))
-                (aside / _HISTORY).write_text(json.dumps([asdict(r) for r in self.history]), encoding="utf-8")
-                self.state.save_to_json(str(aside / TRAINER_STATE_NAME))
-        except (OSError, RuntimeError) as reason:
-            raise CigeError(
-                f"{folder}: the checkpoint could not be written ({reason}); the one before it is untouched. "
-                "Make room and run the same command again: training goes on from there"
-            ) from reason
-        discard_checkpoints(folder.parent, keep=folder)
+        settle(self.optimizer)
+        now = time.perf_counter()
+        self.history.seconds += now - self._clock
+        self._clock = now
+        run, step = Path(self.args.output_dir), self.state.global_step
+        with new_checkpoint(run, step, self.history, origin=self.origin) as folder:
+            save_weights(self.model, folder / _WEIGHTS)
+            if self.average is not None:
+                torch.save(self.average.state_dict(), folder / _AVERAGE)
+            self._save_optimizer_and_scheduler(str(folder))
+            self._save_rng_state(str(folder))
+            self.state.save_to_json(str(folder / TRAINER_STATE_NAME))
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
         folder = Path(resume_from_checkpoint)
+        self.history = read_history(folder)
         load_weights(self.model, folder / _WEIGHTS)
         if self.average is not None:
             self.average.load_state_dict(torch.load(folder / _AVERAGE, weights_only=True))
-        self.history = read_history(folder)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        try:
+            super()._load_optimizer_and_scheduler(checkpoint)
+        except (OSError, RuntimeError, ValueError, KeyError) as reason:
+            raise ModelError(
+                f"{checkpoint}: the optimiser's state cannot be read ({reason}); start the run over with resume=False"
+            ) from reason
 
 
 class _Rhythm(TrainerCallback):
-    """Tells the base class when to log, score and save."""
+    """Tells the base class when to score and to save, and adds up the loss."""
 
     def __init__(self, trainer: LatticeTrainer):
         self._trainer = trainer
         self._epoch_ends = frozenset(trainer.plan.steps_after)
         self._every = trainer.config.checkpoint_steps
 
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        # The base class adds up the loss of all steps since the start; what a resumed epoch had before comes on top.
+        self._trainer._tr_loss += self._trainer.history.loss_sum
+        self._trainer._clock = time.perf_counter()
+
     def on_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._trainer.average is not None:
             self._trainer.average.update()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if state.global_step in self._epoch_ends:
-            control.should_log = control.should_evaluate = control.should_save = True
-        elif self._every and state.global_step % self._every == 0:
+        at_end = state.global_step in self._epoch_ends
+        if at_end or (self._every and state.global_step % self._every == 0):
+            self._trainer.history.loss_sum = float(self._trainer._tr_loss)
             control.should_save = True
-
-
-def read_history(checkpoint: Path) -> list[EpochRecord]:
-    try:
-        return [EpochRecord(**record) for record in json.loads((checkpoint / _HISTORY).read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError) as reason:
-        raise CigeError(f"{checkpoint}: a damaged checkpoint ({reason}); delete it, or train with resume=False") from reason
-
-
-class _nothing:
-    def __enter__(self) -> None: ...
-    def __exit__(self, *_: object) -> None: ...
+            control.should_evaluate = at_end
+        if at_end:
+            self._trainer._tr_loss.zero_()

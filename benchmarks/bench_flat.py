@@ -1,0 +1,144 @@
+"""Speed and memory of FLAT's encoder against the literal equations, same weights, one run.
+
+    python benchmarks/bench_flat.py --json flat.json
+
+Sentences are made up with the shape of Weibo's lattices (0.45 words a character, two to four characters a word).
+Times alternate between the two forms, so that a busy machine slows both; the ratio is what counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from literal_flat import literal_encode
+
+from cige.data.batch import LatticeBatch, collate
+from cige.data.vocabulary import EncodedLattice
+from cige.models.flat import FlatConfig, FlatEncoder
+from cige.nn import native
+from cige.nn.embeddings import LatticeEmbeddings
+
+N_ROWS = 5000
+
+
+def make_batch(n_nodes: list[int], seed: int) -> LatticeBatch:
+    rng = np.random.default_rng(seed)
+    lattices = []
+    for n in n_nodes:
+        n_chars = max(5, round(n / 1.45))
+        n_words = max(0, n - n_chars)
+        reach = rng.choice([2, 3, 4], n_words, p=[0.75, 0.15, 0.1])
+        starts = rng.integers(0, n_chars - 4, n_words)
+        rows = [rng.integers(3, N_ROWS, k) for k in (n_chars, n_chars, n_words)]
+        lattices.append(EncodedLattice(*rows, starts, starts + reach, "字" * n_chars))
+    return collate(lattices)
+
+
+def make_encoder(config: FlatConfig) -> FlatEncoder:
+    torch.manual_seed(0)
+    embeddings = LatticeEmbeddings(
+        n_rows=(N_ROWS,) * 3,
+        n_tuned=(N_ROWS,) * 3,
+        widths=(50, 50, 50),
+        out_width=config.width,
+        dropout_prob=0.0,
+        word_dropout_prob=0.0,
+    )
+    for table in (embeddings.char, embeddings.bigram, embeddings.word):
+        table.load_vectors(torch.randn(N_ROWS, 50))
+    return FlatEncoder(config=config, embeddings=embeddings).eval()
+
+
+def alternate(first: Callable[[], Any], second: Callable[[], Any], *, n_rounds: int) -> tuple[float, float]:
+    """Median milliseconds of each, measured turn by turn."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(n_rounds + 1):
+        for run, found in zip((first, second), times, strict=True):
+            start = time.perf_counter()
+            run()
+            found.append((time.perf_counter() - start) * 1e3)
+    return tuple(float(np.median(t[1:])) for t in times)  # type: ignore[return-value]  # the first is warm-up
+
+
+def compare(encoder: FlatEncoder, name: str, n_nodes: list[int], *, n_rounds: int, train: bool) -> dict[str, Any]:
+    batch = make_batch(n_nodes, seed=len(n_nodes))
+    with torch.no_grad():
+        mine, literal = encoder(batch), literal_encode(encoder, batch)
+    real = batch.char_mask
+    difference = float((mine - literal)[real].abs().max())
+
+    def run(encode: Callable[[], torch.Tensor]) -> Callable[[], Any]:
+        def forward() -> None:
+            with torch.inference_mode():
+                encode()
+
+        def step() -> None:
+            encoder.zero_grad()
+            (encode() * real[:, :, None]).square().mean().backward()
+
+        return step if train else forward
+
+    shipped_ms, literal_ms = alternate(
+        run(lambda: encoder(batch)), run(lambda: literal_encode(encoder, batch)), n_rounds=n_rounds
+    )
+    return {
+        "case": name,
+        "n_sentences": len(n_nodes),
+        "n_nodes": int(max(n_nodes)),
+        "pass": "forward + backward" if train else "forward",
+        "literal_ms": literal_ms,
+        "shipped_ms": shipped_ms,
+        "ratio": literal_ms / shipped_ms,
+        "max_difference": difference,
+    }
+
+
+def bench_flat(*, n_rounds: int = 7, threads: int = 2) -> dict[str, Any]:
+    """All cases as a JSON-ready dict: per case the milliseconds of both forms, their ratio and largest difference."""
+    torch.set_num_threads(threads)
+    rng = np.random.default_rng(0)
+    weibo = np.clip(rng.gamma(2.2, 36, 16), 10, 240).astype(int).tolist()  # mean 79 nodes
+    encoder = make_encoder(FlatConfig())
+    cases = [
+        ("Weibo-like, batch 1", [79], False),
+        ("Weibo-like, batch 16", weibo, False),
+        ("200 nodes, batch 8", [200] * 8, False),
+        ("400 nodes, batch 4", [400] * 4, False),
+        ("Weibo-like, batch 16", weibo, True),
+    ]
+    return {
+        "machine": platform.processor() or platform.machine(),
+        "threads": threads,
+        "torch": torch.__version__,
+        "compiled_kernel": native.load() is not None,
+        "cases": [compare(encoder, name, nodes, n_rounds=n_rounds, train=train) for name, nodes, train in cases],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", help="write the result to this file")
+    arguments = parser.parse_args()
+    result = bench_flat(n_rounds=arguments.rounds, threads=arguments.threads)
+    print(f"torch {result['torch']}, {result['threads']} threads, compiled kernel: {result['compiled_kernel']}")
+    for case in result["cases"]:
+        print(
+            f"{case['case']:22} {case['pass']:19} literal {case['literal_ms']:8.1f} ms   shipped {case['shipped_ms']:7.1f} ms"
+            f"   {case['ratio']:5.1f}x   largest difference {case['max_difference']:.1e}"
+        )
+    if arguments.json:
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

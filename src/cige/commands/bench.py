@@ -1,0 +1,32 @@
+"""Measure speed and memory; options after the name are the benchmark's own (`cige bench flat --help`).
+
+Examples:
+  cige bench flat       the shipped FLAT against a literal transcription of the paper's equations
+  cige bench match      word matching, a sentence at a time
+  cige bench predict    a prediction process: seconds to the first answer, memory, characters a second
+"""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+from pathlib import Path
+
+from cige.errors import CigeError
+
+FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", choices=("flat", "match", "predict"))
+    parser.add_argument("options", nargs=argparse.REMAINDER, help="passed on to the benchmark")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    script = FOLDER / f"bench_{args.name}.py"
+    if not script.is_file():
+        raise CigeError(f"{script}: not there; benchmarks come with the source tree of cige, not with the package")
+    sys.argv = [f"cige bench {args.name}", *args.options]
+    runpy.run_path(str(script), run_name="__main__")

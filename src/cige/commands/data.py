@@ -1,0 +1,83 @@
+"""Fetch public data sets, describe labelled files and convert them.
+
+Examples:
+  cige data fetch weibo resume
+  cige data stats weibo/train.bmes --lexicon my-lexicon
+  cige data convert labelled.jsonl labelled.bmes
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from cige.commands.lexicon import open_lexicon
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="stats|fetch|convert", required=True)
+
+    stats = verbs.add_parser("stats", help="sentences, characters, words and entities, as in Table 1 of the FLAT paper")
+    stats.add_argument("file", metavar="FILE", help="labelled sentences, in any format that cige reads")
+    stats.add_argument("--lexicon", metavar="LEXICON", help="lexicon folder or word list: adds words a sentence")
+    stats.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    _add_reading_options(stats)
+    stats.set_defaults(run=run_stats)
+
+    fetch = verbs.add_parser("fetch", help="get public data sets, checked against their sha256")
+    fetch.add_argument("names", nargs="+", metavar="NAME", help="weibo, resume, msra, ecommerce or cluener")
+    fetch.add_argument("--data-dir", metavar="FOLDER", help="where to put them (default: the cache)")
+    fetch.set_defaults(run=run_fetch)
+
+    convert = verbs.add_parser("convert", help="from one format to another")
+    convert.add_argument("file", metavar="FILE", help="labelled sentences, in any format that cige reads")
+    convert.add_argument("output", metavar="OUTPUT", help="the suffix tells the format: .bmes, .bioes, .bio, .jsonl")
+    convert.add_argument("--to", default="auto", help="bmes, bioes, bio, jsonl or cluener (default: by the suffix)")
+    _add_reading_options(convert)
+    convert.set_defaults(run=run_convert)
+
+
+def _add_reading_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", default="auto", help="of FILE: bmes, bioes, bio, jsonl, cluener (default: auto)")
+    parser.add_argument("--repair", action="store_true", help="mend illegal tag transitions and list them")
+
+
+def run_stats(args: argparse.Namespace) -> None:
+    from cige.data.stats import dataset_stats
+
+    sentences = _read(args)
+    found = dataset_stats(sentences, open_lexicon(args.lexicon).snapshot() if args.lexicon else None)
+    if args.json:
+        print(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
+    else:
+        from rich.console import Console
+
+        Console(highlight=False).print(found.table(title=args.file))
+
+
+def run_fetch(args: argparse.Namespace) -> None:
+    from cige.data.registry import fetch, get_dataset
+
+    for name in args.names:
+        get_dataset(name)  # a wrong name is told before anything is fetched
+    for name in args.names:
+        for path in fetch(name, data_dir=args.data_dir):
+            print(path)
+
+
+def run_convert(args: argparse.Namespace) -> None:
+    from cige.data import write_sentences
+
+    sentences = _read(args)
+    write_sentences(args.output, sentences, format=args.to)
+    print(f"wrote {args.output}: {len(sentences):,} sentences")
+
+
+def _read(args: argparse.Namespace):  # type: ignore[no-untyped-def]
+    from cige.data import read_labelled
+
+    found = read_labelled(args.file, format=args.format, repair=args.repair)
+    for mended in found.repairs:
+        print(f"cige: {args.file}, line {mended.line}: mended: {mended.what}", file=sys.stderr)
+    return found.sentences

@@ -1,0 +1,40 @@
+"""Show how a text was read: its lattice, the words each entity attended to, and what changes without a word.
+
+Examples:
+  cige explain "重庆人和药店请了李明"
+  cige explain news.txt --output news.html
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from cige.commands.options import add_model_options, at_least, load_ner
+from cige.commands.texts import add_source_argument, whole_text_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_source_argument(parser, "what to read, as one text")
+    add_model_options(parser)
+    parser.add_argument("--output", "-o", metavar="FILE", help="write an HTML page, or a drawing if FILE ends in .svg")
+    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
+    parser.add_argument(
+        "--n-words", type=at_least(0), default=5, metavar="N", help="list the N most attended words (default: 5)"
+    )
+    parser.add_argument("--no-removals", action="store_true", help="do not read the text again without each word")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    text = whole_text_of(args.source)
+    explanation = load_ner(args).explain(text, n_words=args.n_words, removals=not args.no_removals)
+    if args.output:
+        explanation.save(args.output)
+        print(f"wrote {args.output}")
+    elif args.json:
+        print(json.dumps(explanation.to_dict(), ensure_ascii=False))
+    else:
+        from rich.console import Console
+
+        Console(highlight=False).print(explanation.to_terminal())

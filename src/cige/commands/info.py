@@ -1,0 +1,67 @@
+"""Describe a model and this installation.
+
+Examples:
+  cige info
+  cige info --model runs/weibo/model --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from typing import Any
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", "-m", metavar="M", help="model folder or hub id (default: the bundled news model)")
+    parser.add_argument("--json", action="store_true", help="print JSON in place of lines")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    facts = {"installation": _installation(), "model": _model(args.model)}
+    if args.json:
+        print(json.dumps(facts, ensure_ascii=False, indent=1))
+        return
+    for group in facts.values():
+        width = max(map(len, group))
+        for name, value in group.items():
+            shown = json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+            print(f"{name:<{width}}  {shown}")
+        print()
+
+
+def _installation() -> dict[str, Any]:
+    import torch
+
+    from cige import __version__
+    from cige.nn import native
+
+    return {
+        "cige": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
+        "compiled kernel": "yes" if native.load() is not None else "no (slower)",
+    }
+
+
+def _model(name: str | None) -> dict[str, Any]:
+    from cige.hub import model_folder
+    from cige.models.model import LatticeModel
+
+    folder = model_folder(name)
+    model = LatticeModel.load(folder)
+    n_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return {
+        "model": str(folder),
+        "megabytes": round(n_bytes / 1e6, 1),
+        "labels": model.labels,
+        "scheme": model.scheme,
+        "lexicon words": len(model.lexicon),
+        "user words": len(model.lexicon.user_words),
+        "vocabulary": dict(zip(("characters", "bigrams", "words"), model.vocabulary.n_rows, strict=True)),
+        "facts": model.facts,
+    }

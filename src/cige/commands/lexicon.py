@@ -1,0 +1,98 @@
+"""Build, look up and describe lexicons.
+
+Examples:
+  cige lexicon build words.txt.xz --output my-lexicon
+  cige lexicon match "南京市长江大桥" --lexicon my-lexicon
+  cige lexicon info my-lexicon
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cige.commands.options import at_least
+from cige.commands.texts import add_source_argument, texts_of
+from cige.text.normalize import normalize
+from cige.text.visible import visible
+
+if TYPE_CHECKING:
+    from cige.lexicon.lexicon import Lexicon
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="build|match|info", required=True)
+
+    build = verbs.add_parser("build", help="read a word list and save it as a folder that loads at once")
+    build.add_argument("file", metavar="FILE", help="a word a line, word<TAB>count or word2vec text; plain, .gz, .xz")
+    build.add_argument("--output", "-o", required=True, metavar="FOLDER")
+    build.add_argument("--format", default="auto", help="auto, list, counts, pairs or word2vec (default: auto)")
+    build.add_argument("--min-count", type=at_least(1), default=1, metavar="N", help="leave out rarer words (1)")
+    build.set_defaults(run=run_build)
+
+    match = verbs.add_parser("match", help="all words in a text, overlapping ones too")
+    add_source_argument(match, "what to look in, one text a line")
+    _add_lexicon_option(match)
+    match.add_argument("--lexicon-add", action="append", default=[], metavar="FILE", help="words of your own")
+    match.add_argument("--format", choices=("table", "jsonl"), default="table", help="how to print (default: table)")
+    match.set_defaults(run=run_match)
+
+    info = verbs.add_parser("info", help="number of words, fingerprint, the user's changes")
+    info.add_argument("lexicon", metavar="LEXICON", nargs="?", help="as above")
+    info.set_defaults(run=run_info)
+
+
+def _add_lexicon_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--lexicon", metavar="LEXICON", help="lexicon folder or word list (the bundled model's)")
+
+
+def open_lexicon(path: str | None) -> Lexicon:
+    """A lexicon folder, a word list, the lexicon in a model folder, or (None) that of the bundled model."""
+    from cige.hub import model_folder
+    from cige.lexicon.lexicon import Lexicon
+
+    folder = model_folder() if path is None else Path(path)
+    if (folder / "lexicon").is_dir():
+        folder = folder / "lexicon"
+    return Lexicon.load(folder) if folder.is_dir() else Lexicon.from_file(folder)
+
+
+def run_build(args: argparse.Namespace) -> None:
+    from cige.lexicon.lexicon import Lexicon
+
+    lexicon = Lexicon.from_file(args.file, format=args.format, min_count=args.min_count)
+    print(lexicon.report)
+    lexicon.save(args.output)
+    print(f"wrote {args.output}: {len(lexicon):,} words")
+
+
+def run_match(args: argparse.Namespace) -> None:
+    lexicon = open_lexicon(args.lexicon)
+    for path in args.lexicon_add:
+        report = lexicon.add_file(path)
+        if report.n_refused:
+            print(f"cige: {report}", file=sys.stderr)
+    snapshot = lexicon.snapshot()
+    for text in texts_of(args.source):
+        matches = snapshot.match(normalize(text)).tolist()
+        words = [
+            {"start": start, "end": end, "text": snapshot.word(word), "is_user": word >= snapshot.n_base}
+            for start, end, word in matches
+        ]
+        if args.format == "jsonl":
+            print(json.dumps({"text": text, "words": words}, ensure_ascii=False))
+        else:
+            for word in words:
+                print(f"{word['start']}-{word['end']}\t{visible(word['text'])}{'*' if word['is_user'] else ''}")
+
+
+def run_info(args: argparse.Namespace) -> None:
+    lexicon = open_lexicon(args.lexicon)
+    print(f"words        {len(lexicon):,}")
+    print(f"fingerprint  {lexicon.fingerprint}")
+    for name, words in (("user words", lexicon.user_words), ("removed", lexicon.removed_words)):
+        shown = "".join(f" {visible(word)}" for word in words[:20])
+        print(f"{name:<12} {len(words):,}{':' if words else ''}{shown}{' ...' if len(words) > 20 else ''}")

@@ -1,0 +1,45 @@
+"""Search hyper-parameters: train random choices of settings and keep the best by dev F1.
+
+  cige search recipes/weibo/flat.yaml --output runs/search --n-trials 20
+  cige search recipes/weibo/flat.yaml --output runs/search --n-trials 20 --space space.yaml --seeds 1 2 3
+
+The ranges are those of Table 6 of the FLAT paper, or of a YAML file of lines such as `training.batch_size: [8, 10]`.
+A search that was cut off goes on when the same command is given again; a larger --n-trials adds trials.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from cige.commands.options import at_least
+from cige.commands.train import add_recipe_options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_recipe_options(parser)
+    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the search")
+    parser.add_argument("--n-trials", type=at_least(1), default=20, metavar="N", help="choices to try (default: 20)")
+    parser.add_argument("--space", metavar="FILE", help="YAML file of settings and their values (default: Table 6)")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="train each choice with these (default: 1)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.training.recipe import load_recipe
+
+    load_recipe(args.recipe, args.set)  # before torch and optuna: a wrong key is told at once
+    from cige.training.search import read_space, search
+
+    found = search(
+        args.recipe,
+        args.output,
+        n_trials=args.n_trials,
+        space=read_space(args.space) if args.space else None,
+        seeds=args.seeds,
+        overrides=args.set,
+        data_dir=args.data_dir,
+        device=args.device,
+    )
+    for trial in found.trials:
+        print(f"{100 * trial.dev_f1:.2f}  {'  '.join(f'{key}={value}' for key, value in trial.settings.items())}")
+    print(f"best recipe in {found.best_recipe}")

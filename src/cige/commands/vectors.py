@@ -1,0 +1,69 @@
+"""Train vectors on raw text, and convert vector files.
+
+Examples:
+  cige vectors train corpus.txt.xz --unit char bigram word --output vectors
+  cige vectors convert word2vec.txt.gz --output vectors/word --lexicon my-lexicon
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from cige.commands.lexicon import open_lexicon
+from cige.commands.options import at_least
+
+UNITS = ("char", "bigram", "word")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="train|convert", required=True)
+
+    train = verbs.add_parser("train", help="skip-gram vectors of characters, bigrams and words (gensim)")
+    train.add_argument("corpus", metavar="CORPUS", help="UTF-8 text, a sentence a line; plain, .gz or .xz")
+    train.add_argument("--output", "-o", required=True, metavar="FOLDER", help="gets char.npz, bigram.npz, word.npz")
+    train.add_argument("--unit", nargs="+", default=UNITS, choices=UNITS, help="(default: all)")
+    train.add_argument("--width", type=at_least(1), default=50, metavar="N", help="numbers a vector (default: 50)")
+    train.add_argument("--window", type=at_least(1), default=5, metavar="N", help="context on either side (default: 5)")
+    train.add_argument("--epochs", type=at_least(1), default=5, metavar="N", help="passes over the text (default: 5)")
+    train.add_argument("--min-count", type=at_least(1), default=3, metavar="N", help="leave out rarer units (3)")
+    train.add_argument("--lexicon", metavar="LEXICON", help="words that segmentation should know")
+    train.add_argument("--seed", type=int, default=0, help="(default: 0)")
+    train.add_argument(
+        "--workers", type=at_least(1), default=1, metavar="N", help="threads; several are not reproducible (default: 1)"
+    )
+    train.set_defaults(run=run_train)
+
+    convert = verbs.add_parser("convert", help="a vector file as a folder that is mapped, not read")
+    convert.add_argument("file", metavar="FILE", help="word2vec text (plain, .gz, .xz) or binary, or .npz")
+    convert.add_argument("--output", "-o", required=True, metavar="FOLDER")
+    convert.add_argument("--lexicon", metavar="LEXICON", help="align with this lexicon: row i is the vector of word i")
+    convert.add_argument("--dtype", choices=("float16", "float32"), default="float16", help="(default: float16)")
+    convert.set_defaults(run=run_convert)
+
+
+def run_train(args: argparse.Namespace) -> None:
+    from cige.lexicon.train_vectors import train_vectors
+
+    lexicon = open_lexicon(args.lexicon) if args.lexicon else None
+    for unit in args.unit:
+        made = train_vectors(
+            args.corpus,
+            args.output,
+            unit=unit,
+            width=args.width,
+            window=args.window,
+            epochs=args.epochs,
+            min_count=args.min_count,
+            lexicon=lexicon if unit == "word" else None,
+            seed=args.seed,
+            workers=args.workers,
+        )
+        print(f"wrote {made.path}: {made.n_words:,} vectors, from {made.n_tokens:,} {unit}s a pass")
+
+
+def run_convert(args: argparse.Namespace) -> None:
+    from cige.lexicon.convert_vectors import convert_vectors
+
+    lexicon = open_lexicon(args.lexicon) if args.lexicon else None
+    print(convert_vectors(args.file, args.output, lexicon=lexicon, dtype=args.dtype))
+    print(f"wrote {args.output}")

@@ -1,0 +1,126 @@
+"""AdamW whose cost for an embedding table is that of the rows a batch reads, not of the table.
+
+Adam moves every row in every step, even one without a gradient: its momentum dies away slowly. For a row last
+updated in step s, the steps s + 1 ... t without a gradient add up to a closed form, so they can wait until the row is
+read again:
+
+    m_i = b1^(i-s) m,  v_i = b2^(i-s) v,  p_t = p - m / sqrt(v) * sum_i rate_i * sqrt(1 - b2^i) / (1 - b1^i) * (b1 / sqrt(b2))^(i-s)
+
+The sum depends on s and t alone. The result is dense AdamW's but for rounding and Adam's epsilon, which the closed
+form adds to sqrt(v) undecayed. (torch.optim.SparseAdam leaves those steps out: a rare row then moves a tenth as far.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+BETAS = (0.9, 0.999)
+EPSILON = 1e-8
+_RATIO = BETAS[0] / BETAS[1] ** 0.5
+_MEMORY = 400  # steps after which a gradient's effect has died away: _RATIO ** 400 < 1e-18
+
+
+class RowAdamW(torch.optim.AdamW):
+    """torch's fused AdamW for all parameters but `tables`, which have sparse gradients and are updated by rows.
+
+    Call `catch_up` for the rows that a step reads before it reads them, and `catch_up_all` before the tables are
+    read as a whole. Tables have no weight decay.
+    """
+
+    def __init__(self, groups: Iterable[dict[str, Any]], *, tables: Iterable[nn.Parameter], learning_rate: float):
+        super().__init__(groups, lr=learning_rate, betas=BETAS, eps=EPSILON, fused=True)
+        self._moments = {table: _Moments(table) for table in tables}
+        self._n_steps = 0
+        self._delayed: dict[nn.Parameter, Tensor] = {table: torch.zeros(1, dtype=torch.float64) for table in self._moments}
+
+    @torch.no_grad()
+    def catch_up(self, table: nn.Parameter, rows: Tensor) -> None:
+        """Make up the delayed updates of some rows (int64, any shape, repeats allowed)."""
+        moments = self._moments[table]
+        rows = rows.reshape(-1)
+        rows = rows[rows < len(table)]
+        rows = rows[moments.last[rows] < self._n_steps].unique()
+        if len(rows):
+            self._move(table, rows)
+
+    @torch.no_grad()
+    def catch_up_all(self) -> None:
+        for table, moments in self._moments.items():
+            self._move(table, (moments.last < self._n_steps).nonzero().squeeze(1))
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        self._n_steps += 1
+        rates = {p: group["lr"] for group in self.param_groups for p in group["params"] if p in self._moments}
+        for table, rate in rates.items():
+            self._note_step(table, rate)
+            if table.grad is not None:
+                self._update(table, table.grad.coalesce(), rate)
+                table.grad = None
+        super().step(closure)
+
+    def state_dict(self) -> dict[str, Any]:
+        tables = [
+            {"mean": m.mean, "square": m.square, "last": m.last, "delayed": self._delayed[table]}
+            for table, m in self._moments.items()
+        ]
+        return super().state_dict() | {"tables": tables, "n_steps": self._n_steps}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        if "tables" not in state_dict:
+            return  # accelerate hands an optimiser its own fresh state to place it on a device
+        self._n_steps = state_dict["n_steps"]
+        for (table, moments), saved in zip(self._moments.items(), state_dict["tables"], strict=True):
+            for name in ("mean", "square", "last"):
+                getattr(moments, name).copy_(saved[name])
+            self._delayed[table] = saved["delayed"].clone()
+
+    def _note_step(self, table: nn.Parameter, rate: float) -> None:
+        """Add step i to the sums of all rows last updated at most _MEMORY steps before; delayed[s] is the sum for s."""
+        i, delayed = self._n_steps, self._delayed[table]
+        if i >= len(delayed):
+            delayed = self._delayed[table] = torch.cat([delayed, torch.zeros(len(delayed) + 1024, dtype=torch.float64)])
+        first = max(0, i - _MEMORY)
+        age = torch.arange(i - first, 0, -1, dtype=torch.float64)  # i - s
+        delayed[first:i] += rate * _correction(i) * _RATIO**age
+
+    def _move(self, table: nn.Parameter, rows: Tensor) -> None:
+        moments = self._moments[table]
+        last = moments.last[rows]
+        age = (self._n_steps - last)[:, None].to(table.dtype)
+        sums = self._delayed[table].to(last.device)[last][:, None].to(table.dtype)
+        mean, square = moments.mean[rows], moments.square[rows]
+        epsilon = EPSILON * (1 - BETAS[1] ** (last[:, None].to(table.dtype) + 4)).sqrt()  # the sum's middle, about
+        table[rows] -= sums * mean / (square.sqrt() + epsilon)
+        moments.mean[rows] = mean * BETAS[0] ** age
+        moments.square[rows] = square * BETAS[1] ** age
+        moments.last[rows] = self._n_steps
+
+    def _update(self, table: nn.Parameter, gradient: Tensor, rate: float) -> None:
+        """An Adam step of the rows that have a gradient; they were caught up to the step before when they were read."""
+        rows, values = gradient.indices()[0], gradient.values()
+        moments = self._moments[table]
+        mean = torch.lerp(moments.mean[rows], values, 1 - BETAS[0])
+        square = moments.square[rows] * BETAS[1] + values * values * (1 - BETAS[1])
+        correction = (1 - BETAS[1] ** self._n_steps) ** 0.5
+        table[rows] -= rate * _correction(self._n_steps) * mean / (square.sqrt() + EPSILON * correction)
+        moments.mean[rows], moments.square[rows] = mean, square
+        moments.last[rows] = self._n_steps
+
+
+class _Moments:
+    """Adam's two moments of a table, each row as of step `last`."""
+
+    def __init__(self, table: nn.Parameter):
+        self.mean = torch.zeros_like(table)
+        self.square = torch.zeros_like(table)
+        self.last = torch.zeros(len(table), dtype=torch.int64, device=table.device)
+
+
+def _correction(step: int) -> float:
+    return (1 - BETAS[1] ** step) ** 0.5 / (1 - BETAS[0] ** step)

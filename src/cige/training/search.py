@@ -1,0 +1,203 @@
+"""Random search over settings of a recipe (Table 6 of the paper), with Optuna; goes on where it was cut off."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from cige.errors import CigeError, RecipeError
+from cige.files import atomic_file
+from cige.training.recipe import Recipe, load_recipe, recipe_to_yaml
+from cige.training.train import train
+
+if TYPE_CHECKING:
+    import optuna
+
+TABLE_6: dict[str, list[Any]] = {
+    "training.batch_size": [8, 10],
+    "training.learning_rate": [1e-3, 8e-4],
+    "model.head_width": [16, 20],
+    "model.n_heads": [4, 8, 12],
+    "training.warmup_epochs": [1.0, 5.0, 10.0],
+}
+"""The ranges of Table 6: setting -> values to choose from."""
+
+STUDY, SPACE, BEST_RECIPE, TRIALS = "study.log", "space.json", "best.yaml", "trials.json"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One choice of settings: `settings` by key path, `dev_f1` the mean over seeds (0..1), `folder` its runs."""
+
+    settings: dict[str, Any]
+    dev_f1: float
+    folder: Path
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """`best` and all `trials`, best first; `best_recipe` is the file with the winner's full recipe."""
+
+    best: Trial
+    trials: tuple[Trial, ...]
+    best_recipe: Path
+
+
+def search(
+    recipe: str | Path,
+    output_dir: str | Path,
+    *,
+    n_trials: int,
+    space: Mapping[str, Sequence[Any]] | None = None,
+    seeds: Sequence[int] = (1,),
+    overrides: Sequence[str] = (),
+    data_dir: str | Path | None = None,
+    device: str = "auto",
+    show_progress: bool = True,
+) -> SearchResult:
+    """Train `n_trials` random choices of settings and write the best recipe to `output_dir/best.yaml`.
+
+    What trial k chooses depends on the search's first seed and k alone; a choice that was tried before is passed
+    over. A search that was cut off goes on in the middle of the training it was in, with the same command; a larger
+    `n_trials` adds trials.
+
+    Args:
+        recipe: the recipe to vary.
+        space: key path -> values to choose from; default TABLE_6.
+        seeds: each choice is trained with all of them and judged by mean dev F1.
+        overrides: "key=value" settings for all trials.
+
+    Raises:
+        RecipeError: a setting or value that the recipe does not take, or an output folder of another search.
+    """
+    folder = Path(output_dir)
+    space = dict(TABLE_6 if space is None else space)
+    _check_space(recipe, overrides, space)
+    _claim(folder, {"recipe": recipe_to_yaml(load_recipe(recipe, overrides)), "space": space, "seeds": list(seeds)})
+    study = _open_study(folder)
+    n_trials = min(n_trials, math.prod(len(values) for values in space.values()))
+    while len(_finished(study, folder)) < n_trials:
+        trial, choice = _next_choice(study, space, seed=seeds[0])
+        varied = load_recipe(recipe, {**_as_mapping(overrides), **choice})
+        scores = [
+            train(
+                varied,
+                _trial_folder(folder, choice) / f"seed-{seed}",
+                seed=seed,
+                data_dir=data_dir,
+                device=device,
+                show_progress=show_progress,
+            ).dev_f1
+            for seed in seeds
+        ]
+        study.tell(trial, sum(scores) / len(scores))
+        _write_results(_finished(study, folder), folder, recipe, overrides)
+    trials = _finished(study, folder)
+    _write_results(trials, folder, recipe, overrides)
+    return SearchResult(best=trials[0], trials=tuple(trials), best_recipe=folder / BEST_RECIPE)
+
+
+def read_space(path: str | Path) -> dict[str, list[Any]]:
+    """Ranges from a YAML file of lines such as `training.batch_size: [8, 10]`."""
+    try:
+        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as reason:
+        raise RecipeError(f"{path}: cannot be read as YAML ({reason})") from reason
+    if not isinstance(values, dict) or not all(isinstance(v, list) and v for v in values.values()):
+        raise RecipeError(f"{path}: expected a list of values for each setting, such as `training.batch_size: [8, 10]`")
+    return values
+
+
+def _check_space(recipe: str | Path, overrides: Sequence[str], space: Mapping[str, Sequence[Any]]) -> None:
+    """Every value must make a valid recipe: better told now than after a night of trials."""
+    if not space:
+        raise RecipeError("the search space names no setting")
+    common = _as_mapping(overrides)
+    for key, values in space.items():
+        for value in values:
+            load_recipe(recipe, {**common, key: value})
+
+
+def _claim(folder: Path, facts: dict[str, Any]) -> None:
+    path = folder / SPACE
+    text = json.dumps(facts, ensure_ascii=False, indent=1)
+    if path.is_file():
+        if path.read_text(encoding="utf-8") != text:
+            raise RecipeError(f"{folder} holds a search of another recipe, space or seeds; choose another output folder")
+        return
+    with atomic_file(path) as aside:
+        aside.write_text(text, encoding="utf-8")
+
+
+def _open_study(folder: Path) -> optuna.Study:
+    try:
+        import optuna
+        from optuna.storages.journal import JournalFileBackend, JournalStorage
+    except ImportError as reason:
+        raise CigeError(f'the search needs optuna ({reason}); run: pip install "cige[train]"') from reason
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    storage = JournalStorage(JournalFileBackend(str(folder / STUDY)))
+    return optuna.create_study(storage=storage, study_name="cige", direction="maximize", load_if_exists=True)
+
+
+def _next_choice(
+    study: optuna.Study, space: Mapping[str, Sequence[Any]], *, seed: int
+) -> tuple[optuna.Trial, dict[str, Any]]:
+    """The trial that a kill cut off, else a random choice not tried yet."""
+    import optuna
+
+    running = [t for t in study.get_trials(deepcopy=False) if t.state == optuna.trial.TrialState.RUNNING]
+    if running and set(running[0].params) == set(space):
+        return optuna.Trial(study, running[0]._trial_id), _values(running[0].params, space)
+    tried = [t.params for t in study.get_trials(deepcopy=False) if t.state == optuna.trial.TrialState.COMPLETE]
+    while True:
+        number = len(study.get_trials(deepcopy=False))
+        study.sampler = optuna.samplers.RandomSampler(seed=seed * 1_000_003 + number)
+        trial = study.ask()
+        places = {key: trial.suggest_categorical(key, list(range(len(values)))) for key, values in space.items()}
+        if places not in tried:
+            return trial, _values(places, space)
+        study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+
+
+def _values(places: Mapping[str, int], space: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    return {key: space[key][place] for key, place in places.items()}
+
+
+def _finished(study: optuna.Study, folder: Path) -> list[Trial]:
+    """Finished trials, best first."""
+    import optuna
+
+    space = json.loads((folder / SPACE).read_text(encoding="utf-8"))["space"]
+    found = []
+    for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE]):
+        choice = _values(trial.params, space)
+        assert trial.value is not None
+        found.append(Trial(choice, trial.value, _trial_folder(folder, choice)))
+    return sorted(found, key=lambda trial: -trial.dev_f1)
+
+
+def _trial_folder(folder: Path, choice: Mapping[str, Any]) -> Path:
+    return folder / "_".join(f"{key.rpartition('.')[2]}-{choice[key]}" for key in sorted(choice))
+
+
+def _write_results(trials: list[Trial], folder: Path, recipe: str | Path, overrides: Sequence[str]) -> None:
+    best = load_recipe(recipe, {**_as_mapping(overrides), **trials[0].settings})
+    text = f"# best of {len(trials)} trials: dev F1 {100 * trials[0].dev_f1:.2f}\n{recipe_to_yaml(best)}"
+    rows = [{"dev_f1": t.dev_f1, "folder": t.folder.name, **t.settings} for t in trials]
+    with atomic_file(folder / BEST_RECIPE) as aside:
+        aside.write_text(text, encoding="utf-8")
+    with atomic_file(folder / TRIALS) as aside:
+        aside.write_text(json.dumps(rows, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+def _as_mapping(overrides: Sequence[str]) -> dict[str, Any]:
+    from cige.training.recipe_file import override_pairs
+
+    return dict(override_pairs(overrides))

@@ -1,0 +1,20 @@
+"""The matching benchmark runs and reports both speeds."""
+
+import importlib.util
+import lzma
+from pathlib import Path
+
+BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "bench_match.py"
+
+
+def test_both_ways_are_measured_on_the_same_sentences(tmp_path):
+    (tmp_path / "lexicon").mkdir()
+    (tmp_path / "lexicon" / "jieba.txt.xz").write_bytes(lzma.compress("南京\t3\n长江\t2\n".encode()))
+    (tmp_path / "ner" / "msra").mkdir(parents=True)
+    (tmp_path / "ner" / "msra" / "train.bmes").write_text("南 O\n京 O\n长 O\n江 O\n\n长 O\n江 O\n\n")
+    spec = importlib.util.spec_from_file_location("bench_match", BENCHMARK)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    result = module.bench_match(tmp_path, n_rounds=1)
+    assert (result["n_words"], result["n_sentences"], result["n_matches"]) == (2, 2, 3)
+    assert result["daachorse_mb_per_s"] > 0 and result["lexicon_mb_per_s"] > 0

@@ -1,0 +1,335 @@
+"""Lexicon: building, saving, loading, damage, and a user's changes."""
+
+import json
+import pickle
+import shutil
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+from cige.errors import LexiconError
+from cige.lexicon import lexicon as lexicon_module
+from cige.lexicon.lexicon import Lexicon
+
+WORDS = ["南京", "南京市", "市长", "长江", "长江大桥", "大桥"]
+TEXT = "南京市长江大桥"
+MATCHES = [[0, 2, 0], [0, 3, 1], [2, 4, 2], [3, 5, 3], [3, 7, 4], [5, 7, 5]]
+
+
+@pytest.fixture
+def lexicon():
+    return Lexicon.from_words(WORDS, counts=[10, 9, 8, 7, 6, 5])
+
+
+def matched(lexicon, text=TEXT):
+    return [text[start:end] for start, end, _ in lexicon.match(text).tolist()]
+
+
+def test_all_overlapping_words_sorted(lexicon):
+    rows = lexicon.match(TEXT)
+    assert rows.dtype == np.int32
+    assert rows.tolist() == MATCHES
+    assert lexicon.match("没有").shape == (0, 3)
+    assert lexicon.match("").shape == (0, 3)
+
+
+def test_words_counts_and_ids(lexicon):
+    assert len(lexicon) == 6
+    assert list(lexicon) == WORDS
+    assert [lexicon.word(i) for i in range(6)] == WORDS
+    assert [lexicon.id(word) for word in WORDS] == list(range(6))
+    assert lexicon.id("江大") is None
+    assert lexicon.count(1) == 9
+    assert Lexicon.from_words(WORDS).count(1) is None
+    assert "长江" in lexicon and "江大" not in lexicon and 3 not in lexicon
+    with pytest.raises(LexiconError, match="word id 6: expected 0 to 5"):
+        lexicon.word(6)
+
+
+def test_from_words_reports_what_it_refuses():
+    lexicon = Lexicon.from_words(["南京", "", "市", "南京", "长 江", "\ud800京", "Ａ股"], counts=range(7))
+    assert list(lexicon) == ["南京", "A股"]
+    assert [lexicon.count(0), lexicon.count(1)] == [0, 6]
+    assert lexicon.report.n_taken == 2
+    assert [refusal.line for refusal in lexicon.report.refused] == [2, 3, 4, 5, 6]
+
+
+def test_from_words_refuses_one_string_and_wrong_counts():
+    with pytest.raises(LexiconError, match="not one string"):
+        Lexicon.from_words("南京")
+    with pytest.raises(LexiconError, match="2 counts for 1 words"):
+        Lexicon.from_words(["南京"], counts=[1, 2])
+
+
+def test_from_file_keeps_its_report_and_refuses_a_useless_file(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("南京\t3\n市\t9\n长江\t0\n")
+    assert list(Lexicon.from_file(path)) == ["南京", "长江"], "without min_count a count of 0 is no reason to skip"
+    lexicon = Lexicon.from_file(path, min_count=2)
+    assert (list(lexicon), lexicon.count(0)) == (["南京"], 3)
+    assert (lexicon.report.n_refused, lexicon.report.n_skipped) == (1, 1)
+    path.write_text("市\n")
+    with pytest.raises(LexiconError, match=r"(?s)no word to use.*single character"):
+        Lexicon.from_file(path)
+
+
+def test_save_and_load(lexicon, tmp_path):
+    lexicon.save(tmp_path / "lex")
+    loaded = Lexicon.load(tmp_path / "lex")
+    assert list(loaded) == WORDS
+    assert loaded.match(TEXT).tolist() == MATCHES
+    assert loaded.fingerprint == lexicon.fingerprint
+    assert loaded.count(5) == 5
+    assert isinstance(loaded.words.blob.base, np.memmap), "words must stay on disk"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["lex"], "nothing left aside"
+
+
+def test_a_lexicon_without_words_or_counts_survives_saving(tmp_path):
+    Lexicon.from_words([]).save(tmp_path / "lex")
+    loaded = Lexicon.load(tmp_path / "lex")
+    assert len(loaded) == 0 and loaded.match(TEXT).shape == (0, 3)
+    loaded.add("南京")
+    assert loaded.match(TEXT).tolist() == [[0, 2, 0]]
+
+
+def test_saving_keeps_the_users_changes(lexicon, tmp_path):
+    lexicon.add("江大桥", "长江")
+    lexicon.remove("市长")
+    lexicon.save(tmp_path / "lex")
+    loaded = Lexicon.load(tmp_path / "lex")
+    assert loaded.user_words == ("江大桥", "长江")
+    assert loaded.removed_words == ("市长",)
+    assert loaded.match(TEXT).tolist() == lexicon.match(TEXT).tolist()
+
+
+def test_fingerprint_tells_words_and_their_order_apart():
+    assert Lexicon.from_words(["ab", "cd"]).fingerprint != Lexicon.from_words(["cd", "ab"]).fingerprint
+    assert Lexicon.from_words(["abc", "de"]).fingerprint != Lexicon.from_words(["ab", "cde"]).fingerprint
+    same = Lexicon.from_words(["ab", "cd"])
+    same.add("ef")
+    assert same.fingerprint == Lexicon.from_words(["ab", "cd"], counts=[1, 2]).fingerprint
+
+
+def test_saving_over_an_older_lexicon_replaces_it_even_under_a_reader(lexicon, tmp_path):
+    folder = tmp_path / "lex"
+    lexicon.save(folder)
+    old = Lexicon.load(folder)
+    Lexicon.from_words(["别的"]).save(folder)
+    assert list(Lexicon.load(folder)) == ["别的"]
+    assert list(old) == WORDS and old.match(TEXT).tolist() == MATCHES
+
+
+def test_saving_never_replaces_something_else(lexicon, tmp_path):
+    folder = tmp_path / "thesis"
+    folder.mkdir()
+    (folder / "chapter1.txt").write_text("years of work")
+    with pytest.raises(LexiconError, match="will not replace"):
+        lexicon.save(folder)
+    with pytest.raises(LexiconError, match="will not replace"):
+        lexicon.save(folder / "chapter1.txt")
+    assert (folder / "chapter1.txt").read_text() == "years of work"
+
+
+def test_a_failed_save_leaves_the_old_lexicon(lexicon, tmp_path, monkeypatch):
+    folder = tmp_path / "lex"
+    lexicon.save(folder)
+
+    def full_disk(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(lexicon_module.np, "save", full_disk)
+    with pytest.raises(LexiconError, match="No space left"):
+        Lexicon.from_words(["别的"], counts=[1]).save(folder)
+    monkeypatch.undo()
+    assert list(Lexicon.load(folder)) == WORDS
+    assert [file.name for file in tmp_path.iterdir()] == ["lex"]
+
+
+FILES = ["automaton.zz", "counts.npy", "offsets.npy", "user.json", "words.txt"]
+
+
+@pytest.mark.parametrize("name", [*FILES, "manifest.json"])
+@pytest.mark.parametrize("damage", ["missing", "truncated", "flipped", "foreign"])
+def test_a_damaged_folder_is_a_clear_error(lexicon, tmp_path, name, damage):
+    folder = tmp_path / "lex"
+    lexicon.save(folder)
+    assert sorted(file.name for file in folder.iterdir()) == sorted([*FILES, "manifest.json"])
+    file = folder / name
+    data = file.read_bytes()
+    if damage == "missing":
+        file.unlink()
+    elif damage == "truncated":
+        file.write_bytes(data[: len(data) // 2])
+    elif damage == "flipped" and name != "manifest.json":
+        file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    else:
+        other = Lexicon.from_words(["天津", "天津港", "港口", "渤海", "渤海湾大"], counts=[1, 2, 3, 4, 5])
+        other.add("某人")
+        other.save(tmp_path / "other")
+        shutil.copy(tmp_path / "other" / name, file)
+    with pytest.raises(LexiconError) as caught:
+        Lexicon.load(folder)
+    assert str(folder) in str(caught.value)
+
+
+def test_no_folder_and_another_kind_of_folder(lexicon, tmp_path):
+    with pytest.raises(LexiconError, match="nowhere"):
+        Lexicon.load(tmp_path / "nowhere")
+    lexicon.save(tmp_path / "lex")
+    manifest = tmp_path / "lex" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"kind": "vectors"}))
+    with pytest.raises(LexiconError, match="holds 'vectors'"):
+        Lexicon.load(tmp_path / "lex")
+
+
+def test_an_automaton_of_another_library_version_is_built_anew(lexicon, tmp_path, monkeypatch):
+    monkeypatch.setattr(lexicon_module, "engine", lambda: "daachorse 0.0.1")
+    lexicon.save(tmp_path / "lex")
+    monkeypatch.undo()
+    with pytest.warns(UserWarning, match=r"daachorse 0\.0\.1"):
+        loaded = Lexicon.load(tmp_path / "lex")
+    assert loaded.match(TEXT).tolist() == MATCHES
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded.save(tmp_path / "lex")
+        Lexicon.load(tmp_path / "lex")
+
+
+def test_added_words_are_matched_at_once_with_ids_after_the_base(lexicon):
+    lexicon.add("江大桥", "iPhone 15 Pro")
+    assert lexicon.user_words == ("江大桥", "iPhone 15 Pro")
+    assert [4, 7, 6] in lexicon.match(TEXT).tolist()
+    assert lexicon.match("买iPhone 15 Pro!").tolist() == [[1, 14, 7]]
+    assert lexicon.word(6) == "江大桥" and lexicon.count(6) is None
+    assert "江大桥" in lexicon and len(lexicon) == 6
+    lexicon.add("江大桥")
+    assert lexicon.user_words == ("江大桥", "iPhone 15 Pro")
+
+
+def test_a_users_word_that_is_a_base_word_gives_both_nodes(lexicon):
+    lexicon.add("长江")
+    assert lexicon.match("长江").tolist() == [[0, 2, 3], [0, 2, 6]]
+    snapshot = lexicon.snapshot()
+    assert [snapshot.is_user(3), snapshot.is_user(6)] == [False, True]
+
+
+def test_added_words_are_normalised(lexicon):
+    lexicon.add("ＧＰＳ　导航")
+    assert lexicon.user_words == ("GPS 导航",)
+    assert lexicon.match("用ＧＰＳ　导航").tolist() == [[1, 7, 6]]
+
+
+@pytest.mark.parametrize("bad", ["", "江", " ", "\u3000\u3000", " 江大", "江大\n", "江\x00大", "大" * 65, "\udc00江"])
+def test_words_that_cannot_be_used_are_named_and_nothing_is_added(lexicon, bad):
+    with pytest.raises(LexiconError, match="cannot add"):
+        lexicon.add("江大桥", bad)
+    assert lexicon.user_words == ()
+
+
+def test_adding_a_list_without_a_star_is_explained(lexicon):
+    with pytest.raises(LexiconError, match=r"put a \* before"):
+        lexicon.add(["江大桥"])
+
+
+def test_add_file_takes_the_good_lines(lexicon, tmp_path):
+    path = tmp_path / "mine.txt"
+    path.write_text("江大桥\n桥\nRedmi Note 12\n", encoding="utf-8")
+    report = lexicon.add_file(path)
+    assert lexicon.user_words == ("江大桥", "Redmi Note 12")
+    assert (report.n_taken, report.refused) == (2, ((2, "桥", "single character"),))
+    with pytest.raises(LexiconError, match="cannot be read"):
+        lexicon.add_file(tmp_path / "nowhere.txt")
+
+
+def test_remove_and_add_again(lexicon):
+    lexicon.add("江大桥", "南京大桥")
+    lexicon.remove("江大桥", "长江")
+    assert lexicon.user_words == ("南京大桥",) and lexicon.removed_words == ("长江",)
+    assert "长江" not in lexicon and "长江" not in matched(lexicon) and "江大桥" not in matched(lexicon)
+    assert lexicon.match("南京大桥").tolist() == [[0, 2, 0], [0, 4, 6], [2, 4, 5]]
+    assert lexicon.id("长江") == 3 and lexicon.word(3) == "长江", "ids of base words never move"
+    lexicon.add("长江")
+    assert lexicon.removed_words == ()
+    assert lexicon.match("长江").tolist() == [[0, 2, 3], [0, 2, 7]]
+
+
+def test_removing_hides_a_word_whoever_it_came_from(lexicon):
+    lexicon.add("长江")
+    lexicon.remove("长江")
+    assert lexicon.match("长江").shape == (0, 3)
+    assert lexicon.user_words == () and lexicon.removed_words == ("长江",)
+
+
+def test_removing_an_unknown_word_is_an_error_and_removes_nothing(lexicon):
+    with pytest.raises(LexiconError, match="江大: not in the lexicon"):
+        lexicon.remove("长江", "江大")
+    assert "长江" in lexicon
+
+
+def test_a_snapshot_never_changes(lexicon):
+    before = lexicon.snapshot()
+    lexicon.add("江大桥")
+    between = lexicon.snapshot()
+    lexicon.remove("江大桥", "长江")
+    assert before.match(TEXT).tolist() == MATCHES
+    assert before.user_words == () and "江大桥" not in before
+    assert [4, 7, 6] in between.match(TEXT).tolist() and between.word(6) == "江大桥"
+    assert "长江" in before and "长江" in between and "长江" not in lexicon
+
+
+def test_threads_never_see_half_an_update(lexicon):
+    pairs = [(f"甲{i}号", f"乙{i}号") for i in range(60)]
+    text = "，".join(first + second for first, second in pairs)
+    stop = threading.Event()
+    problems = []
+
+    def read():
+        while not stop.is_set():
+            try:
+                snapshot = lexicon.snapshot()
+                found = [snapshot.word(i) for _, _, i in snapshot.match(text).tolist()]
+                if found != [snapshot.word(i) for _, _, i in snapshot.match(text).tolist()]:
+                    problems.append("a snapshot changed")
+                halves = [pair for pair in pairs if (pair[0] in found) != (pair[1] in found)]
+                if halves:
+                    problems.append(f"half an update: {halves[0]}")
+            except Exception as error:
+                problems.append(repr(error))
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    writers = [
+        threading.Thread(target=lambda part=part: [lexicon.add(*pair) for pair in part])
+        for part in (pairs[::2], pairs[1::2])
+    ]
+    for thread in readers + writers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    for first, second in pairs[:20]:
+        lexicon.remove(first, second)
+    stop.set()
+    for thread in readers:
+        thread.join()
+    assert problems == []
+    assert set(lexicon.user_words) == {word for pair in pairs[20:] for word in pair}, "no update was lost"
+
+
+def test_a_lexicon_can_be_sent_to_another_process(lexicon):
+    lexicon.add("江大桥")
+    copy = pickle.loads(pickle.dumps(lexicon))
+    assert copy.match(TEXT).tolist() == lexicon.match(TEXT).tolist()
+    copy.add("南京大桥")
+    assert lexicon.user_words == ("江大桥",)
+
+
+def test_a_real_list_is_taken_whole_and_matched(shared_data):
+    lexicon = Lexicon.from_file(shared_data / "lexicon" / "thuocl.txt.xz")
+    assert lexicon.report.format == "counts"
+    assert (len(lexicon), lexicon.report.n_refused, lexicon.report.n_skipped) == (107_880, 0, 0)
+    words = set(lexicon)
+    text = "北京协和医院的医生用青霉素治疗肺炎，法院依照刑事诉讼法作出判决。"
+    every = {text[i:j] for i in range(len(text)) for j in range(i + 2, len(text) + 1)}
+    assert set(matched(lexicon, text)) == every & words
+    assert len(every & words) > 5

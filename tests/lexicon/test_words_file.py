@@ -1,0 +1,157 @@
+"""Word lists in every form, and what the report says about bad lines."""
+
+import gzip
+import lzma
+
+import pytest
+
+from cige.errors import LexiconError
+from cige.lexicon.words_file import detect_format, read_words
+
+FORMS = {
+    "list": "南京\n长江大桥\n南京市\n",
+    "counts": "南京\t12\tns\n长江大桥\t3\tns\n南京市\t7\tns\n",
+    "pairs": "南京 12 ns\n长江大桥 3 ns\n南京市 7\n",
+    "word2vec": "3 4\n南京 1 2 3 4\n长江大桥 .1 .2 .3 .4\n南京市 -1 -2e-3 0 1\n",
+}
+WRITERS = {
+    "plain": lambda path, data: path.write_bytes(data),
+    "gz": lambda path, data: path.write_bytes(gzip.compress(data)),
+    "xz": lambda path, data: path.write_bytes(lzma.compress(data)),
+}
+
+
+def write(folder, data, name="words.txt"):
+    path = folder / name
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+@pytest.mark.parametrize("packing", WRITERS)
+@pytest.mark.parametrize("format", FORMS)
+def test_every_format_and_packing_gives_the_same_words(tmp_path, format, packing):
+    path = tmp_path / "words.dat"  # the name says nothing: content decides
+    WRITERS[packing](path, FORMS[format].encode())
+    found = read_words(path)
+    assert found.words == ["南京", "长江大桥", "南京市"]
+    assert found.report.format == format
+    assert found.counts == ([12, 3, 7] if format in ("counts", "pairs") else None)
+    assert (found.report.n_taken, found.report.n_refused) == (3, 0)
+
+
+def test_word2vec_without_header_and_with_a_first_word_of_digits(tmp_path):
+    assert read_words(write(tmp_path, "12 1 2 3\n南京 1 2 3\n")).words == ["12", "南京"]
+
+
+def test_byte_order_mark_and_windows_line_ends_are_dropped(tmp_path):
+    assert read_words(write(tmp_path, b"\xef\xbb\xbf" + "南京\r\n长江\r\n".encode())).words == ["南京", "长江"]
+
+
+def test_each_bad_line_is_refused_with_its_number_and_the_rest_is_taken(tmp_path):
+    lines = [
+        "南京".encode(),
+        b"",
+        "市".encode(),
+        "南京".encode(),
+        b"\xc4\xcf",  # GB18030
+        "长江 大桥".encode(),
+        ("长" * 65).encode(),
+        "长\x00江".encode(),
+        "长\ufffd江".encode(),
+        "  长江 ".encode(),
+        "ＡＢ".encode(),
+    ]
+    found = read_words(write(tmp_path, b"\n".join(lines)))
+    assert found.words == ["南京", "长江", "AB"]
+    reasons = {refusal.line: refusal.reason for refusal in found.report.refused}
+    assert reasons == {
+        2: "empty",
+        3: "single character",
+        4: "duplicate",
+        5: "not UTF-8",
+        6: "whitespace inside",
+        7: "longer than 64 characters",
+        8: "control character or line separator",
+        9: "character that cannot be encoded (U+FFFD or a lone surrogate)",
+    }
+    assert (found.report.n_taken, found.report.n_refused, found.report.n_duplicates) == (3, 8, 1)
+    assert found.report.refused[3].text == "\\xc4\\xcf"
+
+
+def test_words_that_fold_to_the_same_word_are_duplicates(tmp_path):
+    found = read_words(write(tmp_path, "A股市场\nＡ股市场\n"))
+    assert found.words == ["A股市场"]
+    assert found.report.refused == ((2, "A股市场", "duplicate"),)
+
+
+def test_report_prints_totals_reasons_and_the_first_ten(tmp_path):
+    report = read_words(write(tmp_path, "南京\n" + "市\n" * 15)).report
+    text = str(report)
+    assert "1 taken, 15 refused" in text
+    assert "15 x single character" in text
+    assert "line 11: '市': single character" in text and "line 12:" not in text
+    assert "... and 5 more" in text
+
+
+def test_min_count_skips_and_says_so(tmp_path):
+    found = read_words(write(tmp_path, FORMS["counts"]), min_count=7)
+    assert (found.words, found.counts) == (["南京", "南京市"], [12, 7])
+    assert (found.report.n_taken, found.report.n_skipped, found.report.n_refused) == (2, 1, 0)
+    assert "1 not asked for" in str(found.report)
+
+
+def test_min_count_without_counts_is_an_error(tmp_path):
+    with pytest.raises(LexiconError, match="no counts"):
+        read_words(write(tmp_path, FORMS["list"]), min_count=2)
+
+
+def test_a_line_without_its_count_is_refused(tmp_path):
+    found = read_words(write(tmp_path, "南京\t12\n长江\n大桥\tmany\n南京市\t3\n"))
+    assert found.words == ["南京", "南京市"]
+    assert [refusal[::2] for refusal in found.report.refused] == [
+        (2, "count missing or not a whole number"),
+        (3, "count missing or not a whole number"),
+    ]
+
+
+def test_a_vector_line_of_another_width_is_refused(tmp_path):
+    found = read_words(write(tmp_path, "南京 1 2 3\n长江 1 2\n大桥 1 2 3\n"))
+    assert found.words == ["南京", "大桥"]
+    assert found.report.refused == ((2, "长江", "wrong number of columns for a vector"),)
+
+
+def test_users_words_may_hold_spaces_and_digits(tmp_path):
+    path = write(tmp_path, "iPhone 15 Pro\niPhone 15\niPhone 16\n")
+    assert read_words(path, spaces=True).words == ["iPhone 15 Pro", "iPhone 15", "iPhone 16"]
+    assert detect_format([b"iPhone 15", b"iPhone 16"]) == "pairs"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("南京\n长江\n".encode("gb18030"), "line 1: not UTF-8.*GB18030"),
+        ("南京\n".encode("utf-16"), "line 1: UTF-16"),
+        (gzip.compress("南京\n".encode() * 1000)[:-12], "damaged or cut short"),
+        (lzma.compress(b"".join(f"{i} x\n".encode() for i in range(99_999)))[:-40], "after line .*cut short"),
+        (b"\x1f\x8bnot gzip at all", "damaged or cut short"),
+    ],
+)
+def test_files_that_cannot_be_decoded(tmp_path, data, message):
+    path = write(tmp_path, data)
+    with pytest.raises(LexiconError, match=message) as caught:
+        read_words(path)
+    assert str(path) in str(caught.value)
+
+
+def test_missing_file_folder_and_unknown_format(tmp_path):
+    with pytest.raises(LexiconError, match=r"nowhere\.txt: cannot be read"):
+        read_words(tmp_path / "nowhere.txt")
+    with pytest.raises(LexiconError, match="cannot be read"):
+        read_words(tmp_path)
+    with pytest.raises(LexiconError, match="expected one of auto, list, counts"):
+        read_words(write(tmp_path, "南京\n"), format="csv")
+
+
+def test_an_empty_file_gives_no_words(tmp_path):
+    found = read_words(write(tmp_path, b""))
+    assert (found.words, found.report.n_taken, found.report.n_refused) == ([], 0, 0)

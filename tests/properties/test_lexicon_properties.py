@@ -1,0 +1,98 @@
+"""What holds of a lexicon for any words and any text."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cige.lexicon import snapshot as snapshot_module
+from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.word_rules import reason_to_refuse
+from cige.text.normalize import normalize
+
+# Few characters, so that words do occur: Chinese, Latin, full width, astral, an emoji sequence, a combining mark,
+# line ends, a lone surrogate and the replacement character.
+ALPHABET = "南京市A\uff21b é́\U00020bb7\U0001f469\u200d\U0001f680\r\n\ud83d\ufffd\x00"
+texts = st.text(st.sampled_from(ALPHABET), max_size=40) | st.text(max_size=40)
+words = st.lists(st.text(st.sampled_from(ALPHABET), min_size=1, max_size=4), max_size=25)
+
+
+def naive_matches(text, ids):
+    """The definition: every substring that is a word, by (start, end, id)."""
+    text = normalize(text)
+    found = [
+        (start, end, word_id)
+        for start in range(len(text))
+        for end in range(start + 2, len(text) + 1)
+        for word_id in ids.get(text[start:end], ())
+    ]
+    return sorted(found)
+
+
+def as_tuples(rows):
+    assert rows.dtype == np.int32 and rows.ndim == 2 and rows.shape[1] == 3
+    return list(map(tuple, rows.tolist()))
+
+
+def ids_of(lexicon):
+    hidden = set(lexicon.removed_words)
+    ids = {word: [i] for i, word in enumerate(lexicon) if word not in hidden}
+    for k, word in enumerate(lexicon.user_words):
+        ids.setdefault(word, []).append(len(lexicon) + k)
+    return ids
+
+
+@given(words, texts)
+def test_match_is_the_naive_definition(words, text):
+    lexicon = Lexicon.from_words(words)
+    assert as_tuples(lexicon.match(text)) == naive_matches(text, ids_of(lexicon))
+    assert lexicon.report.n_taken + lexicon.report.n_refused == len(words)
+
+
+@given(words, words, st.data(), texts)
+def test_match_is_the_naive_definition_after_adding_and_removing(base, user, data, text):
+    lexicon = Lexicon.from_words(base)
+    lexicon.add(*(word for word in user if reason_to_refuse(normalize(word), spaces=True) is None))
+    present = sorted({*lexicon, *lexicon.user_words})
+    if present:
+        lexicon.remove(*data.draw(st.lists(st.sampled_from(present), max_size=4)))
+    assert as_tuples(lexicon.match(text)) == naive_matches(text, ids_of(lexicon))
+    for word in present:
+        assert (word in lexicon) == (word in ids_of(lexicon))
+
+
+@given(words, texts, st.integers(1, 6))
+def test_long_texts_are_matched_in_chunks_as_if_whole(words, text, chunk):
+    lexicon = Lexicon.from_words(words)
+    whole = as_tuples(lexicon.match(text))
+    usual, snapshot_module._CHUNK = snapshot_module._CHUNK, chunk
+    try:
+        assert as_tuples(lexicon.match(text)) == whole
+    finally:
+        snapshot_module._CHUNK = usual
+
+
+@settings(max_examples=20)  # each one writes a folder to disk
+@given(words, words, texts)
+def test_a_saved_lexicon_matches_the_same(base, user, text):
+    lexicon = Lexicon.from_words(base, counts=range(len(base)))
+    lexicon.add(*(word for word in user if reason_to_refuse(normalize(word), spaces=True) is None))
+    with tempfile.TemporaryDirectory() as folder:
+        lexicon.save(Path(folder) / "lex")
+        loaded = Lexicon.load(Path(folder) / "lex")
+        assert as_tuples(loaded.match(text)) == as_tuples(lexicon.match(text))
+        assert list(loaded) == list(lexicon) and loaded.user_words == lexicon.user_words
+        assert [loaded.count(i) for i in range(len(loaded))] == [lexicon.count(i) for i in range(len(lexicon))]
+
+
+LEXICON = Lexicon.from_words(["南京", "市长", "ab"])
+LEXICON.add("iPhone 15 Pro", "\U0001f469\u200d\U0001f680")
+
+
+@given(st.text())
+def test_no_str_raises(text):
+    rows = LEXICON.match(text)
+    assert (rows[:, 1] - rows[:, 0] >= 2).all()
+    assert (text in LEXICON) == ([0, len(text)] in rows[:, :2].tolist())

@@ -1,0 +1,112 @@
+"""A model small enough to build and train within a test run, on sentences of our own."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import torch
+
+from cige.data.batch import collate
+from cige.data.sentence import Sentence, Span
+from cige.data.tags import spans_to_tags
+from cige.data.user_words import UserWordRegime, simulate_user_words
+from cige.lattice.lattice import build_lattice
+from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.vectors import VectorTable
+from cige.models.build import Vectors, build_flat, input_tables
+from cige.models.flat import FlatConfig
+from cige.models.model import LatticeModel
+
+LABELS = ["LOC", "ORG", "PER"]
+NAMES = {
+    "LOC": ["北京", "上海", "重庆", "南京市", "巴塞尔"],
+    "ORG": ["罗氏公司", "人和药店", "中国银行", "清华大学"],
+    "PER": ["李明", "王小红", "张三", "欧阳修"],
+}
+FRAMES = ["{PER}在{LOC}。", "{ORG}设在{LOC}", "{PER}是{ORG}的经理，他来自{LOC}。", "今天天气很好"]
+FRAMES += ["{LOC}的{ORG}请了{PER}"]
+FRAMES += [
+    "请{PER}{LOC}{ORG}说话",
+    "{LOC}{ORG}{PER}到了",
+]  # only words tell where one new name ends and the next begins
+WORDS = ["北京", "上海", "重庆", "南京", "南京市", "公司", "药店", "人和药店", "中国", "银行", "中国银行"]
+WORDS += ["清华", "大学", "清华大学", "经理", "今天", "天气", "来自", "设在", "长江", "大桥", "长江大桥", "市长"]
+CONFIG = FlatConfig(
+    n_heads=4, head_width=8, ff_width=64, embed_dropout_prob=0.1, word_dropout_prob=0.0, ff_dropout_prob=0.0,
+    output_dropout_prob=0.0,
+)  # fmt: skip
+
+
+def sentences(n: int = 60, *, seed: int = 0, new_name_prob: float = 0.0) -> list[Sentence]:
+    """Frames filled with names, some of them made up of rare characters."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(n):
+        text, spans = "", []
+        for piece in str(rng.choice(FRAMES)).replace("{", "|{").replace("}", "}|").split("|"):
+            label = piece.strip("{}")
+            filled = piece
+            if piece.startswith("{"):
+                is_new = rng.random() < new_name_prob
+                filled = new_name(rng) if is_new else str(rng.choice(NAMES[label]))
+                spans.append(Span(len(text), len(text) + len(filled), label))
+            text += filled
+        made.append(Sentence(text, tuple(spans)))
+    return made
+
+
+def new_name(rng: np.random.Generator) -> str:
+    """Two to four characters that no vector knows."""
+    return "".join(map(chr, rng.integers(0x9000, 0x9E00, int(rng.integers(2, 5)))))
+
+
+def random_table(words: list[str], width: int, *, seed: int) -> VectorTable:
+    vectors = np.random.default_rng(seed).normal(size=(len(words), width)).astype(np.float32)
+    return VectorTable(words, vectors)
+
+
+def model(*, scheme: str = "BMES", config: FlatConfig = CONFIG, seed: int = 0) -> LatticeModel:
+    """A new untrained model with its own lexicon."""
+    lexicon = Lexicon.from_words(WORDS)
+    known = sentences()
+    chars = sorted(set("".join(s.text for s in known)))
+    bigrams = sorted({s.text[i : i + 2] for s in known for i in range(len(s.text) - 1)})
+    vectors = Vectors(
+        char=random_table(chars, 12, seed=1),
+        bigram=random_table(bigrams, 10, seed=2),
+        word=random_table(WORDS, 8, seed=3),
+    )
+    tables = input_tables([build_lattice(s.text, lexicon.snapshot()) for s in known], lexicon, vectors, seed=seed)
+    torch.manual_seed(seed)
+    tagger = build_flat(config, tables, LABELS, scheme=scheme)
+    return LatticeModel(
+        tagger=tagger.eval(), vocabulary=tables.vocabulary, lexicon=lexicon, config=config, labels=LABELS, scheme=scheme
+    )
+
+
+def trained_model(**options) -> LatticeModel:
+    """A model that knows the names of `sentences` and listens to user words; each caller gets one of its own."""
+    made = model(**options)
+    made.tagger.load_state_dict(_trained_weights(tuple(sorted(options.items()))))
+    return made
+
+
+@cache
+def _trained_weights(options: tuple) -> dict[str, torch.Tensor]:
+    made = model(**dict(options))
+    rng = np.random.default_rng(0)
+    known = sentences(300, seed=1, new_name_prob=0.5)
+    encoded = [made.vocabulary.encode(lattice) for lattice in made.lattices([s.text for s in known])]
+    tag_ids = {tag: k for k, tag in enumerate(made.tagger.tags)}
+    gold = [np.array([tag_ids[t] for t in spans_to_tags(len(s.text), s.spans, made.scheme)]) for s in known]
+    optimizer = torch.optim.Adam(made.tagger.parameters(), lr=1e-2)
+    made.tagger.train()
+    regime = UserWordRegime(entity_prob=0.9, n_false=0.3)
+    for _ in range(150):
+        rows = rng.choice(len(known), 16, replace=False)
+        simulated = [simulate_user_words(encoded[k], known[k].spans, regime, rng) for k in rows]
+        optimizer.zero_grad()
+        made.tagger.loss(collate(simulated, [gold[k] for k in rows])).backward()
+        optimizer.step()
+    return {k: v.clone() for k, v in made.tagger.state_dict().items()}

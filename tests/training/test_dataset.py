@@ -1,0 +1,79 @@
+"""TrainingSet: what an epoch reads of a sentence depends on (seed, epoch, sentence) alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tiny
+
+from cige.data.sentence import Sentence, Span
+from cige.data.user_words import UserWordRegime
+from cige.data.vocabulary import UNK, USER
+from cige.errors import DataError
+from cige.training.dataset import TrainingSet, collate_examples, tag_ids
+
+PLAIN = UserWordRegime(sentence_prob=0, unknown_prob=0)
+EAGER = UserWordRegime(sentence_prob=1, entity_prob=1, n_false=2, unknown_prob=0.5)
+
+
+def training_set(regime: UserWordRegime, *, seed: int = 0) -> TrainingSet:
+    model, known = tiny.model(), tiny.sentences(20)
+    lattices = model.lattices([s.text for s in known])
+    return TrainingSet(
+        known,
+        lattices,
+        vocabulary=model.vocabulary,
+        tags=model.tagger.tags,
+        scheme="BMES",
+        regime=regime,
+        seed=seed,
+    )
+
+
+def same(a: tuple, b: tuple) -> bool:
+    return all(
+        np.array_equal(getattr(a[0], name), getattr(b[0], name)) for name in ("words", "starts", "ends", "chars")
+    ) and np.array_equal(a[1], b[1])
+
+
+def test_repeatable_in_any_order_and_new_each_epoch() -> None:
+    made, again = training_set(EAGER), training_set(EAGER)
+    forwards = [made.example(i, 0) for i in range(20)]
+    backwards = [again.example(i, 0) for i in reversed(range(20))][::-1]
+    assert all(map(same, forwards, backwards))
+    assert not all(same(made.example(i, 0), made.example(i, 1)) for i in range(20))
+    assert not all(map(same, forwards, [training_set(EAGER, seed=5).example(i, 0) for i in range(20)]))
+    assert same(made[3, 7], made.example(7, 3))
+
+
+def test_plain_training_reads_the_lattice_itself() -> None:
+    made = training_set(PLAIN)
+    for i in range(20):
+        lattice, tags = made.example(i, 4)
+        assert not np.isin(lattice.words, [USER]).any() and len(tags) == len(lattice.chars)
+        assert lattice.n_nodes == made.n_nodes[i]
+
+
+def test_eager_training_adds_gold_entities_and_unknown_words() -> None:
+    made, known = training_set(EAGER), tiny.sentences(20)
+    seen_unknown = False
+    for i, sentence in enumerate(known):
+        lattice, _ = made.example(i, 0)
+        user = {(s, e) for w, s, e in zip(lattice.words, lattice.starts, lattice.ends, strict=True) if w == USER}
+        assert {(s.start, s.end) for s in sentence.spans} <= user
+        seen_unknown |= bool((lattice.words == UNK).any())
+    assert seen_unknown
+
+
+def test_collated_tags_are_the_gold_ones() -> None:
+    made = training_set(EAGER)
+    batch = collate_examples([made[0, i] for i in range(3)])
+    assert batch.tags is not None
+    for row, i in zip(batch.tags, range(3), strict=True):
+        assert row[: int(batch.n_chars[i])].tolist() == made.example(i, 0)[1].tolist()
+
+
+def test_a_label_the_model_lacks_is_named() -> None:
+    sentence = Sentence("北京人", (Span(0, 2, "CITY"),), line=12)
+    with pytest.raises(DataError, match=r"'B-CITY'.*line 12"):
+        tag_ids(sentence, ["O", "B-LOC"], "BMES")

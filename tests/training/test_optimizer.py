@@ -1,0 +1,118 @@
+"""Parameter groups and clipping."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import tiny
+import torch
+from torch import nn
+
+from cige.data.batch import collate
+from cige.training.dataset import tag_ids
+from cige.training.optimizer import clip_gradients, make_optimizer, settle
+from cige.training.recipe import TrainingConfig
+from cige.training.row_adam import RowAdamW
+from cige.training.trainer import TaggerLoss
+
+
+def batch_of(model) -> object:
+    known = tiny.sentences(6)
+    encoded = [model.vocabulary.encode(lattice) for lattice in model.lattices([s.text for s in known])]
+    return collate(encoded, [tag_ids(s, model.tagger.tags, "BMES") for s in known])
+
+
+def test_tables_biases_and_matrices_are_treated_apart() -> None:
+    model = TaggerLoss(tiny.model().tagger)
+    config = TrainingConfig(learning_rate=0.1, embedding_learning_rate_scale=0.5, weight_decay=0.2)
+    optimizer = make_optimizer(model, config)
+    names = {id(p): name for name, p in model.named_parameters()}
+    groups = {
+        (group["lr"], group["weight_decay"]): {names[id(p)] for p in group["params"]} for group in optimizer.param_groups
+    }
+    assert set(groups) == {(0.05, 0.0), (0.1, 0.2), (0.1, 0.0)}
+    assert all(name.endswith(".tuned") for name in groups[0.05, 0.0]) and len(groups[0.05, 0.0]) == 3
+    assert "tagger.output.weight" in groups[0.1, 0.2] and "tagger.output.bias" in groups[0.1, 0.0]
+    assert sum(map(len, groups.values())) == sum(p.requires_grad for p in model.parameters())
+
+
+def test_tables_by_rows_learn_what_dense_tables_learn() -> None:
+    made = tiny.model()
+    batch = batch_of(made)
+    models = [TaggerLoss(copy.deepcopy(made.tagger).eval()) for _ in range(2)]
+    by_rows = make_optimizer(models[0], TrainingConfig(learning_rate=0.01))
+    tables = [p for name, p in models[1].named_parameters() if name.endswith(".tuned")]
+    rest = [p for name, p in models[1].named_parameters() if not name.endswith(".tuned") and p.requires_grad]
+    dense = torch.optim.AdamW(
+        [
+            {"params": tables, "weight_decay": 0.0},
+            {"params": [p for p in rest if p.ndim > 1], "weight_decay": 0.01},
+            {"params": [p for p in rest if p.ndim <= 1], "weight_decay": 0.0},
+        ],
+        lr=0.01,
+    )
+    for _ in range(15):
+        losses = []
+        for model, optimizer in zip(models, (by_rows, dense), strict=True):
+            model.zero_grad()
+            losses.append(model(batch))
+            losses[-1].backward()
+            clip_gradients(model.parameters(), TrainingConfig())
+            optimizer.step()
+        torch.testing.assert_close(*losses, rtol=1e-3, atol=1e-4)
+    settle(by_rows)
+    for (name, a), b in zip(models[0].named_parameters(), models[1].parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-2, atol=2e-4, msg=name)
+
+
+def test_sgd_is_the_papers() -> None:
+    model = TaggerLoss(tiny.model().tagger)
+    optimizer = make_optimizer(model, TrainingConfig(optimizer="sgd", momentum=0.9))
+    assert isinstance(optimizer, torch.optim.SGD) and {g["momentum"] for g in optimizer.param_groups} == {0.9}
+    model(batch_of(tiny.model())).backward()
+    assert not any(p.grad is not None and p.grad.is_sparse for p in model.parameters())
+
+
+def gradients() -> list[nn.Parameter]:
+    """A dense gradient of [3, -4] and a sparse one whose row 1 comes twice: 6 + 6 = 12, norm 13 in all."""
+    dense, table = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(3, 1))
+    dense.grad = torch.tensor([3.0, -4.0])
+    table.grad = torch.sparse_coo_tensor(torch.tensor([[1, 1]]), torch.tensor([[6.0], [6.0]]), (3, 1), check_invariants=True)
+    return [dense, table, nn.Parameter(torch.zeros(1))]
+
+
+@pytest.mark.parametrize(
+    ("clip", "threshold", "expected"),
+    [
+        ("norm", 6.5, [1.5, -2.0, 6.0]),
+        ("norm", 20.0, [3.0, -4.0, 12.0]),
+        ("value", 3.5, [3.0, -3.5, 3.5]),
+        ("none", 1.0, [3.0, -4.0, 12.0]),
+    ],
+)
+def test_clipping(clip: str, threshold: float, expected: list[float]) -> None:
+    dense, table, untouched = gradients()
+    norm = clip_gradients([dense, table, untouched], TrainingConfig(clip=clip, clip_threshold=threshold))  # type: ignore[arg-type]
+    found = [*dense.grad.tolist(), table.grad.to_dense()[1].item()]
+    assert found == pytest.approx(expected, rel=1e-5) and untouched.grad is None
+    assert clip != "norm" or float(norm) == pytest.approx(13.0)
+
+
+def test_settle_brings_tables_up_to_date() -> None:
+    made = tiny.model()
+    model = TaggerLoss(made.tagger)
+    optimizer = make_optimizer(model, TrainingConfig(learning_rate=0.1))
+    assert isinstance(optimizer, RowAdamW)
+    batch = batch_of(made)
+    model(batch).backward()
+    optimizer.step()
+    table = made.tagger.encoder.embeddings.char.tuned
+    model.zero_grad()
+    optimizer.step()  # a step that reads nothing still moves what the last one moved
+    before = table.detach().clone()
+    settle(optimizer)
+    assert not torch.equal(before, table)
+    after = table.detach().clone()
+    settle(optimizer)
+    assert torch.equal(after, table)

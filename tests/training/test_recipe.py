@@ -1,0 +1,132 @@
+"""Recipes: what is written is what is trained, and a slip of the pen is an error with a hint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cige.errors import RecipeError
+from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
+
+MINIMAL = "name: x\ndata: {dataset: weibo}\n"
+
+
+def write(folder: Path, text: str, name: str = "r.yaml") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_values_lists_and_numbers(tmp_path: Path) -> None:
+    text = MINIMAL + "model: {distances: [hh, tt], max_distance: 10}\ntraining: {learning_rate: 1e-3, warmup_epochs: 2}\n"
+    recipe = load_recipe(write(tmp_path, text))
+    assert recipe.model.distances == ("hh", "tt") and recipe.model.max_distance == 10
+    assert recipe.training.learning_rate == 0.001  # YAML 1.1 reads 1e-3 as a text
+    assert recipe.training.warmup_epochs == 2.0 and isinstance(recipe.training.warmup_epochs, float)
+
+
+def test_name_defaults_to_the_file_name(tmp_path: Path) -> None:
+    assert load_recipe(write(tmp_path, "data: {dataset: weibo}", "mine.yaml")).name == "mine"
+
+
+def test_yaml_round_trip(tmp_path: Path) -> None:
+    recipe = load_recipe(write(tmp_path, MINIMAL), ["training.n_epochs=3", "model.distances=[hh]", "lexicon.path=词.txt"])
+    assert load_recipe(write(tmp_path, recipe_to_yaml(recipe), "again.yaml")) == recipe
+
+
+def test_extends_merges_and_the_child_wins(tmp_path: Path) -> None:
+    write(tmp_path, MINIMAL + "training: {n_epochs: 3, batch_size: 4}\n", "base.yaml")
+    write(tmp_path, "extends: ../base.yaml\ntraining: {n_epochs: 5}\n", "sub/middle.yaml")
+    recipe = load_recipe(write(tmp_path, "extends: middle.yaml\nname: leaf\n", "sub/leaf.yaml"))
+    assert (recipe.name, recipe.training.n_epochs, recipe.training.batch_size) == ("leaf", 5, 4)
+
+
+@pytest.mark.parametrize("overrides", [{"training.n_epochs": 2}, {"training": {"n_epochs": 2}}, ["training.n_epochs=2"]])
+def test_overrides_win(tmp_path: Path, overrides: object) -> None:
+    path = write(tmp_path, MINIMAL + "training: {n_epochs: 9}\n")
+    assert load_recipe(path, overrides).training.n_epochs == 2  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (MINIMAL + "training:\n  n_epoch: 3\n", r"r.yaml:4: unknown key 'training.n_epoch'; did you mean 'training.n_epochs'"),
+        (MINIMAL + "trainning: {}\n", r"r.yaml:3: unknown key 'trainning'; did you mean 'training'"),
+        (MINIMAL + "zzz: 1\n", r"unknown key 'zzz'; known keys: name, data"),
+        (MINIMAL + "training: {n_epochs: many}\n", r"r.yaml:3: training.n_epochs is 'many' \(str\), expected a whole number"),
+        (MINIMAL + "training: {n_epochs: 2.5}\n", r"training.n_epochs is 2.5 \(float\), expected a whole number"),
+        (MINIMAL + "training: {n_epochs: true}\n", r"training.n_epochs is True \(bool\)"),
+        (MINIMAL + "training: {n_epochs: null}\n", r"training.n_epochs is None"),
+        (MINIMAL + "training: {learning_rate: fast}\n", r"learning_rate is 'fast' \(str\), expected a number"),
+        (MINIMAL + "training: {optimizer: adam}\n", r"expected one of 'adamw', 'sgd'"),
+        (MINIMAL + "training: {warmup_epochs: x}\n", r"expected a number or null"),
+        (MINIMAL + "training: 3\n", r"training is 3 \(int\), expected a mapping with the keys n_epochs"),
+        (MINIMAL + "model: {distances: hh}\n", r"model.distances is 'hh' \(str\), expected a list"),
+        (MINIMAL + "model: {use_words: 1}\n", r"model.use_words is 1 \(int\), expected true or false"),
+        (MINIMAL + "name: y\n", r"r.yaml:3: key 'name' is given twice, first at .*r.yaml:1"),
+        ("name: x\n", r"key 'data' is missing"),
+        ("- 1\n", r"a recipe is a mapping"),
+        ("name: [\n", r"not valid YAML"),
+        ("name: x\ndata: {}\n", r"give either data.dataset or data.train"),
+        ("name: x\ndata: {dataset: weibo, train: t}\n", r"give either data.dataset or data.train"),
+        ("name: x\ndata: {train: t.bmes}\n", r"data.dev is missing"),
+        (MINIMAL + "training: {n_epochs: 0}\n", r"n_epochs is 0, expected at least 1"),
+        (MINIMAL + "training: {warmup_epochs: 20}\n", r"warmup_epochs is 20.0, expected 0 to n_epochs \(14\)"),
+        (MINIMAL + "training: {eval_start_epoch: 15}\n", r"no epoch would be scored"),
+        (MINIMAL + "training: {average_weights: 1.0}\n", r"average_weights is 1.0"),
+        ("extends: nowhere.yaml\n", r"nowhere.yaml: no such recipe \(extended by"),
+        ("extends: r.yaml\n", r"extends itself"),
+        ("extends: 3\n", r"extends is 3"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        load_recipe(write(tmp_path, text))
+
+
+def test_a_mistake_in_an_extended_file_names_that_file(tmp_path: Path) -> None:
+    write(tmp_path, MINIMAL + "model: {n_headz: 3}\n", "base.yaml")
+    with pytest.raises(RecipeError, match=r"base.yaml:3: unknown key 'model.n_headz'; did you mean 'model.n_heads'"):
+        load_recipe(write(tmp_path, "extends: base.yaml\n"))
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("training.n_epoch=2", r"override training.n_epoch: unknown key .* did you mean 'training.n_epochs'"),
+        ("training.n_epochs", r"expected key=value"),
+        ("name.x=2", r"'name' is a single value"),
+        ("training.n_epochs=[", r"not valid YAML"),
+    ],
+)
+def test_mistaken_overrides_are_named(tmp_path: Path, override: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        load_recipe(write(tmp_path, MINIMAL), [override])
+
+
+def test_missing_file_and_bad_encoding(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="no such recipe"):
+        load_recipe(tmp_path / "none.yaml")
+    (tmp_path / "gbk.yaml").write_bytes("name: 微博".encode("gbk"))
+    with pytest.raises(RecipeError, match="UTF-8"):
+        load_recipe(tmp_path / "gbk.yaml")
+
+
+def test_every_setting_says_what_it_is() -> None:
+    import ast
+    import inspect
+
+    from cige.training import recipe
+
+    for node in ast.parse(inspect.getsource(recipe)).body:
+        if isinstance(node, ast.ClassDef):
+            for field, after in zip(node.body[1::2], node.body[2::2], strict=True):
+                assert isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr), ast.unparse(field)
+
+
+def test_from_dict_checks_too() -> None:
+    assert isinstance(recipe_from_dict({"name": "x", "data": {"dataset": "weibo"}}), Recipe)
+    with pytest.raises(RecipeError, match="did you mean 'data'"):
+        recipe_from_dict({"name": "x", "date": {}})

@@ -1,0 +1,170 @@
+"""A run that is killed and started again ends with the weights of one that was left alone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import killed_run
+import numpy as np
+import pytest
+import tiny_run
+from safetensors.torch import load_file
+
+from cige.errors import CigeError, ModelError, RecipeError
+from cige.training import checkpoint
+from cige.training.recipe import LexiconConfig
+from cige.training.train import TrainResult, train
+from cige.training.trainer import LatticeTrainer
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+def run(data_dir: Path, output: Path, **options) -> TrainResult:
+    settings = {"seed": killed_run.SEED, "device": "cpu", "show_progress": False} | options
+    return train(settings.pop("recipe", killed_run.RECIPE), output, data_dir=data_dir, **settings)
+
+
+def weights(result: TrainResult) -> dict[str, bytes]:
+    return {k: v.numpy().tobytes() for k, v in load_file(result.model / "model.safetensors").items()}
+
+
+def interrupted(data_dir: Path, output: Path, monkeypatch: pytest.MonkeyPatch, *, step: int, **options) -> None:
+    """Run until step `step`, then fail within it."""
+
+    def compute_loss(self, *args, **kwargs):
+        if self.state.global_step == step:
+            raise KeyboardInterrupt
+        return ordinary(self, *args, **kwargs)
+
+    ordinary = LatticeTrainer.compute_loss
+    with monkeypatch.context() as patch:
+        patch.setattr(LatticeTrainer, "compute_loss", compute_loss)
+        with pytest.raises(KeyboardInterrupt):
+            run(data_dir, output, **options)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> TrainResult:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    result = run(data_dir, tmp_path_factory.mktemp("whole"))
+    torch.set_num_threads(before)
+    return result
+
+
+def test_sigkill_then_resume_gives_equal_weights(
+    data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None
+) -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
+    script = TESTS / "training/killed_run.py"
+    # Epochs end at steps 7, 14 and 21, checkpoints are at 3, 6, 7, 9, 12 ...: step 11 is one and a half after the last.
+    killed = subprocess.run([sys.executable, str(script), str(data_dir), str(tmp_path), "11"], env=env, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert [p.name for p in tmp_path.glob("checkpoint-*")] == ["checkpoint-9"]
+    resumed = run(data_dir, tmp_path)
+    assert weights(resumed) == weights(uninterrupted)
+    for a, b in zip(resumed.history, uninterrupted.history, strict=True):
+        assert replace(a, seconds=0.0) == replace(b, seconds=0.0)
+
+
+@pytest.mark.parametrize("step", [1, 7, 20])
+def test_resume_from_anywhere(
+    data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    interrupted(data_dir, tmp_path, monkeypatch, step=step)
+    assert weights(run(data_dir, tmp_path)) == weights(uninterrupted)
+
+
+def test_a_finished_run_is_not_repeated(
+    data_dir: Path, uninterrupted: TrainResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LatticeTrainer, "train", lambda *_, **__: pytest.fail("trained again"))
+    assert run(data_dir, uninterrupted.folder) == uninterrupted
+
+
+def test_a_run_cut_off_before_its_model_was_saved_only_saves(
+    data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("cige.training.train.LatticeModel.save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run(data_dir, tmp_path)
+    monkeypatch.setattr(LatticeTrainer, "train", lambda *_, **__: pytest.fail("trained again"))
+    assert weights(run(data_dir, tmp_path)) == weights(uninterrupted)
+
+
+def test_another_recipe_or_seed_is_refused(data_dir: Path, uninterrupted: TrainResult) -> None:
+    with pytest.raises(RecipeError, match="seed: 4"):
+        run(data_dir, uninterrupted.folder, seed=4)
+    with pytest.raises(RecipeError, match=r"learning_rate: 0.02.*resume=False"):
+        run(data_dir, uninterrupted.folder, recipe=tiny_run.tiny_recipe(learning_rate=0.02))
+
+
+def test_without_resume_the_run_starts_over(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = tiny_run.tiny_recipe(n_epochs=1)
+    first = weights(run(data_dir, tmp_path, recipe=recipe))
+    second = run(data_dir, tmp_path, recipe=recipe, seed=9, resume=False)
+    assert second.seed == 9 and weights(second) != first
+    assert "seed: 9" in (tmp_path / "recipe.yaml").read_text(encoding="utf-8")
+
+
+def test_full_disk_keeps_the_old_checkpoint(
+    data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def full(weights, path):
+        if len(calls) == 3:
+            Path(path).write_bytes(b"half of it")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        calls.append(path)
+        save_file(weights, path)
+
+    save_file = checkpoint.save_file
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save_file", full)
+        with pytest.raises(CigeError, match=r"No space left on device.*run the same command again"):
+            run(data_dir, tmp_path)
+    names = sorted(p.name for p in tmp_path.iterdir() if p.name != "runs")
+    assert names == ["best.safetensors", "checkpoint-6", "recipe.yaml"]  # nothing half written is left
+    assert weights(run(data_dir, tmp_path)) == weights(uninterrupted)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.pt", "history.json"])
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_damaged_checkpoint_is_named(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, damage: str
+) -> None:
+    interrupted(data_dir, tmp_path, monkeypatch, step=4)
+    path = tmp_path / "checkpoint-3" / name
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(ModelError, match=name):
+        run(data_dir, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["ner/tiny/train.bmes", "ner/tiny/dev.bmes", "vectors/word.npz", "lexicon/words.txt"])
+def test_other_data_than_at_the_start_is_refused(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    recipe = replace(killed_run.RECIPE, lexicon=LexiconConfig("lexicon/words.txt"))
+    interrupted(data_dir, tmp_path / "run", monkeypatch, step=4, recipe=recipe)
+    other = tiny_run.write_data_folder(tmp_path / "data")
+    if name.endswith(".npz"):
+        with np.load(other / name) as old:
+            np.savez(other / name, words=old["words"], vectors=old["vectors"][::-1], counts=old["counts"])
+    else:
+        lines = (other / name).read_text(encoding="utf-8")
+        (other / name).write_text(lines.rstrip("\n").rpartition("\n\n" if name.endswith("bmes") else "\n")[0], encoding="utf-8")
+    with pytest.raises(ModelError, match="other data, vectors or words"):
+        run(other, tmp_path / "run", recipe=recipe)
