@@ -4,7 +4,7 @@ VENV ?= .venv
 TEXT ?=
 BIN = $(VENV)/bin
 
-.PHONY: ner test lint types bench clean
+.PHONY: ner test lint types clean
 
 ner: $(VENV)/.core
 	@$(BIN)/cige predict $(if $(TEXT),"$(TEXT)",examples/news.txt) --words
@@ -19,13 +19,17 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-$(VENV)/.core: pyproject.toml setup.py constraints.txt src/cige/nn/native/kernels.c
+SOURCES_C = src/cige/nn/native/kernels.c src/cige/lexicon/rows.c
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+$(VENV)/.core: pyproject.toml setup.py constraints.txt $(SOURCES_C)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q -c constraints.txt -e .
+	$(PIP) setuptools wheel
+	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"
+	$(PIP) --no-build-isolation --editable ".[dev]"
 	@touch $@
 
 clean:

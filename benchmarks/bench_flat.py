@@ -132,8 +132,9 @@ def main() -> None:
     print(f"torch {result['torch']}, {result['threads']} threads, compiled kernel: {result['compiled_kernel']}")
     for case in result["cases"]:
         print(
-            f"{case['case']:22} {case['pass']:19} literal {case['literal_ms']:8.1f} ms   shipped {case['shipped_ms']:7.1f} ms"
-            f"   {case['ratio']:5.1f}x   largest difference {case['max_difference']:.1e}"
+            f"{case['case']:22} {case['pass']:19} literal {case['literal_ms']:8.1f} ms   "
+            f"shipped {case['shipped_ms']:7.1f} ms   {case['ratio']:5.1f}x   "
+            f"largest difference {case['max_difference']:.1e}"
         )
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:

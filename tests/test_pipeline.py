@@ -2,11 +2,16 @@
 
 import threading
 import warnings
+from collections import Counter
+from itertools import pairwise, product
 
 import pytest
 import tiny
+import torch
 
 import cige
+from cige.data.sentence import Span
+from cige.data.tags import tags_to_spans
 from cige.errors import ModelError
 from cige.pipeline import NER, WordBudgetWarning, load, merge_windows
 from cige.prediction import ScoredSpan, decode_spans, predict_spans, to_batch
@@ -32,7 +37,9 @@ def triples(entities):
 
 
 def same(a, b):
-    return triples(a) == triples(b) and all(x.score == pytest.approx(y.score, abs=1e-4) for x, y in zip(a, b, strict=True))
+    return triples(a) == triples(b) and all(
+        x.score == pytest.approx(y.score, abs=1e-4) for x, y in zip(a, b, strict=True)
+    )
 
 
 def test_entities_of_a_text(ner):
@@ -137,12 +144,12 @@ def test_lines_are_read_by_themselves(ner):
     assert triples(ner(text)) == expected
 
 
-def test_a_hundred_thousand_characters(ner):
-    for text in ("哈" * 100_000, SENTENCE * 4000, "\n" * 100_000):
+def test_very_long_texts(ner):
+    for text in ("哈" * 20_000, SENTENCE * 800):
         entities = ner(text)
         assert all(text[e.start : e.end] == e.text for e in entities[::97])
-        assert all(a.end <= b.start for a, b in zip(entities, entities[1:], strict=False))
-    assert ner("\n" * 100_000) == []
+        assert all(a.end <= b.start for a, b in pairwise(entities))
+    assert ner("\n" * 1_000_000) == []
 
 
 def test_merging_keeps_the_entity_that_starts_in_the_core_and_is_more_probable():
@@ -150,20 +157,24 @@ def test_merging_keeps_the_entity_that_starts_in_the_core_and_is_more_probable()
     left = (Window(0, 6, 0, 4), [ScoredSpan(0, 2, "A", 0.9), ScoredSpan(3, 5, "A", 0.6), ScoredSpan(5, 6, "A", 0.99)])
     right = (Window(2, 8, 4, 8), [ScoredSpan(1, 2, "A", 0.99), ScoredSpan(2, 4, "B", 0.8), ScoredSpan(4, 6, "B", 0.7)])
     merged = merge_windows(text, [left, right])
-    assert [(e.start, e.end, e.label, e.text) for e in merged] == [(0, 2, "A", "甲乙"), (4, 6, "B", "戊己"), (6, 8, "B", "庚辛")]
+    assert [(e.start, e.end, e.label, e.text) for e in merged] == [
+        (0, 2, "A", "甲乙"),
+        (4, 6, "B", "戊己"),
+        (6, 8, "B", "庚辛"),
+    ]
 
 
 def test_user_words_count_at_once_and_removed_ones_no_more(own_ner):
-    text = "请轩辕澜沧江渊瀚海集团说话"
+    text = "请轩辕澜沧江渊瀚海说话"
     assert not any(word.is_user for word in own_ner.analyze(text).words)
     before = own_ner(text)
-    own_ner.lexicon.add("轩辕", "澜沧江", "渊瀚海集团")
+    own_ner.lexicon.add("轩辕", "澜沧江", "渊瀚海")
     analysis = own_ner.analyze(text)
     assert [(w.start, w.end, w.text) for w in analysis.words if w.is_user] == [
-        (1, 3, "轩辕"), (3, 6, "澜沧江"), (6, 11, "渊瀚海集团"),
+        (1, 3, "轩辕"), (3, 6, "澜沧江"), (6, 9, "渊瀚海"),
     ]  # fmt: skip
-    assert {(1, 3), (3, 6), (6, 11)} == {(e.start, e.end) for e in analysis.entities}
-    own_ner.lexicon.remove("轩辕", "澜沧江", "渊瀚海集团")
+    assert {(1, 3), (3, 6), (6, 9)} == {(e.start, e.end) for e in analysis.entities}
+    own_ner.lexicon.remove("轩辕", "澜沧江", "渊瀚海")
     assert same(own_ner(text), before)
 
 
@@ -188,10 +199,10 @@ def test_a_thread_that_predicts_never_sees_half_an_update(own_ner):
 
 
 def test_pipe_reads_all_texts_with_the_lexicon_of_its_call(own_ner):
-    text = "请轩辕澜沧江渊瀚海集团说话"
+    text = "请轩辕澜沧江渊瀚海说话"
     before = own_ner(text)
     answers = own_ner.pipe([text] * 3, batch_size=1)
-    own_ner.lexicon.add("轩辕", "澜沧江", "渊瀚海集团")
+    own_ner.lexicon.add("轩辕", "澜沧江", "渊瀚海")
     assert all(same(answer, before) for answer in answers)
 
 
@@ -223,23 +234,24 @@ def test_words_over_the_budget_are_told(own_ner):
 
 
 @pytest.mark.parametrize("scheme", ["BMES", "BIO", "BIOES"])
-def test_scores_are_marginal_probabilities(scheme):
-    """The scores of all spans of all types that start at a character, and of none, must add up to at most 1."""
-    model = tiny.trained_model(scheme=scheme)
-    lattice = model.lattices(["李明在北京"])[0]
-    batch = to_batch(model, [lattice])
-    emissions = model.tagger(batch).emissions
+def test_a_score_is_the_share_of_all_readings_that_hold_the_entity(scheme):
+    model = tiny.model(scheme=scheme)  # untrained, so that no reading is certain
+    batch = to_batch(model, model.lattices(["北京李明"]))
+    emissions = model.tagger(batch).emissions * 3
     found = decode_spans(model, emissions, batch.n_chars)[0]
-    assert [(s.start, s.end, s.label) for s in found] == [(0, 2, "PER"), (3, 5, "LOC")]
-    marginals = model.tagger.crf.marginals(emissions, batch.n_chars)
-    ids = {tag: k for k, tag in enumerate(model.tagger.tags)}
-    starts = [t for t in model.tagger.tags if t[0] in "BS" and t.endswith("LOC")]
-    p_start = sum(marginals.probability(0, 3, [ids[t]]) for t in starts)
-    assert found[1].score <= p_start + 1e-9
-    if scheme == "BIO":  # a span stops where the next character does not continue it
-        longer = marginals.probability(0, 0, [ids["B-PER"], ids["I-PER"], ids["I-PER"]])
-        shorter = marginals.probability(0, 0, [ids["B-PER"], ids["I-PER"]])
-        assert found[0].score == pytest.approx(shorter - longer, abs=1e-9)
+    assert found
+
+    tags, crf = model.tagger.tags, model.tagger.crf
+    paths = torch.tensor(list(product(range(len(tags)), repeat=4)))
+    scores = crf.score(emissions.expand(len(paths), -1, -1), paths, torch.full((len(paths),), 4))
+    probabilities = torch.softmax(scores.double(), 0)
+    expected = Counter()
+    for path, probability in zip(paths.tolist(), probabilities.tolist(), strict=True):
+        if probability > 1e-9:
+            for span in tags_to_spans([tags[k] for k in path], scheme):
+                expected[span] += probability
+    for s in found:
+        assert s.score == pytest.approx(expected[Span(s.start, s.end, s.label)], abs=1e-4)
 
 
 def test_prediction_batches_change_nothing(ner):

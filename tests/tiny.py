@@ -96,13 +96,13 @@ def trained_model(**options) -> LatticeModel:
 def _trained_weights(options: tuple) -> dict[str, torch.Tensor]:
     made = model(**dict(options))
     rng = np.random.default_rng(0)
-    known = sentences(300, seed=1, new_name_prob=0.5)
+    known = sentences(300, seed=1, new_name_prob=0.8)
     encoded = [made.vocabulary.encode(lattice) for lattice in made.lattices([s.text for s in known])]
     tag_ids = {tag: k for k, tag in enumerate(made.tagger.tags)}
     gold = [np.array([tag_ids[t] for t in spans_to_tags(len(s.text), s.spans, made.scheme)]) for s in known]
     optimizer = torch.optim.Adam(made.tagger.parameters(), lr=1e-2)
     made.tagger.train()
-    regime = UserWordRegime(entity_prob=0.9, n_false=0.3)
+    regime = UserWordRegime(sentence_prob=0.7, entity_prob=0.95, n_false=0.1)
     for _ in range(150):
         rows = rng.choice(len(known), 16, replace=False)
         simulated = [simulate_user_words(encoded[k], known[k].spans, regime, rng) for k in rows]

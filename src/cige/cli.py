@@ -24,6 +24,7 @@ VERBS = {
     "vectors": "train and convert vectors",
     "data": "fetch, describe and convert labelled data",
     "bench": "measure speed and memory",
+    "compact": "make a small model folder for prediction",
     "info": "describe a model and this installation",
 }
 # Packages that only some verbs need, and the extra that brings them.

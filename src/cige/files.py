@@ -38,8 +38,14 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: Path | str) -> Iterator[Path]:
-    """Yield an empty folder to fill; when the block ends well it takes the place of `path`, else nothing changes."""
+    """Yield an empty folder to fill; when the block ends well it takes the place of `path`, else nothing changes.
+
+    Raises:
+        OSError: `path` is a file, or writing failed.
+    """
     path = Path(path)
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(f"{path} is a file, not a folder to replace")
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
     old = aside.with_suffix(".old")
@@ -50,21 +56,25 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
         os.chmod(aside, 0o777 & ~_umask())
         if path.exists():
             os.replace(path, old)
-        try:
-            os.replace(aside, path)
-        except OSError:
-            if old.exists():
-                os.replace(old, path)  # put the old one back
-            raise
+        os.replace(aside, path)
         _sync(path.parent)
     finally:
+        if _is_there(old) and not _is_there(path):
+            os.replace(old, path)  # stopped halfway: put the old one back
         shutil.rmtree(aside, ignore_errors=True)
+        if old.is_symlink():
+            old.unlink()
         shutil.rmtree(old, ignore_errors=True)
 
 
 def write_manifest(folder: Path, **facts: Any) -> None:
-    """Write manifest.json: `facts` and the size and sha256 of every file in `folder`."""
-    names = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file() and f.name != MANIFEST)
+    """Write manifest.json: `facts` and the size and sha256 of every file in `folder`.
+
+    A folder within that has a manifest of its own answers for its files itself.
+    """
+    parts = [f.parent for f in folder.rglob(MANIFEST) if f.parent != folder]
+    own = [f for f in folder.rglob("*") if f.is_file() and f != folder / MANIFEST and not set(parts) & set(f.parents)]
+    names = sorted(f.relative_to(folder).as_posix() for f in own)
     listing = {name: {"bytes": (folder / name).stat().st_size, "sha256": sha256(folder / name)} for name in names}
     text = json.dumps(facts | {"files": listing}, ensure_ascii=False, indent=1, sort_keys=True)
     (folder / MANIFEST).write_text(text, encoding="utf-8")
@@ -95,16 +105,39 @@ def read_manifest(
         raise error(
             f"{folder}: {kind} format version {facts.get('version')}, this cige reads up to {version}; upgrade cige"
         )
-    for name, expected in facts.get("files", {}).items():
+    for name, expected in _listed_files(facts, folder, error):
         file = folder / name
         if not file.is_file():
             raise error(f"{file}: missing; the {kind} folder is incomplete, copy or save it again")
         size = file.stat().st_size
         if size != expected["bytes"]:
-            raise error(f"{file}: {size} bytes, expected {expected['bytes']}; the file is damaged, copy or save it again")
+            raise error(f"{file}: {size} bytes, expected {expected['bytes']}; it is damaged, copy or save it again")
         if check_contents and sha256(file) != expected["sha256"]:
             raise error(f"{file}: contents differ from the manifest (sha256); the file is damaged or was replaced")
     return facts
+
+
+def refuse_to_replace(folder: Path, *, kind: str, error: type[CigeError]) -> None:
+    """Raise `error` if saving to `folder` would delete anything but a `kind` folder, whole or damaged."""
+    if not _is_there(folder) or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    try:
+        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["kind"]
+    except (OSError, ValueError, TypeError, KeyError):
+        found = None
+    if found != kind:
+        raise error(f"{folder}: there already, and not a {kind} folder; it will not be replaced, give a new folder")
+
+
+def _listed_files(facts: dict[str, Any], folder: Path, error: type[CigeError]) -> list[tuple[str, dict[str, Any]]]:
+    """(name, {"bytes", "sha256"}) of each file in a manifest."""
+    listing = facts.get("files", {})
+    well_formed = isinstance(listing, dict) and all(
+        isinstance(entry, dict) and {"bytes", "sha256"} <= entry.keys() for entry in listing.values()
+    )
+    if not well_formed:
+        raise error(f"{folder / MANIFEST}: its list of files is damaged; copy or save the folder again")
+    return list(listing.items())
 
 
 def sha256(path: Path) -> str:
@@ -131,3 +164,7 @@ def _umask() -> int:
     value = os.umask(0)
     os.umask(value)
     return value
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists() or path.is_symlink()

@@ -1,6 +1,6 @@
 """The CRF against brute force over every tag sequence."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def all_scores(crf: CRF, emissions: torch.Tensor) -> dict[tuple[int, ...], float
     out = {}
     for path in product(range(emissions.shape[1]), repeat=len(emissions)):
         total = start[path[0]] + end[path[-1]] + sum(emissions[t, tag].double() for t, tag in enumerate(path))
-        total = total + sum(transitions[a, b] for a, b in zip(path, path[1:], strict=False))
+        total = total + sum(transitions[a, b] for a, b in pairwise(path))
         out[path] = float(total)
     return out
 
@@ -70,7 +70,7 @@ def test_gradient_equals_that_of_the_explicit_sum(allowed):
         sums = []
         for path in product(range(len(TAGS)), repeat=n):
             s = start[path[0]] + end[path[-1]] + sum(emissions[b, t, tag] for t, tag in enumerate(path))
-            sums.append(s + sum(transitions[a, c] for a, c in zip(path, path[1:], strict=False)))
+            sums.append(s + sum(transitions[a, c] for a, c in pairwise(path)))
         sums = torch.stack(sums)
         total = total + weights[b] * torch.logsumexp(sums[sums.isfinite()], 0)
     total.backward()
@@ -94,7 +94,7 @@ def test_decoding_never_breaks_the_scheme():
     emissions = torch.randn(50, 9, len(tags)) * 10
     for path in crf.decode(emissions, torch.full((50,), 9)):
         assert allowed[0][path[0]] and allowed[2][path[-1]]
-        assert all(allowed[1][a, b] for a, b in zip(path, path[1:], strict=False))
+        assert all(allowed[1][a, b] for a, b in pairwise(path))
 
 
 def test_padding_does_not_change_a_sentence():

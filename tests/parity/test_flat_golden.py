@@ -61,7 +61,10 @@ def test_attention_equals_golden(name, fusion, switches):
         pytest.skip(f"{name} was recorded without {out_key}")
     width, n_heads, max_len, _, n = (int(x) for x in z["cfg"])
     config = FlatConfig(
-        **RELEASED | {"distances": DISTANCES[fusion]}, n_heads=n_heads, head_width=width // n_heads, position_offset=max_len
+        **RELEASED | {"distances": DISTANCES[fusion]},
+        n_heads=n_heads,
+        head_width=width // n_heads,
+        position_offset=max_len,
     )
     config = replace(config, scale_scores="scaled" in switches, key_projection="kproj" in switches)
     fuse, layer = RelativeSpanFusion(config), FlatLayer(config)
@@ -97,9 +100,13 @@ def whole_model(z: dict, fusion: str) -> tuple[Tagger, LatticeBatch]:
     config = FlatConfig(**settings, n_heads=4, head_width=8, ff_width=96)
     rows = 3 + n_batch * n
     embeddings = LatticeEmbeddings(
-        n_rows=(rows, rows, rows), n_tuned=(rows, rows, rows), widths=(width, z["emb_bigram"].shape[2], width), out_width=32,
-        dropout_prob=0.5, word_dropout_prob=0.5,
-    )  # fmt: skip
+        n_rows=(rows, rows, rows),
+        n_tuned=(rows, rows, rows),
+        widths=(width, z["emb_bigram"].shape[2], width),
+        out_width=32,
+        dropout_prob=0.5,
+        word_dropout_prob=0.5,
+    )
     padded_bigrams = torch.zeros(n_batch, n, z["emb_bigram"].shape[2])
     padded_bigrams[:, :longest] = z["emb_bigram"]
     for table, vectors in (
@@ -176,4 +183,6 @@ def test_gradients_equal_golden(name, fusion):
         "crf_trans": tagger.crf.transitions,
     }
     for key, parameter in expected.items():
-        torch.testing.assert_close(parameter.grad, z[f"grad.{key}"], atol=2e-4, rtol=1e-4, msg=lambda m, k=key: f"{k}: {m}")
+        torch.testing.assert_close(
+            parameter.grad, z[f"grad.{key}"], atol=2e-4, rtol=1e-4, msg=lambda m, k=key: f"{k}: {m}"
+        )

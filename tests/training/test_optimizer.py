@@ -17,8 +17,8 @@ from cige.training.row_adam import RowAdamW
 from cige.training.trainer import TaggerLoss
 
 
-def batch_of(model) -> object:
-    known = tiny.sentences(6)
+def batch_of(model, *, seed: int = 0) -> object:
+    known = tiny.sentences(6, seed=seed)
     encoded = [model.vocabulary.encode(lattice) for lattice in model.lattices([s.text for s in known])]
     return collate(encoded, [tag_ids(s, model.tagger.tags, "BMES") for s in known])
 
@@ -28,9 +28,7 @@ def test_tables_biases_and_matrices_are_treated_apart() -> None:
     config = TrainingConfig(learning_rate=0.1, embedding_learning_rate_scale=0.5, weight_decay=0.2)
     optimizer = make_optimizer(model, config)
     names = {id(p): name for name, p in model.named_parameters()}
-    groups = {
-        (group["lr"], group["weight_decay"]): {names[id(p)] for p in group["params"]} for group in optimizer.param_groups
-    }
+    groups = {(g["lr"], g["weight_decay"]): {names[id(p)] for p in g["params"]} for g in optimizer.param_groups}
     assert set(groups) == {(0.05, 0.0), (0.1, 0.2), (0.1, 0.0)}
     assert all(name.endswith(".tuned") for name in groups[0.05, 0.0]) and len(groups[0.05, 0.0]) == 3
     assert "tagger.output.weight" in groups[0.1, 0.2] and "tagger.output.bias" in groups[0.1, 0.0]
@@ -39,9 +37,9 @@ def test_tables_biases_and_matrices_are_treated_apart() -> None:
 
 def test_tables_by_rows_learn_what_dense_tables_learn() -> None:
     made = tiny.model()
-    batch = batch_of(made)
+    batches = [batch_of(made, seed=seed) for seed in range(3)]
     models = [TaggerLoss(copy.deepcopy(made.tagger).eval()) for _ in range(2)]
-    by_rows = make_optimizer(models[0], TrainingConfig(learning_rate=0.01))
+    by_rows = make_optimizer(models[0], TrainingConfig(learning_rate=0.002))
     tables = [p for name, p in models[1].named_parameters() if name.endswith(".tuned")]
     rest = [p for name, p in models[1].named_parameters() if not name.endswith(".tuned") and p.requires_grad]
     dense = torch.optim.AdamW(
@@ -50,20 +48,21 @@ def test_tables_by_rows_learn_what_dense_tables_learn() -> None:
             {"params": [p for p in rest if p.ndim > 1], "weight_decay": 0.01},
             {"params": [p for p in rest if p.ndim <= 1], "weight_decay": 0.0},
         ],
-        lr=0.01,
+        lr=0.002,
     )
-    for _ in range(15):
+    for step in range(15):
         losses = []
         for model, optimizer in zip(models, (by_rows, dense), strict=True):
             model.zero_grad()
-            losses.append(model(batch))
+            losses.append(model(batches[step % 3]))
             losses[-1].backward()
             clip_gradients(model.parameters(), TrainingConfig())
             optimizer.step()
         torch.testing.assert_close(*losses, rtol=1e-3, atol=1e-4)
     settle(by_rows)
+    start = dict(TaggerLoss(made.tagger).named_parameters())
     for (name, a), b in zip(models[0].named_parameters(), models[1].parameters(), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-2, atol=2e-4, msg=name)
+        assert (a - b).norm() <= 0.02 * (b - start[name]).norm(), name
 
 
 def test_sgd_is_the_papers() -> None:
@@ -78,7 +77,8 @@ def gradients() -> list[nn.Parameter]:
     """A dense gradient of [3, -4] and a sparse one whose row 1 comes twice: 6 + 6 = 12, norm 13 in all."""
     dense, table = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(3, 1))
     dense.grad = torch.tensor([3.0, -4.0])
-    table.grad = torch.sparse_coo_tensor(torch.tensor([[1, 1]]), torch.tensor([[6.0], [6.0]]), (3, 1), check_invariants=True)
+    rows, values = torch.tensor([[1, 1]]), torch.tensor([[6.0], [6.0]])
+    table.grad = torch.sparse_coo_tensor(rows, values, (3, 1), check_invariants=True)
     return [dense, table, nn.Parameter(torch.zeros(1))]
 
 

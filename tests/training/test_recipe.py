@@ -20,8 +20,8 @@ def write(folder: Path, text: str, name: str = "r.yaml") -> Path:
 
 
 def test_values_lists_and_numbers(tmp_path: Path) -> None:
-    text = MINIMAL + "model: {distances: [hh, tt], max_distance: 10}\ntraining: {learning_rate: 1e-3, warmup_epochs: 2}\n"
-    recipe = load_recipe(write(tmp_path, text))
+    text = "model: {distances: [hh, tt], max_distance: 10}\ntraining: {learning_rate: 1e-3, warmup_epochs: 2}\n"
+    recipe = load_recipe(write(tmp_path, MINIMAL + text))
     assert recipe.model.distances == ("hh", "tt") and recipe.model.max_distance == 10
     assert recipe.training.learning_rate == 0.001  # YAML 1.1 reads 1e-3 as a text
     assert recipe.training.warmup_epochs == 2.0 and isinstance(recipe.training.warmup_epochs, float)
@@ -32,7 +32,8 @@ def test_name_defaults_to_the_file_name(tmp_path: Path) -> None:
 
 
 def test_yaml_round_trip(tmp_path: Path) -> None:
-    recipe = load_recipe(write(tmp_path, MINIMAL), ["training.n_epochs=3", "model.distances=[hh]", "lexicon.path=词.txt"])
+    changes = ["training.n_epochs=3", "model.distances=[hh]", "lexicon.path=词.txt"]
+    recipe = load_recipe(write(tmp_path, MINIMAL), changes)
     assert load_recipe(write(tmp_path, recipe_to_yaml(recipe), "again.yaml")) == recipe
 
 
@@ -43,7 +44,10 @@ def test_extends_merges_and_the_child_wins(tmp_path: Path) -> None:
     assert (recipe.name, recipe.training.n_epochs, recipe.training.batch_size) == ("leaf", 5, 4)
 
 
-@pytest.mark.parametrize("overrides", [{"training.n_epochs": 2}, {"training": {"n_epochs": 2}}, ["training.n_epochs=2"]])
+TWO_EPOCHS = ({"training.n_epochs": 2}, {"training": {"n_epochs": 2}}, ["training.n_epochs=2"])
+
+
+@pytest.mark.parametrize("overrides", TWO_EPOCHS)
 def test_overrides_win(tmp_path: Path, overrides: object) -> None:
     path = write(tmp_path, MINIMAL + "training: {n_epochs: 9}\n")
     assert load_recipe(path, overrides).training.n_epochs == 2  # type: ignore[arg-type]
@@ -52,10 +56,10 @@ def test_overrides_win(tmp_path: Path, overrides: object) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (MINIMAL + "training:\n  n_epoch: 3\n", r"r.yaml:4: unknown key 'training.n_epoch'; did you mean 'training.n_epochs'"),
+        (MINIMAL + "training:\n  n_epoch: 3\n", r"r.yaml:4: unknown key 'training.n_epoch'; .* 'training.n_epochs'"),
         (MINIMAL + "trainning: {}\n", r"r.yaml:3: unknown key 'trainning'; did you mean 'training'"),
         (MINIMAL + "zzz: 1\n", r"unknown key 'zzz'; known keys: name, data"),
-        (MINIMAL + "training: {n_epochs: many}\n", r"r.yaml:3: training.n_epochs is 'many' \(str\), expected a whole number"),
+        (MINIMAL + "training: {n_epochs: many}\n", r"r.yaml:3: training.n_epochs is 'many' \(str\), expected a whole"),
         (MINIMAL + "training: {n_epochs: 2.5}\n", r"training.n_epochs is 2.5 \(float\), expected a whole number"),
         (MINIMAL + "training: {n_epochs: true}\n", r"training.n_epochs is True \(bool\)"),
         (MINIMAL + "training: {n_epochs: null}\n", r"training.n_epochs is None"),

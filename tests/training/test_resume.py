@@ -77,7 +77,12 @@ def test_sigkill_then_resume_gives_equal_weights(
 
 @pytest.mark.parametrize("step", [1, 7, 20])
 def test_resume_from_anywhere(
-    data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None, monkeypatch: pytest.MonkeyPatch, step: int
+    data_dir: Path,
+    tmp_path: Path,
+    uninterrupted: TrainResult,
+    one_thread: None,
+    monkeypatch: pytest.MonkeyPatch,
+    step: int,
 ) -> None:
     interrupted(data_dir, tmp_path, monkeypatch, step=step)
     assert weights(run(data_dir, tmp_path)) == weights(uninterrupted)
@@ -164,7 +169,7 @@ def test_other_data_than_at_the_start_is_refused(
         with np.load(other / name) as old:
             np.savez(other / name, words=old["words"], vectors=old["vectors"][::-1], counts=old["counts"])
     else:
-        lines = (other / name).read_text(encoding="utf-8")
-        (other / name).write_text(lines.rstrip("\n").rpartition("\n\n" if name.endswith("bmes") else "\n")[0], encoding="utf-8")
+        parts = (other / name).read_text(encoding="utf-8").strip().split("\n\n" if name.endswith("bmes") else "\n")
+        (other / name).write_text("\n\n".join(parts[:-1]), encoding="utf-8")
     with pytest.raises(ModelError, match="other data, vectors or words"):
         run(other, tmp_path / "run", recipe=recipe)

@@ -52,9 +52,10 @@ def test_other_parameters_take_the_dense_path() -> None:
     start = torch.randn(3, 3)
     matrices = [nn.Parameter(start.clone()) for _ in range(2)]
     table = nn.Parameter(torch.zeros(2, 2))
+    groups = [{"params": [table]}, {"params": [matrices[1]], "weight_decay": 0.1}]
     optimizers = [
         torch.optim.AdamW([matrices[0]], lr=0.1, weight_decay=0.1, fused=True),
-        RowAdamW([{"params": [table]}, {"params": [matrices[1]], "weight_decay": 0.1}], tables=[table], learning_rate=0.1),
+        RowAdamW(groups, tables=[table], learning_rate=0.1),
     ]
     for _ in range(5):
         gradient = torch.randn(3, 3)

@@ -28,5 +28,8 @@ def run(args: argparse.Namespace) -> None:
     script = FOLDER / f"bench_{args.name}.py"
     if not script.is_file():
         raise CigeError(f"{script}: not there; benchmarks come with the source tree of cige, not with the package")
-    sys.argv = [f"cige bench {args.name}", *args.options]
-    runpy.run_path(str(script), run_name="__main__")
+    before, sys.argv = sys.argv, [str(script), *args.options]
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    finally:
+        sys.argv = before

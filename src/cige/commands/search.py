@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import load_recipe
 
-    load_recipe(args.recipe, args.set)  # before torch and optuna: a wrong key is told at once
+    load_recipe(args.recipe, args.set)  # before transformers is imported: a wrong key is told sooner
     from cige.training.search import read_space, search
 
     found = search(

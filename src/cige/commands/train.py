@@ -29,7 +29,7 @@ def add_recipe_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import load_recipe
 
-    recipe = load_recipe(args.recipe, args.set)  # before torch and transformers: a wrong key is told at once
+    recipe = load_recipe(args.recipe, args.set)  # before transformers is imported: a wrong key is told sooner
     from cige.training.train import train
 
     result = train(

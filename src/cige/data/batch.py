@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -49,8 +50,9 @@ class LatticeBatch:
         return torch.arange(self.words.shape[1], device=self.words.device) < self.n_words[:, None]
 
     def to(self, device: torch.device | str) -> LatticeBatch:
-        moved = {f.name: getattr(self, f.name) for f in fields(self)}
-        return replace(self, **{k: v.to(device) for k, v in moved.items() if isinstance(v, Tensor)})
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        moved: dict[str, Any] = {k: v.to(device) for k, v in values.items() if isinstance(v, Tensor)}
+        return replace(self, **moved)
 
 
 def collate(lattices: Sequence[EncodedLattice], tags: Sequence[np.ndarray] | None = None) -> LatticeBatch:

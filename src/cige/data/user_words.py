@@ -1,4 +1,4 @@
-"""User words in training: gold entities and random n-grams as user nodes, so that a tagger learns how far to trust them.
+"""User words in training: gold entities and random n-grams as user nodes, so that a tagger learns what they are worth.
 
 At run time a user's own words enter the lattice as nodes that share one vector (row USER). A tagger hears them only
 if training showed it such nodes, true ones and false ones.
@@ -38,7 +38,7 @@ def simulate_user_words(
     """Return `lattice` with simulated user nodes added and some words unknown; the given lattice is not changed."""
     words = lattice.words
     if regime.unknown_prob > 0:
-        words = np.where(rng.random(len(words)) < regime.unknown_prob, UNK, words)
+        words = np.where((rng.random(len(words)) < regime.unknown_prob) & (words != USER), UNK, words)
     starts, ends = lattice.starts, lattice.ends
     if rng.random() < regime.sentence_prob:
         added = [(s.start, s.end) for s in spans if s.end - s.start >= 2 and rng.random() < regime.entity_prob]

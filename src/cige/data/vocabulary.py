@@ -56,6 +56,11 @@ def bigram_codes(chars: np.ndarray) -> np.ndarray:
     return (chars << _SHIFT) | following
 
 
+def split_bigram(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The two code points of each bigram code; the second is END for the last bigram of a sentence."""
+    return codes >> _SHIFT, codes & END
+
+
 def code_of(token: str) -> int | None:
     """The code of a character, a bigram or `c</s>` as vector files spell them; None if it is none of these."""
     if token.endswith("</s>") and len(token) == 5:

@@ -59,6 +59,12 @@ class FlatConfig:
     """Dropout on attention probabilities."""
     output_dropout_prob: float = 0.3
     """Dropout before the tag scores."""
+    bigram_backoff: bool = False
+    """Make a vector for a bigram that has none out of its characters' vectors (ours; see LatticeEmbeddings)."""
+    bert: str | None = None
+    """A BERT whose features join each character's vectors: a folder or a hub id (BertFeatures; needs cige[bert])."""
+    bert_tuned: bool = False
+    """Train the BERT too (the paper's Table 4); False leaves it as it is."""
     use_words: bool = True
     """False leaves characters alone: the word-free twin (a TENER with span positions)."""
     distances: tuple[str, ...] = ("hh", "th", "ht", "tt")
@@ -240,7 +246,7 @@ class FlatLayer(nn.Module):
         self.attention_norm = nn.LayerNorm(config.width)
         self.ff_in = nn.Linear(config.width, config.ff_width)
         self.ff_out = nn.Linear(config.ff_width, config.width)
-        self.ff_norm = self.attention_norm if config.shared_layer_norm else nn.LayerNorm(config.width)
+        self.ff_norm = None if config.shared_layer_norm else nn.LayerNorm(config.width)
         self.dropout = Dropout(config.ff_dropout_prob)
         for linear in (self.ff_in, self.ff_out):
             nn.init.xavier_uniform_(linear.weight)
@@ -250,7 +256,8 @@ class FlatLayer(nn.Module):
         attended, probabilities = self.attention(x, pairs)
         x = self.attention_norm(attended + (x if self.residual else attended))
         changed = self.dropout(self.ff_out(torch.relu(self.dropout(self.ff_in(x)))))
-        return self.ff_norm(changed + (x if self.residual else changed)), probabilities
+        norm = self.ff_norm or self.attention_norm
+        return norm(changed + (x if self.residual else changed)), probabilities
 
 
 class SpanAttention(nn.Module):

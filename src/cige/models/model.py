@@ -17,17 +17,19 @@ from safetensors.torch import load_file, save_file
 from cige.data.batch import LatticeBatch, collate
 from cige.data.vocabulary import CodeTable, Vocabulary
 from cige.errors import LexiconError, ModelError
-from cige.files import atomic_folder, read_manifest, write_manifest
+from cige.files import atomic_folder, read_manifest, refuse_to_replace, write_manifest
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
-from cige.models.build import flat_network
+from cige.models.build import flat_network, input_embeddings
 from cige.models.flat import FlatConfig
 from cige.models.tagger import Tagger
+from cige.nn.bert import BertFeatures
 from cige.nn.embeddings import SplitEmbedding
 
 FORMAT_VERSION = 1
 KIND = "cige model"
-_WEIGHTS, _VOCABULARY, _LEXICON = "model.safetensors", "vocabulary.safetensors", "lexicon"
+_WEIGHTS, _VOCABULARY, _LEXICON, _BERT = "model.safetensors", "vocabulary.safetensors", "lexicon", "bert"
+_FEATURES = "encoder.features."  # the BERT's part of the tagger's weights
 
 
 @dataclass
@@ -71,15 +73,28 @@ class LatticeModel:
         Args:
             table_dtype: None keeps the tables as they are, trainable rows in float32. "float16" or "int8" make
                 a small folder for prediction: no row of the tables can be trained further.
+
+        Raises:
+            ModelError: `folder` holds something else, or writing failed; what was there is unchanged.
         """
+        folder = Path(folder)
+        refuse_to_replace(folder, kind=KIND, error=ModelError)
         weights = {k: v.detach().cpu().contiguous() for k, v in self.tagger.state_dict().items()}
         if table_dtype is not None:
             for name, module in self.tagger.named_modules():
                 if isinstance(module, SplitEmbedding):
                     weights |= {f"{name}.{k}": v for k, v in module.compact(table_dtype).items()}
-        vocabulary = self.vocabulary
+        try:
+            self._write(folder, {k: v for k, v in weights.items() if not k.startswith(_FEATURES)})
+        except (OSError, SafetensorError, LexiconError) as reason:
+            raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
+
+    def _write(self, folder: Path, weights: dict[str, torch.Tensor]) -> None:
+        vocabulary, features = self.vocabulary, self.tagger.encoder.features
         with atomic_folder(folder) as aside:
             save_file(weights, aside / _WEIGHTS)
+            if isinstance(features, BertFeatures):
+                features.save_pretrained(aside / _BERT)
             save_arrays(
                 {
                     "chars.codes": vocabulary.chars.codes,
@@ -115,33 +130,43 @@ class LatticeModel:
             ModelError: a file is missing, cut short, foreign, or the lexicon is not the one of the model.
         """
         folder = Path(folder)
-        facts = read_manifest(folder, kind=KIND, version=FORMAT_VERSION, error=ModelError)
+        facts = read_manifest(folder, kind=KIND, version=FORMAT_VERSION, error=ModelError, check_contents=True)
         try:
             lexicon = Lexicon.load(folder / _LEXICON)
         except LexiconError as reason:
             raise ModelError(f"{folder}: its lexicon cannot be used: {reason}") from reason
-        if lexicon.fingerprint != facts["lexicon_fingerprint"]:
+        expected = str(facts.get("lexicon_fingerprint"))
+        if lexicon.fingerprint != expected:
             raise ModelError(
-                f"{folder / _LEXICON}: a lexicon of another build than the model's ({lexicon.fingerprint[:12]}, expected "
-                f"{facts['lexicon_fingerprint'][:12]}); word ids would point at wrong vectors. Restore the lexicon that was "
-                "saved with the model; add words of your own with lexicon.add"
+                f"{folder / _LEXICON}: a lexicon of another build than the model's ({lexicon.fingerprint[:12]}, "
+                f"expected {expected[:12]}); word ids would point at wrong vectors. Restore the lexicon that was saved "
+                "with the model; add words of your own with lexicon.add"
             )
         try:
             arrays = load_arrays(folder / _VOCABULARY)
             weights = load_file(folder / _WEIGHTS)
-            model = cls._assemble(facts, arrays, weights, lexicon)
-        except (SafetensorError, KeyError, TypeError, RuntimeError, ValueError) as reason:
+            config = FlatConfig(**facts["config"] | {"distances": tuple(facts["config"]["distances"])})
+            features = BertFeatures.load(folder / _BERT, tuned=config.bert_tuned) if config.bert is not None else None
+            model = cls._assemble(facts, config, arrays, weights, lexicon, features)
+        except ModelError:
+            raise
+        except (SafetensorError, OSError, LookupError, TypeError, AttributeError, RuntimeError, ValueError) as reason:
             raise ModelError(
-                f"{folder}: weights or vocabulary do not fit the manifest ({reason}); the folder is damaged or mixed from "
-                "two models, copy or save it again"
+                f"{folder}: weights or vocabulary do not fit the manifest ({reason}); the folder is damaged or mixed "
+                "from two models, copy or save it again"
             ) from reason
         return model
 
     @classmethod
     def _assemble(
-        cls, facts: dict[str, Any], arrays: dict[str, np.ndarray], weights: dict[str, torch.Tensor], lexicon: Lexicon
+        cls,
+        facts: dict[str, Any],
+        config: FlatConfig,
+        arrays: dict[str, np.ndarray],
+        weights: dict[str, torch.Tensor],
+        lexicon: Lexicon,
+        features: BertFeatures | None,
     ) -> LatticeModel:
-        config = FlatConfig(**facts["config"] | {"distances": tuple(facts["config"]["distances"])})
         n_tuned = tuple(len(weights[f"encoder.embeddings.{name}.tuned"]) for name in ("char", "bigram", "word"))
         vocabulary = Vocabulary(
             chars=CodeTable(arrays["chars.codes"], arrays["chars.rows"]),
@@ -153,7 +178,9 @@ class LatticeModel:
         if len(vocabulary.word_rows) != len(lexicon):
             raise ValueError(f"{len(vocabulary.word_rows)} word rows for a lexicon of {len(lexicon)} words")
         with torch.device("meta"):  # no random weights that the file would overwrite at once
-            tagger = flat_network(config, vocabulary, facts["tags"], tuple(facts["widths"]))
+            tagger = flat_network(config, vocabulary, facts["tags"], tuple(facts["widths"]), features)
+        if features is not None:
+            weights = weights | {_FEATURES + k: v for k, v in features.state_dict().items()}
         tagger.load_state_dict(weights, assign=True)
         return cls(
             tagger=tagger.eval(),
@@ -166,5 +193,5 @@ class LatticeModel:
         )
 
     def _tables(self) -> tuple[SplitEmbedding, SplitEmbedding, SplitEmbedding]:
-        embeddings = self.tagger.encoder.embeddings
+        embeddings = input_embeddings(self.tagger)
         return embeddings.char, embeddings.bigram, embeddings.word

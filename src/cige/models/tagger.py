@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -54,7 +54,7 @@ class Tagger(nn.Module):
     ):
         super().__init__()
         self.tags = list(tags)
-        self.encoder = encoder
+        self.encoder: Any = encoder  # a LatticeEncoder, and a module with parts of its own
         self.dropout = Dropout(output_dropout_prob)
         self.output = nn.Linear(encoder.out_width, len(tags))  # type: ignore[arg-type]
         nn.init.xavier_uniform_(self.output.weight)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
-from cige.data.vocabulary import N_SPECIAL, PAD
+from cige.data.vocabulary import N_SPECIAL, PAD, UNK
 from cige.nn.dropout import Dropout
 
 
@@ -38,12 +40,18 @@ class SplitEmbedding(nn.Module):
     def forward(self, rows: Tensor) -> Tensor:
         """int64[...] -> float[..., width]."""
         n_tuned = len(self.tuned)
-        out = F.embedding(rows.clamp(max=n_tuned - 1), self.tuned, padding_idx=PAD, sparse=self.sparse_gradient)
         is_fixed = rows >= n_tuned
+        own = rows.masked_fill(is_fixed, PAD)  # PAD takes no gradient
+        out = F.embedding(own, self.tuned, padding_idx=PAD, sparse=self.sparse_gradient)
         if len(self.fixed) and bool(is_fixed.any()):
             fixed = self._fixed_rows((rows - n_tuned).clamp(min=0)).to(out.dtype)
             out = torch.where(is_fixed[..., None], fixed, out)
         return out
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *args: Any) -> None:
+        if len(state_dict.get(f"{prefix}scale", ())) == len(self.fixed):  # rows in int8
+            self.scale = self.scale.new_zeros(len(self.fixed), 1)
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     def _fixed_rows(self, rows: Tensor) -> Tensor:
         vectors = self.fixed[rows].float()
@@ -65,6 +73,10 @@ class SplitEmbedding(nn.Module):
 class LatticeEmbeddings(nn.Module):
     """Characters from [char; bigram; extra features], words from their own vectors; separate projections with bias.
 
+    With `bigram_backoff` a bigram that has no vector gets a linear function of its two characters' vectors: a quarter
+    of the bigrams of a Weibo post are rarer than any vector file reaches. `models.build` fits the function to the
+    bigrams that do have vectors; training goes on from there.
+
     Dropout is elementwise on the vectors, before the projections (what the released FLAT does: specs §0.1.16).
     """
 
@@ -78,6 +90,7 @@ class LatticeEmbeddings(nn.Module):
         dropout_prob: float,
         word_dropout_prob: float,
         extra_width: int = 0,
+        bigram_backoff: bool = False,
     ):
         super().__init__()
         self.char, self.bigram, self.word = (
@@ -85,6 +98,7 @@ class LatticeEmbeddings(nn.Module):
         )
         self.char_projection = nn.Linear(widths[0] + widths[1] + extra_width, out_width)
         self.word_projection = nn.Linear(widths[2], out_width)
+        self.backoff = nn.Linear(2 * widths[0], widths[1]) if bigram_backoff else None
         self.dropout = Dropout(dropout_prob)
         self.word_dropout = Dropout(word_dropout_prob)
         for projection in (self.char_projection, self.word_projection):
@@ -92,9 +106,20 @@ class LatticeEmbeddings(nn.Module):
 
     def forward(self, batch: LatticeBatch, extra: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Characters float[B, T, D] and words float[B, W, D]; `extra` is float[B, T, extra_width]."""
-        parts = [self.dropout(torch.cat([self.char(batch.chars), self.bigram(batch.bigrams)], -1))]
+        char_vectors = self.char(batch.chars)
+        bigram_vectors = self._bigrams(batch, char_vectors)
+        parts = [self.dropout(torch.cat([char_vectors, bigram_vectors], -1))]
         if extra is not None:
             parts.append(extra)
         chars = self.char_projection(torch.cat(parts, -1))
         words = self.word_projection(self.word_dropout(self.word(batch.words)))
         return chars, words
+
+    def _bigrams(self, batch: LatticeBatch, char_vectors: Tensor) -> Tensor:
+        """float[B, T, bigram width]; one without a row is made from its two characters, if so chosen."""
+        vectors = self.bigram(batch.bigrams)
+        if self.backoff is None:
+            return vectors
+        following = F.pad(char_vectors[:, 1:], (0, 0, 0, 1))  # zero after the last character
+        composed = self.backoff(torch.cat([char_vectors, following], -1))
+        return torch.where((batch.bigrams == UNK)[..., None], composed, vectors)

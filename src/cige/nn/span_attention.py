@@ -52,14 +52,20 @@ def span_attention(
         float[B, N, H * d], and the probabilities float[H, B, N, N] (no gradient flows through these). Rows of
         padding hold no meaning.
     """
-    if dropout_prob == 0 and (library := _native_for(query, pairs.relation)) is not None:
-        out, probabilities = _NativeAttention.apply(library, query, relation_query, key, value, pairs.relation, pairs)
+    # Under autocast some of these are half as wide as others, which the compiled kernel cannot tell from a pointer.
+    query, relation_query, key, value, relation = map(_widened, (query, relation_query, key, value, pairs.relation))
+    if dropout_prob == 0 and (library := _native_for(query, relation)) is not None:
+        out, probabilities = _NativeAttention.apply(library, query, relation_query, key, value, relation, pairs)
         return out.flatten(2), probabilities
-    position = _PositionScores.apply(relation_query, pairs.relation, pairs.index)
+    position = _PositionScores.apply(relation_query, relation, pairs.index)
     score = (query @ key.transpose(2, 3) + position).masked_fill(_unseen(pairs), float("-inf"))  # [H, B, N, N]
     probabilities = torch.softmax(score, -1)
     out = torch.dropout(probabilities, dropout_prob, train=dropout_prob > 0) @ value  # [H, B, N, d]
     return out.permute(1, 2, 0, 3).flatten(2), probabilities.detach()
+
+
+def _widened(x: Tensor) -> Tensor:
+    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
 
 
 def _unseen(pairs: SpanPairs) -> Tensor:

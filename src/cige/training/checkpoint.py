@@ -44,13 +44,13 @@ def load_weights(model: nn.Module, path: Path) -> None:
     try:
         found = load_file(path)
     except (OSError, SafetensorError) as reason:
-        raise ModelError(f"{path}: weights cannot be read ({reason}); start the run over with resume=False") from reason
+        raise ModelError(f"{path}: cannot be read ({reason}); start the run over with resume=False") from reason
     own = trained_weights(model)
-    wrong = [k for k in sorted(own.keys() | found.keys()) if k not in own or k not in found or own[k].shape != found[k].shape]
+    shapes, found_shapes = ({name: weight.shape for name, weight in w.items()} for w in (own, found))
+    wrong = sorted(name for name, _ in shapes.items() ^ found_shapes.items())
     if wrong:
         raise ModelError(
-            f"{path}: not the weights of this network ({len(wrong)} of {len(own)} do not fit, the first is {wrong[0]}); "
-            "start the run over with resume=False"
+            f"{path}: not the weights of this network ({wrong[0]} does not fit); start the run over with resume=False"
         )
     for name, weight in own.items():
         weight.copy_(found[name])
@@ -94,7 +94,7 @@ def read_history(checkpoint: Path) -> History:
     try:
         return History.from_dict(json.loads((checkpoint / _HISTORY).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError) as reason:
-        raise ModelError(f"{checkpoint}: a damaged checkpoint ({reason}); start the run over with resume=False") from reason
+        raise ModelError(f"{checkpoint}: is damaged ({reason}); start the run over with resume=False") from reason
 
 
 def discard_checkpoints(folder: Path, *, keep: Path | None = None) -> None:

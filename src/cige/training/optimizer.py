@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from cige.nn.bert import BertFeatures
 from cige.nn.embeddings import SplitEmbedding
-from cige.training.row_adam import BETAS, EPSILON, RowAdamW
 from cige.training.recipe import TrainingConfig
+from cige.training.row_adam import BETAS, EPSILON, RowAdamW
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
@@ -63,12 +64,14 @@ def _values(parameter: nn.Parameter) -> Tensor:
 
 
 def _parameter_groups(model: nn.Module, tables: list[nn.Parameter], config: TrainingConfig) -> list[dict[str, Any]]:
-    table_ids = {id(table) for table in tables}
-    others = [p for p in model.parameters() if p.requires_grad and id(p) not in table_ids]
+    bert = [p for m in model.modules() if isinstance(m, BertFeatures) for p in m.parameters() if p.requires_grad]
+    grouped = {id(p) for p in (*tables, *bert)}
+    others = [p for p in model.parameters() if p.requires_grad and id(p) not in grouped]
     rate = config.learning_rate
-    groups = [
-        {"params": tables, "lr": rate * config.embedding_learning_rate_scale, "weight_decay": 0.0},
-        {"params": [p for p in others if p.ndim > 1], "lr": rate, "weight_decay": config.weight_decay},
-        {"params": [p for p in others if p.ndim <= 1], "lr": rate, "weight_decay": 0.0},
-    ]
+    groups = [{"params": tables, "lr": rate * config.embedding_learning_rate_scale, "weight_decay": 0.0}]
+    for parameters, own_rate in ((bert, rate * config.bert_learning_rate_scale), (others, rate)):
+        groups += [
+            {"params": [p for p in parameters if p.ndim > 1], "lr": own_rate, "weight_decay": config.weight_decay},
+            {"params": [p for p in parameters if p.ndim <= 1], "lr": own_rate, "weight_decay": 0.0},
+        ]
     return [group for group in groups if group["params"]]

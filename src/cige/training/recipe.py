@@ -72,6 +72,8 @@ class TrainingConfig:
     """Highest learning rate."""
     embedding_learning_rate_scale: float = 1.0
     """Learning rate of the embedding tables, as a multiple of the others'."""
+    bert_learning_rate_scale: float = 0.03
+    """Learning rate of a BERT that is tuned, as a multiple of the others': 3e-5 beside 1e-3."""
     weight_decay: float = 0.01
     """Decoupled weight decay of matrices; embedding tables, biases and normalisations have none."""
     momentum: float = 0.9
@@ -168,6 +170,8 @@ def _check(recipe: Recipe, source: str) -> None:
     for name in ("n_epochs", "batch_size", "max_pairs", "eval_start_epoch"):
         if getattr(training, name) < 1:
             refuse(f"training.{name} is {getattr(training, name)}, expected at least 1")
+    if recipe.model.bert_tuned and recipe.model.bert is None:
+        refuse("model.bert_tuned is true, but model.bert names no BERT to tune")
     for name in ("learning_rate", "clip_threshold"):
         if getattr(training, name) <= 0:
             refuse(f"training.{name} is {getattr(training, name)}, expected a positive number")

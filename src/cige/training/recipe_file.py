@@ -17,7 +17,7 @@ EXTENDS = "extends"
 def read_recipe_file(
     path: Path, overrides: Mapping[str, Any] | Sequence[str] | None
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The merged values of a recipe file, the files it extends and `overrides`; and key path -> where it was written."""
+    """The merged values of a recipe file, the files it extends and `overrides`; and key path -> where it stands."""
     values, origins = _read(path, ())
     for key, value in override_pairs(overrides):
         _set(values, key, value)

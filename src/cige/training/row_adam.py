@@ -4,7 +4,9 @@ Adam moves every row in every step, even one without a gradient: its momentum di
 updated in step s, the steps s + 1 ... t without a gradient add up to a closed form, so they can wait until the row is
 read again:
 
-    m_i = b1^(i-s) m,  v_i = b2^(i-s) v,  p_t = p - m / sqrt(v) * sum_i rate_i * sqrt(1 - b2^i) / (1 - b1^i) * (b1 / sqrt(b2))^(i-s)
+    m_i = b1^(i-s) m
+    v_i = b2^(i-s) v
+    p_t = p_s - m / sqrt(v) * sum of rate_i * sqrt(1 - b2^i) / (1 - b1^i) * (b1 / sqrt(b2))^(i-s) over i = s + 1 ... t
 
 The sum depends on s and t alone. The result is dense AdamW's but for rounding and Adam's epsilon, which the closed
 form adds to sqrt(v) undecayed. (torch.optim.SparseAdam leaves those steps out: a rare row then moves a tenth as far.)
@@ -35,7 +37,7 @@ class RowAdamW(torch.optim.AdamW):
         super().__init__(groups, lr=learning_rate, betas=BETAS, eps=EPSILON, fused=True)
         self._moments = {table: _Moments(table) for table in tables}
         self._n_steps = 0
-        self._delayed: dict[nn.Parameter, Tensor] = {table: torch.zeros(1, dtype=torch.float64) for table in self._moments}
+        self._delayed = {table: torch.zeros(1, dtype=torch.float64) for table in self._moments}
 
     @torch.no_grad()
     def catch_up(self, table: nn.Parameter, rows: Tensor) -> None:

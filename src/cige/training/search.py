@@ -13,7 +13,8 @@ import yaml
 
 from cige.errors import CigeError, RecipeError
 from cige.files import atomic_file
-from cige.training.recipe import Recipe, load_recipe, recipe_to_yaml
+from cige.training.recipe import load_recipe, recipe_to_yaml
+from cige.training.recipe_file import override_pairs
 from cige.training.train import train
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _claim(folder: Path, facts: dict[str, Any]) -> None:
     text = json.dumps(facts, ensure_ascii=False, indent=1)
     if path.is_file():
         if path.read_text(encoding="utf-8") != text:
-            raise RecipeError(f"{folder} holds a search of another recipe, space or seeds; choose another output folder")
+            raise RecipeError(f"{folder} holds a search of another recipe, space or seeds; choose another folder")
         return
     with atomic_file(path) as aside:
         aside.write_text(text, encoding="utf-8")
@@ -140,7 +141,7 @@ def _open_study(folder: Path) -> optuna.Study:
         import optuna
         from optuna.storages.journal import JournalFileBackend, JournalStorage
     except ImportError as reason:
-        raise CigeError(f'the search needs optuna ({reason}); run: pip install "cige[train]"') from reason
+        raise CigeError(f"the search needs optuna ({reason}); pip install 'cige[train]'") from reason
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     storage = JournalStorage(JournalFileBackend(str(folder / STUDY)))
     return optuna.create_study(storage=storage, study_name="cige", direction="maximize", load_if_exists=True)
@@ -198,6 +199,4 @@ def _write_results(trials: list[Trial], folder: Path, recipe: str | Path, overri
 
 
 def _as_mapping(overrides: Sequence[str]) -> dict[str, Any]:
-    from cige.training.recipe_file import override_pairs
-
     return dict(override_pairs(overrides))

@@ -18,7 +18,9 @@ from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 from cige.models.build import Vectors, build_flat, input_tables
+from cige.models.flat import FlatConfig
 from cige.models.tagger import Tagger
+from cige.nn.bert import BertFeatures
 from cige.training.recipe import DataConfig, Recipe
 
 
@@ -74,8 +76,9 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     if not labels:
         raise RecipeError(f"{recipe.name}: the training sentences hold no entity; there is nothing to learn")
     tables = input_tables(train_lattices, lexicon, vectors, seed=seed)
+    features = load_bert(recipe.model, data_dir) if recipe.model.bert is not None else None
     torch.manual_seed(seed)
-    tagger = build_flat(recipe.model, tables, labels, scheme=recipe.data.scheme)
+    tagger = build_flat(recipe.model, tables, labels, scheme=recipe.data.scheme, features=features)
     return TrainingSetup(train, dev, train_lattices, dev_lattices, lexicon, tables.vocabulary, labels, tagger)
 
 
@@ -93,6 +96,16 @@ def read_data(data: DataConfig, data_dir: str | Path | None = None) -> tuple[lis
             raise RecipeError(f"data.n_held_out is {data.n_held_out}, but there are {len(train)} training sentences")
         train, dev = train[: -data.n_held_out], train[-data.n_held_out :]
     return train[: data.n_train], dev
+
+
+def load_bert(model: FlatConfig, data_dir: str | Path | None = None) -> BertFeatures:
+    """The BERT that a recipe names: a folder, as `find_file` finds it, or a hub id."""
+    assert model.bert is not None
+    try:
+        name = str(find_file(model.bert, data_dir))
+    except RecipeError:
+        name = model.bert
+    return BertFeatures.load(name, tuned=model.bert_tuned)
 
 
 def find_file(path: str, data_dir: str | Path | None = None) -> Path:

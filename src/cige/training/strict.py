@@ -76,9 +76,7 @@ def _convert(hint: Any, value: Any, origins: Mapping[str, str], path: str) -> An
 
 def _wrong(hint: Any, value: Any, origins: Mapping[str, str], path: str) -> RecipeError:
     shown = repr(value) if len(repr(value)) < 80 else repr(value)[:77] + "..."
-    return RecipeError(
-        f"{_at(origins, path)}{path} is {shown} ({type(value).__name__}), expected {_describe(hint)}"
-    )
+    return RecipeError(f"{_at(origins, path)}{path} is {shown} ({type(value).__name__}), expected {_describe(hint)}")
 
 
 def _describe(hint: Any) -> str:

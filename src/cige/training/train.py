@@ -22,7 +22,13 @@ import torch
 from cige.errors import CigeError, RecipeError
 from cige.files import atomic_file
 from cige.models.model import LatticeModel
-from cige.training.checkpoint import discard_checkpoints, last_checkpoint, load_weights, read_history, says_what_survives
+from cige.training.checkpoint import (
+    discard_checkpoints,
+    last_checkpoint,
+    load_weights,
+    read_history,
+    says_what_survives,
+)
 from cige.training.dataset import TrainingSet
 from cige.training.dev_scores import EvaluationSet
 from cige.training.history import EpochRecord
@@ -159,7 +165,7 @@ def _make_trainer(
         output_dir=str(folder),
         num_train_epochs=1,  # the plan holds all epochs
         per_device_train_batch_size=config.batch_size,
-        max_grad_norm=config.clip_threshold,
+        max_grad_norm=0.0,  # LatticeTrainer clips
         bf16=config.precision == "bf16",
         use_cpu=_use_cpu(device),
         seed=seed,

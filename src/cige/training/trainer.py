@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,8 @@ from cige.training.schedule import learning_rate_factor
 try:
     from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
     from transformers.trainer import TRAINER_STATE_NAME
-except ImportError as reason:  # pragma: no cover
-    raise CigeError(f'training needs transformers and accelerate ({reason}); run: pip install "cige[train]"') from reason
+except ImportError as reason:
+    raise CigeError(f"training needs transformers and accelerate ({reason}); pip install 'cige[train]'") from reason
 
 BEST = "best.safetensors"
 _WEIGHTS, _AVERAGE = "weights.safetensors", "average.pt"
@@ -67,24 +69,23 @@ class LatticeTrainer(Trainer):
         config: TrainingConfig,
         origin: str,
         args: TrainingArguments,
-        callbacks: list[TrainerCallback],
+        callbacks: Sequence[TrainerCallback] = (),
     ):
         if args.world_size > 1:
             raise CigeError(f"training runs in one process, but {args.world_size} were started; start one")
         self.config = config
         self.plan = plan
         self.dev_set = dev_set
+        self.tagger = tagger
         self.history = History()
         self.origin = origin
+        self.folder = Path(str(args.output_dir))
+        self.clock = time.perf_counter()
         super().__init__(
-            model=TaggerLoss(tagger),
-            args=args,
-            train_dataset=train_set,
-            data_collator=collate_examples,
-            callbacks=[_Rhythm(self), *callbacks],
+            model=TaggerLoss(tagger), args=args, train_dataset=train_set, callbacks=[_Rhythm(self), *callbacks]
         )
         self.remove_callback(PrinterCallback)
-        self.average = WeightAverage(self.model, decay=config.average_weights) if config.average_weights else None
+        self.average = WeightAverage(tagger, decay=config.average_weights) if config.average_weights else None
 
     # what a step is made of
 
@@ -92,7 +93,7 @@ class LatticeTrainer(Trainer):
         return DataLoader(
             self.train_dataset,  # type: ignore[arg-type]
             batch_sampler=self.plan,
-            collate_fn=self.data_collator,
+            collate_fn=collate_examples,
         )
 
     def num_examples(self, dataloader: DataLoader) -> int:
@@ -100,28 +101,31 @@ class LatticeTrainer(Trainer):
 
     def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
         if self.optimizer is None:
-            self.optimizer = make_optimizer(self.model, self.config)
+            self.optimizer = make_optimizer(self.tagger, self.config)
         return self.optimizer
 
     def create_scheduler(self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None) -> Any:
         if self.lr_scheduler is None:
             factor = learning_rate_factor(self.config, self.plan)
-            self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, factor)
+            self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(self.create_optimizer(), factor)
             self._created_lr_scheduler = True
         return self.lr_scheduler
 
-    def compute_loss(self, model: nn.Module, inputs: Any, return_outputs: bool = False, **_: Any) -> Tensor:
+    def compute_loss(  # type: ignore[override]
+        self, model: nn.Module, inputs: LatticeBatch, return_outputs: bool = False, num_items_in_batch: None = None
+    ) -> Tensor:
         return model(inputs)
-
-    def _clip_grad_norm(self, model: nn.Module) -> Tensor:
-        return clip_gradients(model.parameters(), self.config)
 
     def _prepare_inputs(self, inputs: LatticeBatch) -> LatticeBatch:  # type: ignore[override]
         return inputs if inputs.chars.device == self.args.device else inputs.to(self.args.device)
 
-    # The base class counts labels, tokens and operations in batches that are dicts; ours are not, and nobody asks.
+    # The base class counts labels, tokens and operations of batches that are dicts, and asks for the norm of gradients
+    # that it does not clip; ours are no dicts, and _Rhythm clips.
 
-    def _get_num_items_in_batch(self, batch_samples: list, device: torch.device) -> None:
+    def get_batch_samples(self, epoch_iterator: Iterator[Any], num_batches: int, device: Any) -> tuple[list[Any], None]:
+        return list(islice(epoch_iterator, num_batches)), None
+
+    def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> None:
         return None
 
     def _track_num_input_tokens(self, inputs: Any) -> None: ...
@@ -133,7 +137,7 @@ class LatticeTrainer(Trainer):
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Score dev, keep the weights if they are the best so far, and add the epoch's record to `history`."""
-        settle(self.optimizer)
+        settle(self.create_optimizer())
         history = self.history
         epoch = round(self.plan.epoch_of(self.state.global_step))
         loss = history.loss_sum / (self.state.global_step - history.first_step)
@@ -147,11 +151,11 @@ class LatticeTrainer(Trainer):
             epoch=epoch,
             step=self.state.global_step,
             loss=loss,
-            learning_rate=float(self.lr_scheduler.get_last_lr()[-1]),
-            seconds=history.seconds + time.perf_counter() - self._clock,
+            learning_rate=self._get_learning_rate(),
+            seconds=history.seconds + time.perf_counter() - self.clock,
             **found,
         )
-        self._clock = time.perf_counter()
+        self.clock = time.perf_counter()
         self.history = History(epochs=[*history.epochs, record], first_step=self.state.global_step)
         metrics = {f"eval_{name}": value for name, value in found.items()}
         self.log({"loss": loss, "learning_rate": record.learning_rate, **metrics})
@@ -170,21 +174,20 @@ class LatticeTrainer(Trainer):
     def _score_dev(self) -> dict[str, float]:
         best = self.history.best
         with self.average.applied() if self.average else nullcontext():
-            report = self.dev_set.score(self.model.tagger)
+            report = self.dev_set.score(self.tagger)
             if best is None or report.f1 > (best.dev_f1 or 0.0):
-                save_weights(self.model.tagger, Path(self.args.output_dir) / BEST)
+                save_weights(self.tagger, self.folder / BEST)
         return {"dev_f1": report.f1, "dev_precision": report.precision, "dev_recall": report.recall}
 
     # what a kill leaves behind
 
     def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
-        settle(self.optimizer)
+        settle(self.create_optimizer())
         now = time.perf_counter()
-        self.history.seconds += now - self._clock
-        self._clock = now
-        run, step = Path(self.args.output_dir), self.state.global_step
-        with new_checkpoint(run, step, self.history, origin=self.origin) as folder:
-            save_weights(self.model, folder / _WEIGHTS)
+        self.history.seconds += now - self.clock
+        self.clock = now
+        with new_checkpoint(self.folder, self.state.global_step, self.history, origin=self.origin) as folder:
+            save_weights(self.tagger, folder / _WEIGHTS)
             if self.average is not None:
                 torch.save(self.average.state_dict(), folder / _AVERAGE)
             self._save_optimizer_and_scheduler(str(folder))
@@ -194,7 +197,7 @@ class LatticeTrainer(Trainer):
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
         folder = Path(resume_from_checkpoint)
         self.history = read_history(folder)
-        load_weights(self.model, folder / _WEIGHTS)
+        load_weights(self.tagger, folder / _WEIGHTS)
         if self.average is not None:
             self.average.load_state_dict(torch.load(folder / _AVERAGE, weights_only=True))
 
@@ -208,7 +211,7 @@ class LatticeTrainer(Trainer):
 
 
 class _Rhythm(TrainerCallback):
-    """Tells the base class when to score and to save, and adds up the loss."""
+    """Clips gradients, adds up the loss and tells the base class when to score and to save."""
 
     def __init__(self, trainer: LatticeTrainer):
         self._trainer = trainer
@@ -218,7 +221,10 @@ class _Rhythm(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         # The base class adds up the loss of all steps since the start; what a resumed epoch had before comes on top.
         self._trainer._tr_loss += self._trainer.history.loss_sum
-        self._trainer._clock = time.perf_counter()
+        self._trainer.clock = time.perf_counter()
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        clip_gradients(self._trainer.tagger.parameters(), self._trainer.config)
 
     def on_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._trainer.average is not None:

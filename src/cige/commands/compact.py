@@ -1,0 +1,31 @@
+"""Make a small model folder for prediction: fewer words and bigrams, tables in 8 or 16 bits, no training state.
+
+cige compact runs/msra/flat/model small --n-words 130000 --n-bigrams 90000 --dtype int8
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", help="model folder")
+    parser.add_argument("output", help="folder to write")
+    parser.add_argument(
+        "--n-words", type=int, default=130_000, help="most frequent words to keep (default %(default)s)"
+    )
+    parser.add_argument("--n-bigrams", type=int, default=90_000, help="bigrams to keep (default %(default)s)")
+    parser.add_argument("--dtype", choices=["int8", "float16"], default="int8", help="numbers of the tables")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.models.model import LatticeModel
+    from cige.models.trim import trim
+
+    small = trim(LatticeModel.load(args.model), n_words=args.n_words, n_bigrams=args.n_bigrams)
+    small.save(args.output, table_dtype=args.dtype)
+    n_bytes = sum(file.stat().st_size for file in Path(args.output).rglob("*") if file.is_file())
+    kept = f"{len(small.lexicon):,} words, {len(small.vocabulary.bigrams):,} bigrams"
+    print(f"{args.output}: {kept}, {n_bytes / 1e6:.1f} MB")

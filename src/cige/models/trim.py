@@ -1,0 +1,62 @@
+"""Trim a trained model to the words and bigrams that a small folder has room for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from cige.data.vocabulary import N_SPECIAL, UNK, CodeTable, Vocabulary
+from cige.lexicon.lexicon import Lexicon
+from cige.models.build import flat_network, input_embeddings
+from cige.models.model import LatticeModel
+from cige.nn.embeddings import SplitEmbedding
+
+
+def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
+    """A smaller model: the first `n_words` words of the lexicon that have a vector, and `n_bigrams` bigrams.
+
+    A lexicon built from a vector file is in order of frequency, so its first words are the frequent ones. Bigrams
+    seen in training come first, then the others as the vector file orders them. What goes loses its node (words) or
+    falls back on its characters (bigrams). The user's own words in the model's lexicon are not carried over.
+
+    Args:
+        n_words, n_bigrams: upper bounds; a model that has fewer keeps them all.
+    """
+    old = model.vocabulary
+    word_ids = np.flatnonzero(old.word_rows != UNK)[:n_words]
+    word_order = old.word_rows[word_ids]
+    by_row = np.argsort(old.bigrams.rows)[:n_bigrams]
+    tables = input_embeddings(model.tagger)
+    matrices = [
+        _rows(tables.char),
+        _rows(tables.bigram)[np.concatenate([np.arange(N_SPECIAL), old.bigrams.rows[by_row]])],
+        _rows(tables.word)[np.concatenate([np.arange(N_SPECIAL), word_order])],
+    ]
+    vocabulary = Vocabulary(
+        chars=old.chars,
+        bigrams=CodeTable.from_ordered(old.bigrams.codes[by_row]),
+        word_rows=np.arange(N_SPECIAL, N_SPECIAL + len(word_ids), dtype=np.int32),
+        n_tuned=(N_SPECIAL,) * 3,
+        n_rows=tuple(len(m) for m in matrices),  # type: ignore[arg-type]
+    )
+    widths = (tables.char.width, tables.bigram.width, tables.word.width)
+    tagger = flat_network(model.config, vocabulary, model.tagger.tags, widths, model.tagger.encoder.features)
+    weights = {k: v for k, v in model.tagger.state_dict().items() if not _is_table(k)}
+    tagger.load_state_dict(weights, strict=False)
+    small = input_embeddings(tagger)
+    for table, matrix in zip((small.char, small.bigram, small.word), matrices, strict=True):
+        table.load_vectors(matrix)
+    lexicon = Lexicon.from_words(model.lexicon.word(int(k)) for k in word_ids)
+    return replace(model, tagger=tagger.eval(), vocabulary=vocabulary, lexicon=lexicon)
+
+
+def _rows(table: SplitEmbedding) -> torch.Tensor:
+    """float[n_rows, width]: the whole table."""
+    with torch.no_grad():
+        return table(torch.arange(len(table.tuned) + len(table.fixed)))
+
+
+def _is_table(name: str) -> bool:
+    return name.rsplit(".", 1)[-1] in ("tuned", "fixed", "scale")

@@ -1,0 +1,183 @@
+"""Features of a pre-trained BERT: a vector for each character, from any encoder that transformers' AutoModel reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cige.data.batch import LatticeBatch
+from cige.errors import ModelError
+
+_PROBES = 8  # Chinese characters that a tokenizer is tried on
+
+
+class BertFeatures(nn.Module):
+    """Lattice batch -> the last hidden state of each character.
+
+    Each character is one token: word pieces would join letters and digits, and no vector would be a character's own.
+    What is no token by itself (whitespace, control characters, characters that the BERT does not know) is its unknown
+    token. [CLS] and [SEP] are added and taken off. A text with more characters than the BERT has positions is read in
+    overlapping windows; each character's vector comes from the window where it has more context.
+
+    Args:
+        bert: a model with `last_hidden_state`, such as AutoModel gives.
+        tokenizer: the one that goes with it.
+        tuned: whether training changes `bert`; if not, it stays in evaluation mode and gets no gradient.
+
+    Raises:
+        ModelError: the tokenizer is none that knows Chinese characters one by one.
+    """
+
+    def __init__(self, *, bert: nn.Module, tokenizer: Any, tuned: bool):
+        super().__init__()
+        if getattr(bert, "pooler", None) is not None:
+            bert.pooler = None  # type: ignore[assignment]  # it summarises a sentence, which nobody reads here
+        self.bert = bert.requires_grad_(tuned)
+        self.tokenizer = tokenizer
+        self.tuned = tuned
+        self.width: int = bert.config.hidden_size  # type: ignore[union-attr, assignment]
+        n_positions = getattr(bert.config, "max_position_embeddings", 512)
+        self.n_chars_at_once = int(min(n_positions, tokenizer.model_max_length)) - 2  # type: ignore[type-var, operator]
+        self._ids: dict[str, int] = {}  # grows with the characters seen
+        self._check_tokenizer()
+        self.train(self.training)
+
+    @classmethod
+    def load(cls, path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> BertFeatures:
+        """Read a folder that `save_pretrained` (ours or transformers') wrote, or a model of the Hugging Face hub.
+
+        Raises:
+            ModelError: transformers is not installed, or there is no such model, or it is not whole.
+        """
+        try:
+            from transformers import AutoModel, AutoTokenizer
+        except ImportError as reason:
+            raise ModelError(f'BERT features need transformers ({reason}); run: pip install "cige[bert]"') from reason
+        name, options = str(path_or_hub_id), {"local_files_only": local_only or Path(path_or_hub_id).is_dir()}
+        try:
+            with _quiet():
+                bert, report = AutoModel.from_pretrained(name, output_loading_info=True, **options)
+                tokenizer = AutoTokenizer.from_pretrained(name, **options)
+        except Exception as reason:  # transformers raises nearly anything for a folder that is damaged
+            raise ModelError(
+                f"{name}: not a BERT that can be read ({_first_line(reason)}); expected a folder with config.json, "
+                "weights and vocabulary, or a hub id such as google-bert/bert-base-chinese and a network to fetch it"
+            ) from reason
+        missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
+        if missing:
+            raise ModelError(f"{name}: {len(missing)} weights of its network are missing, {missing[0]} is the first")
+        return cls(bert=bert.float(), tokenizer=tokenizer, tuned=tuned)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write what `load` reads with no network."""
+        with _quiet():
+            self.bert.save_pretrained(folder)  # type: ignore[operator]
+            self.tokenizer.save_pretrained(folder)
+
+    def train(self, mode: bool = True) -> BertFeatures:
+        super().train(mode)
+        if not self.tuned:
+            self.bert.eval()  # dropout would make the features of a fixed BERT noise
+        return self
+
+    def forward(self, batch: LatticeBatch) -> Tensor:
+        """float[B, T, width]; zero on padding."""
+        n_padded = batch.chars.shape[1]
+        plan = _WindowPlan([len(text) for text in batch.texts], n_padded, n_at_once=self.n_chars_at_once)
+        if not plan.windows:
+            return torch.zeros(len(batch), n_padded, self.width, device=batch.chars.device)
+        ids, mask = self._tokens(batch.texts, plan, batch.chars.device)
+        with nullcontext() if self.tuned else torch.no_grad():
+            hidden = self.bert(input_ids=ids, attention_mask=mask).last_hidden_state[:, 1:].float()  # without [CLS]
+        window, place = (torch.from_numpy(x).to(ids.device) for x in (plan.window, plan.place))
+        return hidden[window, place] * batch.char_mask[:, :, None]
+
+    def token_ids(self, text: str) -> list[int]:
+        """One token id a character."""
+        new = sorted(set(text) - self._ids.keys())
+        if new:
+            self._ids |= dict.fromkeys(new, self.tokenizer.unk_token_id)
+            new = [c for c in new if not "\ud800" <= c <= "\udfff"]  # no tokenizer takes a lone surrogate
+            pieces = self.tokenizer(new, add_special_tokens=False)["input_ids"] if new else []
+            self._ids |= {c: piece[0] for c, piece in zip(new, pieces, strict=True) if len(piece) == 1}
+        return [self._ids[c] for c in text]
+
+    def _tokens(self, texts: tuple[str, ...], plan: _WindowPlan, device: torch.device) -> tuple[Tensor, Tensor]:
+        """[CLS] characters [SEP] padding of each window: int64[windows, L] ids and mask."""
+        longest = max(end - start for _, start, end in plan.windows) + 2
+        ids = np.full((len(plan.windows), longest), self.tokenizer.pad_token_id or 0, np.int64)
+        mask = np.zeros_like(ids)
+        for row, (sentence, start, end) in enumerate(plan.windows):
+            n = end - start + 2
+            inner = self.token_ids(texts[sentence][start:end])
+            ids[row, :n] = [self.tokenizer.cls_token_id, *inner, self.tokenizer.sep_token_id]
+            mask[row, :n] = 1
+        return torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
+
+    def _check_tokenizer(self) -> None:
+        tokenizer = self.tokenizer
+        if None in (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.unk_token_id):
+            raise ModelError("this tokenizer has no [CLS], [SEP] or [UNK]; expected that of a BERT")
+        chinese = sorted(t for t in tokenizer.get_vocab() if len(t) == 1 and "\u4e00" <= t <= "\u9fff")[:_PROBES]
+        if all(token == tokenizer.unk_token_id for token in self.token_ids("".join(chinese))):
+            raise ModelError(
+                "this tokenizer reads no Chinese character as one token: either its vocabulary file is missing, or it "
+                "is not the tokenizer of a Chinese BERT"
+            )
+        if len(tokenizer) > self.bert.get_input_embeddings().num_embeddings:  # type: ignore[operator]
+            raise ModelError(f"this tokenizer has {len(tokenizer)} tokens, more than the BERT it should go with")
+
+
+class _WindowPlan:
+    """Where each character is read.
+
+    Attributes:
+        windows: (sentence, start, end) of each, at most `n_at_once` characters.
+        window, place: int64[B, T], the window of each character and its place in that; 0 on padding.
+    """
+
+    def __init__(self, lengths: list[int], n_padded: int, *, n_at_once: int):
+        self.windows: list[tuple[int, int, int]] = []
+        self.window = np.zeros((len(lengths), n_padded), np.int64)
+        self.place = np.zeros((len(lengths), n_padded), np.int64)
+        for sentence, n in enumerate(lengths):
+            for start, end, first, last in _overlapping(n, n_at_once):
+                self.window[sentence, first:last] = len(self.windows)
+                self.place[sentence, first:last] = np.arange(first - start, last - start)
+                self.windows.append((sentence, start, end))
+
+
+def _overlapping(n: int, n_at_once: int) -> list[tuple[int, int, int, int]]:
+    """Windows [start, end) over n characters, half of each shared with its neighbours; [first, last) are its own."""
+    if n <= n_at_once:
+        return [(0, n, 0, n)] if n else []
+    starts = [*range(0, n - n_at_once, max(1, n_at_once // 2)), n - n_at_once]
+    cuts = [0, *((a + n_at_once + b) // 2 for a, b in pairwise(starts)), n]  # the middle of what two windows share
+    return [(start, start + n_at_once, *cut) for start, cut in zip(starts, pairwise(cuts), strict=True)]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars and no remarks about weights that nobody asked for; what matters is raised."""
+    from transformers.utils import logging
+
+    verbosity, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if has_bars:
+            logging.enable_progress_bar()
+
+
+def _first_line(reason: Exception) -> str:
+    return (str(reason).strip().splitlines() or [type(reason).__name__])[0]

@@ -1,0 +1,29 @@
+"""The flat lattice of FLAT §3.1."""
+
+import numpy as np
+
+from cige.lattice.flat import flatten, recover
+from cige.lattice.lattice import Lattice
+
+LATTICE = Lattice(
+    text="重庆人和药店", words=np.array([[0, 2, 0], [0, 3, 1], [2, 6, 2], [4, 6, 3]], np.int32), n_base=4, n_dropped=5
+)
+
+
+def test_head_and_tail_are_those_of_figure_1():
+    flat = flatten(LATTICE)
+    assert flat.head.tolist() == [0, 1, 2, 3, 4, 5, 0, 0, 2, 4]
+    assert flat.tail.tolist() == [0, 1, 2, 3, 4, 5, 1, 2, 5, 5]
+    assert flat.token.tolist() == [*map(ord, "重庆人和药店"), 0, 1, 2, 3]
+
+
+def test_recovered():
+    again = recover(flatten(LATTICE))
+    assert (again.text, again.n_base, again.n_dropped) == (LATTICE.text, 4, 5)
+    assert again.words.tolist() == LATTICE.words.tolist()
+    assert again.words.dtype == np.int32
+
+
+def test_an_empty_lattice():
+    again = recover(flatten(Lattice(text="", words=np.zeros((0, 3), np.int32), n_base=0)))
+    assert again.text == "" and again.words.shape == (0, 3)

@@ -1,0 +1,57 @@
+"""Lattice: characters and the words over them, within a budget."""
+
+import numpy as np
+
+from cige.lattice.lattice import MAX_WORDS_PER_CHAR, build_lattice
+from cige.lexicon.lexicon import Lexicon
+
+
+def rows(lattice, snapshot):
+    return [(start, end, snapshot.word(word)) for start, end, word in lattice.words.tolist()]
+
+
+def test_all_overlapping_words():
+    snapshot = Lexicon.from_words(["南京", "南京市", "市长", "长江", "长江大桥", "大桥", "北京"]).snapshot()
+    lattice = build_lattice("南京市长江大桥", snapshot)
+    assert rows(lattice, snapshot) == [
+        (0, 2, "南京"), (0, 3, "南京市"), (2, 4, "市长"), (3, 5, "长江"), (3, 7, "长江大桥"), (5, 7, "大桥"),
+    ]  # fmt: skip
+    assert (lattice.n_chars, lattice.n_words, lattice.n_nodes, lattice.n_dropped) == (7, 6, 13, 0)
+
+
+def test_the_text_is_normalised_and_offsets_stay():
+    snapshot = Lexicon.from_words(["IBM", "😀😀"]).snapshot()
+    lattice = build_lattice("\ud800😀😀ＩＢＭ", snapshot)
+    assert lattice.text == "\ufffd😀😀IBM"
+    assert rows(lattice, snapshot) == [(1, 3, "😀😀"), (3, 6, "IBM")]
+
+
+def test_a_user_word_that_is_a_base_word_is_there_twice():
+    lexicon = Lexicon.from_words(["南京"])
+    lexicon.add("南京")
+    lattice = build_lattice("南京", lexicon.snapshot())
+    assert lattice.words.tolist() == [[0, 2, 0], [0, 2, 1]]
+    assert lattice.is_user.tolist() == [False, True]
+
+
+def test_no_words_and_no_text():
+    snapshot = Lexicon.from_words(["南京"]).snapshot()
+    for text in ("", "北方"):
+        lattice = build_lattice(text, snapshot)
+        assert lattice.words.shape == (0, 3) and lattice.words.dtype == np.int32
+
+
+def test_30000_overlapping_words_are_cut_to_the_budget_and_counted():
+    lexicon = Lexicon.from_words(["哈" * n for n in range(2, 42)])
+    lexicon.add("哈哈")
+    snapshot = lexicon.snapshot()
+    text = "哈" * 790
+    assert len(snapshot.match(text)) > 30_000
+    lattice = build_lattice(text, snapshot)
+    assert lattice.text == text
+    assert lattice.n_words == int(MAX_WORDS_PER_CHAR * 790) + 8
+    assert lattice.n_dropped == len(snapshot.match(text)) - lattice.n_words
+    assert lattice.is_user.sum() == 789  # all the user's own stay
+    lengths = lattice.words[:, 1] - lattice.words[:, 0]
+    assert lengths[~lattice.is_user].min() > 30  # of the others the longest
+    assert lattice.words.tolist() == sorted(lattice.words.tolist())

@@ -1,0 +1,106 @@
+"""The shape of the package: folders import only leftwards, and light parts stay light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cige
+
+SOURCE = Path(cige.__file__).parent
+ROOT = Path(__file__).resolve().parents[1]
+# From left to right; names in one place may import one another.
+LAYERS = [
+    {"errors"},
+    {"files"},
+    {"text"},
+    {"lexicon"},
+    {"lattice"},
+    {"data"},
+    {"nn"},
+    {"models"},
+    {"entities"},
+    {"training"},
+    {"hub", "prediction", "pipeline", "explain", "explain_views", "evaluation"},
+    {"commands", "cli"},
+]
+LAYER_OF = {name: k for k, names in enumerate(LAYERS) for name in names}
+MODULES = sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
+
+
+def imported(path: Path) -> set[str]:
+    """Every module of cige that a file imports anywhere, in functions and for type checking too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(node.module or "")
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} if node.module == "cige" else set()
+    return {name for name in found if name.startswith("cige.")}
+
+
+def part(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_go_leftwards(path):
+    assert part(path) in LAYER_OF, f"give {part(path)} a place in LAYERS"
+    for name in imported(path) - {"cige.__version__"}:
+        target = name.split(".")[1]
+        assert LAYER_OF[target] <= LAYER_OF[part(path)], f"{path} imports {name}, which is to its right"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_files_are_short_and_say_what_they_are(path):
+    source = path.read_text(encoding="utf-8")
+    assert len(source.splitlines()) < 400
+    assert ast.get_docstring(ast.parse(source)), f"{path} has no docstring"
+
+
+def modules_after(code: str) -> set[str]:
+    code += "; import sys; print(*sys.modules)"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import cige",
+        "from cige import Lexicon, Lattice, Entity, Sentence, read_sentences, draw_lattice",
+        "import cige.data.registry, cige.data.stats, cige.entities.scores",
+        "from cige.cli import main; main(['--help'])",
+        "from cige.cli import main; main(['lexicon', 'match', '南京', '--lexicon', 'no such folder'])",
+    ],
+)
+def test_needs_no_torch(code):
+    loaded = modules_after(code)
+    assert "cige" in loaded
+    assert not loaded & {"torch", "transformers", "huggingface_hub", "gensim", "optuna"}
+
+
+def test_import_cige_loads_next_to_nothing():
+    assert {m for m in modules_after("import cige") if m.startswith("cige")} == {"cige"}
+
+
+def test_every_public_name_is_there():
+    for name in cige.__all__:
+        assert getattr(cige, name).__module__.startswith("cige.")
+        assert name in dir(cige)
+    assert cige.__version__
+    with pytest.raises(AttributeError, match="no attribute 'Loed'"):
+        _ = cige.Loed
+
+
+def test_the_readme_names_every_source_file():
+    readme = ROOT / "README.md"
+    if not readme.is_file():
+        pytest.skip("no README.md in this tree")
+    text = readme.read_text(encoding="utf-8")
+    files = [p.relative_to(SOURCE) for p in SOURCE.rglob("*") if p.suffix in (".py", ".c") and p.name != "__init__.py"]
+    missing = sorted(str(p) for p in files if p.name not in text)
+    assert not missing, f"README.md has no sentence on {', '.join(missing)}"

@@ -1,0 +1,118 @@
+"""search: random choices, no choice twice, and on from where it was cut off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import tiny_run
+
+from cige.errors import RecipeError
+from cige.training import search as module
+from cige.training.recipe import Recipe, load_recipe, recipe_to_yaml
+from cige.training.search import TABLE_6, read_space, search
+from cige.training.train import TrainResult, train
+from cige.training.trainer import LatticeTrainer
+
+LONG = ["training.n_epochs=10"]  # room for a warm-up of ten epochs
+SPACE = {"training.learning_rate": [1e-2, 1e-3], "model.n_heads": [2, 4]}
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "r.yaml"
+    path.write_text(recipe_to_yaml(tiny_run.tiny_recipe(n_epochs=1)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Recipe, int, Path]]:
+    """Replaces training by a made-up F1 that rises with heads and learning rate; lists the calls."""
+    calls = []
+
+    def made_up(recipe: Recipe, output_dir: Path, *, seed: int, **_: object) -> TrainResult:
+        calls.append((recipe, seed, Path(output_dir)))
+        f1 = recipe.model.n_heads / 10 + recipe.training.learning_rate + seed / 100
+        return TrainResult("x", seed, f1, 1, 0.0, 0, 0.0, Path(output_dir), Path(output_dir), (), {})
+
+    monkeypatch.setattr(module, "train", made_up)
+    return calls
+
+
+def test_best_recipe_and_table(recipe: Path, tmp_path: Path, trained: list) -> None:
+    result = search(recipe, tmp_path / "s", n_trials=4, space=SPACE, seeds=(1, 3), overrides=["training.batch_size=5"])
+    assert len(trained) == 8 and {seed for _, seed, _ in trained} == {1, 3}
+    assert result.best.settings == {"training.learning_rate": 1e-2, "model.n_heads": 4}
+    assert result.best.dev_f1 == pytest.approx(0.4 + 0.01 + 0.02)
+    best = load_recipe(result.best_recipe)
+    assert (best.model.n_heads, best.training.learning_rate, best.training.batch_size) == (4, 1e-2, 5)
+    rows = json.loads((tmp_path / "s/trials.json").read_text(encoding="utf-8"))
+    assert len(rows) == 4 and rows == sorted(rows, key=lambda row: -row["dev_f1"])
+
+
+def test_no_choice_twice_and_never_more_than_there_are(recipe: Path, tmp_path: Path, trained: list) -> None:
+    search(recipe, tmp_path / "s", n_trials=50, space=SPACE)
+    choices = {(r.model.n_heads, r.training.learning_rate) for r, _, _ in trained}
+    assert len(trained) == len(choices) == 4
+
+
+def test_choices_depend_on_the_seed_alone(recipe: Path, tmp_path: Path, trained: list) -> None:
+    def choices(name: str, *n_trials: int, seed: int = 1) -> list:
+        trained.clear()
+        for n in n_trials:
+            search(recipe, tmp_path / name, n_trials=n, space=TABLE_6, seeds=(seed,), overrides=LONG)
+        return [(r.model.n_heads, r.model.head_width, r.training) for r, _, _ in trained]
+
+    whole = choices("a", 6)
+    assert choices("b", 2, 2, 6) == whole  # stopped and started again, and extended
+    assert choices("c", 6, seed=2) != whole
+
+
+def test_a_killed_search_goes_on_within_the_trial(
+    recipe: Path, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outputs = []
+
+    def watched(recipe: Recipe, output_dir: Path, **options: object) -> TrainResult:
+        outputs.append(Path(output_dir))
+        return train(recipe, output_dir, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "train", watched)
+    ordinary = LatticeTrainer.compute_loss
+
+    def compute_loss(self, *args, **kwargs):
+        if len(outputs) == 2 and self.state.global_step == 5:
+            raise KeyboardInterrupt
+        return ordinary(self, *args, **kwargs)
+
+    options = {"n_trials": 2, "space": SPACE, "data_dir": data_dir, "device": "cpu", "show_progress": False}
+    options["overrides"] = ["training.checkpoint_steps=4"]
+    with monkeypatch.context() as patch:
+        patch.setattr(LatticeTrainer, "compute_loss", compute_loss)
+        with pytest.raises(KeyboardInterrupt):
+            search(recipe, tmp_path / "s", **options)
+    assert [p.name for p in outputs[1].glob("checkpoint-*")] == ["checkpoint-4"]
+    result = search(recipe, tmp_path / "s", **options)
+    assert len(outputs) == 3 and outputs[2] == outputs[1] and len(result.trials) == 2
+    assert search(recipe, tmp_path / "s", **options) == result and len(outputs) == 3  # nothing is left to do
+
+
+def test_another_search_in_the_folder_is_refused(recipe: Path, tmp_path: Path, trained: list) -> None:
+    search(recipe, tmp_path / "s", n_trials=1, space=SPACE)
+    with pytest.raises(RecipeError, match="another recipe, space or seeds"):
+        search(recipe, tmp_path / "s", n_trials=1, space=TABLE_6, overrides=LONG)
+
+
+def test_bad_spaces_are_told_before_any_training(recipe: Path, tmp_path: Path, trained: list) -> None:
+    for space, message in (
+        ({"model.n_head": [2]}, "did you mean 'model.n_heads'"),
+        ({"model.n_heads": [2, "four"]}, "expected a whole number"),
+        ({}, "names no setting"),
+    ):
+        with pytest.raises(RecipeError, match=message):
+            search(recipe, tmp_path / "s", n_trials=1, space=space)
+    assert not trained and not (tmp_path / "s").exists()
+    (tmp_path / "space.yaml").write_text("model.n_heads: 4\n", encoding="utf-8")
+    with pytest.raises(RecipeError, match="expected a list of values"):
+        read_space(tmp_path / "space.yaml")

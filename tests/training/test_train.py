@@ -1,0 +1,187 @@
+"""train: from a recipe to a model folder that works."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tiny
+import tiny_run
+import torch
+
+from cige.data import read_sentences, write_sentences
+from cige.errors import CigeError, RecipeError
+from cige.models.model import LatticeModel
+from cige.training.dev_scores import EvaluationSet
+from cige.training.recipe import DataConfig, LexiconConfig, Recipe, load_recipe
+from cige.training.setup import find_file, read_data, set_up
+from cige.training.train import TrainResult, main, read_result, train
+
+
+def run(recipe: Recipe, data_dir: Path, output: Path) -> TrainResult:
+    return train(recipe, output, seed=1, data_dir=data_dir, device="cpu", show_progress=False)
+
+
+def dev_f1(model: LatticeModel, path: Path) -> float:
+    sentences = read_sentences(path)
+    lattices = model.lattices([s.text for s in sentences])
+    dev = EvaluationSet(sentences, lattices, vocabulary=model.vocabulary, scheme=model.scheme, max_pairs=10**6)
+    return dev.score(model.tagger).f1
+
+
+def test_overfits_twenty_sentences_and_saves_what_it_scored(data_dir: Path, tmp_path: Path) -> None:
+    twenty = tmp_path / "twenty.bmes"
+    write_sentences(twenty, tiny.sentences(20, seed=1))
+    recipe = replace(tiny_run.tiny_recipe(n_epochs=25), data=DataConfig(train=str(twenty), dev=str(twenty)))
+    result = run(recipe, data_dir, tmp_path / "run")
+    assert result.dev_f1 > 0.99
+    assert result.history[-1].loss < 0.1 * result.history[0].loss
+    model = LatticeModel.load(result.model)
+    assert model.labels == tiny.LABELS and model.facts["seed"] == 1 and model.facts["recipe"]["name"] == "tiny"
+    assert dev_f1(model, twenty) == result.dev_f1
+
+
+def test_result_and_folder(data_dir: Path, tmp_path: Path) -> None:
+    recipe = tiny_run.tiny_recipe()
+    result = run(recipe, data_dir, tmp_path)
+    assert read_result(tmp_path) == result
+    assert [r.epoch for r in result.history] == [1, 2, 3] and [r.step for r in result.history] == [7, 14, 21]
+    assert result.dev_f1 == max(r.dev_f1 or 0 for r in result.history) == result.history[result.best_epoch - 1].dev_f1
+    assert result.minutes > 0 and 0 < result.padding_share < 1 and result.machine["device"] == "cpu"
+    left = {p.name for p in tmp_path.iterdir()} - {"runs"}  # TensorBoard's
+    assert left == {"recipe.yaml", "result.json", "model"}
+    assert load_recipe(tmp_path / "recipe.yaml") == recipe
+    assert json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))["name"] == "tiny"
+
+
+def test_tensorboard_gets_dev_f1(data_dir: Path, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    result = run(tiny_run.tiny_recipe(), data_dir, tmp_path)
+    (file,) = (tmp_path / "runs").rglob("events.*")
+    events = EventAccumulator(str(file)).Reload()
+    (tag,) = [tag for tag in events.Tags()["scalars"] if "dev_f1" in tag]
+    assert [e.step for e in events.Scalars(tag)] == [7, 14, 21]
+    assert [e.value for e in events.Scalars(tag)] == pytest.approx([r.dev_f1 for r in result.history])
+
+
+def test_best_epoch_is_the_one_kept(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dev F1 is made up, so that the first epoch wins."""
+    seen = []
+    ordinary = EvaluationSet.score
+
+    def score(self, tagger):
+        seen.append({k: v.clone() for k, v in tagger.state_dict().items()})
+        report = ordinary(self, tagger)
+        worse = replace(report.overall, n_correct=report.overall.n_gold if len(seen) == 1 else 0)
+        return replace(report, overall=worse)
+
+    monkeypatch.setattr(EvaluationSet, "score", score)
+    result = run(tiny_run.tiny_recipe(), data_dir, tmp_path)
+    assert result.best_epoch == 1 and len(seen) == 3
+    kept = LatticeModel.load(result.model).tagger.state_dict()
+    assert all(torch.equal(kept[k], v) for k, v in seen[0].items())
+    assert not all(torch.equal(kept[k], v) for k, v in seen[2].items())
+
+
+def test_patience_stops_early(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ordinary = EvaluationSet.score
+    monkeypatch.setattr(
+        EvaluationSet, "score", lambda self, t: replace(r := ordinary(self, t), overall=replace(r.overall, n_correct=0))
+    )
+    result = run(tiny_run.tiny_recipe(n_epochs=9, patience=2), data_dir, tmp_path)
+    assert len(result.history) == 3 and result.best_epoch == 1
+
+
+def test_eval_start_epoch(data_dir: Path, tmp_path: Path) -> None:
+    result = run(tiny_run.tiny_recipe(eval_start_epoch=3), data_dir, tmp_path)
+    assert [r.dev_f1 is None for r in result.history] == [True, True, False] and result.best_epoch == 3
+
+
+def test_averaged_weights_are_what_is_scored_and_kept(data_dir: Path, tmp_path: Path) -> None:
+    plain = run(tiny_run.tiny_recipe(), data_dir, tmp_path / "plain")
+    averaged = run(tiny_run.tiny_recipe(average_weights=0.9), data_dir, tmp_path / "averaged")
+    assert [r.loss for r in plain.history] == [r.loss for r in averaged.history]  # training itself is the same
+    assert [r.dev_f1 for r in plain.history] != [r.dev_f1 for r in averaged.history]
+    assert dev_f1(LatticeModel.load(averaged.model), data_dir / "ner/tiny/dev.bmes") == averaged.dev_f1
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        {"precision": "bf16"},
+        {"optimizer": "sgd", "schedule": "inverse_epoch", "warmup_epochs": 1.0, "clip": "value"},
+        {"pool_batches": 3, "max_pairs": 3000},
+    ],
+)
+def test_other_ways_to_train_learn_too(data_dir: Path, tmp_path: Path, training: dict) -> None:
+    result = run(tiny_run.tiny_recipe(**training), data_dir, tmp_path)
+    assert result.history[-1].loss < 0.7 * result.history[0].loss
+
+
+def test_seeds(data_dir: Path, tmp_path: Path) -> None:
+    recipe = tiny_run.tiny_recipe(n_epochs=1)
+    setups = [set_up(recipe, seed=seed, data_dir=data_dir) for seed in (1, 1, 2)]
+    assert setups[0].fingerprint() == setups[1].fingerprint() != setups[2].fingerprint()
+
+
+def test_a_loss_that_is_not_finite_is_an_error(data_dir: Path, tmp_path: Path) -> None:
+    recipe = tiny_run.tiny_recipe(optimizer="sgd", learning_rate=1e30, clip="none", warmup_ratio=0.0)
+    with pytest.raises(CigeError, match=r"loss of epoch 1 is (nan|inf).*learning_rate"):
+        run(recipe, data_dir, tmp_path)
+
+
+def test_held_out_sentences_and_the_lexicon_file(data_dir: Path) -> None:
+    data = DataConfig(train="ner/tiny/train.bmes", n_held_out=10, n_train=30)
+    train_part, dev_part = read_data(data, data_dir)
+    everything = read_sentences(data_dir / "ner/tiny/train.bmes")
+    assert train_part == everything[:30] and dev_part == everything[-10:]
+    with pytest.raises(RecipeError, match="n_held_out is 64, but there are 64"):
+        read_data(replace(data, n_held_out=64), data_dir)
+    recipe = replace(tiny_run.tiny_recipe(), lexicon=LexiconConfig("lexicon/words.txt"))
+    (data_dir / "lexicon/two.txt").write_text("北京\n上海\n", encoding="utf-8")
+    assert len(set_up(recipe, seed=1, data_dir=data_dir).lexicon) == len(tiny.WORDS)
+    two = replace(recipe, lexicon=LexiconConfig("lexicon/two.txt"))
+    assert list(set_up(two, seed=1, data_dir=data_dir).lexicon) == ["北京", "上海"]
+
+
+def test_paths(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CIGE_DATA", raising=False)
+    name = "vectors/char.npz"
+    assert find_file(name, data_dir) == data_dir / name
+    assert find_file(str(data_dir / name)) == data_dir / name
+    with pytest.raises(RecipeError, match=r"vectors/char\.npz: no such file"):
+        find_file(name)
+    monkeypatch.setenv("CIGE_DATA", str(data_dir))
+    assert find_file(name) == data_dir / name
+
+
+def test_sentences_without_entities_are_refused(data_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "none.bmes").write_text("天 O\n气 O\n", encoding="utf-8")
+    data = DataConfig(train=str(tmp_path / "none.bmes"), dev="ner/tiny/dev.bmes")
+    recipe = replace(tiny_run.tiny_recipe(), data=data)
+    with pytest.raises(RecipeError, match="hold no entity"):
+        run(recipe, data_dir, tmp_path / "run")
+
+
+def test_unknown_device(data_dir: Path, tmp_path: Path) -> None:
+    with pytest.raises(CigeError, match="expected auto, cpu or cuda"):
+        train(tiny_run.tiny_recipe(), tmp_path, data_dir=data_dir, device="tpu", show_progress=False)
+
+
+def test_command(data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from cige.training.recipe import recipe_to_yaml
+
+    path = tmp_path / "r.yaml"
+    path.write_text(recipe_to_yaml(tiny_run.tiny_recipe()), encoding="utf-8")
+    options = ["--output", str(tmp_path / "run"), "--data-dir", str(data_dir), "--device", "cpu", "--seed", "5"]
+    assert main([str(path), "training.n_epochs=1", *options]) == 0
+    shown = capsys.readouterr()
+    assert "tiny, seed 5: dev F1" in shown.out and "epoch 1/1" in shown.err
+    assert read_result(tmp_path / "run").seed == 5
+    with pytest.raises(SystemExit):
+        main([str(path), "training.epochs=1", *options])
+    assert "did you mean 'training.n_epochs'" in capsys.readouterr().err
