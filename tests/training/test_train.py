@@ -17,7 +17,7 @@ from cige.models.model import LatticeModel
 from cige.training.dev_scores import EvaluationSet
 from cige.training.recipe import DataConfig, LexiconConfig, Recipe, load_recipe
 from cige.training.setup import find_file, read_data, set_up
-from cige.training.train import TrainResult, main, read_result, train
+from cige.training.train import TrainResult, read_result, train
 
 
 def run(recipe: Recipe, data_dir: Path, output: Path) -> TrainResult:
@@ -172,16 +172,9 @@ def test_unknown_device(data_dir: Path, tmp_path: Path) -> None:
         train(tiny_run.tiny_recipe(), tmp_path, data_dir=data_dir, device="tpu", show_progress=False)
 
 
-def test_command(data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from cige.training.recipe import recipe_to_yaml
-
-    path = tmp_path / "r.yaml"
-    path.write_text(recipe_to_yaml(tiny_run.tiny_recipe()), encoding="utf-8")
-    options = ["--output", str(tmp_path / "run"), "--data-dir", str(data_dir), "--device", "cpu", "--seed", "5"]
-    assert main([str(path), "training.n_epochs=1", *options]) == 0
-    shown = capsys.readouterr()
-    assert "tiny, seed 5: dev F1" in shown.out and "epoch 1/1" in shown.err
-    assert read_result(tmp_path / "run").seed == 5
-    with pytest.raises(SystemExit):
-        main([str(path), "training.epochs=1", *options])
-    assert "did you mean 'training.n_epochs'" in capsys.readouterr().err
+def test_progress_says_dev_f1_each_epoch(data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = train(tiny_run.tiny_recipe(), tmp_path, data_dir=data_dir, device="cpu")
+    lines = capsys.readouterr().err.splitlines()
+    for record, line in zip(result.history, lines, strict=True):
+        assert f"epoch {record.epoch}/3" in line and f"loss {record.loss:.4f}" in line
+        assert f"dev F1 {100 * (record.dev_f1 or 0):.2f}" in line

@@ -1,6 +1,6 @@
 """Make a small model folder for prediction: fewer words and bigrams, tables in 8 or 16 bits, no training state.
 
-cige compact runs/msra/flat/model small --n-words 130000 --n-bigrams 90000 --dtype int8
+cige compact runs/msra/flat/model small --n-words 130000 --n-bigrams 90000 --labels NR=PER,NS=LOC,NT=ORG
 """
 
 from __future__ import annotations
@@ -17,14 +17,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--n-bigrams", type=int, default=90_000, help="bigrams to keep (default %(default)s)")
     parser.add_argument("--dtype", choices=["int8", "float16"], default="int8", help="numbers of the tables")
+    parser.add_argument("--labels", default="", metavar="NR=PER,...", help="old label = new label")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
+    from cige.entities.labels import parse_label_map
     from cige.models.model import LatticeModel
-    from cige.models.trim import trim
+    from cige.models.trim import rename_labels, trim
 
+    names = parse_label_map(args.labels)
     small = trim(LatticeModel.load(args.model), n_words=args.n_words, n_bigrams=args.n_bigrams)
+    small = rename_labels(small, names)
     small.save(args.output, table_dtype=args.dtype)
     n_bytes = sum(file.stat().st_size for file in Path(args.output).rglob("*") if file.is_file())
     kept = f"{len(small.lexicon):,} words, {len(small.vocabulary.bigrams):,} bigrams"

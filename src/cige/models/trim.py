@@ -1,13 +1,15 @@
-"""Trim a trained model to the words and bigrams that a small folder has room for."""
+"""Trim a trained model to the words and bigrams that a small folder has room for, and name its labels."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import torch
 
 from cige.data.vocabulary import N_SPECIAL, UNK, CodeTable, Vocabulary
+from cige.errors import ModelError
 from cige.lexicon.lexicon import Lexicon
 from cige.models.build import flat_network, input_embeddings
 from cige.models.model import LatticeModel
@@ -50,6 +52,25 @@ def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
         table.load_vectors(matrix)
     lexicon = Lexicon.from_words(model.lexicon.word(int(k)) for k in word_ids)
     return replace(model, tagger=tagger.eval(), vocabulary=vocabulary, lexicon=lexicon)
+
+
+def rename_labels(model: LatticeModel, names: Mapping[str, str]) -> LatticeModel:
+    """The same model with other names for its labels, such as {"NR": "PER"}; labels not named keep theirs.
+
+    Raises:
+        ModelError: a label that the model does not have, or two labels that would share a name.
+    """
+    unknown = sorted(set(names) - set(model.labels))
+    renamed = [names.get(label, label) for label in model.labels]
+    if unknown or len(set(renamed)) < len(renamed):
+        problem = f"no label {', '.join(unknown)}" if unknown else f"two labels of one name in {', '.join(renamed)}"
+        raise ModelError(f"{problem}; the model's labels are {', '.join(model.labels)}")
+    tags = []
+    for tag in model.tagger.tags:
+        prefix, dash, label = tag.partition("-")
+        tags.append(prefix + dash + names.get(label, label))
+    model.tagger.tags = tags
+    return replace(model, labels=sorted(renamed))
 
 
 def _rows(table: SplitEmbedding) -> torch.Tensor:

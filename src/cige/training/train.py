@@ -1,6 +1,6 @@
 """train: a recipe becomes a model folder.
 
-    python -m cige.training.train recipes/weibo/flat.yaml --seed 1 --output runs/weibo/flat
+    cige train recipes/weibo/flat.yaml --seed 1 --output runs/weibo/flat
 
 The output folder holds recipe.yaml (every setting), checkpoint-N (where to go on after a kill), best.safetensors,
 result.json (dev scores by epoch) and model/ (what `cige.load` reads).
@@ -8,10 +8,9 @@ result.json (dev scores by epoch) and model/ (what `cige.load` reads).
 
 from __future__ import annotations
 
-import argparse
 import json
 import platform
-from collections.abc import Sequence
+import sys
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,7 +33,7 @@ from cige.training.dev_scores import EvaluationSet
 from cige.training.history import EpochRecord
 from cige.training.plan import BatchPlan
 from cige.training.progress import Progress
-from cige.training.recipe import Recipe, load_recipe, recipe_to_yaml
+from cige.training.recipe import Recipe, recipe_to_yaml
 from cige.training.setup import TrainingSetup, set_up
 from cige.training.trainer import BEST, LatticeTrainer, TrainingArguments
 
@@ -239,34 +238,7 @@ def _use_cpu(device: str) -> bool:
     return device == "cpu" or not torch.cuda.is_available()
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="cige train", description="Train a model by a recipe.")
-    parser.add_argument("recipe", help="YAML file, such as recipes/weibo/flat.yaml")
-    parser.add_argument("settings", nargs="*", metavar="key=value", help="change a setting: training.n_epochs=2")
-    parser.add_argument("--output", required=True, help="folder of the run; the model is in its folder model")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--data-dir", help="folder of data sets and vectors (default: $CIGE_DATA, then the cache)")
-    parser.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--no-resume", action="store_true", help="start over, whatever the output folder holds")
-    chosen = parser.parse_args(argv)
-    try:
-        recipe = load_recipe(chosen.recipe, chosen.settings)
-        result = train(
-            recipe,
-            chosen.output,
-            seed=chosen.seed,
-            data_dir=chosen.data_dir,
-            device=chosen.device,
-            resume=not chosen.no_resume,
-        )
-    except CigeError as error:
-        parser.exit(1, f"cige train: {error}\n")
-    print(
-        f"{result.name}, seed {result.seed}: dev F1 {100 * result.dev_f1:.2f} after epoch {result.best_epoch}, "
-        f"{result.minutes:.1f} minutes; model in {result.model}"
-    )
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    from cige.cli import main
+
+    raise SystemExit(main(["train", *sys.argv[1:]]))

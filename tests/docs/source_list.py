@@ -1,0 +1,48 @@
+"""The list of source files in README.md: each file and the first sentence of its docstring.
+
+    python tests/docs/source_list.py --write     # after adding, removing or renaming a file
+"""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+START, END = "<!-- files: python tests/docs/source_list.py --write -->\n", "<!-- end of files -->"
+FOLDERS = ["text", "lexicon", "lattice", "data", "nn", "models", "entities", "training", ".", "commands"]
+
+
+def lines() -> list[str]:
+    """One Markdown line a file: Python by docstring, C by the first sentence of its opening comment."""
+    source = ROOT / "src" / "cige"
+    files = sorted([*source.rglob("*.py"), *source.rglob("*.c")])
+
+    def place(file: Path) -> int:
+        parent = file.relative_to(source).parent
+        return FOLDERS.index(parent.parts[0] if parent.parts else ".")
+
+    return [
+        f"- `{file.relative_to(source).as_posix()}` {first_sentence(file)}\n" for file in sorted(files, key=place)
+    ]
+
+
+def first_sentence(file: Path) -> str:
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".c":
+        opening = text.partition("/*")[2].partition("*/")[0]
+    else:
+        opening = ast.get_docstring(ast.parse(text)) or ""
+    paragraph = " ".join(opening.strip().split("\n\n")[0].split())
+    return re.split(r"(?<=[.:])\s", paragraph + " ", maxsplit=1)[0].strip().rstrip(":") if file.suffix == ".c" else paragraph
+
+
+def expected(readme: str) -> str:
+    head, _, rest = readme.partition(START)
+    return head + START + "".join(lines()) + END + rest.partition(END)[2]
+
+
+if __name__ == "__main__":
+    path = ROOT / "README.md"
+    if "--write" in sys.argv:
+        path.write_text(expected(path.read_text(encoding="utf-8")), encoding="utf-8")

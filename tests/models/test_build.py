@@ -1,0 +1,156 @@
+"""From vectors and training text to the rows of a model's tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tiny
+import torch
+
+from cige.data.vocabulary import N_SPECIAL, PAD, UNK, USER, char_codes
+from cige.lattice.lattice import build_lattice
+from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.vectors import VectorTable
+from cige.models.build import InputTables, Vectors, build_flat, input_tables
+
+TRAINING = ["南京大桥", "大桥"]
+WORDS = ["长江", "大桥", "南京", "无向"]  # 无向 has no vector
+CHARS = ["江", "南", "京", "长", "桥", "𠮷"]  # 大 has none
+BIGRAMS = ["长江", "南京", "大桥", "桥</s>", "𠮷江", "xyz"]
+
+
+def vectors() -> Vectors:
+    return Vectors(
+        char=tiny.random_table(CHARS, 4, seed=1),
+        bigram=tiny.random_table(BIGRAMS, 5, seed=2),
+        word=tiny.random_table(["别的", "南京", "长江", "大桥"], 6, seed=3),
+    )
+
+
+def made(**options) -> tuple[InputTables, Lexicon]:
+    lexicon = Lexicon.from_words(WORDS)
+    lattices = [build_lattice(text, lexicon.snapshot()) for text in TRAINING]
+    return input_tables(lattices, lexicon, vectors(), seed=0, **options), lexicon
+
+
+def unit(table: VectorTable, token: str) -> np.ndarray:
+    vector = np.asarray(table.vectors[table.row(token)], np.float32)
+    return vector / np.linalg.norm(vector)
+
+
+def row_of(tables: InputTables, lexicon: Lexicon, text: str) -> dict[str, list[int]]:
+    encoded = tables.vocabulary.encode(build_lattice(text, lexicon.snapshot()))
+    return {"chars": encoded.chars.tolist(), "bigrams": encoded.bigrams.tolist(), "words": encoded.words.tolist()}
+
+
+def test_what_training_saw_comes_first_and_alone_is_tuned():
+    tables, lexicon = made()
+    vocabulary = tables.vocabulary
+    rows = row_of(tables, lexicon, TRAINING[0])
+    assert vocabulary.n_tuned == (N_SPECIAL + 3, N_SPECIAL + 3, N_SPECIAL + 2)
+    assert vocabulary.n_rows == tuple(len(m) for m in tables.matrices) == (N_SPECIAL + 6, N_SPECIAL + 5, N_SPECIAL + 3)
+    seen_chars = {c: row for c, row in zip(TRAINING[0], rows["chars"], strict=True) if c != "大"}
+    assert set(seen_chars.values()) == {3, 4, 5}
+    assert sorted(rows["words"]) == [3, 4]
+    unseen = row_of(tables, lexicon, "长江")
+    assert min(unseen["chars"][0], unseen["bigrams"][0], unseen["words"][0]) >= 5
+
+
+def test_every_row_holds_its_own_vector_at_unit_length():
+    tables, lexicon = made()
+    char, bigram, word = tables.matrices
+    known = vectors()
+    rows = row_of(tables, lexicon, "长江南京大桥")
+    for c, row in zip("长江南京", rows["chars"], strict=False):
+        np.testing.assert_allclose(char[row], unit(known.char, c), atol=1e-6)
+    for place, token in ((0, "长江"), (2, "南京"), (4, "大桥"), (5, "桥</s>")):
+        np.testing.assert_allclose(bigram[rows["bigrams"][place]], unit(known.bigram, token), atol=1e-6)
+    for row, token in zip(rows["words"], ("长江", "南京", "大桥"), strict=True):
+        np.testing.assert_allclose(word[row], unit(known.word, token), atol=1e-6)
+    for matrix in tables.matrices:
+        assert matrix.dtype == np.float32 and not matrix[PAD].any()
+        np.testing.assert_allclose(np.linalg.norm(matrix[1:], axis=1), 1, atol=1e-5)
+
+
+def test_what_has_no_vector_is_unknown_even_if_training_saw_it():
+    tables, lexicon = made()
+    rows = row_of(tables, lexicon, "大无向😀")
+    assert rows["chars"] == [UNK] * 4 and rows["bigrams"] == [UNK] * 4
+    assert rows["words"] == [UNK]
+    assert "大" in TRAINING[0]
+
+
+def test_astral_characters_and_the_end_of_a_sentence_have_rows():
+    tables, lexicon = made()
+    rows = row_of(tables, lexicon, "𠮷江")
+    assert UNK not in rows["chars"] and rows["bigrams"][0] != UNK
+    assert row_of(tables, lexicon, "桥")["bigrams"] != [UNK]
+    assert row_of(tables, lexicon, "桥桥")["bigrams"][0] == UNK
+
+
+def test_a_users_word_has_the_users_row():
+    tables, lexicon = made()
+    lexicon.add("大桥", "江南")
+    assert row_of(tables, lexicon, "江南大桥")["words"] == [USER, row_of(*made(), "大桥")["words"][0], USER]
+
+
+def test_kept_words_and_bigrams_are_chosen_among_the_unseen():
+    tables, lexicon = made(keep_word=lambda w: False, keep_bigram=lambda b: b == "𠮷江")
+    assert tables.vocabulary.n_rows == (N_SPECIAL + 6, N_SPECIAL + 4, N_SPECIAL + 2)
+    rows = row_of(tables, lexicon, "长江南京大桥")
+    assert rows["words"][0] == UNK and UNK not in rows["words"][1:]
+    assert rows["bigrams"][0] == UNK and rows["bigrams"][2] != UNK
+    assert row_of(tables, lexicon, "𠮷江")["bigrams"][0] != UNK
+    asked = []
+    made(keep_word=lambda w: bool(asked.append(w)))
+    assert "长江" in asked
+
+
+def test_the_same_seed_gives_the_same_tables():
+    for a, b in zip(made()[0].matrices, made()[0].matrices, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_vectors_with_nothing_in_common_with_the_text():
+    lexicon = Lexicon.from_words(["甲乙"])
+    tables = input_tables([build_lattice("子丑", lexicon.snapshot())], lexicon, vectors(), seed=0)
+    assert tables.vocabulary.n_tuned == (N_SPECIAL,) * 3
+    assert row_of(tables, lexicon, "甲乙")["words"] == [UNK]
+
+
+def test_no_training_text_at_all():
+    lexicon = Lexicon.from_words(WORDS)
+    tables = input_tables([], lexicon, vectors(), seed=0)
+    assert tables.vocabulary.n_tuned == (N_SPECIAL,) * 3 and tables.vocabulary.n_rows[2] == N_SPECIAL + 3
+
+
+def test_a_network_starts_from_the_vectors():
+    tables, lexicon = made()
+    tagger = build_flat(tiny.CONFIG, tables, ["PER"])
+    embeddings = tagger.encoder.embeddings
+    for table, matrix in zip((embeddings.char, embeddings.bigram, embeddings.word), tables.matrices, strict=True):
+        rows = torch.arange(len(matrix))
+        torch.testing.assert_close(table(rows), torch.from_numpy(matrix), atol=1e-3, rtol=0)  # fixed rows are float16
+    assert tagger.tags == ["O", "B-PER", "M-PER", "E-PER", "S-PER"]
+    assert build_flat(tiny.CONFIG, tables, ["B", "A"], scheme="BIO").tags == ["O", "B-A", "I-A", "B-B", "I-B"]
+
+
+def test_the_same_torch_seed_gives_the_same_network():
+    tables, _ = made()
+    weights = []
+    for seed in (3, 3, 4):
+        torch.manual_seed(seed)
+        weights.append(build_flat(tiny.CONFIG, tables, ["PER"]).state_dict())
+    assert all(torch.equal(weights[0][k], weights[1][k]) for k in weights[0])
+    assert any(not torch.equal(weights[0][k], weights[2][k]) for k in weights[0])
+
+
+def test_features_and_their_setting_go_together():
+    from dataclasses import replace
+
+    with pytest.raises(ValueError, match=r"config.bert is 'somewhere'"):
+        build_flat(replace(tiny.CONFIG, bert="somewhere"), made()[0], ["PER"])
+
+
+def test_char_codes_of_the_test_text_are_those_of_the_vectors():
+    assert char_codes("𠮷").tolist() == [0x20BB7]
