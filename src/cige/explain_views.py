@@ -104,8 +104,8 @@ def _lattice_table(explanation: Explanation) -> Table:
     """Words by the character they start at, which reads like the lattice from left to right."""
     table = Table(title="lattice", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("from", justify="right", style="dim")
-    table.add_column("characters")
-    table.add_column("words that start here (* your own)")
+    table.add_column("characters", overflow="fold")
+    table.add_column("words that start here (* your own)", overflow="fold")
     text, words = explanation.lattice.text, explanation.lattice.words.tolist()
     by_start: dict[int, list[str]] = {}
     for (start, end, _), is_user in zip(words, explanation.lattice.is_user.tolist(), strict=True):
@@ -122,10 +122,10 @@ def _entity_table(explanation: Explanation) -> RenderableType:
         return Text("(no entity)", style="dim")
     table = Table(title="entities", title_justify="left", box=box.SIMPLE_HEAD)
     for name in ("entity", "label", "offsets", "score", "attention to words", "of which"):
-        table.add_column(name, style="bold" if name == "entity" else "")
+        table.add_column(name, style="bold" if name == "entity" else "", overflow="fold")
     for evidence in explanation.entities:
         e = evidence.entity
-        words = Text("  ".join(f"{_word(w.word)} {w.share:.0%}" for w in evidence.words))
+        words = Text("  ".join(f"{_word(w.word)}\xa0{w.share:.0%}" for w in evidence.words))
         table.add_row(
             Text(visible(e.text)), e.label, f"{e.start}-{e.end}", f"{e.score:.3f}", f"{evidence.on_words:.0%}", words
         )
@@ -135,7 +135,7 @@ def _entity_table(explanation: Explanation) -> RenderableType:
 def _removal_table(explanation: Explanation) -> Table:
     table = Table(title="what changes without a word", title_justify="left", box=box.SIMPLE_HEAD)
     for name in ("without", "offsets", "change"):
-        table.add_column(name, style="bold" if name == "without" else "")
+        table.add_column(name, style="bold" if name == "without" else "", overflow="fold")
     for removal in explanation.removals:
         word = removal.word
         changes = Text("\n".join(_change(change) for change in removal.changes))

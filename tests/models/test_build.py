@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tiny
 import torch
 
-from cige.data.vocabulary import N_SPECIAL, PAD, UNK, USER, char_codes
+from cige.data.vocabulary import N_SPECIAL, PAD, UNK, USER
 from cige.lattice.lattice import build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
@@ -146,11 +148,5 @@ def test_the_same_torch_seed_gives_the_same_network():
 
 
 def test_features_and_their_setting_go_together():
-    from dataclasses import replace
-
     with pytest.raises(ValueError, match=r"config.bert is 'somewhere'"):
         build_flat(replace(tiny.CONFIG, bert="somewhere"), made()[0], ["PER"])
-
-
-def test_char_codes_of_the_test_text_are_those_of_the_vectors():
-    assert char_codes("𠮷").tolist() == [0x20BB7]

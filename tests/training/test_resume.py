@@ -107,10 +107,21 @@ def test_a_run_cut_off_before_its_model_was_saved_only_saves(
 
 
 def test_another_recipe_or_seed_is_refused(data_dir: Path, uninterrupted: TrainResult) -> None:
-    with pytest.raises(RecipeError, match="seed: 4"):
+    with pytest.raises(RecipeError, match=r"seed 4 \(was 3\)"):
         run(data_dir, uninterrupted.folder, seed=4)
-    with pytest.raises(RecipeError, match=r"learning_rate: 0.02.*resume=False"):
+    with pytest.raises(RecipeError, match=r"training.learning_rate 0.02 \(was 0.01\).*resume=False"):
         run(data_dir, uninterrupted.folder, recipe=tiny_run.tiny_recipe(learning_rate=0.02))
+
+
+def test_settings_that_a_later_version_adds_do_not_hinder(
+    data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted(data_dir, tmp_path, monkeypatch, step=8)
+    path = tmp_path / "recipe.yaml"
+    text = path.read_text(encoding="utf-8")
+    older = "\n".join(line for line in text.splitlines() if "decay:" not in line)  # as if it had no such keys yet
+    path.write_text(older, encoding="utf-8")
+    assert older != text and weights(run(data_dir, tmp_path)) == weights(uninterrupted)
 
 
 def test_without_resume_the_run_starts_over(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,8 +100,12 @@ def test_a_killed_search_goes_on_within_the_trial(
 
 def test_another_search_in_the_folder_is_refused(recipe: Path, tmp_path: Path, trained: list) -> None:
     search(recipe, tmp_path / "s", n_trials=1, space=SPACE)
-    with pytest.raises(RecipeError, match="another recipe, space or seeds"):
-        search(recipe, tmp_path / "s", n_trials=1, space=TABLE_6, overrides=LONG)
+    for changes, message in (
+        ({"space": TABLE_6, "overrides": LONG}, r"n_epochs 10 \(was 1\), space "),
+        ({"space": SPACE, "seeds": (2,)}, r"seeds \[2\] \(was \[1\]\)"),
+    ):
+        with pytest.raises(RecipeError, match=message):
+            search(recipe, tmp_path / "s", n_trials=1, **changes)  # type: ignore[arg-type]
 
 
 def test_bad_spaces_are_told_before_any_training(recipe: Path, tmp_path: Path, trained: list) -> None:

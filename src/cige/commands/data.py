@@ -13,6 +13,7 @@ import json
 import sys
 
 from cige.commands.lexicon import open_lexicon
+from cige.commands.options import make_console
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,9 +52,7 @@ def run_stats(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
     else:
-        from rich.console import Console
-
-        Console(highlight=False).print(found.table(title=args.file))
+        make_console().print(found.table(title=args.file))
 
 
 def run_fetch(args: argparse.Namespace) -> None:

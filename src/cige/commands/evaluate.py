@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 
-from cige.commands.options import add_model_options, at_least, load_ner
+from cige.commands.options import add_model_options, at_least, load_ner, make_console
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,5 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
     else:
-        from rich.console import Console
-
-        Console(highlight=False).print(found.report.table(title=args.data))
+        make_console().print(found.report.table(title=args.data))
         print(f"{found.report.n_sentences:,} sentences, {found.sentences_per_second:,.1f} a second")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from cige.commands.options import add_model_options, at_least, load_ner
+from cige.commands.options import add_model_options, at_least, load_ner, make_console
 from cige.commands.texts import add_source_argument, whole_text_of
 
 
@@ -35,6 +35,4 @@ def run(args: argparse.Namespace) -> None:
     elif args.json:
         print(json.dumps(explanation.to_dict(), ensure_ascii=False))
     else:
-        from rich.console import Console
-
-        Console(highlight=False).print(explanation.to_terminal())
+        make_console().print(explanation.to_terminal())

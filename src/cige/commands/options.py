@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from cige.pipeline import NER
 
 
@@ -35,6 +38,13 @@ def load_ner(args: argparse.Namespace) -> NER:
         if report.n_refused:
             print(f"cige: {report}", file=sys.stderr)
     return ner
+
+
+def make_console() -> Console:
+    """Where tables go: as wide as the terminal, or 120 columns into a pipe or a file."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
 
 
 def at_least(minimum: int):  # type: ignore[no-untyped-def]

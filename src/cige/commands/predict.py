@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cige.commands.options import add_model_options, at_least, load_ner
+from cige.commands.options import add_model_options, at_least, load_ner, make_console
 from cige.commands.texts import add_source_argument, texts_of
 from cige.text.visible import visible
 
@@ -84,14 +84,13 @@ def _to_dict(evidence: EntityEvidence, with_words: bool) -> dict[str, Any]:
 
 
 def _print_tables(results: Iterable[tuple[str, list[EntityEvidence]]], with_words: bool) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False, soft_wrap=False)
+    console = make_console()
     for text, entities in results:
         if text.strip():
             more = f"… ({len(text):,} characters)" if len(text) > SHOWN_CHARS else ""
-            console.print(Text(visible(text[:SHOWN_CHARS]) + more))
+            console.print(Text(visible(text[:SHOWN_CHARS]) + more), soft_wrap=True)
             console.print(_table(entities, with_words) if entities else Text("(no entity)", style="dim"))
             console.print()
 
@@ -101,12 +100,12 @@ def _table(entities: list[EntityEvidence], with_words: bool) -> Table:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("entity", style="bold")
+    table.add_column("entity", style="bold", overflow="fold")
     table.add_column("label")
     table.add_column("offsets", justify="right")
     table.add_column("score", justify="right")
     if with_words:
-        table.add_column("rests on (share of attention to words; * your own word)")
+        table.add_column("rests on (share of attention to words; * your own)", overflow="fold")
     for evidence in entities:
         table.add_row(*_row(evidence.entity), *([_words(evidence.words)] if with_words else []))
     return table
@@ -121,5 +120,5 @@ def _row(entity: Entity) -> tuple[Any, ...]:
 def _words(words: list[AttendedWord]) -> Any:
     from rich.text import Text
 
-    shown = (f"{visible(w.word.text)}{'*' if w.word.is_user else ''} {w.share:.0%}" for w in words)
+    shown = (f"{visible(w.word.text)}{'*' if w.word.is_user else ''}\xa0{w.share:.0%}" for w in words)
     return Text("  ".join(shown))

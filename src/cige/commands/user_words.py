@@ -13,7 +13,7 @@ import json
 import sys
 
 from cige.commands.evaluate import add_data_options
-from cige.commands.options import add_model_options, load_ner
+from cige.commands.options import add_model_options, load_ner, make_console
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,6 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps([trial.to_dict() for trial in trials], ensure_ascii=False, indent=1))
         return
-    from rich.console import Console
     from rich.table import Table
 
     unseen = ["recall of unseen"] if args.train else []
@@ -55,4 +54,4 @@ def run(args: argparse.Namespace) -> None:
         ratios = [trial.report.precision, trial.report.recall, trial.report.f1]
         ratios += [] if trial.unseen_recall is None else [trial.unseen_recall]
         table.add_row(trial.name, f"{trial.n_words:,}", *(f"{100 * ratio:.2f}" for ratio in ratios))
-    Console(highlight=False).print(table)
+    make_console().print(table)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cige.data.user_words import UserWordRegime
-from cige.errors import RecipeError
 from cige.models.flat import FlatConfig
+from cige.training.recipe_checks import check_recipe
 from cige.training.recipe_file import dump_yaml, read_recipe_file
 from cige.training.strict import build_strictly
 
@@ -139,49 +139,17 @@ def load_recipe(path: str | Path, overrides: Overrides = None) -> Recipe:
     values, origins = read_recipe_file(Path(path), overrides)
     values.setdefault("name", Path(path).stem)
     recipe = build_strictly(Recipe, values, origins)
-    _check(recipe, str(path))
+    check_recipe(recipe, str(path))
     return recipe
 
 
 def recipe_from_dict(values: Mapping[str, Any]) -> Recipe:
     """The recipe that `recipe_to_yaml` (or `asdict`) wrote; same errors as `load_recipe`."""
     recipe = build_strictly(Recipe, dict(values), {})
-    _check(recipe, recipe.name)
+    check_recipe(recipe, recipe.name)
     return recipe
 
 
 def recipe_to_yaml(recipe: Recipe) -> str:
     """All settings, defaults included; `load_recipe` reads it back to an equal recipe."""
     return dump_yaml(recipe)
-
-
-def _check(recipe: Recipe, source: str) -> None:
-    data, training = recipe.data, recipe.training
-
-    def refuse(message: str) -> None:
-        raise RecipeError(f"{source}: {message}")
-
-    if (data.dataset is None) == (data.train is None):
-        refuse("give either data.dataset or data.train (a file), not both and not neither")
-    if data.dataset is not None and (data.dev or data.test):
-        refuse("data.dev and data.test go with data.train; with data.dataset the files are known")
-    if data.train is not None and not data.dev and not data.n_held_out:
-        refuse("data.dev is missing: give a development file, or data.n_held_out to hold out training sentences")
-    for name in ("n_epochs", "batch_size", "max_pairs", "eval_start_epoch"):
-        if getattr(training, name) < 1:
-            refuse(f"training.{name} is {getattr(training, name)}, expected at least 1")
-    if recipe.model.bert_tuned and recipe.model.bert is None:
-        refuse("model.bert_tuned is true, but model.bert names no BERT to tune")
-    for name in ("learning_rate", "clip_threshold"):
-        if getattr(training, name) <= 0:
-            refuse(f"training.{name} is {getattr(training, name)}, expected a positive number")
-    for name in ("warmup_ratio", "average_weights"):
-        if not 0 <= getattr(training, name) < 1:
-            refuse(f"training.{name} is {getattr(training, name)}, expected 0 <= {name} < 1")
-    if training.warmup_epochs is not None and not 0 <= training.warmup_epochs <= training.n_epochs:
-        refuse(f"training.warmup_epochs is {training.warmup_epochs}, expected 0 to n_epochs ({training.n_epochs})")
-    if training.eval_start_epoch > training.n_epochs:
-        refuse(
-            f"training.eval_start_epoch ({training.eval_start_epoch}) is after the last epoch ({training.n_epochs}): "
-            "no epoch would be scored"
-        )

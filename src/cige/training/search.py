@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,9 @@ import yaml
 
 from cige.errors import CigeError, RecipeError
 from cige.files import atomic_file
-from cige.training.recipe import load_recipe, recipe_to_yaml
+from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
 from cige.training.recipe_file import override_pairs
+from cige.training.run_folder import differences
 from cige.training.train import train
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def search(
     folder = Path(output_dir)
     space = dict(TABLE_6 if space is None else space)
     _check_space(recipe, overrides, space)
-    _claim(folder, {"recipe": recipe_to_yaml(load_recipe(recipe, overrides)), "space": space, "seeds": list(seeds)})
+    _claim(folder, load_recipe(recipe, overrides), {key: list(values) for key, values in space.items()}, list(seeds))
     study = _open_study(folder)
     n_trials = min(n_trials, math.prod(len(values) for values in space.values()))
     while len(_finished(study, folder)) < n_trials:
@@ -125,15 +126,20 @@ def _check_space(recipe: str | Path, overrides: Sequence[str], space: Mapping[st
             load_recipe(recipe, {**common, key: value})
 
 
-def _claim(folder: Path, facts: dict[str, Any]) -> None:
+def _claim(folder: Path, recipe: Recipe, space: dict[str, Any], seeds: list[int]) -> None:
     path = folder / SPACE
-    text = json.dumps(facts, ensure_ascii=False, indent=1)
     if path.is_file():
-        if path.read_text(encoding="utf-8") != text:
-            raise RecipeError(f"{folder} holds a search of another recipe, space or seeds; choose another folder")
+        old = json.loads(path.read_text(encoding="utf-8"))
+        changed = differences(recipe_from_dict(old["recipe"]), recipe)
+        changed += [
+            f"{name} {new} (was {old[name]})" for name, new in (("space", space), ("seeds", seeds)) if old[name] != new
+        ]
+        if changed:
+            raise RecipeError(f"{folder} holds another search: now {', '.join(changed)}; choose another output folder")
         return
     with atomic_file(path) as aside:
-        aside.write_text(text, encoding="utf-8")
+        facts = {"recipe": asdict(recipe), "space": space, "seeds": seeds}
+        aside.write_text(json.dumps(facts, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 def _open_study(folder: Path) -> optuna.Study:

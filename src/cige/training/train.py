@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from cige.errors import CigeError, RecipeError
+from cige.errors import CigeError
 from cige.files import atomic_file
 from cige.models.model import LatticeModel
 from cige.training.checkpoint import (
@@ -33,11 +33,10 @@ from cige.training.dev_scores import EvaluationSet
 from cige.training.history import EpochRecord
 from cige.training.plan import BatchPlan
 from cige.training.progress import Progress
-from cige.training.recipe import Recipe, recipe_to_yaml
+from cige.training.recipe import Recipe
+from cige.training.run_folder import BEST, MODEL, RESULT, claim
 from cige.training.setup import TrainingSetup, set_up
-from cige.training.trainer import BEST, LatticeTrainer, TrainingArguments
-
-RESULT, RECIPE, MODEL = "result.json", "recipe.yaml", "model"
+from cige.training.trainer import LatticeTrainer, TrainingArguments
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ def train(
         CigeError: see the subclasses; RecipeError where `output_dir` holds a run of another recipe or seed.
     """
     folder = Path(output_dir)
-    _claim(folder, recipe, seed, resume)
+    claim(folder, recipe, seed=seed, resume=resume)
     if (folder / RESULT).is_file():
         return read_result(folder)
     setup = set_up(recipe, seed=seed, data_dir=data_dir)
@@ -114,26 +113,6 @@ def read_result(folder: str | Path) -> TrainResult:
         return TrainResult(**values, folder=folder, model=folder / MODEL, history=history)
     except (OSError, ValueError, TypeError, KeyError) as reason:
         raise CigeError(f"{folder / RESULT}: not the result of a finished run ({reason})") from reason
-
-
-def _claim(folder: Path, recipe: Recipe, seed: int, resume: bool) -> None:
-    """Make the folder this run's own, or find that it is."""
-    text = f"# seed: {seed}\n{recipe_to_yaml(recipe)}"
-    path = folder / RECIPE
-    if resume and path.is_file():
-        old = path.read_text(encoding="utf-8")
-        if old != text:
-            changed = [line for line in text.splitlines() if line not in old.splitlines()]
-            raise RecipeError(
-                f"{folder} holds a run of another recipe or seed (now different: {'; '.join(changed[:5]) or 'order'}); "
-                "choose another output folder, or start over with resume=False (--no-resume)"
-            )
-        return
-    discard_checkpoints(folder)
-    for name in (RESULT, BEST):
-        (folder / name).unlink(missing_ok=True)
-    with atomic_file(path) as aside:
-        aside.write_text(text, encoding="utf-8")
 
 
 def _make_trainer(

@@ -25,6 +25,7 @@ from cige.training.history import EpochRecord, History
 from cige.training.optimizer import clip_gradients, make_optimizer, settle
 from cige.training.plan import BatchPlan
 from cige.training.recipe import TrainingConfig
+from cige.training.run_folder import BEST
 from cige.training.schedule import learning_rate_factor
 
 try:
@@ -33,7 +34,6 @@ try:
 except ImportError as reason:
     raise CigeError(f"training needs transformers and accelerate ({reason}); pip install 'cige[train]'") from reason
 
-BEST = "best.safetensors"
 _WEIGHTS, _AVERAGE = "weights.safetensors", "average.pt"
 
 

@@ -1,0 +1,101 @@
+"""What the settings of a recipe must be beyond their types, so that a slip is told before the data is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from cige.errors import RecipeError
+
+if TYPE_CHECKING:
+    from cige.training.recipe import Recipe
+
+_DISTANCES = ("hh", "th", "ht", "tt")
+_INCLUSIVE = ("user_words.sentence_prob", "user_words.entity_prob")  # may be 1, unlike a dropout
+
+_RANGES: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
+    "at least 1": (
+        lambda value: value >= 1,
+        (
+            "data.n_train",
+            "model.n_heads",
+            "model.head_width",
+            "model.ff_width",
+            "model.n_layers",
+            "training.n_epochs",
+            "training.batch_size",
+            "training.max_pairs",
+            "training.eval_start_epoch",
+        ),
+    ),
+    "0 or more": (
+        lambda value: value >= 0,
+        (
+            "data.n_held_out",
+            "model.max_distance",
+            "user_words.n_false",
+            "training.pool_batches",
+            "training.embedding_learning_rate_scale",
+            "training.weight_decay",
+            "training.momentum",
+            "training.decay",
+            "training.patience",
+            "training.checkpoint_steps",
+        ),
+    ),
+    "more than 0": (lambda value: value > 0, ("training.learning_rate", "training.clip_threshold")),
+    "from 0 to below 1": (lambda value: 0 <= value < 1, ("training.warmup_ratio", "training.average_weights")),
+}
+
+
+def check_recipe(recipe: Recipe, source: str) -> None:
+    """Raise RecipeError, beginning with `source`, for a value out of range or settings that contradict each other."""
+    for expected, (holds, keys) in _RANGES.items():
+        for key in keys:
+            value = _value(recipe, key)
+            if value is not None and not holds(value):
+                raise RecipeError(f"{source}: {key} is {value}, expected {expected}")
+    for key, value in _probabilities(recipe):
+        if not 0 <= value <= 1 or (value == 1 and key not in _INCLUSIVE):
+            raise RecipeError(f"{source}: {key} is {value}, expected a probability")
+    for message in _contradictions(recipe):
+        raise RecipeError(f"{source}: {message}")
+
+
+def _contradictions(recipe: Recipe) -> list[str]:
+    data, model, training = recipe.data, recipe.model, recipe.training
+    found = []
+    if (data.dataset is None) == (data.train is None):
+        found.append("give either data.dataset or data.train (a file), not both and not neither")
+    if data.dataset is not None and (data.dev or data.test):
+        found.append("data.dev and data.test go with data.train; with data.dataset the files are known")
+    if data.train is not None and not data.dev and not data.n_held_out:
+        found.append("data.dev is missing: give a file, or data.n_held_out to hold out training sentences")
+    if not model.distances or not set(model.distances) <= set(_DISTANCES):
+        found.append(f"model.distances is {list(model.distances)}, expected some of {', '.join(_DISTANCES)}")
+    if model.bert_tuned and model.bert is None:
+        found.append("model.bert_tuned is true, but model.bert names no BERT to tune")
+    if training.warmup_epochs is not None and not 0 <= training.warmup_epochs <= training.n_epochs:
+        found.append(
+            f"training.warmup_epochs is {training.warmup_epochs}, expected 0 to {training.n_epochs} (n_epochs)"
+        )
+    if training.eval_start_epoch > training.n_epochs:
+        found.append(
+            f"training.eval_start_epoch is {training.eval_start_epoch}, after the last epoch: none would be scored"
+        )
+    return found
+
+
+def _probabilities(recipe: Recipe) -> list[tuple[str, float]]:
+    return [
+        (f"{part}.{field.name}", getattr(section, field.name))
+        for part, section in (("model", recipe.model), ("user_words", recipe.user_words))
+        for field in fields(section)
+        if field.name.endswith("_prob")
+    ]
+
+
+def _value(recipe: Recipe, key: str) -> Any:
+    part, _, name = key.partition(".")
+    return getattr(getattr(recipe, part), name)

@@ -1,0 +1,57 @@
+"""The output folder of a run: what is where, and whose it is."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from cige.errors import RecipeError
+from cige.files import atomic_file
+from cige.training.checkpoint import discard_checkpoints
+from cige.training.recipe import Recipe, load_recipe, recipe_to_yaml
+
+RECIPE, RESULT, BEST, MODEL = "recipe.yaml", "result.json", "best.safetensors", "model"
+_SEED = "# seed: "
+
+
+def claim(folder: Path, recipe: Recipe, *, seed: int, resume: bool) -> None:
+    """Make the folder this run's own: write every setting to recipe.yaml, or find that the run in it is this one.
+
+    Without `resume` whatever a run left there goes.
+
+    Raises:
+        RecipeError: it holds a run of another recipe or seed.
+    """
+    path = folder / RECIPE
+    if resume and path.is_file():
+        changed = differences(load_recipe(path), recipe)
+        first_line = path.read_text(encoding="utf-8").partition("\n")[0]
+        if first_line != f"{_SEED}{seed}":
+            changed.insert(0, f"seed {seed} (was {first_line.removeprefix(_SEED)})")
+        if changed:
+            raise RecipeError(
+                f"{folder} holds a run with other settings: now {', '.join(changed)}; choose another output folder, or "
+                "start over with resume=False (--no-resume)"
+            )
+        return
+    discard_checkpoints(folder)
+    for name in (RESULT, BEST):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / MODEL, ignore_errors=True)
+    with atomic_file(path) as aside:
+        aside.write_text(f"{_SEED}{seed}\n{recipe_to_yaml(recipe)}", encoding="utf-8")
+
+
+def differences(old: Recipe, new: Recipe) -> list[str]:
+    """The settings that differ, each as `training.n_epochs 3 (was 2)`."""
+    before, after = _flat(asdict(old), ""), _flat(asdict(new), "")
+    return [f"{key} {value!r} (was {before.get(key)!r})" for key, value in after.items() if before.get(key) != value]
+
+
+def _flat(values: dict[str, Any], prefix: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return found

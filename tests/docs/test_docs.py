@@ -1,0 +1,69 @@
+"""README and tutorial tell the truth: their Python runs, their commands parse, and README names every source file."""
+
+import argparse
+import re
+import shlex
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from cige.cli import VERBS
+from source_list import expected
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["README.md", "docs/tutorial.md"]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_blocks_run_in_order(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    found = blocks(page, "python")
+    assert found
+    for block in found:
+        exec(compile(block, page, "exec"), names)
+
+
+def commands() -> list[str]:
+    lines = [line for page in PAGES for block in blocks(page, "sh") for line in block.splitlines()]
+    return sorted({line.partition("#")[0].strip() for line in lines if line.startswith("cige ")})
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands_parse(command):
+    _, verb, *arguments = shlex.split(command)
+    assert verb in VERBS
+    module = import_module(f"cige.commands.{verb.replace('-', '_')}")
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    module.add_arguments(parser)
+    parser.parse_args(arguments)
+
+
+def test_every_recipe_begins_with_a_command_that_parses():
+    from cige.commands import search, train
+
+    for path in ROOT.glob("recipes/*/*.yaml"):
+        first = path.read_text(encoding="utf-8").splitlines()[0]
+        words = shlex.split(first.removeprefix("#"))
+        assert words[0] == "cige" and words[1] in ("train", "search"), path
+        parser = argparse.ArgumentParser(exit_on_error=False)
+        (train if words[1] == "train" else search).add_arguments(parser)
+        parser.parse_args(words[2:])
+
+
+def test_readme_names_every_source_file():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme == expected(readme), "run: python tests/docs/source_list.py --write"
+
+
+def test_links_of_the_pages_lead_somewhere():
+    for page in [*PAGES, "docs/results.md"]:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#]+)\)", text):
+            assert "://" in target or ((ROOT / page).parent / target).exists(), f"{page}: {target}"

@@ -1,0 +1,74 @@
+"""Trimming keeps what it says, and what is kept reads as before."""
+
+import pytest
+import tiny
+import torch
+
+from cige.data.vocabulary import N_SPECIAL, UNK
+from cige.errors import ModelError
+from cige.models.model import LatticeModel
+from cige.models.trim import rename_labels, trim
+
+TEXTS = [s.text for s in tiny.sentences(6, seed=4)]
+
+
+def emissions(model: LatticeModel) -> torch.Tensor:
+    with torch.no_grad():
+        return model.tagger.eval()(model.encode(TEXTS)[0]).emissions
+
+
+def test_a_model_with_room_for_everything_reads_as_before():
+    model = tiny.trained_model()
+    small = trim(model, n_words=10**6, n_bigrams=10**6)
+    torch.testing.assert_close(emissions(small), emissions(model), atol=2e-3, rtol=1e-3)  # rows are float16 now
+    assert small.vocabulary.n_tuned == (N_SPECIAL,) * 3
+
+
+def test_the_first_words_with_a_vector_are_kept():
+    model = tiny.trained_model()
+    small = trim(model, n_words=3, n_bigrams=4)
+    with_vector = [w for k, w in enumerate(model.lexicon) if model.vocabulary.word_rows[k] != UNK]
+    assert list(small.lexicon) == with_vector[:3]
+    assert len(small.vocabulary.bigrams) == 4
+    assert small.vocabulary.n_rows[1:] == (N_SPECIAL + 4, N_SPECIAL + 3)
+    assert set(small.vocabulary.bigrams.codes) <= set(model.vocabulary.bigrams.codes)
+
+
+def test_each_kept_row_is_the_row_of_its_word_and_bigram():
+    model = tiny.trained_model()
+    small = trim(model, n_words=3, n_bigrams=4)
+    old, new = model.tagger.encoder.embeddings, small.tagger.encoder.embeddings
+    for word in small.lexicon:
+        before = old.word(torch.tensor([int(model.vocabulary.word_rows[model.lexicon.id(word)])]))
+        after = new.word(torch.tensor([int(small.vocabulary.word_rows[small.lexicon.id(word)])]))
+        torch.testing.assert_close(after, before, atol=1e-3, rtol=1e-3)
+    codes = small.vocabulary.bigrams.codes
+    before = old.bigram(torch.from_numpy(model.vocabulary.bigrams.look_up(codes)))
+    torch.testing.assert_close(
+        new.bigram(torch.from_numpy(small.vocabulary.bigrams.look_up(codes))), before, atol=1e-3, rtol=1e-3
+    )
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16"])
+def test_a_small_folder_gives_nearly_the_same(tmp_path, dtype):
+    small = trim(tiny.trained_model(), n_words=10**6, n_bigrams=10**6)
+    small.save(tmp_path / "small", table_dtype=dtype)
+    torch.testing.assert_close(emissions(LatticeModel.load(tmp_path / "small")), emissions(small), atol=0.2, rtol=0.1)
+
+
+def test_labels_get_other_names():
+    model = tiny.trained_model()
+    first = model.labels[0]
+    renamed = rename_labels(trim(model, n_words=10, n_bigrams=10), {first: "新"})
+    assert "新" in renamed.labels and first not in renamed.labels
+    assert f"B-{first}" not in renamed.tagger.tags and "B-新" in renamed.tagger.tags
+    assert len(renamed.tagger.tags) == len(model.tagger.tags)
+
+
+def test_labels_that_do_not_exist_or_collide_are_refused():
+    model = trim(tiny.trained_model(), n_words=10, n_bigrams=10)
+    with pytest.raises(ModelError, match="no label XYZ; the model's labels are"):
+        rename_labels(model, {"XYZ": "PER"})
+    first, second = model.labels[:2]
+    with pytest.raises(ModelError, match="two labels of one name"):
+        rename_labels(model, {first: second})
