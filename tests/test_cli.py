@@ -284,7 +284,7 @@ def test_user_words_gain(run, model, tmp_path):
 
 def test_lexicon_build_match_and_info(run, tmp_path):
     (tmp_path / "words.txt").write_text("南京\t5\n南京市\t3\n长江大桥\t1\n一\t9\n", encoding="utf-8")
-    code, out, _ = run("lexicon", "build", tmp_path / "words.txt", "-o", tmp_path / "lex", "--min-count", "2")
+    code, out, _ = run("lexicon", "build", tmp_path / "words.txt", tmp_path / "lex", "--min-count", "2")
     assert code == 0 and "2 taken, 1 refused, 1 not asked for" in out and "single character" in out
     assert list(Lexicon.load(tmp_path / "lex")) == ["南京", "南京市"]
     (tmp_path / "own.txt").write_text("大桥\n", encoding="utf-8")
@@ -305,7 +305,7 @@ def test_lexicon_of_a_model_or_of_a_list(run, model, tmp_path):
 
 def test_vectors_convert(run, tmp_path):
     (tmp_path / "w2v.txt").write_text("2 3\n南京 1 2 3\n北京 4 5 6\n", encoding="utf-8")
-    code, out, _ = run("vectors", "convert", tmp_path / "w2v.txt", "--output", tmp_path / "vectors")
+    code, out, _ = run("vectors", "convert", tmp_path / "w2v.txt", tmp_path / "vectors")
     assert code == 0 and "2 taken" in out
     from cige.lexicon.vectors import VectorTable
 
@@ -315,9 +315,7 @@ def test_vectors_convert(run, tmp_path):
 def test_vectors_train(run, tmp_path):
     pytest.importorskip("gensim")
     (tmp_path / "corpus.txt").write_text("南京市长江大桥\n北京市\n" * 20, encoding="utf-8")
-    code, out, _ = run(
-        "vectors", "train", tmp_path / "corpus.txt", "-o", tmp_path / "v", "--unit", "char", "--width", "4"
-    )
+    code, out, _ = run("vectors", "train", tmp_path / "corpus.txt", tmp_path / "v", "--unit", "char", "--width", "4")
     assert code == 0 and "wrote" in out and (tmp_path / "v" / "char.npz").is_file()
 
 

@@ -10,7 +10,6 @@ import pytest
 import cige
 
 SOURCE = Path(cige.__file__).parent
-ROOT = Path(__file__).resolve().parents[1]
 # From left to right; names in one place may import one another.
 LAYERS = [
     {"errors"},
@@ -94,13 +93,3 @@ def test_every_public_name_is_there():
     assert cige.__version__
     with pytest.raises(AttributeError, match="no attribute 'Loed'"):
         _ = cige.Loed
-
-
-def test_the_readme_names_every_source_file():
-    readme = ROOT / "README.md"
-    if not readme.is_file():
-        pytest.skip("no README.md in this tree")
-    text = readme.read_text(encoding="utf-8")
-    files = [p.relative_to(SOURCE) for p in SOURCE.rglob("*") if p.suffix in (".py", ".c") and p.name != "__init__.py"]
-    missing = sorted(str(p) for p in files if p.name not in text)
-    assert not missing, f"README.md has no sentence on {', '.join(missing)}"

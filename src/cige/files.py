@@ -52,6 +52,8 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
     try:
         yield aside
         for file in aside.rglob("*"):
+            if file.is_file():
+                os.chmod(file, 0o666 & ~_umask())  # some writers make files that only their owner may read
             _sync(file)
         os.chmod(aside, 0o777 & ~_umask())
         if path.exists():
@@ -96,7 +98,7 @@ def read_manifest(
         facts = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise error(f"{folder}: no {MANIFEST} in it, so this is not a {kind} folder written by cige") from None
-    except (OSError, ValueError) as reason:
+    except (OSError, ValueError, RecursionError) as reason:
         raise error(f"{folder / MANIFEST}: cannot be read ({reason}); save or copy the {kind} again") from reason
     if not isinstance(facts, dict) or facts.get("kind") != kind:
         found = facts.get("kind") if isinstance(facts, dict) else type(facts).__name__

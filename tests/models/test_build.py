@@ -127,7 +127,7 @@ def test_no_training_text_at_all():
 
 
 def test_a_network_starts_from_the_vectors():
-    tables, lexicon = made()
+    tables, _ = made()
     tagger = build_flat(tiny.CONFIG, tables, ["PER"])
     embeddings = tagger.encoder.embeddings
     for table, matrix in zip((embeddings.char, embeddings.bigram, embeddings.word), tables.matrices, strict=True):

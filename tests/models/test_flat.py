@@ -89,7 +89,8 @@ def test_view_without_words_holds_characters_alone():
     assert view.n_nodes.tolist() == [len(text) for text in TEXTS] and not view.is_word.any()
     for row, lattice in enumerate(lattices):
         n = lattice.n_chars
-        assert view.head[row, :n].tolist() == view.tail[row, :n].tolist() == view.source[row, :n].tolist() == list(range(n))
+        for part in (view.head, view.tail, view.source):
+            assert part[row, :n].tolist() == list(range(n))
         assert not view.head[row, n:].any() and not view.mask[row, n:].any()
 
 

@@ -84,11 +84,11 @@ def test_saved_and_loaded(tmp_path, table_dtype, tolerance):
 
 @pytest.mark.parametrize("dtypes", [("int8", "float16"), ("float16", "int8"), ("int8", None), ("int8", "int8")])
 def test_a_small_model_may_be_saved_again(tmp_path, dtypes):
-    model = tiny.trained_model()
+    model = tiny.model()
     for dtype in dtypes:
         model.save(tmp_path / "model", table_dtype=dtype)
         model = LatticeModel.load(tmp_path / "model")
-    assert decoded(model, TEXTS) == decoded(tiny.trained_model(), TEXTS)
+    torch.testing.assert_close(emissions(model, TEXTS), emissions(tiny.model(), TEXTS), atol=0.05, rtol=0)
 
 
 def test_a_small_model_is_smaller_and_trains_special_rows_only(tmp_path):
@@ -199,10 +199,11 @@ def test_a_newer_format(folder):
         LatticeModel.load(folder)
 
 
-FILES = ["model.safetensors", "vocabulary.safetensors", "lexicon/words.bin", "lexicon/automaton.zz", "lexicon/manifest.json"]
+FILES = ["model.safetensors", "vocabulary.safetensors"]
+FILES += ["lexicon/words.txt", "lexicon/automaton.zz", "lexicon/manifest.json"]
 
 
-def test_the_files_that_are_spoilt_below_are_all_there_are(saved):
+def test_the_files_that_are_spoilt_below_are_there(saved):
     found = {p.relative_to(saved).as_posix() for p in saved.rglob("*") if p.is_file()}
     assert set(FILES) <= found, found
 
@@ -233,11 +234,11 @@ def test_a_flipped_bit(folder, name):
 
 def test_without_its_lexicon(folder):
     shutil.rmtree(folder / "lexicon")
-    with pytest.raises(ModelError, match="its lexicon cannot be used: .*no such folder"):
+    with pytest.raises(ModelError, match=r"its lexicon cannot be used: .*no such folder"):
         LatticeModel.load(folder)
 
 
-@pytest.mark.parametrize("words", [tiny.WORDS[:-1], [*tiny.WORDS[:-2], tiny.WORDS[-1], tiny.WORDS[-2]]], ids=["fewer", "order"])
+@pytest.mark.parametrize("words", [tiny.WORDS[:-1], tiny.WORDS[::-1]], ids=["fewer", "another order"])
 def test_a_lexicon_of_another_build(folder, words):
     Lexicon.from_words(words).save(folder / "lexicon")
     with pytest.raises(ModelError, match=r"a lexicon of another build than the model's .*add words of your own with"):
@@ -310,10 +311,10 @@ def full_disk(*args, **kwargs):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.parametrize(
-    "target",
-    ["cige.models.model.save_file", "cige.models.model.save_arrays", "cige.models.model.write_manifest", "os.fsync", "os.replace"],
-)
+WRITERS = ["cige.models.model.save_file", "cige.models.model.save_arrays", "cige.models.model.write_manifest"]
+
+
+@pytest.mark.parametrize("target", [*WRITERS, "os.fsync", "os.replace"])
 def test_a_full_disk_keeps_the_old_folder(saved, folder, monkeypatch, target):
     before = {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     with monkeypatch.context() as patch:

@@ -46,6 +46,13 @@ def test_context_on_both_sides():
     assert split_windows("一" * 25, core=10, context=3)[1] == Window(7, 23, 10, 20)
 
 
+def test_a_quarter_of_the_context_beyond_a_sentence_end():
+    assert split_windows("一" * 9 + "。" + "一" * 9, core=10, context=8) == [
+        Window(0, 12, 0, 10),
+        Window(8, 19, 10, 19),
+    ]
+
+
 def test_a_run_of_line_breaks_is_bounded_too():
     assert max(map(len, cores("\n" * 1000))) <= CORE
 

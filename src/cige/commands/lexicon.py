@@ -1,7 +1,7 @@
 """Build, look up and describe lexicons.
 
 Examples:
-  cige lexicon build words.txt.xz --output my-lexicon
+  cige lexicon build words.txt.xz my-lexicon
   cige lexicon match "南京市长江大桥" --lexicon my-lexicon
   cige lexicon info my-lexicon
 """
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     build = verbs.add_parser("build", help="read a word list and save it as a folder that loads at once")
     build.add_argument("file", metavar="FILE", help="a word a line, word<TAB>count or word2vec text; plain, .gz, .xz")
-    build.add_argument("--output", "-o", required=True, metavar="FOLDER")
+    build.add_argument("output", metavar="FOLDER", help="where to write it")
     build.add_argument("--format", default="auto", help="auto, list, counts, pairs or word2vec (default: auto)")
     build.add_argument("--min-count", type=at_least(1), default=1, metavar="N", help="leave out rarer words (1)")
     build.set_defaults(run=run_build)

@@ -1,8 +1,8 @@
 """Train vectors on raw text, and convert vector files.
 
 Examples:
-  cige vectors train corpus.txt.xz --unit char bigram word --output vectors
-  cige vectors convert word2vec.txt.gz --output vectors/word --lexicon my-lexicon
+  cige vectors train corpus.txt.xz vectors --unit char bigram word
+  cige vectors convert word2vec.txt.gz vectors/word --lexicon my-lexicon
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     train = verbs.add_parser("train", help="skip-gram vectors of characters, bigrams and words (gensim)")
     train.add_argument("corpus", metavar="CORPUS", help="UTF-8 text, a sentence a line; plain, .gz or .xz")
-    train.add_argument("--output", "-o", required=True, metavar="FOLDER", help="gets char.npz, bigram.npz, word.npz")
+    train.add_argument("output", metavar="FOLDER", help="gets char.npz, bigram.npz and word.npz")
     train.add_argument("--unit", nargs="+", default=UNITS, choices=UNITS, help="(default: all)")
     train.add_argument("--width", type=at_least(1), default=50, metavar="N", help="numbers a vector (default: 50)")
     train.add_argument("--window", type=at_least(1), default=5, metavar="N", help="context on either side (default: 5)")
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     convert = verbs.add_parser("convert", help="a vector file as a folder that is mapped, not read")
     convert.add_argument("file", metavar="FILE", help="word2vec text (plain, .gz, .xz) or binary, or .npz")
-    convert.add_argument("--output", "-o", required=True, metavar="FOLDER")
+    convert.add_argument("output", metavar="FOLDER", help="where to write it")
     convert.add_argument("--lexicon", metavar="LEXICON", help="align with this lexicon: row i is the vector of word i")
     convert.add_argument("--dtype", choices=("float16", "float32"), default="float16", help="(default: float16)")
     convert.set_defaults(run=run_convert)

@@ -15,6 +15,7 @@ from safetensors.numpy import save_file as save_arrays
 from safetensors.torch import load_file, save_file
 
 from cige.data.batch import LatticeBatch, collate
+from cige.data.tags import tag_set
 from cige.data.vocabulary import CodeTable, Vocabulary
 from cige.errors import LexiconError, ModelError
 from cige.files import atomic_folder, read_manifest, refuse_to_replace, write_manifest
@@ -152,8 +153,8 @@ class LatticeModel:
             raise
         except (SafetensorError, OSError, LookupError, TypeError, AttributeError, RuntimeError, ValueError) as reason:
             raise ModelError(
-                f"{folder}: weights or vocabulary do not fit the manifest ({reason}); the folder is damaged or mixed "
-                "from two models, copy or save it again"
+                f"{folder}: weights or vocabulary do not fit the manifest ({_short(reason)}); the folder is damaged or "
+                "mixed from two models, copy or save it again"
             ) from reason
         return model
 
@@ -175,6 +176,8 @@ class LatticeModel:
             n_tuned=n_tuned,  # type: ignore[arg-type]
             n_rows=tuple(facts["n_rows"]),
         )
+        if facts["tags"] != tag_set(facts["labels"], facts["scheme"]):
+            raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
         if len(vocabulary.word_rows) != len(lexicon):
             raise ValueError(f"{len(vocabulary.word_rows)} word rows for a lexicon of {len(lexicon)} words")
         with torch.device("meta"):  # no random weights that the file would overwrite at once
@@ -195,3 +198,8 @@ class LatticeModel:
     def _tables(self) -> tuple[SplitEmbedding, SplitEmbedding, SplitEmbedding]:
         embeddings = input_embeddings(self.tagger)
         return embeddings.char, embeddings.bigram, embeddings.word
+
+
+def _short(reason: Exception) -> str:
+    text = " ".join(str(reason).split())
+    return text if len(text) <= 300 else f"{text[:297]}..."

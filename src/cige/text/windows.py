@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 CORE = 256  # characters that a window answers for
-CONTEXT = 64  # characters it also reads on either side; longer than nearly every name
+CONTEXT = 64  # characters it also reads on either side of a cut; longer than nearly every name
+SAFE_SHARE = 4  # after a sentence end, where no name runs on, a quarter of the context does
 
 LINE_BREAKS = "\n\r\u2028\u2029"
 _LINE = re.compile(f"[^{LINE_BREAKS}]*[{LINE_BREAKS}]*")  # a line with the breaks that end it
@@ -34,8 +35,9 @@ def split_windows(text: str, *, core: int = CORE, context: int = CONTEXT) -> lis
 
     A line of at most `core` characters, its line breaks included, is one window. A longer one is cut after the last
     sentence end in the second half of each `core` characters, or without one after `core` characters; its windows
-    read up to `context` characters more on either side. No window reads beyond its line, since a line break ends a
-    heading, a list item or a message, and names seldom run over it.
+    read `context` characters more on either side, where there are as many, and a quarter of that beyond a sentence
+    end. No window reads beyond its line, since a line break ends a heading, a list item or a message, and names
+    seldom run over it.
 
     Raises:
         ValueError: `core` below 1 or `context` below 0.
@@ -45,19 +47,19 @@ def split_windows(text: str, *, core: int = CORE, context: int = CONTEXT) -> lis
     windows = []
     for line in _LINE.finditer(text):
         line_start, line_end = line.span()
-        start = line_start
+        start, before = line_start, 0
         while start < line_end:
-            end = _core_end(text, start, line_end, core)
-            windows.append(Window(max(line_start, start - context), min(line_end, end + context), start, end))
-            start = end
+            end, is_sentence_end = _core_end(text, start, line_end, core)
+            after = context // SAFE_SHARE if is_sentence_end else context
+            windows.append(Window(max(line_start, start - before), min(line_end, end + after), start, end))
+            start, before = end, after
     return windows
 
 
-def _core_end(text: str, start: int, line_end: int, core: int) -> int:
+def _core_end(text: str, start: int, line_end: int, core: int) -> tuple[int, bool]:
+    """Where a core ends that begins at `start`, and whether a sentence ends there."""
     furthest = start + core
     if furthest >= line_end:
-        return line_end
-    end = furthest
-    for sentence_end in _SENTENCE_END.finditer(text, start + core // 2, furthest):
-        end = sentence_end.end()
-    return end
+        return line_end, False
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, start + core // 2, furthest)]
+    return (ends[-1], True) if ends else (furthest, False)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import platform
-import sys
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -218,6 +217,4 @@ def _use_cpu(device: str) -> bool:
 
 
 if __name__ == "__main__":
-    from cige.cli import main
-
-    raise SystemExit(main(["train", *sys.argv[1:]]))
+    raise SystemExit("training is a command: cige train RECIPE --output FOLDER")
