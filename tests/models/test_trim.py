@@ -65,6 +65,22 @@ def test_labels_get_other_names():
     assert len(renamed.tagger.tags) == len(model.tagger.tags)
 
 
+def test_renamed_labels_find_the_same_entities(tmp_path):
+    model = trim(tiny.trained_model(), n_words=100, n_bigrams=1000)
+    names = {"LOC": "Z", "ORG": "A", "PER": "M"}  # another order of tags
+    renamed = rename_labels(model, names)
+    renamed.save(tmp_path / "renamed")
+    loaded = LatticeModel.load(tmp_path / "renamed")
+
+    def found(any_model: LatticeModel) -> list[list[str]]:
+        batch, _ = any_model.encode(TEXTS)
+        return [[any_model.tagger.tags[k] for k in path] for path in any_model.tagger.decode(batch)]
+
+    expected = [[tag if tag == "O" else tag[:2] + names[tag[2:]] for tag in path] for path in found(model)]
+    assert found(loaded) == expected
+    assert any(tag != "O" for path in expected for tag in path)
+
+
 def test_labels_that_do_not_exist_or_collide_are_refused():
     model = trim(tiny.trained_model(), n_words=10, n_bigrams=10)
     with pytest.raises(ModelError, match="no label XYZ; the model's labels are"):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import torch
 
+from cige.data.tags import tag_set
 from cige.data.vocabulary import N_SPECIAL, UNK, CodeTable, Vocabulary
 from cige.errors import ModelError
 from cige.lexicon.lexicon import Lexicon
@@ -65,12 +67,20 @@ def rename_labels(model: LatticeModel, names: Mapping[str, str]) -> LatticeModel
     if unknown or len(set(renamed)) < len(renamed):
         problem = f"no label {', '.join(unknown)}" if unknown else f"two labels of one name in {', '.join(renamed)}"
         raise ModelError(f"{problem}; the model's labels are {', '.join(model.labels)}")
-    tags = []
-    for tag in model.tagger.tags:
-        prefix, dash, label = tag.partition("-")
-        tags.append(prefix + dash + names.get(label, label))
-    model.tagger.tags = tags
-    return replace(model, labels=sorted(renamed))
+    tagger = copy.deepcopy(model.tagger)
+    old_places = {_renamed(tag, names): place for place, tag in enumerate(tagger.tags)}
+    tagger.tags = tag_set(renamed, model.scheme)  # sorted by the new names, so rows change places
+    order = torch.tensor([old_places[tag] for tag in tagger.tags])
+    with torch.no_grad():
+        for rows in (*tagger.output.parameters(), tagger.crf.start, tagger.crf.end):
+            rows.copy_(rows[order].clone())
+        tagger.crf.transitions.copy_(tagger.crf.transitions[order][:, order].clone())
+    return replace(model, tagger=tagger, labels=sorted(renamed))
+
+
+def _renamed(tag: str, names: Mapping[str, str]) -> str:
+    prefix, dash, label = tag.partition("-")
+    return prefix + dash + names.get(label, label)
 
 
 def _rows(table: SplitEmbedding) -> torch.Tensor:

@@ -1,0 +1,395 @@
+"""BERT features: a vector for each character, whatever the text, and through FLAT from recipe to model folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+import tiny_run
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from cige.data.batch import LatticeBatch, collate
+from cige.data.vocabulary import EncodedLattice
+from cige.errors import ModelError, RecipeError
+from cige.models.build import Vectors, build_flat, input_tables
+from cige.models.flat import FlatConfig
+from cige.models.model import LatticeModel
+from cige.nn.bert import BertFeatures, _overlapping
+from cige.training.optimizer import make_optimizer
+from cige.training.recipe import Recipe, TrainingConfig, load_recipe, recipe_from_dict, recipe_to_yaml
+from cige.training.setup import set_up
+from cige.training.train import train
+
+transformers = pytest.importorskip("transformers")
+
+LETTERS = list("abcdefghijklmnopqrstuvwxyz0123456789")
+CHINESE = sorted(set("".join(s.text for s in tiny.sentences(60)) + "".join(tiny.WORDS)))
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS, "hello", "##a", "##b", "的", "𠮷", *CHINESE]
+VOCABULARY = list(dict.fromkeys(VOCABULARY))
+N_POSITIONS = 20
+TEXTS = ["李明在北京。", "", "王小红是罗氏公司的经理", "Ab \t𠮷龘é2"]
+
+
+def write_bert(folder: Path, *, lower_case: bool = True, seed: int = 0, pooler: bool = True, **config) -> Path:
+    """A random BERT of one layer with its own vocabulary, as transformers writes one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join(VOCABULARY), encoding="utf-8")
+    tokenizer = transformers.BertTokenizer.from_pretrained(folder, do_lower_case=lower_case)
+    settings = {"max_position_embeddings": N_POSITIONS} | config
+    torch.manual_seed(seed)
+    made = transformers.BertModel(
+        transformers.BertConfig(
+            vocab_size=len(VOCABULARY), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+            initializer_range=0.5, **settings,
+        ),
+        add_pooling_layer=pooler,
+    )  # fmt: skip
+    made.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory) -> Path:
+    return write_bert(tmp_path_factory.mktemp("bert") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def features(bert) -> BertFeatures:
+    return BertFeatures.load(bert, tuned=False).eval()
+
+
+def batch_of(texts: list[str]) -> LatticeBatch:
+    nothing = np.zeros(0, np.int64)
+    return collate([EncodedLattice(np.ones(len(t), int), np.ones(len(t), int), *[nothing] * 3, t) for t in texts])
+
+
+def read(features: BertFeatures, texts: list[str]) -> torch.Tensor:
+    with torch.no_grad():
+        return features(batch_of(texts))
+
+
+def whole(bert: Path) -> Callable[[list[int]], torch.Tensor]:
+    """transformers' own model on token ids: float[tokens, 16]."""
+    model = transformers.AutoModel.from_pretrained(bert).eval()
+    return lambda ids: model(input_ids=torch.tensor([ids])).last_hidden_state[0].detach()
+
+
+# characters and tokens
+
+
+def test_each_character_is_what_the_tokenizer_makes_of_it_alone(bert, features):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
+    text = "李A z龘\u3000\té\x00\u200b𠮷😀hello的2"
+    alone = [tokenizer.tokenize(c) for c in text]
+    expected = [tokenizer.convert_tokens_to_ids(t[0]) if len(t) == 1 else tokenizer.unk_token_id for t in alone]
+    assert features.token_ids(text) == expected
+    unknown = [c for c, token in zip(text, expected, strict=True) if token == tokenizer.unk_token_id]
+    assert unknown == list(" 龘\u3000\t\x00\u200b😀")
+    assert features.token_ids("AÉ") == features.token_ids("ae")  # lower case, as this BERT was trained
+    assert features.token_ids("hello") == [VOCABULARY.index(c) for c in "hello"]  # never merged
+
+
+def test_a_cased_bert_keeps_case(tmp_path):
+    cased = BertFeatures.load(write_bert(tmp_path / "cased", lower_case=False), tuned=False)
+    assert cased.token_ids("aA李") == [VOCABULARY.index("a"), VOCABULARY.index("[UNK]"), VOCABULARY.index("李")]
+
+
+def test_chinese_text_is_tokenized_as_the_tokenizer_does_it(bert, features):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
+    for sentence in tiny.sentences(30):
+        assert features.token_ids(sentence.text) == tokenizer(sentence.text, add_special_tokens=False)["input_ids"]
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=40))
+def test_one_vector_a_character_for_any_text(features, text):
+    assert len(features.token_ids(text)) == len(text)
+    out = read(features, [text])
+    assert out.shape == (1, max(1, len(text)), 16) and out.isfinite().all()
+
+
+def test_features_are_the_last_hidden_states_without_cls_and_sep(bert, features):
+    expected = whole(bert)
+    out = read(features, TEXTS)
+    assert out.shape == (len(TEXTS), max(map(len, TEXTS)), 16) and out.dtype == torch.float32
+    for row, text in zip(out, TEXTS, strict=True):
+        hidden = expected([2, *features.token_ids(text), 3])
+        torch.testing.assert_close(row[: len(text)], hidden[1:-1], atol=1e-5, rtol=0)
+        assert not row[len(text) :].any()
+
+
+def test_a_text_alone_and_in_a_batch_is_read_alike(features):
+    texts = [*TEXTS, "北京" * 30]
+    for row, text in zip(read(features, texts), texts, strict=True):
+        torch.testing.assert_close(row[: len(text)], read(features, [text])[0][: len(text)], atol=1e-5, rtol=0)
+
+
+def test_nothing_to_read(features):
+    assert read(features, ["", ""]).tolist() == [[[0.0] * 16]] * 2
+
+
+# long texts
+
+
+@given(st.integers(0, 400), st.integers(1, 30))
+def test_windows_cover_each_character_once_and_overlap(n, n_at_once):
+    windows = _overlapping(n, n_at_once)
+    assert [k for _, _, first, last in windows for k in range(first, last)] == list(range(n))
+    for start, end, first, last in windows:
+        assert 0 <= start <= first < last <= end <= n and end - start == min(n, n_at_once)
+        assert start == 0 or first - start >= n_at_once // 4  # context on the left
+        assert end == n or end - last >= n_at_once // 4  # and on the right
+    assert len(windows) <= 2 + n // max(1, n_at_once // 2)
+
+
+def test_long_texts_are_read_in_windows_and_nothing_is_cut(bert, features):
+    expected = whole(bert)
+    n_at_once = N_POSITIONS - 2
+    assert features.n_chars_at_once == n_at_once
+    text = "".join(s.text for s in tiny.sentences(12))
+    for n in (n_at_once, n_at_once + 1, 2 * n_at_once, len(text)):
+        out = read(features, [text[:n]])[0]
+        assert out.shape == (n, 16) and out.abs().sum(1).min() > 0
+        for start, end, first, last in _overlapping(n, n_at_once):
+            hidden = expected([2, *features.token_ids(text[start:end]), 3])[1:-1]
+            torch.testing.assert_close(out[first:last], hidden[first - start : last - start], atol=1e-5, rtol=0)
+
+
+def test_the_tokenizers_own_limit_counts_too(tmp_path):
+    folder = write_bert(tmp_path / "short", max_position_embeddings=64)
+    config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    (folder / "tokenizer_config.json").write_text(json.dumps(config | {"model_max_length": 32}), encoding="utf-8")
+    assert BertFeatures.load(folder, tuned=False).n_chars_at_once == 30
+
+
+# frozen and tuned
+
+
+def test_a_frozen_bert_takes_no_gradient_and_has_no_dropout(bert):
+    made = BertFeatures.load(bert, tuned=False)
+    assert not any(p.requires_grad for p in made.parameters())
+    made.train()
+    assert made.training and not made.bert.training
+    batch = batch_of(TEXTS)
+    out = made(batch)
+    assert not out.requires_grad and torch.equal(out, made(batch))
+    assert torch.equal(out, made.eval()(batch))
+
+
+def test_a_tuned_bert_takes_gradients_everywhere_and_has_dropout(bert):
+    made = BertFeatures.load(bert, tuned=True)
+    batch = batch_of(["北京" * 20, *TEXTS])
+    made.train()
+    assert made.bert.training and not torch.equal(made(batch), made(batch))
+    direction = torch.randn(16, generator=torch.Generator().manual_seed(0))  # normalised rows add up to a constant
+    (made(batch) * direction).sum().backward()
+    dead = [name for name, p in made.named_parameters() if p.grad is None]
+    assert dead == []
+    made.eval()
+    assert torch.equal(made(batch), made(batch))
+
+
+@pytest.mark.parametrize("pooler", [True, False])
+def test_a_pooler_is_neither_kept_nor_missed(tmp_path, pooler):
+    made = BertFeatures.load(write_bert(tmp_path / "bert", pooler=pooler), tuned=True)
+    assert not any("pooler" in name for name in made.state_dict())
+
+
+# what cannot be used
+
+
+def test_no_such_bert(tmp_path):
+    with pytest.raises(ModelError, match=r"nowhere: not a BERT that can be read .*config.json, weights and vocabulary"):
+        BertFeatures.load(tmp_path / "nowhere", tuned=False, local_only=True)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_a_damaged_bert(tmp_path, name, damage):
+    path = write_bert(tmp_path / "bert") / name
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(ModelError, match=r"bert: not a BERT that can be read"):
+        BertFeatures.load(tmp_path / "bert", tuned=False)
+
+
+def test_a_bert_without_its_vocabulary(tmp_path):
+    folder = write_bert(tmp_path / "bert")
+    for path in (*folder.glob("vocab*"), *folder.glob("tokenizer*")):
+        path.unlink()
+    with pytest.raises(ModelError, match=r"vocabulary"):
+        BertFeatures.load(folder, tuned=False)
+
+
+def test_a_bert_with_weights_missing(tmp_path):
+    path = write_bert(tmp_path / "bert") / "model.safetensors"
+    kept = {k: v for k, v in load_file(path).items() if "attention.self.query" not in k}
+    save_file(kept, path, metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"bert: 2 weights of its network are missing, encoder.layer.0.attention"):
+        BertFeatures.load(tmp_path / "bert", tuned=False)
+
+
+def test_a_vocabulary_larger_than_the_bert(bert):
+    made = transformers.AutoModel.from_pretrained(bert)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
+    tokenizer.add_tokens(["龘"])
+    with pytest.raises(ModelError, match=rf"{len(VOCABULARY) + 1} tokens, more than the BERT"):
+        BertFeatures(bert=made, tokenizer=tokenizer, tuned=False)
+
+
+def test_without_transformers_it_says_what_to_install(bert, monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ModelError, match=r'pip install "cige\[bert\]"'):
+        BertFeatures.load(bert, tuned=False)
+
+
+# under FLAT
+
+
+def model(bert: Path, *, tuned: bool, config: FlatConfig = tiny.CONFIG) -> LatticeModel:
+    plain = tiny.model(config=config)
+    tables = input_tables(
+        plain.lattices([s.text for s in tiny.sentences()]),
+        plain.lexicon,
+        tiny_vectors(),
+        seed=0,
+    )
+    config = replace(config, bert=str(bert), bert_tuned=tuned)
+    torch.manual_seed(0)
+    tagger = build_flat(config, tables, tiny.LABELS, features=BertFeatures.load(bert, tuned=tuned))
+    return replace(plain, tagger=tagger.eval(), vocabulary=tables.vocabulary, config=config)
+
+
+def tiny_vectors() -> Vectors:
+    tables = (tiny.random_table(words, 8, seed=1) for words in (CHINESE, ["北京", "南京"], tiny.WORDS))
+    return Vectors(*tables)
+
+
+def emissions(made: LatticeModel, texts: list[str] = TEXTS) -> torch.Tensor:
+    batch, _ = made.encode(texts)
+    with torch.no_grad():
+        return made.tagger(batch).emissions[batch.char_mask]
+
+
+def test_features_reach_the_emissions(bert, tmp_path):
+    made = model(bert, tuned=False)
+    before = emissions(made)
+    other = BertFeatures.load(write_bert(tmp_path / "other", seed=1), tuned=False)
+    made.tagger.encoder.features = other.eval()
+    assert (emissions(made) - before).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("tuned", [False, True])
+def test_saved_and_loaded_without_the_bert_it_came_from(tmp_path, tuned):
+    folder = write_bert(tmp_path / "bert")
+    made = model(folder, tuned=tuned)
+    with torch.no_grad():
+        for p in made.tagger.encoder.features.parameters():
+            p.add_(0.01)  # as training would
+    made.save(tmp_path / "model")
+    expected = emissions(made)
+    folder.rename(tmp_path / "gone")
+    again = LatticeModel.load(tmp_path / "model")
+    assert again.config == made.config and isinstance(again.tagger.encoder.features, BertFeatures)
+    torch.testing.assert_close(emissions(again), expected, atol=1e-6, rtol=0)
+    assert any(p.requires_grad for p in again.tagger.encoder.features.parameters()) == tuned
+    again.save(tmp_path / "again", table_dtype="int8")
+    torch.testing.assert_close(emissions(LatticeModel.load(tmp_path / "again")), expected, atol=0.1, rtol=0)
+
+
+def test_a_model_folder_whose_bert_is_damaged(bert, tmp_path):
+    model(bert, tuned=False).save(tmp_path / "model")
+    path = tmp_path / "model/bert/model.safetensors"
+    path.write_bytes(path.read_bytes()[:-7])
+    with pytest.raises(ModelError, match=r"bert/model.safetensors: \d+ bytes, expected \d+"):
+        LatticeModel.load(tmp_path / "model")
+    path.unlink()
+    with pytest.raises(ModelError, match=r"bert/model.safetensors: missing"):
+        LatticeModel.load(tmp_path / "model")
+
+
+def test_a_tuned_bert_learns_at_its_own_rate(bert):
+    config = TrainingConfig(learning_rate=0.1, bert_learning_rate_scale=0.02, embedding_learning_rate_scale=0.5)
+    for tuned in (True, False):
+        tagger = model(bert, tuned=tuned).tagger
+        groups = make_optimizer(tagger, config).param_groups
+        names = {id(p): name for name, p in tagger.named_parameters()}
+        rates = {names[id(p)]: (g["lr"], g["weight_decay"]) for g in groups for p in g["params"]}
+        assert set(rates) == {name for name, p in tagger.named_parameters() if p.requires_grad}
+        of_bert = {name: rate for name, rate in rates.items() if name.startswith("encoder.features.")}
+        assert bool(of_bert) == tuned
+        assert all(rate == pytest.approx(0.002) for rate, _ in of_bert.values())
+        if tuned:
+            assert of_bert["encoder.features.bert.encoder.layer.0.output.dense.weight"][1] == config.weight_decay
+            assert of_bert["encoder.features.bert.encoder.layer.0.output.dense.bias"][1] == 0.0
+        assert rates["output.weight"] == (0.1, config.weight_decay)
+        assert groups[-1]["lr"] == 0.1  # the one that progress reports show
+
+
+# by recipe
+
+
+def recipe(bert: str, *, tuned: bool) -> Recipe:
+    plain = tiny_run.tiny_recipe(n_epochs=1, batch_size=40)
+    return replace(plain, model=replace(plain.model, bert=bert, bert_tuned=tuned))
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory) -> Path:
+    folder = tiny_run.write_data_folder(tmp_path_factory.mktemp("data"))
+    write_bert(folder / "models/bert")
+    return folder
+
+
+@pytest.mark.parametrize("tuned", [False, True])
+def test_two_steps_of_training_by_recipe(data_dir, tmp_path, tuned):
+    given_recipe = recipe("models/bert", tuned=tuned)  # relative to the data folder, as all paths of a recipe
+    start = set_up(given_recipe, seed=1, data_dir=data_dir).tagger.state_dict()
+    result = train(given_recipe, tmp_path / "run", data_dir=data_dir, device="cpu", show_progress=False)
+    trained = LatticeModel.load(result.model)
+    moved = {k for k, v in trained.tagger.state_dict().items() if not torch.equal(v, start[k])}
+    assert "output.weight" in moved
+    assert any(k.startswith("encoder.features.") for k in moved) == tuned
+    n_frozen = sum(p.numel() for p in trained.tagger.encoder.features.parameters())
+    n_all = sum(p.numel() for p in trained.tagger.parameters())
+    assert result.n_parameters == n_all - (0 if tuned else n_frozen)
+
+
+def test_the_same_seed_gives_the_same_start(data_dir):
+    prints = {set_up(recipe("models/bert", tuned=True), seed=s, data_dir=data_dir).fingerprint() for s in (1, 1, 2)}
+    assert len(prints) == 2
+
+
+def test_a_recipe_names_a_bert_that_is_not_there(data_dir, monkeypatch):
+    def no_network(name, **options):
+        assert not options["local_files_only"]  # it may be a hub id
+        raise OSError("no network")
+
+    monkeypatch.setattr(transformers.AutoModel, "from_pretrained", no_network)
+    with pytest.raises(ModelError, match=r"^models/none: not a BERT that can be read \(no network\)"):
+        set_up(recipe("models/none", tuned=False), seed=1, data_dir=data_dir)
+
+
+def test_tuning_no_bert_is_refused(tmp_path):
+    with pytest.raises(RecipeError, match="model.bert_tuned is true, but model.bert names no BERT"):
+        recipe_from_dict({"name": "x", "data": {"dataset": "weibo"}, "model": {"bert_tuned": True}})
+
+
+def test_the_recipe_for_weibo_is_the_papers(tmp_path):
+    path = Path(__file__).resolve().parents[2] / "recipes/weibo/bert_flat.yaml"
+    found = load_recipe(path)
+    assert found.model.bert and found.model.bert_tuned and found.model.use_words
+    again = tmp_path / "again.yaml"
+    again.write_text(recipe_to_yaml(found), encoding="utf-8")
+    assert load_recipe(again) == found
