@@ -16,6 +16,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
+from tiny_bert import CHINESE, N_POSITIONS, VOCABULARY, write_bert
 
 from cige.data.batch import LatticeBatch, collate
 from cige.data.vocabulary import EncodedLattice
@@ -31,31 +32,7 @@ from cige.training.train import train
 
 transformers = pytest.importorskip("transformers")
 
-LETTERS = list("abcdefghijklmnopqrstuvwxyz0123456789")
-CHINESE = sorted(set("".join(s.text for s in tiny.sentences(60)) + "".join(tiny.WORDS)))
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS, "hello", "##a", "##b", "的", "𠮷", *CHINESE]
-VOCABULARY = list(dict.fromkeys(VOCABULARY))
-N_POSITIONS = 20
 TEXTS = ["李明在北京。", "", "王小红是罗氏公司的经理", "Ab \t𠮷龘é2"]
-
-
-def write_bert(folder: Path, *, lower_case: bool = True, seed: int = 0, pooler: bool = True, **config) -> Path:
-    """A random BERT of one layer with its own vocabulary, as transformers writes one."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "vocab.txt").write_text("\n".join(VOCABULARY), encoding="utf-8")
-    tokenizer = transformers.BertTokenizer.from_pretrained(folder, do_lower_case=lower_case)
-    settings = {"max_position_embeddings": N_POSITIONS} | config
-    torch.manual_seed(seed)
-    made = transformers.BertModel(
-        transformers.BertConfig(
-            vocab_size=len(VOCABULARY), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
-            initializer_range=0.5, **settings,
-        ),
-        add_pooling_layer=pooler,
-    )  # fmt: skip
-    made.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +142,7 @@ def test_long_texts_are_read_in_windows_and_nothing_is_cut(bert, features):
 
 
 def test_the_tokenizers_own_limit_counts_too(tmp_path):
-    folder = write_bert(tmp_path / "short", max_position_embeddings=64)
+    folder = write_bert(tmp_path / "short", n_positions=64)
     config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
     (folder / "tokenizer_config.json").write_text(json.dumps(config | {"model_max_length": 32}), encoding="utf-8")
     assert BertFeatures.load(folder, tuned=False).n_chars_at_once == 30
@@ -382,7 +359,7 @@ def test_a_recipe_names_a_bert_that_is_not_there(data_dir, monkeypatch):
 
 
 def test_tuning_no_bert_is_refused(tmp_path):
-    with pytest.raises(RecipeError, match="model.bert_tuned is true, but model.bert names no BERT"):
+    with pytest.raises(RecipeError, match=r"model.bert_tuned is true, but model.bert names no BERT"):
         recipe_from_dict({"name": "x", "data": {"dataset": "weibo"}, "model": {"bert_tuned": True}})
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import tiny_run
+from tiny_bert import write_bert
 
 from cige.data.user_words import UserWordRegime
 from cige.training.recipe import DataConfig, load_recipe
@@ -39,7 +40,8 @@ def test_trains_two_steps(path: Path, data_dir: Path, tmp_path: Path) -> None:
     batch_size = min(recipe.training.batch_size, tiny_run.N_TRAIN // 2)
     data = DataConfig(train="ner/tiny/train.bmes", dev="ner/tiny/dev.bmes", n_train=2 * batch_size)
     training = replace(recipe.training, n_epochs=1, warmup_epochs=None, eval_start_epoch=1, batch_size=batch_size)
-    short = replace(recipe, data=data, training=training)
+    bert = str(write_bert(tmp_path / "bert")) if recipe.model.bert else None
+    short = replace(recipe, data=data, training=training, model=replace(recipe.model, bert=bert))
     result = train(short, tmp_path, seed=1, data_dir=data_dir, device="cpu", show_progress=False)
     assert result.history[-1].step == 2 and (result.model / "model.safetensors").is_file()
 
