@@ -1,13 +1,14 @@
 # The two commands: `make ner` (or make ner TEXT="...") and `make test`. Both make .venv from the pinned set.
 PYTHON ?= python3
 VENV ?= .venv
-TEXT ?=
+# As typed: a dollar sign in a text is not for make to expand.
+override export TEXT := $(value TEXT)
 BIN = $(VENV)/bin
 
 .PHONY: ner test lint types clean
 
 ner: $(VENV)/.core
-	@$(BIN)/cige predict $(if $(TEXT),"$(TEXT)",examples/news.txt) --words
+	@$(BIN)/cige predict "$${TEXT:-examples/news.txt}" --words
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2

@@ -1,6 +1,6 @@
 """The list of source files in README.md: each file and the first sentence of its docstring.
 
-    python tests/docs/source_list.py --write     # after adding, removing or renaming a file
+python tests/docs/source_list.py --write     # after adding, removing or renaming a file
 """
 
 import ast
@@ -22,9 +22,7 @@ def lines() -> list[str]:
         parent = file.relative_to(source).parent
         return FOLDERS.index(parent.parts[0] if parent.parts else ".")
 
-    return [
-        f"- `{file.relative_to(source).as_posix()}` {first_sentence(file)}\n" for file in sorted(files, key=place)
-    ]
+    return [f"- `{file.relative_to(source).as_posix()}` {first_sentence(file)}\n" for file in sorted(files, key=place)]
 
 
 def first_sentence(file: Path) -> str:
@@ -34,7 +32,11 @@ def first_sentence(file: Path) -> str:
     else:
         opening = ast.get_docstring(ast.parse(text)) or ""
     paragraph = " ".join(opening.strip().split("\n\n")[0].split())
-    return re.split(r"(?<=[.:])\s", paragraph + " ", maxsplit=1)[0].strip().rstrip(":") if file.suffix == ".c" else paragraph
+    return (
+        re.split(r"(?<=[.:])\s", paragraph + " ", maxsplit=1)[0].strip().rstrip(":")
+        if file.suffix == ".c"
+        else paragraph
+    )
 
 
 def expected(readme: str) -> str:

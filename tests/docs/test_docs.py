@@ -7,9 +7,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from source_list import expected
 
 from cige.cli import VERBS
-from source_list import expected
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "docs/tutorial.md"]

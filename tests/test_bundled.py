@@ -1,0 +1,81 @@
+"""The bundled model: small, whole, and right on sentences that nobody tuned to."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cige
+from cige.hub import BUNDLED
+from cige.pipeline import NER
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def ner() -> NER:
+    return cige.load()
+
+
+def test_it_fits_in_20_megabytes_and_has_a_card():
+    files = [file for file in BUNDLED.rglob("*") if file.is_file()]
+    assert sum(file.stat().st_size for file in files) <= 20_000_000
+    card = (BUNDLED / "MODEL_CARD.md").read_text(encoding="utf-8")
+    for word in ("MSRA", "seed", "F1", "licence", "recipes/msra/flat.yaml"):
+        assert word in card
+
+
+def test_its_labels(ner):
+    assert ner.labels == ["LOC", "ORG", "PER"]
+    assert ner.model.facts["seed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("王毅在北京会见法国外长", {("王毅", "PER"), ("北京", "LOC"), ("法国", "LOC")}),
+        ("清华大学校长昨天访问了上海。", {("清华大学", "ORG"), ("上海", "LOC")}),
+        ("李娜出生于湖北省武汉市。", {("李娜", "PER"), ("湖北省", "LOC"), ("武汉市", "LOC")}),
+        ("今天天气很好，我们去散步。", set()),
+    ],
+)
+def test_plain_sentences(ner, text, expected):
+    assert {(e.text, e.label) for e in ner(text)} == expected
+
+
+def test_the_example_paragraph_as_make_ner_reads_it(ner):
+    text = (ROOT / "examples" / "news.txt").read_text(encoding="utf-8").strip()
+    found = {(e.text, e.label) for e in ner(text)}
+    assert {("陈思远", "PER"), ("浦东新区", "LOC"), ("林晓岚", "PER"), ("巴塞尔", "LOC")} <= found
+
+
+def test_a_users_word_is_heard(ner):
+    """A name that the context leaves open: listing it must raise its probability, unlisting it must undo that."""
+    text = "昨天阿拉善贺兰草宣布了新的计划。"
+
+    def probability() -> float:
+        return max((e.score for e in ner(text) if e.text == "阿拉善贺兰草"), default=0.0)
+
+    before = probability()
+    ner.lexicon.add("阿拉善贺兰草")
+    after = probability()
+    ner.lexicon.remove("阿拉善贺兰草")
+    assert after > max(before, 0.5)
+    assert probability() == pytest.approx(before)
+
+
+def test_a_prediction_process_stays_small():
+    """Peak memory of one `cige predict` under 600 MB (Linux counts ru_maxrss in kilobytes)."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("ru_maxrss has other units elsewhere")
+    code = (
+        "import resource, sys; from cige.cli import main; main(['predict', sys.argv[1], '--format', 'jsonl']); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    path = ROOT / "examples" / "news.txt"
+    out = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True).stdout
+    lines = out.splitlines()
+    assert json.loads(lines[0])["entities"]
+    assert int(lines[-1]) < 600_000
