@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# One thread a test process: several processes share the cores, and sums in one order give equal results in each run.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # A busy machine must not fail a property: no deadlines, no complaint about slow generation.
 settings.register_profile("cige", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("cige")

