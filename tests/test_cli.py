@@ -390,3 +390,11 @@ def test_search_hands_its_options_on(run, monkeypatch, tmp_path):
     out = run(*argv, "--seeds", "1", "2")[1]
     assert "50.00  training.batch_size=8" in out and "best.yaml" in out
     assert (given["n_trials"], given["seeds"], given["space"]) == (2, [1, 2], {"training.batch_size": [8, 10]})
+
+
+@pytest.mark.parametrize("name", ["flat", "match", "predict"])
+def test_each_benchmark_starts(name):
+    done = subprocess.run(
+        [sys.executable, "-m", "cige.cli", "bench", name, "--help"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and "usage" in done.stdout, done.stderr

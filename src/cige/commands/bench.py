@@ -29,7 +29,9 @@ def run(args: argparse.Namespace) -> None:
     if not script.is_file():
         raise CigeError(f"{script}: not there; benchmarks come with the source tree of cige, not with the package")
     before, sys.argv = sys.argv, [str(script), *args.options]
+    sys.path.insert(0, str(FOLDER))  # as `python benchmarks/bench_x.py` would; scripts share modules there
     try:
         runpy.run_path(str(script), run_name="__main__")
     finally:
         sys.argv = before
+        sys.path.remove(str(FOLDER))
