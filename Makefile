@@ -21,7 +21,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 SOURCES_C = src/cige/nn/native/kernels.c src/cige/lexicon/rows.c
-PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP = $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 
 $(VENV)/.core: pyproject.toml setup.py constraints.txt $(SOURCES_C)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
