@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import os
 
 import pytest
 
@@ -155,3 +156,10 @@ def test_missing_file_folder_and_unknown_format(tmp_path):
 def test_an_empty_file_gives_no_words(tmp_path):
     found = read_words(write(tmp_path, b""))
     assert (found.words, found.report.n_taken, found.report.n_refused) == ([], 0, 0)
+
+
+def test_a_pipe_is_refused_and_not_read_as_empty(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(LexiconError, match="a pipe or device; expected a file"):
+        read_words(pipe)

@@ -35,7 +35,7 @@ def load_ner(args: argparse.Namespace) -> NER:
     ner = load(folder, device=args.device)
     for path in args.lexicon_add:
         report = ner.lexicon.add_file(path)
-        if report.n_refused:
+        if report.n_refused or not report.n_taken:
             print(f"cige: {report}", file=sys.stderr)
     return ner
 

@@ -19,7 +19,7 @@ from cige.data.vocabulary import UNK, USER, EncodedLattice
 class UserWordRegime:
     """How training simulates user words; all zero is plain training.
 
-    The defaults keep F1 without user words and gain with them (docs/results.md, "User words").
+    What the defaults gain with user words and cost without is in docs/results.md, "User words".
     """
 
     sentence_prob: float = 0.5

@@ -35,8 +35,11 @@ def read_magic(path: str | os.PathLike[str]) -> bytes:
     """The first six bytes, which tell most kinds of file apart.
 
     Raises:
-        LexiconError: the file is missing, is a folder or may not be read.
+        LexiconError: the file is missing, is a folder or a pipe, or may not be read.
     """
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        # Formats are told apart by a first look, and what a pipe has given once it does not give again.
+        raise LexiconError(f"{path}: a pipe or device; expected a file, so save its contents to one first")
     try:
         with open(path, "rb") as file:
             return file.read(len(XZ_MAGIC))
