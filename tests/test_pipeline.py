@@ -14,7 +14,7 @@ from cige.data.sentence import Span
 from cige.data.tags import tags_to_spans
 from cige.errors import ModelError
 from cige.pipeline import NER, WordBudgetWarning, load, merge_windows
-from cige.prediction import ScoredSpan, decode_spans, predict_spans, to_batch
+from cige.prediction import ScoredSpan, decode_spans, predict_spans
 from cige.text.windows import CORE, Window
 
 SENTENCE = "李明在北京。王小红是罗氏公司的经理，他来自南京市。"
@@ -236,7 +236,7 @@ def test_words_over_the_budget_are_told(own_ner):
 @pytest.mark.parametrize("scheme", ["BMES", "BIO", "BIOES"])
 def test_a_score_is_the_share_of_all_readings_that_hold_the_entity(scheme):
     model = tiny.model(scheme=scheme)  # untrained, so that no reading is certain
-    batch = to_batch(model, model.lattices(["北京李明"]))
+    batch, _ = model.encode(["北京李明"])
     emissions = model.tagger(batch).emissions * 3
     found = decode_spans(model, emissions, batch.n_chars)[0]
     assert found

@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cige.data.sentence import Sentence
+from cige.data.user_words import NGRAM_LENGTHS, NGRAM_PROBS
 from cige.entities.labels import map_labels
 from cige.entities.scores import Report, score, surfaces
 from cige.lexicon.word_rules import reason_to_refuse
 from cige.pipeline import NER
 from cige.text.normalize import normalize
-
-NAME_LENGTHS, LENGTH_WEIGHTS = (2, 3, 4, 5, 6), (35, 25, 20, 10, 10)  # of random n-grams: short ones are likelier
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def random_ngrams(sentences: Sequence[Sentence], n_wanted: int, *, seed: int) ->
         if len(found) == n_wanted:
             break
         text = rng.choice(texts)
-        length = rng.choices(NAME_LENGTHS, LENGTH_WEIGHTS)[0]
+        length = rng.choices(NGRAM_LENGTHS, NGRAM_PROBS)[0]
         start = rng.randrange(max(1, len(text) - length + 1))
         ngram = text[start : start + length]
         if ngram not in names and not reason_to_refuse(ngram, spaces=True):

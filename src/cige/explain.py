@@ -19,7 +19,7 @@ from cige.lexicon.lexicon import LexiconSnapshot
 from cige.models.flat import FlatEncoder
 from cige.models.model import LatticeModel
 from cige.pipeline import NER, LatticeWord, ReadWindow, merge_windows
-from cige.prediction import MAX_PAIRS, ScoredSpan, decode_spans, predict_spans, to_batch
+from cige.prediction import MAX_PAIRS, ScoredSpan, decode_spans, predict_spans
 from cige.text.normalize import normalize
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _read_with_attention(model: LatticeModel, lattices: list[Lattice]) -> list[l
     read: list[list[_Attending]] = [[] for _ in lattices]
     sizes = [lattice.n_nodes for lattice in lattices]
     for rows in batches_by_budget(sizes, max_sentences=16, max_pairs=MAX_PAIRS):
-        batch = to_batch(model, [lattices[k] for k in rows])
+        batch = model.batch([lattices[k] for k in rows])
         features, view, layers = cast(FlatEncoder, model.tagger.encoder).encode(batch)
         attention = torch.stack([layer.mean(0) for layer in layers]).mean(0).cpu().numpy()  # [B, N, N]
         found = decode_spans(model, model.tagger.output(features), batch.n_chars)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from cige.data.batch import LatticeBatch, batches_by_budget, collate
+from cige.data.batch import batches_by_budget
 from cige.data.tags import tags_to_spans
 from cige.lattice.lattice import Lattice
 from cige.models.model import LatticeModel
@@ -37,16 +37,10 @@ def predict_spans(
     found: list[list[ScoredSpan]] = [[] for _ in lattices]
     for places in batches_by_budget(sizes, max_sentences=batch_size, max_pairs=max_pairs):
         chosen = [by_size[place] for place in places]
-        batch = to_batch(model, [lattices[k] for k in chosen])
+        batch = model.batch([lattices[k] for k in chosen])
         for k, spans in zip(chosen, decode_spans(model, model.tagger(batch).emissions, batch.n_chars), strict=True):
             found[k] = spans
     return found
-
-
-def to_batch(model: LatticeModel, lattices: Sequence[Lattice]) -> LatticeBatch:
-    """The padded batch of some lattices, on the model's device."""
-    batch = collate([model.vocabulary.encode(lattice) for lattice in lattices])
-    return batch.to(model.tagger.output.weight.device)
 
 
 def decode_spans(model: LatticeModel, emissions: Tensor, n_chars: Tensor) -> list[list[ScoredSpan]]:

@@ -14,6 +14,11 @@ import numpy as np
 from cige.data.sentence import Span
 from cige.data.vocabulary import UNK, USER, EncodedLattice
 
+NGRAM_LENGTHS, NGRAM_PROBS = (
+    (2, 3, 4, 5, 6),
+    (0.35, 0.25, 0.2, 0.1, 0.1),
+)  # of false user words: short ones are likelier
+
 
 @dataclass(frozen=True)
 class UserWordRegime:
@@ -55,7 +60,7 @@ def _false_words(n_chars: int, spans: Sequence[Span], n_words: int, rng: np.rand
     gold = {(s.start, s.end) for s in spans}
     found = []
     for _ in range(n_words):
-        length = int(rng.choice([2, 3, 4, 5, 6], p=[0.35, 0.25, 0.2, 0.1, 0.1]))
+        length = int(rng.choice(NGRAM_LENGTHS, p=NGRAM_PROBS))
         if length <= n_chars:
             start = int(rng.integers(0, n_chars - length + 1))
             if (start, start + length) not in gold:

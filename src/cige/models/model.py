@@ -65,8 +65,12 @@ class LatticeModel:
     ) -> tuple[LatticeBatch, list[Lattice]]:
         """The padded batch of some texts on the tagger's device, and their lattices."""
         lattices = self.lattices(texts, snapshot)
+        return self.batch(lattices), lattices
+
+    def batch(self, lattices: Sequence[Lattice]) -> LatticeBatch:
+        """The padded batch of some lattices, on the tagger's device."""
         batch = collate([self.vocabulary.encode(lattice) for lattice in lattices])
-        return batch.to(self.tagger.output.weight.device), lattices
+        return batch.to(self.tagger.output.weight.device)
 
     def save(self, folder: Path | str, *, table_dtype: str | None = None) -> None:
         """Write the model folder, whole or not at all.
