@@ -23,7 +23,7 @@ from cige.data.batch import LatticeBatch, collate
 from cige.data.vocabulary import EncodedLattice
 from cige.models.flat import FlatConfig, FlatEncoder
 from cige.nn import native
-from cige.nn.embeddings import LatticeEmbeddings
+from cige.nn.embeddings import InputSizes
 
 N_ROWS = 5000
 
@@ -37,23 +37,17 @@ def make_batch(n_nodes: list[int], seed: int) -> LatticeBatch:
         reach = rng.choice([2, 3, 4], n_words, p=[0.75, 0.15, 0.1])
         starts = rng.integers(0, n_chars - 4, n_words)
         rows = [rng.integers(3, N_ROWS, k) for k in (n_chars, n_chars, n_words)]
-        lattices.append(EncodedLattice(*rows, starts, starts + reach, "字" * n_chars))
+        lattices.append(EncodedLattice(*rows, starts, starts + reach, *[np.zeros(n_words, int)] * 2, "字" * n_chars))
     return collate(lattices)
 
 
 def make_encoder(config: FlatConfig) -> FlatEncoder:
     torch.manual_seed(0)
-    embeddings = LatticeEmbeddings(
-        n_rows=(N_ROWS,) * 3,
-        n_tuned=(N_ROWS,) * 3,
-        widths=(50, 50, 50),
-        out_width=config.width,
-        dropout_prob=0.0,
-        word_dropout_prob=0.0,
-    )
-    for table in (embeddings.char, embeddings.bigram, embeddings.word):
+    sizes = InputSizes(n_rows=(N_ROWS,) * 3, n_tuned=(N_ROWS,) * 3, widths=(50, 50, 50))
+    encoder = FlatEncoder(config=config, sizes=sizes)
+    for table in (encoder.embeddings.char, encoder.embeddings.bigram, encoder.embeddings.word):
         table.load_vectors(torch.randn(N_ROWS, 50))
-    return FlatEncoder(config=config, embeddings=embeddings).eval()
+    return encoder.eval()
 
 
 def alternate(first: Callable[[], Any], second: Callable[[], Any], *, n_rounds: int) -> tuple[float, float]:

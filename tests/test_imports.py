@@ -22,6 +22,9 @@ LAYERS = [
     {"models"},
     {"entities"},
     {"training"},
+    {"pretraining"},
+    {"tasks"},
+    {"serving"},
     {"hub", "prediction", "pipeline", "explain", "explain_views", "evaluation"},
     {"commands", "cli"},
 ]

@@ -14,7 +14,7 @@ from cige.data.user_words import UserWordRegime, simulate_user_words
 from cige.lattice.lattice import build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
-from cige.models.build import Vectors, build_flat, input_tables
+from cige.models.build import Vectors, build_tagger, input_tables
 from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
 
@@ -79,7 +79,7 @@ def model(*, scheme: str = "BMES", config: FlatConfig = CONFIG, seed: int = 0) -
     )
     tables = input_tables([build_lattice(s.text, lexicon.snapshot()) for s in known], lexicon, vectors, seed=seed)
     torch.manual_seed(seed)
-    tagger = build_flat(config, tables, LABELS, scheme=scheme)
+    tagger = build_tagger(config, tables, LABELS, scheme=scheme)
     return LatticeModel(
         tagger=tagger.eval(), vocabulary=tables.vocabulary, lexicon=lexicon, config=config, labels=LABELS, scheme=scheme
     )

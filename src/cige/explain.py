@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -16,7 +16,6 @@ from cige.entities.entity import Entity
 from cige.files import atomic_file
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import LexiconSnapshot
-from cige.models.flat import FlatEncoder
 from cige.models.model import LatticeModel
 from cige.pipeline import NER, LatticeWord, ReadWindow, merge_windows
 from cige.prediction import MAX_PAIRS, ScoredSpan, decode_spans, predict_spans
@@ -191,12 +190,12 @@ def _read_with_attention(model: LatticeModel, lattices: list[Lattice]) -> list[l
     sizes = [lattice.n_nodes for lattice in lattices]
     for rows in batches_by_budget(sizes, max_sentences=16, max_pairs=MAX_PAIRS):
         batch = model.batch([lattices[k] for k in rows])
-        features, view, layers = cast(FlatEncoder, model.tagger.encoder).encode(batch)
-        attention = torch.stack([layer.mean(0) for layer in layers]).mean(0).cpu().numpy()  # [B, N, N]
+        features, weights = model.tagger.encoder.read_words(batch)
+        attention = weights.cpu().numpy()  # [B, T, W]
         found = decode_spans(model, model.tagger.output(features), batch.n_chars)
         for row, (k, spans) in enumerate(zip(rows, found, strict=True)):
-            words = slice(lattices[k].n_chars, int(view.n_nodes[row]))  # no word nodes in a model that reads none
-            read[k] = [_Attending(s, attention[row, s.start : s.end, words].mean(0)) for s in spans]
+            n_words = lattices[k].n_words
+            read[k] = [_Attending(s, attention[row, s.start : s.end, :n_words].mean(0)) for s in spans]
     return read
 
 

@@ -21,6 +21,8 @@ def encoded(n_chars: int, n_words: int = 0, *, first: int = 3) -> EncodedLattice
         words=np.arange(first + 200, first + 200 + n_words),
         starts=np.arange(n_words),
         ends=np.arange(n_words) + 2,
+        counts=np.arange(n_words) + 1,
+        groups=np.ones(n_words, int),
         text="x" * n_chars,
     )
 

@@ -26,6 +26,8 @@ def encoded(n_chars: int = 20, words: tuple[tuple[int, int], ...] = WORDS_AT) ->
         words=np.arange(len(words)) + 10,
         starts=np.array([s for s, _ in words], np.int64),
         ends=np.array([e for _, e in words], np.int64),
+        counts=np.arange(len(words)) + 1,
+        groups=np.ones(len(words), np.int64),
         text="字" * n_chars,
     )
 

@@ -13,7 +13,7 @@ from cige.data.vocabulary import N_SPECIAL, PAD, UNK, USER
 from cige.lattice.lattice import build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
-from cige.models.build import InputTables, Vectors, build_flat, input_tables
+from cige.models.build import InputTables, Vectors, build_tagger, input_tables
 
 TRAINING = ["南京大桥", "大桥"]
 WORDS = ["长江", "大桥", "南京", "无向"]  # 无向 has no vector
@@ -96,18 +96,6 @@ def test_a_users_word_has_the_users_row():
     assert row_of(tables, lexicon, "江南大桥")["words"] == [USER, row_of(*made(), "大桥")["words"][0], USER]
 
 
-def test_kept_words_and_bigrams_are_chosen_among_the_unseen():
-    tables, lexicon = made(keep_word=lambda w: False, keep_bigram=lambda b: b == "𠮷江")
-    assert tables.vocabulary.n_rows == (N_SPECIAL + 6, N_SPECIAL + 4, N_SPECIAL + 2)
-    rows = row_of(tables, lexicon, "长江南京大桥")
-    assert rows["words"][0] == UNK and UNK not in rows["words"][1:]
-    assert rows["bigrams"][0] == UNK and rows["bigrams"][2] != UNK
-    assert row_of(tables, lexicon, "𠮷江")["bigrams"][0] != UNK
-    asked = []
-    made(keep_word=lambda w: bool(asked.append(w)))
-    assert "长江" in asked
-
-
 def test_the_same_seed_gives_the_same_tables():
     for a, b in zip(made()[0].matrices, made()[0].matrices, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -128,13 +116,13 @@ def test_no_training_text_at_all():
 
 def test_a_network_starts_from_the_vectors():
     tables, _ = made()
-    tagger = build_flat(tiny.CONFIG, tables, ["PER"])
+    tagger = build_tagger(tiny.CONFIG, tables, ["PER"])
     embeddings = tagger.encoder.embeddings
     for table, matrix in zip((embeddings.char, embeddings.bigram, embeddings.word), tables.matrices, strict=True):
         rows = torch.arange(len(matrix))
         torch.testing.assert_close(table(rows), torch.from_numpy(matrix), atol=1e-3, rtol=0)  # fixed rows are float16
     assert tagger.tags == ["O", "B-PER", "M-PER", "E-PER", "S-PER"]
-    assert build_flat(tiny.CONFIG, tables, ["B", "A"], scheme="BIO").tags == ["O", "B-A", "I-A", "B-B", "I-B"]
+    assert build_tagger(tiny.CONFIG, tables, ["B", "A"], scheme="BIO").tags == ["O", "B-A", "I-A", "B-B", "I-B"]
 
 
 def test_the_same_torch_seed_gives_the_same_network():
@@ -142,11 +130,11 @@ def test_the_same_torch_seed_gives_the_same_network():
     weights = []
     for seed in (3, 3, 4):
         torch.manual_seed(seed)
-        weights.append(build_flat(tiny.CONFIG, tables, ["PER"]).state_dict())
+        weights.append(build_tagger(tiny.CONFIG, tables, ["PER"]).state_dict())
     assert all(torch.equal(weights[0][k], weights[1][k]) for k in weights[0])
     assert any(not torch.equal(weights[0][k], weights[2][k]) for k in weights[0])
 
 
 def test_features_and_their_setting_go_together():
     with pytest.raises(ValueError, match=r"config.bert is 'somewhere'"):
-        build_flat(replace(tiny.CONFIG, bert="somewhere"), made()[0], ["PER"])
+        build_tagger(replace(tiny.CONFIG, bert="somewhere"), made()[0], ["PER"])

@@ -39,7 +39,8 @@ def batch_of(*rows: list[int], tags: bool = True) -> LatticeBatch:
     nothing = torch.zeros(len(rows), 1, dtype=torch.long)
     return LatticeBatch(
         chars=chars, bigrams=chars, n_chars=torch.tensor([len(row) for row in rows]), words=nothing,
-        word_starts=nothing, word_ends=nothing, n_words=nothing[:, 0], texts=tuple("x" * len(row) for row in rows),
+        word_starts=nothing, word_ends=nothing, word_counts=nothing, word_groups=nothing,
+        n_words=nothing[:, 0], texts=tuple("x" * len(row) for row in rows),
         tags=torch.zeros_like(chars) if tags else None,
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ from tiny_bert import CHINESE, N_POSITIONS, VOCABULARY, write_bert
 from cige.data.batch import LatticeBatch, collate
 from cige.data.vocabulary import EncodedLattice
 from cige.errors import ModelError, RecipeError
-from cige.models.build import Vectors, build_flat, input_tables
+from cige.models.build import Vectors, build_tagger, input_tables
 from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
 from cige.nn.bert import BertFeatures, _overlapping
@@ -47,7 +47,7 @@ def features(bert) -> BertFeatures:
 
 def batch_of(texts: list[str]) -> LatticeBatch:
     nothing = np.zeros(0, np.int64)
-    return collate([EncodedLattice(np.ones(len(t), int), np.ones(len(t), int), *[nothing] * 3, t) for t in texts])
+    return collate([EncodedLattice(np.ones(len(t), int), np.ones(len(t), int), *[nothing] * 5, t) for t in texts])
 
 
 def read(features: BertFeatures, texts: list[str]) -> torch.Tensor:
@@ -244,7 +244,7 @@ def model(bert: Path, *, tuned: bool, config: FlatConfig = tiny.CONFIG) -> Latti
     )
     config = replace(config, bert=str(bert), bert_tuned=tuned)
     torch.manual_seed(0)
-    tagger = build_flat(config, tables, tiny.LABELS, features=BertFeatures.load(bert, tuned=tuned))
+    tagger = build_tagger(config, tables, tiny.LABELS, features=BertFeatures.load(bert, tuned=tuned))
     return replace(plain, tagger=tagger.eval(), vocabulary=tables.vocabulary, config=config)
 
 

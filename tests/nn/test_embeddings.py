@@ -7,7 +7,7 @@ import torch
 
 from cige.data.batch import LatticeBatch
 from cige.data.vocabulary import N_SPECIAL, PAD, UNK
-from cige.nn.embeddings import LatticeEmbeddings, SplitEmbedding
+from cige.nn.embeddings import InputSizes, LatticeVectors, SplitEmbedding
 
 
 def table(n_rows: int = 9, n_tuned: int = 5, *, width: int = 4) -> tuple[SplitEmbedding, torch.Tensor]:
@@ -87,14 +87,15 @@ def test_rows_of_another_number_are_refused():
         SplitEmbedding(n_rows=39, n_tuned=N_SPECIAL, width=4).load_state_dict(state)
 
 
-def lattice_embeddings(**options) -> LatticeEmbeddings:
+def lattice_vectors(**options) -> LatticeVectors:
     torch.manual_seed(0)
     settings = {"dropout_prob": 0.0, "word_dropout_prob": 0.0} | options
-    made = LatticeEmbeddings(n_rows=(8, 8, 8), n_tuned=(5, 5, 5), widths=(3, 4, 5), out_width=6, **settings)
-    for part in (made.char, made.bigram, made.word):
-        vectors = torch.randn(8, part.width)
-        vectors[PAD] = 0
-        part.load_vectors(vectors)
+    made = LatticeVectors(InputSizes((8, 8, 8), (5, 5, 5), (3, 4, 5)), **settings)
+    for part in (made.char, made.bigram, made.word, made.char_word):
+        if part is not None:
+            vectors = torch.randn(8, part.width)
+            vectors[PAD] = 0
+            part.load_vectors(vectors)
     return made
 
 
@@ -102,45 +103,46 @@ def batch_of(chars: list[int], bigrams: list[int], words: list[int]) -> LatticeB
     at = torch.zeros(1, len(words), dtype=torch.long)
     return LatticeBatch(
         chars=torch.tensor([chars]), bigrams=torch.tensor([bigrams]), n_chars=torch.tensor([len(chars)]),
-        words=torch.tensor([words]), word_starts=at, word_ends=at, n_words=torch.tensor([len(words)]), texts=("",),
+        words=torch.tensor([words]), word_starts=at, word_ends=at, word_counts=at, word_groups=at,
+        n_words=torch.tensor([len(words)]), texts=("",),
     )  # fmt: skip
 
 
-def test_characters_and_words_are_projected_apart():
-    made, batch = lattice_embeddings(), batch_of([3, 7], [4, 6], [5])
-    chars, words = made(batch)
-    assert chars.shape == (1, 2, 6) and words.shape == (1, 1, 6)
-    joined = torch.cat([made.char(batch.chars), made.bigram(batch.bigrams)], -1)
-    torch.testing.assert_close(chars, joined @ made.char_projection.weight.t() + made.char_projection.bias)
-    torch.testing.assert_close(words, made.word_projection(made.word(batch.words)))
+def test_a_character_is_its_vector_and_that_of_its_bigram():
+    made, batch = lattice_vectors(), batch_of([3, 7], [4, 6], [5])
+    chars, words = made.chars(batch), made.words(batch)
+    assert chars.shape == (1, 2, made.char_width) and words.shape == (1, 1, made.word_width)
+    assert torch.equal(chars, torch.cat([made.char(batch.chars), made.bigram(batch.bigrams)], -1))
+    assert torch.equal(words, made.word(batch.words))
 
 
-def test_extra_features_join_the_characters():
-    made, batch = lattice_embeddings(extra_width=2), batch_of([3, 7], [4, 6], [5])
-    without, words = made(batch, torch.zeros(1, 2, 2))
-    extra = torch.tensor([[[1.0, 0], [0, 2]]])
-    chars, same_words = made(batch, extra)
-    torch.testing.assert_close(chars - without, extra @ made.char_projection.weight[:, 7:].t(), atol=1e-6, rtol=0)
-    assert torch.equal(words, same_words)
+def test_a_model_without_bigrams_has_no_table_of_them():
+    made, batch = lattice_vectors(use_bigrams=False, bigram_backoff=True), batch_of([3, 7], [4, 6], [5])
+    assert made.char_width == 3 and torch.equal(made.chars(batch), made.char(batch.chars))
+    assert not any("bigram" in name or "backoff" in name for name in made.state_dict())
+
+
+def test_characters_are_words_too_where_asked_for():
+    made, batch = lattice_vectors(char_words=True), batch_of([3, 7], [4, 6], [5])
+    assert torch.equal(made.char_words(batch), made.char_word(batch.chars)) and made.char_words(batch).shape[2] == 5
 
 
 def test_each_dropout_has_its_own_vectors():
     batch = batch_of([3, 3], [4, 4], [3, 3])
     for options, expected in (({"dropout_prob": 0.5}, (True, False)), ({"word_dropout_prob": 0.5}, (False, True))):
-        made = lattice_embeddings(**options)
-        drawn = [made(batch) for _ in range(20)]
+        made = lattice_vectors(**options)
+        drawn = [(made.chars(batch), made.words(batch)) for _ in range(20)]
         varies = tuple(any(not torch.equal(x[part], drawn[0][part]) for x in drawn) for part in (0, 1))
         assert varies == expected
         made.eval()
-        assert all(torch.equal(a, b) for a, b in zip(made(batch), made(batch), strict=True))
+        assert torch.equal(made.chars(batch), made.chars(batch)) and torch.equal(made.words(batch), made.words(batch))
 
 
 def test_a_bigram_without_vector_is_made_from_its_characters():
-    made = lattice_embeddings(bigram_backoff=True)
+    made = lattice_vectors(bigram_backoff=True)
     batch = batch_of([3, 7, 4], [4, UNK, UNK], [5])
-    chars, _ = made(batch)
     char_vectors = made.char(batch.chars)
     after = torch.cat([char_vectors[:, 1:], torch.zeros(1, 1, 3)], 1)
     composed = made.backoff(torch.cat([char_vectors, after], -1))
     bigrams = torch.cat([made.bigram(batch.bigrams[:, :1]), composed[:, 1:]], 1)
-    torch.testing.assert_close(chars, made.char_projection(torch.cat([char_vectors, bigrams], -1)))
+    torch.testing.assert_close(made.chars(batch), torch.cat([char_vectors, bigrams], -1))

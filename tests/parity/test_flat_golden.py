@@ -14,7 +14,7 @@ import torch
 from cige.data.batch import LatticeBatch
 from cige.models.flat import RELEASED, FlatConfig, FlatEncoder, FlatLayer, RelativeSpanFusion, sinusoid
 from cige.models.tagger import Tagger
-from cige.nn.embeddings import LatticeEmbeddings
+from cige.nn.embeddings import InputSizes
 from cige.nn.relative_spans import relative_spans
 from cige.nn.span_attention import SpanPairs
 
@@ -99,23 +99,17 @@ def whole_model(z: dict, fusion: str) -> tuple[Tagger, LatticeBatch]:
     settings = RELEASED | {"distances": DISTANCES[fusion], "position_offset": max_len}
     config = FlatConfig(**settings, n_heads=4, head_width=8, ff_width=96)
     rows = 3 + n_batch * n
-    embeddings = LatticeEmbeddings(
-        n_rows=(rows, rows, rows),
-        n_tuned=(rows, rows, rows),
-        widths=(width, z["emb_bigram"].shape[2], width),
-        out_width=32,
-        dropout_prob=0.5,
-        word_dropout_prob=0.5,
-    )
+    widths = (width, z["emb_bigram"].shape[2], width)
+    encoder = FlatEncoder(config=config, sizes=InputSizes((rows,) * 3, (rows,) * 3, widths))
+    embeddings = encoder.embeddings
     padded_bigrams = torch.zeros(n_batch, n, z["emb_bigram"].shape[2])
     padded_bigrams[:, :longest] = z["emb_bigram"]
     for table, vectors in (
         (embeddings.char, z["emb_lattice"]), (embeddings.bigram, padded_bigrams), (embeddings.word, z["emb_lattice"]),
     ):  # fmt: skip
         table.load_vectors(torch.cat([torch.zeros(3, vectors.shape[2]), vectors.reshape(-1, vectors.shape[2])]))
-    set_linear(embeddings.char_projection, z, "W_char")
-    set_linear(embeddings.word_projection, z, "W_lex")
-    encoder = FlatEncoder(config=config, embeddings=embeddings)
+    set_linear(encoder.char_projection, z, "W_char")
+    set_linear(encoder.word_projection, z, "W_lex")
     set_linear(encoder.fusion.weight, z, "W_r")
     layer = encoder.layers[0]
     load_attention(layer, z, "")
@@ -139,6 +133,8 @@ def whole_model(z: dict, fusion: str) -> tuple[Tagger, LatticeBatch]:
         words=row.gather(1, word_node) * inside,
         word_starts=z["pos_head"].long().gather(1, word_node) * inside,
         word_ends=(z["pos_tail"].long().gather(1, word_node) + 1) * inside,
+        word_counts=torch.zeros_like(word_node),
+        word_groups=torch.zeros_like(word_node),
         n_words=n_words,
         texts=("",) * n_batch,
         tags=z["target"].long(),
@@ -177,8 +173,8 @@ def test_gradients_equal_golden(name, fusion):
         "v": layer.attention.v,
         "W_ff1.weight": layer.ff_in.weight,
         "LN_shared.weight": layer.attention_norm.weight,
-        "W_char.weight": tagger.encoder.embeddings.char_projection.weight,
-        "W_lex.weight": tagger.encoder.embeddings.word_projection.weight,
+        "W_char.weight": tagger.encoder.char_projection.weight,
+        "W_lex.weight": tagger.encoder.word_projection.weight,
         "W_out.weight": tagger.output.weight,
         "crf_trans": tagger.crf.transitions,
     }

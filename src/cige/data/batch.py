@@ -21,6 +21,8 @@ class LatticeBatch:
         chars, bigrams: int64[B, T] rows.
         n_chars: int64[B].
         words: int64[B, W] rows; word_starts, word_ends: int64[B, W] half-open spans.
+        word_counts: int64[B, W], how often training text uses each word (see Vocabulary); 0 on user words.
+        word_groups: int64[B, W], bit g is set if a word is in gazetteer g; 0 on user words.
         n_words: int64[B].
         texts: the B normalised texts.
         tags: int64[B, T] gold tag ids, or None.
@@ -32,6 +34,8 @@ class LatticeBatch:
     words: Tensor
     word_starts: Tensor
     word_ends: Tensor
+    word_counts: Tensor
+    word_groups: Tensor
     n_words: Tensor
     texts: tuple[str, ...]
     tags: Tensor | None = None
@@ -71,6 +75,8 @@ def collate(lattices: Sequence[EncodedLattice], tags: Sequence[np.ndarray] | Non
         words=pad([x.words for x in lattices]),
         word_starts=pad([x.starts for x in lattices]),
         word_ends=pad([x.ends for x in lattices]),
+        word_counts=pad([x.counts for x in lattices]),
+        word_groups=pad([x.groups for x in lattices]),
         n_words=torch.tensor([len(x.words) for x in lattices]),
         texts=tuple(x.text for x in lattices),
         tags=pad(tags) if tags is not None else None,

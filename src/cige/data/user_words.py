@@ -41,7 +41,7 @@ def simulate_user_words(
     lattice: EncodedLattice, spans: Sequence[Span], regime: UserWordRegime, rng: np.random.Generator
 ) -> EncodedLattice:
     """Return `lattice` with simulated user nodes added and some words unknown; the given lattice is not changed."""
-    words = lattice.words
+    words, counts, groups = lattice.words, lattice.counts, lattice.groups
     if regime.unknown_prob > 0:
         words = np.where((rng.random(len(words)) < regime.unknown_prob) & (words != USER), UNK, words)
     starts, ends = lattice.starts, lattice.ends
@@ -52,7 +52,9 @@ def simulate_user_words(
             new_starts, new_ends = np.array(sorted(set(added)), np.int64).T
             words = np.concatenate([words, np.full(len(new_starts), USER, np.int64)])
             starts, ends = np.concatenate([starts, new_starts]), np.concatenate([ends, new_ends])
-    return replace(lattice, words=words, starts=starts, ends=ends)
+            nothing = np.zeros(len(new_starts), np.int64)
+            counts, groups = np.concatenate([counts, nothing]), np.concatenate([groups, nothing])
+    return replace(lattice, words=words, starts=starts, ends=ends, counts=counts, groups=groups)
 
 
 def _false_words(n_chars: int, spans: Sequence[Span], n_words: int, rng: np.random.Generator) -> list[tuple[int, int]]:

@@ -79,6 +79,7 @@ class EncodedLattice:
     Attributes:
         chars, bigrams: int64[T] rows.
         words: int64[W] rows; starts, ends: int64[W] half-open spans, as in the lattice.
+        counts, groups: int64[W], of each word as Vocabulary has them; 0 on a user's own words.
         text: the normalised text (a BERT reads it again).
     """
 
@@ -87,6 +88,8 @@ class EncodedLattice:
     words: np.ndarray
     starts: np.ndarray
     ends: np.ndarray
+    counts: np.ndarray
+    groups: np.ndarray
     text: str
 
     @property
@@ -104,6 +107,8 @@ class Vocabulary:
         word_rows: int32[n_base], row of each word of the base lexicon (UNK where it has no vector).
         n_tuned: rows, specials included, that training may change: (chars, bigrams, words).
         n_rows: rows in all: (chars, bigrams, words).
+        word_counts: int32[n_base], how often the training text uses each word, or None if the model does not ask.
+        word_groups: int32[n_base], the gazetteers that a word is in, a bit each, or None where all are in one.
     """
 
     chars: CodeTable
@@ -111,19 +116,39 @@ class Vocabulary:
     word_rows: np.ndarray
     n_tuned: tuple[int, int, int]
     n_rows: tuple[int, int, int]
+    word_counts: np.ndarray | None = None
+    word_groups: np.ndarray | None = None
+
+    @property
+    def n_groups(self) -> int:
+        """Gazetteers that words come from."""
+        return int(self.word_groups.max()).bit_length() if self.word_groups is not None else 1
+
+    @property
+    def user_count(self) -> int:
+        """The count that a user's word passes for: the mean of the words that training text uses."""
+        used = self.word_counts[self.word_counts > 0] if self.word_counts is not None else np.ones(1)
+        return max(1, round(float(used.mean()))) if len(used) else 1
 
     def encode(self, lattice: Lattice) -> EncodedLattice:
         codes = char_codes(lattice.text)
         ids = lattice.words[:, 2]
         is_base = ids < len(self.word_rows)
-        rows = np.full(len(ids), USER, np.int64)
-        rows[is_base] = self.word_rows[ids[is_base]]
+
+        def of_base(values: np.ndarray | None, *, user: int) -> np.ndarray:
+            found = np.full(len(ids), user, np.int64)
+            if values is not None:
+                found[is_base] = values[ids[is_base]]
+            return found
+
         return EncodedLattice(
             chars=self.chars.look_up(codes),
             bigrams=self.bigrams.look_up(bigram_codes(codes)),
-            words=rows,
+            words=of_base(self.word_rows, user=USER),
             starts=lattice.words[:, 0].astype(np.int64),
             ends=lattice.words[:, 1].astype(np.int64),
+            counts=of_base(self.word_counts, user=0),
+            groups=is_base.astype(np.int64) if self.word_groups is None else of_base(self.word_groups, user=0),
             text=lattice.text,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +10,15 @@ import torch
 
 from cige.data.tags import tag_set
 from cige.data.vocabulary import N_SPECIAL, UNK, CodeTable, Vocabulary, code_of, seen_first, split_bigram
+from cige.data.word_counts import count_words
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
-from cige.models.flat import FlatConfig, FlatEncoder
+from cige.models.config import ModelConfig
+from cige.models.registry import architecture as find_architecture
 from cige.models.tagger import Tagger
 from cige.nn.bert import BertFeatures
-from cige.nn.embeddings import LatticeEmbeddings
+from cige.nn.embeddings import InputSizes, LatticeVectors
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,22 @@ class Vectors:
 
 @dataclass(frozen=True)
 class InputTables:
-    """A vocabulary and the float32 matrices its rows start from: char, bigram, word [n_rows, width] each."""
+    """A vocabulary and what its rows start from.
+
+    Attributes:
+        vocabulary: the rows.
+        matrices: float32[n_rows, width] of characters, bigrams and words.
+        char_words: float32[n_char_rows, word width], the word vector of each character; for one that has none, of UNK.
+    """
 
     vocabulary: Vocabulary
     matrices: tuple[np.ndarray, np.ndarray, np.ndarray]
+    char_words: np.ndarray
+
+    @property
+    def widths(self) -> tuple[int, int, int]:
+        char, bigram, word = (m.shape[1] for m in self.matrices)
+        return char, bigram, word
 
 
 def input_tables(
@@ -42,8 +56,7 @@ def input_tables(
     vectors: Vectors,
     *,
     seed: int,
-    keep_word: Callable[[str], bool] | None = None,
-    keep_bigram: Callable[[str], bool] | None = None,
+    count: bool = False,
 ) -> InputTables:
     """Rows for everything in the training `lattices`, then for whatever else has a vector.
 
@@ -52,13 +65,12 @@ def input_tables(
     like in new text falls on a row that training never used.
 
     Args:
-        keep_word, keep_bigram: which of the rows *not* seen in training to keep; None keeps all (a smaller model
-            keeps fewer).
+        count: count how often the training text uses each word, for a model that reads_counts.
     """
     rng = np.random.default_rng(seed)
     seen_chars, seen_bigrams, seen_words = seen_first(lattices, len(lexicon))
-    chars = _coded(vectors.char, seen_chars, rng, lambda token: True)
-    bigrams = _coded(vectors.bigram, seen_bigrams, rng, keep_bigram or (lambda token: True))
+    chars = _coded(vectors.char, seen_chars, rng)
+    bigrams = _coded(vectors.bigram, seen_bigrams, rng)
 
     base = [lexicon.word(k) for k in range(len(lexicon))]
     row_in_file = vectors.word.rows(base)
@@ -66,8 +78,6 @@ def input_tables(
     is_seen = np.zeros(len(base), bool)
     is_seen[seen_words] = True
     kept = (row_in_file >= 0) & ~is_seen
-    if keep_word is not None:
-        kept &= np.fromiter((keep_word(w) for w in base), bool, len(base))
     order = np.concatenate([seen_words, np.flatnonzero(kept)])
     word_rows = np.full(len(base), UNK, np.int32)
     word_rows[order] = np.arange(N_SPECIAL, N_SPECIAL + len(order))
@@ -79,13 +89,22 @@ def input_tables(
         word_rows=word_rows,
         n_tuned=(chars[2], bigrams[2], N_SPECIAL + len(seen_words)),
         n_rows=(len(chars[1]), len(bigrams[1]), len(words)),
+        word_counts=count_words(lattices, len(base)) if count else None,
     )
-    return InputTables(vocabulary, (chars[1], bigrams[1], words))
+    return InputTables(vocabulary, (chars[1], bigrams[1], words), _char_words(vectors.word, chars[0], words))
 
 
-def _coded(
-    table: VectorTable, seen: np.ndarray, rng: np.random.Generator, keep: Callable[[str], bool]
-) -> tuple[CodeTable, np.ndarray, int]:
+def _char_words(table: VectorTable, chars: CodeTable, words: np.ndarray) -> np.ndarray:
+    """float32[n_char_rows, word width]: special rows and UNK as in the matrix `words`, then vectors of the file."""
+    found = np.repeat(words[UNK][None], len(chars) + N_SPECIAL, axis=0)
+    found[:N_SPECIAL] = words[:N_SPECIAL]
+    rows = table.rows([chr(code) for code in chars.codes.tolist()])
+    vectors = table.vectors[rows[rows >= 0]].astype(np.float32)
+    found[chars.rows[rows >= 0]] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return found
+
+
+def _coded(table: VectorTable, seen: np.ndarray, rng: np.random.Generator) -> tuple[CodeTable, np.ndarray, int]:
     """The code table of characters or bigrams (seen ones first), its matrix and how many rows are trained."""
     row_of_code = {}
     for row, token in enumerate(table.words):
@@ -95,7 +114,7 @@ def _coded(
     # In the order of the file, which is that of frequency, so that a trimmed model keeps the frequent ones.
     seen = np.array(sorted((c for c in seen.tolist() if c in row_of_code), key=row_of_code.__getitem__), np.int64)
     seen_set = set(seen.tolist())
-    others = [c for c, row in row_of_code.items() if c not in seen_set and keep(table.words[row])]
+    others = [c for c in row_of_code if c not in seen_set]
     order = np.concatenate([seen, np.array(others, np.int64)])
     rows = np.fromiter((row_of_code[c] for c in order.tolist()), np.int64, len(order))
     return CodeTable.from_ordered(order), _matrix(table, rows, rng), N_SPECIAL + len(seen)
@@ -110,25 +129,30 @@ def _matrix(table: VectorTable, rows: np.ndarray, rng: np.random.Generator) -> n
     return matrix
 
 
-def build_flat(
-    config: FlatConfig,
+def build_tagger(
+    config: ModelConfig,
     tables: InputTables,
     labels: Sequence[str],
     *,
+    architecture: str = "flat",
     scheme: str = "BMES",
     features: BertFeatures | None = None,
 ) -> Tagger:
-    """An untrained FLAT tagger whose input tables hold the given vectors. Seed torch before for reproducible weights.
+    """An untrained tagger whose input tables hold the given vectors. Seed torch before for reproducible weights.
 
     Args:
+        architecture: a name of `models.registry`; `config` is of its class.
         features: what `config.bert` names, loaded; None where it names nothing.
     """
-    tagger = flat_network(config, tables.vocabulary, tag_set(labels, scheme), _widths(tables), features)
-    embeddings = input_embeddings(tagger)
-    for table, matrix in zip((embeddings.char, embeddings.bigram, embeddings.word), tables.matrices, strict=True):
-        table.load_vectors(torch.from_numpy(matrix))
-    if embeddings.backoff is not None:
-        _fit_backoff(embeddings.backoff, tables)
+    vocabulary = tables.vocabulary
+    tagger = build_network(architecture, config, vocabulary, tag_set(labels, scheme), tables.widths, features)
+    own = input_embeddings(tagger)
+    matrices = (*tables.matrices, tables.char_words)
+    for table, matrix in zip((own.char, own.bigram, own.word, own.char_word), matrices, strict=True):
+        if table is not None:
+            table.load_vectors(torch.from_numpy(matrix))
+    if own.backoff is not None:
+        _fit_backoff(own.backoff, tables)
     return tagger
 
 
@@ -147,8 +171,9 @@ def _fit_backoff(backoff: torch.nn.Linear, tables: InputTables) -> None:
     backoff.bias.copy_(torch.from_numpy(solution[-1]))
 
 
-def flat_network(
-    config: FlatConfig,
+def build_network(
+    architecture: str,
+    config: ModelConfig,
     vocabulary: Vocabulary,
     tags: list[str],
     widths: tuple[int, int, int],
@@ -157,18 +182,15 @@ def flat_network(
     """The network alone, its tables empty."""
     if (config.bert is None) != (features is None):
         raise ValueError(f"config.bert is {config.bert!r}, but features are {type(features).__name__}")
-    embeddings = LatticeEmbeddings(
+    sizes = InputSizes(
         n_rows=vocabulary.n_rows,
         n_tuned=vocabulary.n_tuned,
         widths=widths,
-        out_width=config.width,
-        dropout_prob=config.embed_dropout_prob,
-        word_dropout_prob=config.word_dropout_prob,
-        extra_width=features.width if features is not None else 0,
-        bigram_backoff=config.bigram_backoff,
+        n_groups=vocabulary.n_groups,
+        user_count=vocabulary.user_count,
     )
     return Tagger(
-        encoder=FlatEncoder(config=config, embeddings=embeddings, features=features),
+        encoder=find_architecture(architecture).make_encoder(config, sizes, features),
         tags=tags,
         output_dropout_prob=config.output_dropout_prob,
         constrained=config.constrained,
@@ -176,13 +198,8 @@ def flat_network(
     )
 
 
-def input_embeddings(tagger: Tagger) -> LatticeEmbeddings:
+def input_embeddings(tagger: Tagger) -> LatticeVectors:
     """The tables that a tagger reads."""
     embeddings = tagger.encoder.embeddings
-    assert isinstance(embeddings, LatticeEmbeddings)
+    assert isinstance(embeddings, LatticeVectors)
     return embeddings
-
-
-def _widths(tables: InputTables) -> tuple[int, int, int]:
-    char, bigram, word = (m.shape[1] for m in tables.matrices)
-    return char, bigram, word

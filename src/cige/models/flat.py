@@ -31,15 +31,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
+from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
 from cige.nn.dropout import Dropout
-from cige.nn.embeddings import LatticeEmbeddings
+from cige.nn.embeddings import InputSizes
 from cige.nn.relative_spans import RelativeSpans, relative_spans
 from cige.nn.span_attention import SpanPairs, span_attention
 
 
-@dataclass(frozen=True)
-class FlatConfig:
-    """Every choice in FLAT; widths and probabilities as in Table 5 and the released code."""
+@dataclass(frozen=True, kw_only=True)
+class FlatConfig(ModelConfig):
+    """FLAT's own choices; widths and probabilities as in Table 5 and the released code."""
 
     n_heads: int = 8
     """Attention heads."""
@@ -49,22 +50,10 @@ class FlatConfig:
     """Inner width of the feed-forward network."""
     n_layers: int = 1
     """Transformer layers; the paper uses one."""
-    embed_dropout_prob: float = 0.5
-    """Dropout on character and bigram vectors."""
-    word_dropout_prob: float = 0.5
-    """Dropout on word vectors."""
     ff_dropout_prob: float = 0.15
     """Dropout inside and after the feed-forward network."""
     attention_dropout_prob: float = 0.0
     """Dropout on attention probabilities."""
-    output_dropout_prob: float = 0.3
-    """Dropout before the tag scores."""
-    bigram_backoff: bool = False
-    """Make a vector for a bigram that has none out of its characters' vectors (ours; see LatticeEmbeddings)."""
-    bert: str | None = None
-    """A BERT whose features join each character's vectors: a folder or a hub id (BertFeatures; needs cige[bert])."""
-    bert_tuned: bool = False
-    """Train the BERT too (the paper's Table 4); False leaves it as it is."""
     use_words: bool = True
     """False leaves characters alone: the word-free twin (a TENER with span positions)."""
     distances: tuple[str, ...] = ("hh", "th", "ht", "tt")
@@ -89,14 +78,16 @@ class FlatConfig:
     """Eq. 9-10, or all sines before all cosines with the released code's frequencies."""
     position_offset: int = 0
     """Added to every distance before Eq. 9; the released code adds its longest sentence."""
-    constrained: bool = True
-    """Rule out illegal tag transitions in the CRF."""
-    boundary_scores: bool = True
-    """Learn CRF scores of the first and last tag."""
 
     @property
     def width(self) -> int:
         return self.n_heads * self.head_width
+
+    def problems(self) -> list[str]:
+        known = ("hh", "th", "ht", "tt")
+        if not self.distances or not set(self.distances) <= set(known):
+            return [f"model.distances is {list(self.distances)}, expected some of {', '.join(known)}"]
+        return []
 
 
 RELEASED: dict[str, Any] = {
@@ -156,11 +147,15 @@ def flat_view(batch: LatticeBatch, *, use_words: bool = True) -> FlatView:
 class FlatEncoder(nn.Module):
     """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
 
-    def __init__(self, *, config: FlatConfig, embeddings: LatticeEmbeddings, features: nn.Module | None = None):
+    def __init__(self, *, config: FlatConfig, sizes: InputSizes, features: nn.Module | None = None):
         super().__init__()
         self.config = config
-        self.embeddings = embeddings
+        self.embeddings = input_vectors(config, sizes)
         self.features = features
+        self.char_projection = nn.Linear(char_width(self.embeddings, features), config.width)
+        self.word_projection = nn.Linear(self.embeddings.word_width, config.width)
+        for projection in (self.char_projection, self.word_projection):
+            nn.init.xavier_uniform_(projection.weight)
         self.fusion = RelativeSpanFusion(config)
         self.layers = nn.ModuleList(FlatLayer(config) for _ in range(config.n_layers))
         self.out_width = config.width
@@ -169,11 +164,22 @@ class FlatEncoder(nn.Module):
         """float[B, T, D]."""
         return self.encode(batch)[0]
 
+    def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
+        """Character features float[B, T, D], and attention to words float[B, T, W], the mean of layers and heads."""
+        features, _, layers = self.encode(batch)
+        attention = torch.stack([layer.mean(0) for layer in layers]).mean(0)  # [B, N, N]
+        n_words = batch.words.shape[1]
+        if not self.config.use_words:
+            return features, attention.new_zeros(*features.shape[:2], n_words)
+        place = batch.n_chars[:, None] + torch.arange(n_words, device=attention.device)  # [B, W]
+        place = place.clamp(max=attention.shape[2] - 1)[:, None].expand(-1, features.shape[1], -1)
+        return features, attention[:, : features.shape[1]].gather(2, place) * batch.word_mask[:, None]
+
     def encode(self, batch: LatticeBatch) -> tuple[Tensor, FlatView, list[Tensor]]:
         """Character features float[B, T, D], the flat view, and each layer's attention float[H, B, N, N]."""
-        chars, words = self.embeddings(batch, self.features(batch) if self.features is not None else None)
+        chars = read_chars(self.embeddings, self.features, batch)
+        nodes = torch.cat([self.char_projection(chars), self.word_projection(self.embeddings.words(batch))], 1)
         view = flat_view(batch, use_words=self.config.use_words)
-        nodes = torch.cat([chars, words], 1)  # [B, T + W, D]
         x = nodes.gather(1, view.source[:, :, None].expand(-1, -1, nodes.shape[2]))  # [B, N, D]
         x = x * view.mask[:, :, None]
         spans = relative_spans(view.head, view.tail)

@@ -21,8 +21,9 @@ from cige.errors import LexiconError, ModelError
 from cige.files import atomic_folder, read_manifest, refuse_to_replace, write_manifest
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
-from cige.models.build import flat_network, input_embeddings
-from cige.models.flat import FlatConfig
+from cige.models.build import build_network, input_embeddings
+from cige.models.config import ModelConfig
+from cige.models.registry import architecture
 from cige.models.tagger import Tagger
 from cige.nn.bert import BertFeatures
 from cige.nn.embeddings import SplitEmbedding
@@ -30,6 +31,8 @@ from cige.nn.embeddings import SplitEmbedding
 FORMAT_VERSION = 1
 KIND = "cige model"
 _WEIGHTS, _VOCABULARY, _LEXICON, _BERT = "model.safetensors", "vocabulary.safetensors", "lexicon", "bert"
+_TABLES = ("char", "bigram", "word")  # of LatticeVectors
+_OPTIONAL = ("word_counts", "word_groups")  # of the vocabulary
 _FEATURES = "encoder.features."  # the BERT's part of the tagger's weights
 
 
@@ -43,6 +46,7 @@ class LatticeModel:
         lexicon: the words of its lattices; users add to it.
         config: the network's settings.
         labels: entity labels, sorted.
+        architecture: name of the network in `models.registry`.
         scheme: tag scheme of `tagger.tags`.
         facts: anything worth keeping with the model (recipe, seed, scores); JSON values.
     """
@@ -50,8 +54,9 @@ class LatticeModel:
     tagger: Tagger
     vocabulary: Vocabulary
     lexicon: Lexicon
-    config: FlatConfig
+    config: ModelConfig
     labels: list[str]
+    architecture: str = "flat"
     scheme: str = "BMES"
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -107,7 +112,8 @@ class LatticeModel:
                     "bigrams.codes": vocabulary.bigrams.codes,
                     "bigrams.rows": vocabulary.bigrams.rows,
                     "word_rows": vocabulary.word_rows,
-                },
+                }
+                | {name: values for name in _OPTIONAL if (values := getattr(vocabulary, name)) is not None},
                 aside / _VOCABULARY,
             )
             self.lexicon.save(aside / _LEXICON)
@@ -115,14 +121,14 @@ class LatticeModel:
                 aside,
                 kind=KIND,
                 version=FORMAT_VERSION,
-                model="flat",
+                architecture=self.architecture,
                 config=asdict(self.config),
                 tags=self.tagger.tags,
                 labels=self.labels,
                 scheme=self.scheme,
                 n_rows=vocabulary.n_rows,
-                n_tuned=vocabulary.n_tuned,
-                widths=[t.width for t in self._tables()],
+                n_tuned=[_n_tuned(weights, name) for name in _TABLES],
+                widths=self.widths,
                 lexicon_fingerprint=self.lexicon.fingerprint,
                 facts=self.facts,
             )
@@ -150,7 +156,7 @@ class LatticeModel:
         try:
             arrays = load_arrays(folder / _VOCABULARY)
             weights = load_file(folder / _WEIGHTS)
-            config = FlatConfig(**facts["config"] | {"distances": tuple(facts["config"]["distances"])})
+            config = _config(facts)
             features = BertFeatures.load(folder / _BERT, tuned=config.bert_tuned) if config.bert is not None else None
             model = cls._assemble(facts, config, arrays, weights, lexicon, features)
         except ModelError:
@@ -166,26 +172,27 @@ class LatticeModel:
     def _assemble(
         cls,
         facts: dict[str, Any],
-        config: FlatConfig,
+        config: ModelConfig,
         arrays: dict[str, np.ndarray],
         weights: dict[str, torch.Tensor],
         lexicon: Lexicon,
         features: BertFeatures | None,
     ) -> LatticeModel:
-        n_tuned = tuple(len(weights[f"encoder.embeddings.{name}.tuned"]) for name in ("char", "bigram", "word"))
         vocabulary = Vocabulary(
             chars=CodeTable(arrays["chars.codes"], arrays["chars.rows"]),
             bigrams=CodeTable(arrays["bigrams.codes"], arrays["bigrams.rows"]),
             word_rows=arrays["word_rows"],
-            n_tuned=n_tuned,  # type: ignore[arg-type]
+            n_tuned=tuple(facts["n_tuned"]),
             n_rows=tuple(facts["n_rows"]),
+            **{name: arrays[name] for name in _OPTIONAL if name in arrays},
         )
         if facts["tags"] != tag_set(facts["labels"], facts["scheme"]):
             raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
         if len(vocabulary.word_rows) != len(lexicon):
             raise ValueError(f"{len(vocabulary.word_rows)} word rows for a lexicon of {len(lexicon)} words")
         with torch.device("meta"):  # no random weights that the file would overwrite at once
-            tagger = flat_network(config, vocabulary, facts["tags"], tuple(facts["widths"]), features)
+            widths = tuple(facts["widths"])
+            tagger = build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features)
         if features is not None:
             weights = weights | {_FEATURES + k: v for k, v in features.state_dict().items()}
         tagger.load_state_dict(weights, assign=True)
@@ -195,13 +202,27 @@ class LatticeModel:
             lexicon=lexicon,
             config=config,
             labels=facts["labels"],
+            architecture=facts["architecture"],
             scheme=facts["scheme"],
             facts=facts.get("facts", {}),
         )
 
-    def _tables(self) -> tuple[SplitEmbedding, SplitEmbedding, SplitEmbedding]:
-        embeddings = input_embeddings(self.tagger)
-        return embeddings.char, embeddings.bigram, embeddings.word
+    @property
+    def widths(self) -> tuple[int, int, int]:
+        """Numbers of a character's, a bigram's and a word's vector (0 for a table that the model does not read)."""
+        tables = input_embeddings(self.tagger)
+        char, bigram, word = (t.width if t is not None else 0 for t in (tables.char, tables.bigram, tables.word))
+        return char, bigram, word
+
+
+def _config(facts: dict[str, Any]) -> ModelConfig:
+    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in facts["config"].items()}
+    return architecture(facts["architecture"]).config_class()(**given)
+
+
+def _n_tuned(weights: dict[str, torch.Tensor], table: str) -> int:
+    rows = weights.get(f"encoder.embeddings.{table}.tuned")
+    return len(rows) if rows is not None else 0
 
 
 def _short(reason: Exception) -> str:

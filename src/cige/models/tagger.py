@@ -12,15 +12,26 @@ from cige.data.batch import LatticeBatch
 from cige.data.tags import allowed_transitions
 from cige.nn.crf import CRF
 from cige.nn.dropout import Dropout
+from cige.nn.embeddings import LatticeVectors
 
 
 class LatticeEncoder(Protocol):
     """What a model file provides: character features out of a batch of lattices."""
 
     out_width: int
+    embeddings: LatticeVectors
+    features: nn.Module | None
 
     def __call__(self, batch: LatticeBatch) -> Tensor:
         """float[B, T, out_width]."""
+        ...
+
+    def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
+        """The same, and float[B, T, W]: how much of what character t read came from word w, 0..1 (for explanations).
+
+        A row sums to at most 1; what is missing went to characters. Where a model has no such weights in its
+        equations, its docstring says what stands for them.
+        """
         ...
 
 

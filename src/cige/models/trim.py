@@ -13,7 +13,7 @@ from cige.data.tags import tag_set
 from cige.data.vocabulary import N_SPECIAL, UNK, CodeTable, Vocabulary
 from cige.errors import ModelError
 from cige.lexicon.lexicon import Lexicon
-from cige.models.build import flat_network, input_embeddings
+from cige.models.build import build_network, input_embeddings
 from cige.models.model import LatticeModel
 from cige.nn.embeddings import SplitEmbedding
 
@@ -33,25 +33,30 @@ def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
     word_order = old.word_rows[word_ids]
     by_row = np.argsort(old.bigrams.rows)[:n_bigrams]
     tables = input_embeddings(model.tagger)
-    matrices = [
-        _rows(tables.char),
-        _rows(tables.bigram)[np.concatenate([np.arange(N_SPECIAL), old.bigrams.rows[by_row]])],
-        _rows(tables.word)[np.concatenate([np.arange(N_SPECIAL), word_order])],
-    ]
+    kept_rows = (
+        np.arange(old.n_rows[0]),
+        np.concatenate([np.arange(N_SPECIAL), old.bigrams.rows[by_row]]),
+        np.concatenate([np.arange(N_SPECIAL), word_order]),
+        np.arange(old.n_rows[0]),
+    )
     vocabulary = Vocabulary(
         chars=old.chars,
         bigrams=CodeTable.from_ordered(old.bigrams.codes[by_row]),
         word_rows=np.arange(N_SPECIAL, N_SPECIAL + len(word_ids), dtype=np.int32),
         n_tuned=(N_SPECIAL,) * 3,
-        n_rows=tuple(len(m) for m in matrices),  # type: ignore[arg-type]
+        n_rows=tuple(map(len, kept_rows[:3])),  # type: ignore[arg-type]
+        word_counts=old.word_counts[word_ids] if old.word_counts is not None else None,
+        word_groups=old.word_groups[word_ids] if old.word_groups is not None else None,
     )
-    widths = (tables.char.width, tables.bigram.width, tables.word.width)
-    tagger = flat_network(model.config, vocabulary, model.tagger.tags, widths, model.tagger.encoder.features)
+    features = model.tagger.encoder.features
+    tagger = build_network(model.architecture, model.config, vocabulary, model.tagger.tags, model.widths, features)
     weights = {k: v for k, v in model.tagger.state_dict().items() if not _is_table(k)}
     tagger.load_state_dict(weights, strict=False)
     small = input_embeddings(tagger)
-    for table, matrix in zip((small.char, small.bigram, small.word), matrices, strict=True):
-        table.load_vectors(matrix)
+    for name, rows in zip(("char", "bigram", "word", "char_word"), kept_rows, strict=True):
+        table: SplitEmbedding | None = getattr(small, name)
+        if table is not None:
+            table.load_vectors(_rows(getattr(tables, name))[rows])
     lexicon = Lexicon.from_words(model.lexicon.word(int(k)) for k in word_ids)
     return replace(model, tagger=tagger.eval(), vocabulary=vocabulary, lexicon=lexicon)
 

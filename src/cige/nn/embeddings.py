@@ -1,7 +1,8 @@
-"""Input of a lattice model: character, bigram and word vectors, each projected to the model's width."""
+"""Input of a lattice model: the vectors of characters, character bigrams and words."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -70,54 +71,84 @@ class SplitEmbedding(nn.Module):
         raise ValueError(f'table dtype {dtype!r}; expected "float16" or "int8"')
 
 
-class LatticeEmbeddings(nn.Module):
-    """Characters from [char; bigram; extra features], words from their own vectors; separate projections with bias.
+@dataclass(frozen=True)
+class InputSizes:
+    """What a network must know of its vocabulary before any weight is there.
+
+    Attributes:
+        n_rows: rows of the tables: (characters, bigrams, words).
+        n_tuned: those, from the first on, that training changes.
+        widths: numbers a row.
+        n_groups: gazetteers that the lexicon's words come from; a user's own words are one more.
+        user_count: the count that a user's own word passes for, where words are weighted by how often they are used.
+    """
+
+    n_rows: tuple[int, int, int]
+    n_tuned: tuple[int, int, int]
+    widths: tuple[int, int, int]
+    n_groups: int = 1
+    user_count: int = 1
+
+
+class LatticeVectors(nn.Module):
+    """The pre-trained vectors of a batch's characters, their bigrams and its words; every model reads these.
 
     With `bigram_backoff` a bigram that has no vector gets a linear function of its two characters' vectors: a quarter
     of the bigrams of a Weibo post are rarer than any vector file reaches. `models.build` fits the function to the
     bigrams that do have vectors; training goes on from there.
 
-    Dropout is elementwise on the vectors, before the projections (what the released FLAT does: specs §0.1.16).
+    Dropout is elementwise on the vectors (what the released FLAT does: specs §0.1.16).
+
+    Args:
+        use_bigrams: False leaves the bigram table out.
+        char_words: hold a table of characters as one-character words too (the S set of a soft lexicon).
     """
 
     def __init__(
         self,
+        sizes: InputSizes,
         *,
-        n_rows: tuple[int, int, int],
-        n_tuned: tuple[int, int, int],
-        widths: tuple[int, int, int],
-        out_width: int,
         dropout_prob: float,
         word_dropout_prob: float,
-        extra_width: int = 0,
+        use_bigrams: bool = True,
         bigram_backoff: bool = False,
+        char_words: bool = False,
     ):
         super().__init__()
-        self.char, self.bigram, self.word = (
-            SplitEmbedding(n_rows=r, n_tuned=t, width=w) for r, t, w in zip(n_rows, n_tuned, widths, strict=True)
-        )
-        self.char_projection = nn.Linear(widths[0] + widths[1] + extra_width, out_width)
-        self.word_projection = nn.Linear(widths[2], out_width)
-        self.backoff = nn.Linear(2 * widths[0], widths[1]) if bigram_backoff else None
+
+        def table(k: int, width: int) -> SplitEmbedding:
+            return SplitEmbedding(n_rows=sizes.n_rows[k], n_tuned=sizes.n_tuned[k], width=width)
+
+        char_width, bigram_width, word_width = sizes.widths
+        self.char = table(0, char_width)
+        self.bigram = table(1, bigram_width) if use_bigrams else None
+        self.word = table(2, word_width)
+        self.char_word = table(0, word_width) if char_words else None
+        self.backoff = nn.Linear(2 * char_width, bigram_width) if use_bigrams and bigram_backoff else None
         self.dropout = Dropout(dropout_prob)
         self.word_dropout = Dropout(word_dropout_prob)
-        for projection in (self.char_projection, self.word_projection):
-            nn.init.xavier_uniform_(projection.weight)
+        self.char_width = char_width + (bigram_width if use_bigrams else 0)
+        self.word_width = word_width
 
-    def forward(self, batch: LatticeBatch, extra: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Characters float[B, T, D] and words float[B, W, D]; `extra` is float[B, T, extra_width]."""
-        char_vectors = self.char(batch.chars)
-        bigram_vectors = self._bigrams(batch, char_vectors)
-        parts = [self.dropout(torch.cat([char_vectors, bigram_vectors], -1))]
-        if extra is not None:
-            parts.append(extra)
-        chars = self.char_projection(torch.cat(parts, -1))
-        words = self.word_projection(self.word_dropout(self.word(batch.words)))
-        return chars, words
+    def chars(self, batch: LatticeBatch) -> Tensor:
+        """float[B, T, char_width]: character vector, then that of its bigram."""
+        vectors = self.char(batch.chars)
+        if self.bigram is not None:
+            vectors = torch.cat([vectors, self._bigrams(self.bigram, batch, vectors)], -1)
+        return self.dropout(vectors)
 
-    def _bigrams(self, batch: LatticeBatch, char_vectors: Tensor) -> Tensor:
+    def words(self, batch: LatticeBatch) -> Tensor:
+        """float[B, W, word_width]."""
+        return self.word_dropout(self.word(batch.words))
+
+    def char_words(self, batch: LatticeBatch) -> Tensor:
+        """float[B, T, word_width]: each character as a word of its own."""
+        assert self.char_word is not None
+        return self.word_dropout(self.char_word(batch.chars))
+
+    def _bigrams(self, table: SplitEmbedding, batch: LatticeBatch, char_vectors: Tensor) -> Tensor:
         """float[B, T, bigram width]; one without a row is made from its two characters, if so chosen."""
-        vectors = self.bigram(batch.bigrams)
+        vectors = table(batch.bigrams)
         if self.backoff is None:
             return vectors
         following = F.pad(char_vectors[:, 1:], (0, 0, 0, 1))  # zero after the last character

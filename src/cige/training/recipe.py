@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cige.data.user_words import UserWordRegime
+from cige.errors import ModelError, RecipeError
+from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig
+from cige.models.registry import architecture
 from cige.training.recipe_checks import check_recipe
 from cige.training.recipe_file import dump_yaml, read_recipe_file
 from cige.training.strict import build_strictly
@@ -114,8 +117,10 @@ class Recipe:
     """Pre-trained vectors."""
     lexicon: LexiconConfig = field(default_factory=LexiconConfig)
     """Words."""
-    model: FlatConfig = field(default_factory=FlatConfig)
-    """The network."""
+    architecture: str = "flat"
+    """Which model: a name of models/registry.py."""
+    model: ModelConfig = field(default_factory=FlatConfig)
+    """Its settings: the fields of its config."""
     user_words: UserWordRegime = field(default_factory=UserWordRegime)
     """How user words are simulated."""
     training: TrainingConfig = field(default_factory=TrainingConfig)
@@ -138,16 +143,27 @@ def load_recipe(path: str | Path, overrides: Overrides = None) -> Recipe:
     """
     values, origins = read_recipe_file(Path(path), overrides)
     values.setdefault("name", Path(path).stem)
-    recipe = build_strictly(Recipe, values, origins)
+    recipe = _build(values, origins)
     check_recipe(recipe, str(path))
     return recipe
 
 
 def recipe_from_dict(values: Mapping[str, Any]) -> Recipe:
     """The recipe that `recipe_to_yaml` (or `asdict`) wrote; same errors as `load_recipe`."""
-    recipe = build_strictly(Recipe, dict(values), {})
+    recipe = _build(dict(values), {})
     check_recipe(recipe, recipe.name)
     return recipe
+
+
+def _build(values: dict[str, Any], origins: Mapping[str, str]) -> Recipe:
+    name = values.get("architecture", "flat")
+    try:
+        model_config = architecture(str(name)).config_class()
+    except ModelError as reason:
+        where = f"{origins['architecture']}: " if "architecture" in origins else ""
+        raise RecipeError(f"{where}{reason}") from None
+    values.setdefault("model", {})
+    return build_strictly(Recipe, values, origins, types={"model": model_config})
 
 
 def recipe_to_yaml(recipe: Recipe) -> str:

@@ -11,7 +11,6 @@ from cige.errors import RecipeError
 if TYPE_CHECKING:
     from cige.training.recipe import Recipe
 
-_DISTANCES = ("hh", "th", "ht", "tt")
 _INCLUSIVE = ("user_words.sentence_prob", "user_words.entity_prob")  # may be 1, unlike a dropout
 
 _RANGES: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
@@ -19,10 +18,6 @@ _RANGES: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
         lambda value: value >= 1,
         (
             "data.n_train",
-            "model.n_heads",
-            "model.head_width",
-            "model.ff_width",
-            "model.n_layers",
             "training.n_epochs",
             "training.batch_size",
             "training.max_pairs",
@@ -33,7 +28,6 @@ _RANGES: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
         lambda value: value >= 0,
         (
             "data.n_held_out",
-            "model.max_distance",
             "user_words.n_false",
             "training.pool_batches",
             "training.embedding_learning_rate_scale",
@@ -56,6 +50,10 @@ def check_recipe(recipe: Recipe, source: str) -> None:
             value = _value(recipe, key)
             if value is not None and not holds(value):
                 raise RecipeError(f"{source}: {key} is {value}, expected {expected}")
+    for name, value in vars(recipe.model).items():
+        least = 1 if name.startswith("n_") or name.endswith("_width") else 0
+        if type(value) is int and value < least:
+            raise RecipeError(f"{source}: model.{name} is {value}, expected {'at least 1' if least else '0 or more'}")
     for key, value in _probabilities(recipe):
         if not 0 <= value <= 1 or (value == 1 and key not in _INCLUSIVE):
             raise RecipeError(f"{source}: {key} is {value}, expected a probability")
@@ -72,8 +70,7 @@ def _contradictions(recipe: Recipe) -> list[str]:
         found.append("data.dev and data.test go with data.train; with data.dataset the files are known")
     if data.train is not None and not data.dev and not data.n_held_out:
         found.append("data.dev is missing: give a file, or data.n_held_out to hold out training sentences")
-    if not model.distances or not set(model.distances) <= set(_DISTANCES):
-        found.append(f"model.distances is {list(model.distances)}, expected some of {', '.join(_DISTANCES)}")
+    found += model.problems()
     if model.bert_tuned and model.bert is None:
         found.append("model.bert_tuned is true, but model.bert names no BERT to tune")
     if training.warmup_epochs is not None and not 0 <= training.warmup_epochs <= training.n_epochs:

@@ -17,8 +17,9 @@ from cige.errors import RecipeError
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
-from cige.models.build import Vectors, build_flat, input_tables
-from cige.models.flat import FlatConfig
+from cige.models.build import Vectors, build_tagger, input_tables
+from cige.models.config import ModelConfig
+from cige.models.registry import architecture
 from cige.models.tagger import Tagger
 from cige.nn.bert import BertFeatures
 from cige.training.recipe import DataConfig, Recipe
@@ -75,10 +76,18 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     labels = sorted({span.label for sentence in train for span in sentence.spans})
     if not labels:
         raise RecipeError(f"{recipe.name}: the training sentences hold no entity; there is nothing to learn")
-    tables = input_tables(train_lattices, lexicon, vectors, seed=seed)
+    count = architecture(recipe.architecture).reads_counts
+    tables = input_tables(train_lattices, lexicon, vectors, seed=seed, count=count)
     features = load_bert(recipe.model, data_dir) if recipe.model.bert is not None else None
     torch.manual_seed(seed)
-    tagger = build_flat(recipe.model, tables, labels, scheme=recipe.data.scheme, features=features)
+    tagger = build_tagger(
+        recipe.model,
+        tables,
+        labels,
+        architecture=recipe.architecture,
+        scheme=recipe.data.scheme,
+        features=features,
+    )
     return TrainingSetup(train, dev, train_lattices, dev_lattices, lexicon, tables.vocabulary, labels, tagger)
 
 
@@ -98,7 +107,7 @@ def read_data(data: DataConfig, data_dir: str | Path | None = None) -> tuple[lis
     return train[: data.n_train], dev
 
 
-def load_bert(model: FlatConfig, data_dir: str | Path | None = None) -> BertFeatures:
+def load_bert(model: ModelConfig, data_dir: str | Path | None = None) -> BertFeatures:
     """The BERT that a recipe names: a folder, as `find_file` finds it, or a hub id."""
     assert model.bert is not None
     try:

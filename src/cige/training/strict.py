@@ -13,19 +13,27 @@ from cige.errors import RecipeError
 T = TypeVar("T")
 
 
-def build_strictly(cls: type[T], values: Mapping[str, Any], origins: Mapping[str, str], *, key: str = "") -> T:
+def build_strictly(
+    cls: type[T],
+    values: Mapping[str, Any],
+    origins: Mapping[str, str],
+    *,
+    key: str = "",
+    types: Mapping[str, type] | None = None,
+) -> T:
     """Make a dataclass (nested ones too) out of nested mappings.
 
     Args:
         values: one entry a field; fields with a default may be left out.
         origins: key path -> where it was written ("file.yaml:3"), for messages.
         key: the key path of `values` itself.
+        types: field name -> the class to make of it, where the hint only names what it derives from.
 
     Raises:
         RecipeError: an unknown key, a missing one, or a value of the wrong type.
     """
     known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls) | dict(types or {})
     for name in values:
         if name not in known:
             path = _join(key, str(name))

@@ -195,6 +195,7 @@ def _finish(recipe: Recipe, setup: TrainingSetup, trainer: LatticeTrainer, folde
         lexicon=setup.lexicon,
         config=recipe.model,
         labels=setup.labels,
+        architecture=recipe.architecture,
         scheme=recipe.data.scheme,
         facts=facts | {"recipe": asdict(recipe)},
     )

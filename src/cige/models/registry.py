@@ -1,0 +1,56 @@
+"""The models by name: where each one's settings and encoder are, and what it asks of the vocabulary."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from torch import nn
+
+from cige.errors import ModelError
+from cige.models.config import ModelConfig
+from cige.nn.embeddings import InputSizes
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A model that can be built.
+
+    Attributes:
+        module: its file, imported when it is first asked for.
+        config, encoder: names of its ModelConfig and of its LatticeEncoder (see models.tagger) in that file. The
+            encoder is made with config, sizes (InputSizes) and features (a BertFeatures or None).
+        reads_counts: the model weights words by how often training text uses them.
+    """
+
+    module: str
+    config: str
+    encoder: str
+    reads_counts: bool = False
+
+    def config_class(self) -> type[ModelConfig]:
+        return getattr(import_module(self.module), self.config)
+
+    def make_encoder(self, config: ModelConfig, sizes: InputSizes, features: nn.Module | None) -> nn.Module:
+        make: Any = getattr(import_module(self.module), self.encoder)
+        return make(config=config, sizes=sizes, features=features)
+
+
+ARCHITECTURES = {
+    "flat": Architecture("cige.models.flat", "FlatConfig", "FlatEncoder"),
+}
+
+
+def architecture(name: str) -> Architecture:
+    """The architecture of that name.
+
+    Raises:
+        ModelError: there is none; the nearest known one is named.
+    """
+    if name not in ARCHITECTURES:
+        near = difflib.get_close_matches(name, ARCHITECTURES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ModelError(f"no architecture {name!r}; known are {', '.join(sorted(ARCHITECTURES))}{hint}")
+    return ARCHITECTURES[name]
