@@ -15,8 +15,10 @@ from cige.lattice.lattice import build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 from cige.models.build import Vectors, build_tagger, input_tables
+from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
+from cige.models.registry import ARCHITECTURES
 
 LABELS = ["LOC", "ORG", "PER"]
 NAMES = {
@@ -66,7 +68,9 @@ def random_table(words: list[str], width: int, *, seed: int) -> VectorTable:
     return VectorTable(words, vectors)
 
 
-def model(*, scheme: str = "BMES", config: FlatConfig = CONFIG, seed: int = 0) -> LatticeModel:
+def model(
+    *, scheme: str = "BMES", config: ModelConfig = CONFIG, architecture: str = "flat", seed: int = 0
+) -> LatticeModel:
     """A new untrained model with its own lexicon."""
     lexicon = Lexicon.from_words(WORDS)
     known = sentences()
@@ -77,11 +81,18 @@ def model(*, scheme: str = "BMES", config: FlatConfig = CONFIG, seed: int = 0) -
         bigram=random_table(bigrams, 10, seed=2),
         word=random_table(WORDS, 8, seed=3),
     )
-    tables = input_tables([build_lattice(s.text, lexicon.snapshot()) for s in known], lexicon, vectors, seed=seed)
+    lattices = [build_lattice(s.text, lexicon.snapshot()) for s in known]
+    tables = input_tables(lattices, lexicon, vectors, seed=seed, count=ARCHITECTURES[architecture].reads_counts)
     torch.manual_seed(seed)
-    tagger = build_tagger(config, tables, LABELS, scheme=scheme)
+    tagger = build_tagger(config, tables, LABELS, architecture=architecture, scheme=scheme)
     return LatticeModel(
-        tagger=tagger.eval(), vocabulary=tables.vocabulary, lexicon=lexicon, config=config, labels=LABELS, scheme=scheme
+        tagger=tagger.eval(),
+        vocabulary=tables.vocabulary,
+        lexicon=lexicon,
+        config=config,
+        labels=LABELS,
+        architecture=architecture,
+        scheme=scheme,
     )
 
 

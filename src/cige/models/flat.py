@@ -224,7 +224,7 @@ class RelativeSpanFusion(nn.Module):
         low = min(int(d.min()) for d in distances)
         high = max(int(d.max()) for d in distances)
         position = torch.arange(low, high + 1, device=self.weight.weight.device) + self.config.position_offset
-        encoding = sinusoid(position, self.config.width, self.config.sinusoid)  # [2M + 1, D]
+        encoding = sinusoid(position, self.config.width, self.config.sinusoid).to(self.weight.weight)  # [2M + 1, D]
         blocks = self.weight.weight.chunk(len(distances), dim=1)
         total = sum(F.embedding(d - low, encoding @ block.t()) for d, block in zip(distances, blocks, strict=True))
         if self.weight.bias is not None:

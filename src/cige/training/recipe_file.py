@@ -53,6 +53,8 @@ def _read(path: Path, extended_by: tuple[Path, ...]) -> tuple[dict[str, Any], di
     if not isinstance(base, str):
         raise RecipeError(f"{origins[EXTENDS]}: extends is {base!r}, expected the path of another recipe")
     base_values, base_origins = _read(path.parent / base, (*extended_by, resolved))
+    if values.get("architecture", base_values.get("architecture")) != base_values.get("architecture"):
+        base_values.pop("model", None)  # the settings of another network
     return _merge(base_values, values), base_origins | origins
 
 

@@ -1,0 +1,198 @@
+"""What must hold for every architecture: padding, gradients, learning, saving, user words, empty cases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tiny
+import torch
+
+from cige.data.batch import LatticeBatch, collate
+from cige.data.sentence import Sentence
+from cige.data.tags import spans_to_tags, tags_to_spans
+from cige.data.vocabulary import USER
+from cige.lattice.lattice import Lattice
+from cige.models.model import LatticeModel
+from cige.models.registry import ARCHITECTURES, architecture
+
+NO_DROPOUT = {"embed_dropout_prob": 0.0, "word_dropout_prob": 0.0, "output_dropout_prob": 0.0}
+SMALL: dict[str, dict] = {  # settings beside those of NO_DROPOUT: small widths, every dropout of the model's own off
+    "flat": {"n_heads": 4, "head_width": 8, "ff_width": 64, "ff_dropout_prob": 0.0},
+}
+WITHOUT_WORDS: set[str] = set()  # models that read no lexicon
+TEXTS = ["李明在北京市长江大桥。", "重庆人和药店", "好", "今天天气很好的中国银行经理请了欧阳修南京市长江大桥说话"]
+EVERY = sorted(name for name in ARCHITECTURES if name in SMALL)
+
+
+def made(name: str, **settings: object) -> LatticeModel:
+    config = architecture(name).config_class()(**{**NO_DROPOUT, **SMALL[name], **settings})
+    return tiny.model(config=config, architecture=name)
+
+
+def emissions(model: LatticeModel, texts: list[str]) -> list[torch.Tensor]:
+    """float[T, L] of each text, read as one batch."""
+    with torch.no_grad():
+        out = model.tagger(model.encode(texts)[0])
+    return [row[: len(text)] for row, text in zip(out.emissions, texts, strict=True)]
+
+
+def labelled_batch(model: LatticeModel, sentences: list[Sentence]) -> LatticeBatch:
+    ids = {tag: k for k, tag in enumerate(model.tagger.tags)}
+    gold = [np.array([ids[t] for t in spans_to_tags(len(s.text), s.spans, model.scheme)]) for s in sentences]
+    return collate([model.vocabulary.encode(x) for x in model.lattices([s.text for s in sentences])], gold)
+
+
+def test_every_architecture_is_tried_here():
+    assert set(SMALL) == set(ARCHITECTURES)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_padding_changes_nothing(name):
+    model = made(name)
+    together = emissions(model, TEXTS)
+    for text, row in zip(TEXTS, together, strict=True):
+        torch.testing.assert_close(row, emissions(model, [text])[0], atol=1e-5, rtol=1e-5)
+    reversed_order = emissions(model, TEXTS[::-1])[::-1]
+    for row, same in zip(together, reversed_order, strict=True):
+        torch.testing.assert_close(row, same, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_sentences_that_are_empty_or_without_words(name):
+    model = made(name)
+    rows = emissions(model, ["", "罕", "罕见", TEXTS[0], ""])
+    assert all(torch.isfinite(row).all() for row in rows)
+    assert emissions(model, [""])[0].shape == (0, len(model.tagger.tags))
+    torch.testing.assert_close(rows[1], emissions(model, ["罕"])[0], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_weight_gets_a_finite_gradient(name):
+    model = made(name)
+    model.tagger.train()
+    model.lexicon.add("欧阳修")
+    model.tagger.loss(labelled_batch(model, tiny.sentences(12))).backward()
+    for key, weight in model.tagger.named_parameters():
+        assert weight.grad is not None, f"{key} has no part in the loss"
+        assert torch.isfinite(weight.grad).all(), key
+        if not key.startswith("crf."):
+            assert weight.grad.abs().max() > 0, f"{key} never changes"
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_gradients_equal_finite_differences(name):
+    """Along one random direction over all weights but the tables: the loss changes as its gradient says."""
+    model = made(name)
+    model.tagger.double()
+    batch = labelled_batch(model, tiny.sentences(3))
+    weights = [w for key, w in model.tagger.named_parameters() if not key.endswith("tuned")]
+    torch.manual_seed(0)
+    direction = [torch.randn_like(w) for w in weights]
+    slope = sum(
+        float((g * d).sum())
+        for g, d in zip(torch.autograd.grad(model.tagger.loss(batch), weights), direction, strict=True)
+    )
+
+    def loss_at(step: float) -> float:
+        with torch.no_grad():
+            for w, d in zip(weights, direction, strict=True):
+                w.add_(d, alpha=step)
+            value = float(model.tagger.loss(batch))
+            for w, d in zip(weights, direction, strict=True):
+                w.add_(d, alpha=-step)
+        return value
+
+    step = 1e-6
+    assert (loss_at(step) - loss_at(-step)) / (2 * step) == pytest.approx(slope, rel=2e-2, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_twenty_sentences_are_learnt_by_heart(name):
+    model = made(name)
+    sentences = tiny.sentences(20, seed=5)
+    batch = labelled_batch(model, sentences)
+    optimizer = torch.optim.Adam(model.tagger.parameters(), lr=1e-2)
+    gold = [sorted(s.spans, key=lambda x: x.start) for s in sentences]
+    for step in range(200):
+        model.tagger.train()
+        optimizer.zero_grad()
+        model.tagger.loss(batch).backward()
+        optimizer.step()
+        if step % 10 == 9:
+            model.tagger.eval()
+            paths = model.tagger.decode(batch)
+            found = [tags_to_spans([model.tagger.tags[k] for k in path], model.scheme) for path in paths]
+            if [sorted(spans, key=lambda x: x.start) for spans in found] == gold:
+                return
+    pytest.fail("not learnt within 200 steps")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_saved_model_reads_alike(name, tmp_path):
+    model = made(name)
+    model.save(tmp_path / "m")
+    again = LatticeModel.load(tmp_path / "m")
+    assert again.architecture == name and again.config == model.config
+    for row, same in zip(emissions(model, TEXTS), emissions(again, TEXTS), strict=True):
+        torch.testing.assert_close(row, same, atol=1e-6, rtol=0)
+    model.save(tmp_path / "small", table_dtype="int8")
+    assert all(torch.isfinite(row).all() for row in emissions(LatticeModel.load(tmp_path / "small"), TEXTS))
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in WITHOUT_WORDS])
+def test_a_users_word_reaches_the_model(name):
+    """It changes the emissions of its sentence alone, by the shared vector, whatever its spelling."""
+    model = made(name)
+    text, other = "请罕见名字说话", "今天天气很好"
+    before = emissions(model, [text, other])
+    model.lexicon.add("罕见名字")
+    after = emissions(model, [text, other])
+    assert not torch.allclose(before[0], after[0], atol=1e-6)
+    torch.testing.assert_close(before[1], after[1], atol=1e-5, rtol=1e-5)
+    with torch.no_grad():
+        model.tagger.encoder.embeddings.word.tuned[USER] += 1.0
+    assert not torch.allclose(after[0], emissions(model, [text])[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in WITHOUT_WORDS])
+def test_a_user_may_list_a_word_that_the_lexicon_has(name):
+    model = made(name)
+    model.lexicon.add("长江大桥")
+    lattices = model.lattices([TEXTS[0]])
+    assert lattices[0].is_user.any()
+    assert torch.isfinite(emissions(model, [TEXTS[0]])[0]).all()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_what_was_read_from_words(name):
+    model = made(name)
+    batch, lattices = model.encode(TEXTS)
+    with torch.no_grad():
+        features, weights = model.tagger.encoder.read_words(batch)
+        torch.testing.assert_close(features, model.tagger.encoder(batch))
+    assert weights.shape == (*batch.chars.shape, batch.words.shape[1])
+    assert (weights >= 0).all() and (weights.sum(2) <= 1 + 1e-5).all()
+    assert (weights * ~batch.word_mask[:, None] == 0).all()
+    assert (weights.sum() > 0) == (name not in WITHOUT_WORDS)
+    assert sum(lattice.n_words for lattice in lattices) > 0
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in WITHOUT_WORDS])
+def test_the_word_free_twin_reads_no_word(name):
+    model = made(name, use_words=False)
+    batch, lattices = model.encode(TEXTS)
+    bare = model.batch([replace(x, words=x.words[:0]) for x in lattices])
+    with torch.no_grad():
+        torch.testing.assert_close(model.tagger(batch).emissions, model.tagger(bare).emissions)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_nested_words_at_one_place(name):
+    """Many words over one span of text, some of them twice."""
+    model = made(name)
+    (lattice,) = model.lattices(["南京市长江大桥"])
+    dense = Lattice(lattice.text, np.repeat(lattice.words, 5, axis=0), lattice.n_base)
+    with torch.no_grad():
+        assert torch.isfinite(model.tagger(model.batch([dense, lattice])).emissions).all()
