@@ -25,7 +25,7 @@ LAYERS = [
     {"pretraining"},
     {"tasks"},
     {"serving"},
-    {"hub", "prediction", "pipeline", "explain", "explain_views", "evaluation"},
+    {"hub", "prediction", "pipeline", "explain", "explain_views", "evaluation", "comparison", "comparison_views"},
     {"commands", "cli"},
 ]
 LAYER_OF = {name: k for k, names in enumerate(LAYERS) for name in names}

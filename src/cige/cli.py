@@ -19,16 +19,24 @@ VERBS = {
     "train": "train a model by a recipe",
     "evaluate": "score a model on labelled sentences",
     "user-words": "measure what a user's own words gain on labelled sentences",
+    "compare": "train and score several systems alike, with what separates them",
     "search": "search hyper-parameters by training many models",
     "lexicon": "build, look up and describe word lists",
     "vectors": "train and convert vectors",
     "data": "fetch, describe and convert labelled data",
+    "pretrain": "pre-train a Lattice-BERT: its vocabulary, data, training",
     "bench": "measure speed and memory",
     "compact": "make a small model folder for prediction",
     "info": "describe a model and this installation",
 }
 # Packages that only some verbs need, and the extra that brings them.
-_EXTRAS = {"transformers": "train", "accelerate": "train", "gensim": "train", "optuna": "train", "tensorboard": "train"}
+_EXTRAS = {
+    "transformers": "train",
+    "accelerate": "train",
+    "gensim": "train",
+    "optuna": "train",
+    "tensorboard": "train",
+} | {"matplotlib": "plots"}
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; the last two are what a shell gives for the signals
 
 

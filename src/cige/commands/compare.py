@@ -1,0 +1,66 @@
+"""Train and score several systems alike and print one table.
+
+  cige compare recipes/weibo/flat.yaml recipes/weibo/dcsan.yaml --seeds 3 --runs runs
+  cige compare recipes/weibo/*.yaml --runs runs --table      read what finished, train nothing
+  cige compare recipes/ecommerce/*.yaml --user-words --gazetteer brands.txt
+
+A run is RUNS/NAME-SEED; finished runs are read, a run that was cut off goes on. The epoch is chosen on dev; test, where
+there is one, is scored once with it. RUNS/comparison.md, comparison.json and comparison.svg are written at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from cige.commands.options import at_least
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recipes", nargs="+", metavar="RECIPE", help="YAML files; those of one data set, to be fair")
+    parser.add_argument("--seeds", type=at_least(1), default=3, metavar="N", help="seeds 1 to N (default: 3)")
+    parser.add_argument("--runs", default="runs", metavar="FOLDER", help="folder of the runs (default: runs)")
+    parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="processes side by side (default: 1)")
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="change settings of every recipe")
+    parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
+    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
+    parser.add_argument("--table", action="store_true", help="train nothing; a table of what finished")
+    parser.add_argument("--no-speed", action="store_true", help="do not measure sentences a second")
+    parser.add_argument("--user-words", action="store_true", help="measure what user words gain with each system")
+    parser.add_argument("--gazetteer", nargs="+", default=[], metavar="FILE", help="word lists for --user-words")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.training.recipe import load_recipe
+
+    recipes = [load_recipe(path, args.set) for path in args.recipes]
+    from cige.comparison import measure_speeds, rows_of, run_all, user_words_of_runs
+    from cige.comparison_views import comparison_table, draw_f1_against_speed, user_word_table
+    from cige.files import atomic_file
+    from cige.lexicon.words_file import read_words
+
+    runs, seeds = Path(args.runs), list(range(1, args.seeds + 1))
+    if not args.table:
+        every = run_all(recipes, seeds, runs, data_dir=args.data_dir, n_jobs=args.jobs, device=args.device)
+        for scores in every:
+            shown = " ".join(f"{s} F1 {100 * scores[s]['f1']:.2f}" for s in ("dev", "test") if s in scores)
+            print(f"{scores['name']} seed {scores['seed']}: {shown} ({scores['minutes']:.1f} minutes)", flush=True)
+    if not args.no_speed:
+        measure_speeds(recipes, runs, data_dir=args.data_dir)
+    rows = rows_of([recipe.name for recipe in recipes], runs, seeds=seeds)
+    written = comparison_table(rows)
+    if args.user_words:
+        lists = {Path(path).name: read_words(path, spaces=True).words for path in args.gazetteer}
+        found = user_words_of_runs(recipes, runs, data_dir=args.data_dir, gazetteers=lists)
+        written += "\n\nF1 / recall of entities unseen in training, with user words:\n\n" + user_word_table(found)
+    print(written)
+    for name, text in (
+        ("comparison.md", written + "\n"),
+        ("comparison.json", json.dumps([row.to_dict() for row in rows], indent=1)),
+    ):
+        with atomic_file(runs / name) as aside:
+            aside.write_text(text, encoding="utf-8")
+    if not args.no_speed and rows:
+        draw_f1_against_speed(rows, runs / "comparison.svg")

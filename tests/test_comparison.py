@@ -1,0 +1,105 @@
+"""`cige compare`: runs that resume, rows that rank, tables and the figure."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tiny_run
+
+from cige import comparison
+from cige.cli import main
+from cige.comparison import Row, measure_speeds, rows_of, run_all
+from cige.comparison_views import comparison_table, draw_f1_against_speed, mean_sd
+from cige.errors import CigeError
+from cige.training.recipe import Recipe, recipe_to_yaml
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_run.write_data_folder(tmp_path_factory.mktemp("data")))
+
+
+@pytest.fixture(scope="module")
+def recipes() -> list[Recipe]:
+    good = replace(tiny_run.tiny_recipe(n_epochs=2), name="good")
+    bad = replace(tiny_run.tiny_recipe(n_epochs=1, learning_rate=1e-7), name="bad")
+    return [bad, good]
+
+
+@pytest.fixture(scope="module")
+def runs(recipes, data_dir, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    finished = list(run_all(recipes, [1, 2], folder, data_dir=data_dir))
+    assert [(x["name"], x["seed"]) for x in finished] == [("bad", 1), ("good", 1), ("bad", 2), ("good", 2)]
+    return folder
+
+
+def test_rows_are_ranked_and_told_apart(runs):
+    good, bad = rows_of(["bad", "good"], runs)
+    assert (good.name, bad.name) == ("good", "bad") and good.seeds == [1, 2]
+    assert good.p_value is None and bad.p_value < 0.05
+    assert statistics.mean(good.dev) > statistics.mean(bad.dev) and good.test == []
+    assert good.deciding == good.dev and good.n_parameters == bad.n_parameters > 0
+    kept = json.loads((runs / "good-1" / "scores.json").read_text())
+    counts = [sum(column) for column in zip(*kept["dev_counts"], strict=True)]
+    assert 2 * counts[2] / (counts[0] + counts[1]) == pytest.approx(good.dev[0])
+    assert [row.seeds for row in rows_of(["good"], runs, seeds=[2])] == [[2]]
+    assert rows_of(["never ran"], runs) == []
+
+
+def test_a_finished_run_is_read_and_not_repeated(runs, recipes, data_dir, monkeypatch):
+    monkeypatch.setattr(comparison, "score", lambda *_: pytest.fail("scored again"))
+    assert len(list(run_all(recipes, [1, 2], runs, data_dir=data_dir))) == 4
+
+
+def test_several_processes_give_the_same_scores(runs, recipes, data_dir, tmp_path):
+    finished = {
+        (x["name"], x["seed"]): x["dev"]["f1"] for x in run_all(recipes, [1], tmp_path, data_dir=data_dir, n_jobs=2)
+    }
+    for name in ("good", "bad"):
+        assert finished[name, 1] == json.loads((runs / f"{name}-1" / "scores.json").read_text())["dev"]["f1"]
+
+
+def test_two_recipes_of_one_name_are_refused(recipes, tmp_path):
+    with pytest.raises(CigeError, match="several recipes are named good"):
+        list(run_all([recipes[1], recipes[1]], [1], tmp_path))
+
+
+def test_speeds_are_measured_and_kept(runs, recipes, data_dir):
+    speeds = measure_speeds(recipes, runs, data_dir=data_dir)
+    assert set(speeds) == {"good", "bad"} and all(v > 0 for x in speeds.values() for v in x.values())
+    assert rows_of(["good"], runs)[0].speed == speeds["good"]
+
+
+def test_the_command_writes_table_rows_and_figure(runs, recipes, data_dir, tmp_path, capsys):
+    files = []
+    for recipe in recipes:
+        files.append(tmp_path / f"{recipe.name}.yaml")
+        files[-1].write_text(recipe_to_yaml(recipe), encoding="utf-8")
+    argv = ["compare", *map(str, files), "--runs", str(runs), "--seeds", "2", "--data-dir", data_dir, "--user-words"]
+    assert main(argv) == 0
+    out = capsys.readouterr().out
+    assert "good seed 1: dev F1" in out and "| good | 1, 2 |" in out and "names of the file" in out
+    assert (runs / "comparison.md").read_text(encoding="utf-8").strip() in out
+    assert [row["name"] for row in json.loads((runs / "comparison.json").read_text())] == ["good", "bad"]
+    figure = (runs / "comparison.svg").read_text(encoding="utf-8")
+    assert figure.count("<svg") == 1 and figure.startswith("<?xml")
+
+
+def test_figures_are_mean_and_standard_deviation():
+    assert mean_sd([0.5]) == "50.00" and mean_sd([0.5, 0.6]) == "55.00 ± 7.07" and mean_sd([]) == "-"
+    row = Row(
+        "a", "flat", [1, 2], [0.5, 0.6], [0.4, 0.4], [0.7] * 2, [0.9] * 2, 1_500_000, [2.0, 3.0], None, {16: 99.6}
+    )
+    assert "| a | 1, 2 | 55.00 ± 7.07 | 40.00 ± 0.00 | 70.00 ± 0.00 | 90.00 ± 0.00 | best | 1.5M | 2.5 | - | 100 |" in (
+        comparison_table([row])
+    )
+
+
+def test_systems_without_speed_are_left_out_of_the_figure(tmp_path):
+    draw_f1_against_speed([], tmp_path / "f.png")
+    assert (tmp_path / "f.png").read_bytes()[1:4] == b"PNG"
