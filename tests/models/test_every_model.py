@@ -14,19 +14,54 @@ from cige.data.sentence import Sentence
 from cige.data.tags import spans_to_tags, tags_to_spans
 from cige.data.vocabulary import USER
 from cige.lattice.lattice import Lattice
+from cige.models.flat import RELEASED
 from cige.models.model import LatticeModel
 from cige.models.registry import ARCHITECTURES, architecture
 
 NO_DROPOUT = {"embed_dropout_prob": 0.0, "word_dropout_prob": 0.0, "output_dropout_prob": 0.0}
 SMALL: dict[str, dict] = {  # settings beside those of NO_DROPOUT: small widths, every dropout of the model's own off
     "flat": {"n_heads": 4, "head_width": 8, "ff_width": 64, "ff_dropout_prob": 0.0},
+    "soft_lexicon": {"lstm_width": 32},
+    "dcsan": {
+        "width": 32,
+        "n_cross_heads": 4,
+        "n_self_heads": 4,
+        "ff_width": 64,
+        "cross_dropout_prob": 0.0,
+        "fusion_dropout_prob": 0.0,
+        "attention_dropout_prob": 0.0,
+        "ff_dropout_prob": 0.0,
+    },
+    "cgn": {"lstm_width": 24, "head_width": 6, "graph_width": 16, "lstm_dropout_prob": 0.0, "graph_dropout_prob": 0.0},
+    "bilstm_crf": {"lstm_width": 32},
+    "lattice_lstm": {"lstm_width": 32},
+    "lgn": {
+        "width": 12,
+        "n_steps": 2,
+        "n_heads": 2,
+        "head_width": 6,
+        "place_width": 4,
+        "attention_dropout_prob": 0.0,
+        "cell_dropout_prob": 0.0,
+    },
 }
-WITHOUT_WORDS: set[str] = set()  # models that read no lexicon
+WITHOUT_WORDS = {"bilstm_crf"}  # models that read no lexicon
 TEXTS = ["李明在北京市长江大桥。", "重庆人和药店", "好", "今天天气很好的中国银行经理请了欧阳修南京市长江大桥说话"]
-EVERY = sorted(name for name in ARCHITECTURES if name in SMALL)
+
+
+VARIANTS = {  # other forms of a model: (architecture, settings)
+    "flat, biased": ("flat", {"position_score": "bias"}),
+    "flat, released": ("flat", RELEASED),
+}
+
+
+EVERY = [*sorted(name for name in ARCHITECTURES if name in SMALL), *VARIANTS]
 
 
 def made(name: str, **settings: object) -> LatticeModel:
+    if name in VARIANTS:
+        name, variant = VARIANTS[name]
+        settings = {**variant, **settings}
     config = architecture(name).config_class()(**{**NO_DROPOUT, **SMALL[name], **settings})
     return tiny.model(config=config, architecture=name)
 
@@ -74,22 +109,23 @@ def test_every_weight_gets_a_finite_gradient(name):
     model.tagger.train()
     model.lexicon.add("欧阳修")
     model.tagger.loss(labelled_batch(model, tiny.sentences(12))).backward()
-    for key, weight in model.tagger.named_parameters():
+    for key, weight in model.tagger.encoder.named_parameters():
         assert weight.grad is not None, f"{key} has no part in the loss"
         assert torch.isfinite(weight.grad).all(), key
-        if not key.startswith("crf."):
-            assert weight.grad.abs().max() > 0, f"{key} never changes"
+        assert weight.grad.abs().max() > 0, f"{key} never changes"
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_gradients_equal_finite_differences(name):
-    """Along one random direction over all weights but the tables: the loss changes as its gradient says."""
+    """Along one random direction over all weights but the tables: the loss (a float32) changes as its gradient says."""
     model = made(name)
     model.tagger.double()
     batch = labelled_batch(model, tiny.sentences(3))
-    weights = [w for key, w in model.tagger.named_parameters() if not key.endswith("tuned")]
+    weights = [w for key, w in model.tagger.named_parameters() if w.requires_grad and not key.endswith("tuned")]
     torch.manual_seed(0)
-    direction = [torch.randn_like(w) for w in weights]
+    drawn = [torch.randn_like(w) for w in weights]
+    length = torch.stack([d.norm() for d in drawn]).norm()
+    direction = [d / length for d in drawn]
     slope = sum(
         float((g * d).sum())
         for g, d in zip(torch.autograd.grad(model.tagger.loss(batch), weights), direction, strict=True)
@@ -104,8 +140,8 @@ def test_gradients_equal_finite_differences(name):
                 w.add_(d, alpha=-step)
         return value
 
-    step = 1e-6
-    assert (loss_at(step) - loss_at(-step)) / (2 * step) == pytest.approx(slope, rel=2e-2, abs=1e-4)
+    step = 5e-3
+    assert (loss_at(step) - loss_at(-step)) / (2 * step) == pytest.approx(slope, rel=2e-2, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -134,7 +170,7 @@ def test_a_saved_model_reads_alike(name, tmp_path):
     model = made(name)
     model.save(tmp_path / "m")
     again = LatticeModel.load(tmp_path / "m")
-    assert again.architecture == name and again.config == model.config
+    assert again.architecture == model.architecture and again.config == model.config
     for row, same in zip(emissions(model, TEXTS), emissions(again, TEXTS), strict=True):
         torch.testing.assert_close(row, same, atol=1e-6, rtol=0)
     model.save(tmp_path / "small", table_dtype="int8")

@@ -154,7 +154,7 @@ def test_no_mask_is_none():
 def test_masked_pairs_get_no_attention(form):
     model = made(replace(tiny.CONFIG, mask_self_matched=True, max_distance=4))
     batch, _ = model.encode([LONG])
-    _, view, (attention,) = model.tagger.encoder.encode(batch)
+    _, view, (attention,) = model.tagger.encoder.encode(batch, with_attention=True)
     hidden = hidden_pairs(view, model.config)[0]
     assert float(attention[:, 0][:, hidden].abs().max()) == 0
     torch.testing.assert_close(attention[:, 0].sum(-1), torch.ones_like(attention[:, 0, :, 0]))
@@ -292,7 +292,7 @@ def test_gradient_reaches_every_parameter(form, config):
 def test_several_layers_each_report_their_attention():
     model = made(replace(tiny.CONFIG, n_layers=3))
     batch, _ = model.encode(TEXTS)
-    features, view, attention = model.tagger.encoder.encode(batch)
+    features, view, attention = model.tagger.encoder.encode(batch, with_attention=True)
     assert features.shape == (4, batch.chars.shape[1], tiny.CONFIG.width) and len(attention) == 3
     n = view.head.shape[1]
     assert all(a.shape == (tiny.CONFIG.n_heads, 4, n, n) for a in attention)

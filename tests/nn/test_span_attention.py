@@ -5,7 +5,7 @@ import torch
 
 from cige.nn import native, span_attention
 from cige.nn.relative_spans import relative_spans
-from cige.nn.span_attention import SpanPairs
+from cige.nn.span_attention import SpanPairs, biased_attention
 
 H, D_HEAD = 3, 5
 
@@ -124,3 +124,26 @@ def test_attention_dropout_drops_probabilities():
     kept, _ = span_attention.span_attention(*inputs, pairs)
     assert (dropped[0] - kept).abs().max() > 0.1
     torch.testing.assert_close(dropped.mean(0)[0], kept[0], atol=0.35, rtol=0)
+
+
+@pytest.mark.parametrize("with_mask", [False, True])
+def test_biased_attention_equals_literal_equations_forward_and_backward(with_mask):
+    """A position score that is a number a head: the literal form with one-hot relations and that number as query."""
+    (query, _, key, value, relation), index, n_nodes, hidden = example(with_mask=with_mask)
+    n_rows = len(relation)
+    bias = torch.randn(H, n_rows, generator=torch.Generator().manual_seed(3)).requires_grad_()
+    pairs = SpanPairs(relation.detach(), index, n_nodes, hidden)
+    out, probabilities = biased_attention(query, bias, key, value, pairs, with_attention=True)
+    same_query = bias[:, None, None].expand(-1, *query.shape[1:3], -1).double()
+    doubles = [x.double() for x in (query, key, value)]
+    expected = literal(doubles[0], same_query, *doubles[1:], torch.eye(n_rows).double(), index, n_nodes, hidden)
+    real = torch.arange(query.shape[2]) < n_nodes[:, None]
+    torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=0)
+    torch.testing.assert_close(probabilities.sum(3), torch.ones(probabilities.shape[:3]))
+    weight = torch.randn(expected.shape, generator=torch.Generator().manual_seed(4)).double() * real[..., None]
+    inputs = (query, bias, key, value)
+    ours = torch.autograd.grad((out * weight.float()).sum(), inputs)
+    theirs = torch.autograd.grad((expected * weight).sum(), inputs)
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
+    assert biased_attention(query, bias, key, value, pairs)[1] is None

@@ -22,7 +22,6 @@ softmax, so there is none). Where the released code departs from the paper there
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -35,7 +34,8 @@ from cige.models.config import ModelConfig, char_width, input_vectors, read_char
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
 from cige.nn.relative_spans import RelativeSpans, relative_spans
-from cige.nn.span_attention import SpanPairs, span_attention
+from cige.nn.sinusoid import sinusoid
+from cige.nn.span_attention import SpanPairs, biased_attention, span_attention
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +68,9 @@ class FlatConfig(ModelConfig):
     """One layer normalisation for both sub-layers (released code)."""
     scale_scores: bool = True
     """Divide scores by sqrt(head_width), Eq. 2; the released code does not."""
+    position_score: Literal["exact", "bias"] = "exact"
+    """"bias" is another model, the original repository's later variant: the position's part of a score is a number a
+    head that R_ij alone decides, whatever the query says. Faster, and not Eq. 11."""
     key_projection: bool = True
     """W_kE of Eq. 11; the released code uses the raw input as keys."""
     attention_bias: bool = False
@@ -162,11 +165,11 @@ class FlatEncoder(nn.Module):
 
     def forward(self, batch: LatticeBatch) -> Tensor:
         """float[B, T, D]."""
-        return self.encode(batch)[0]
+        return self.encode(batch, with_attention=False)[0]
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features float[B, T, D], and attention to words float[B, T, W], the mean of layers and heads."""
-        features, _, layers = self.encode(batch)
+        features, _, layers = self.encode(batch, with_attention=True)
         attention = torch.stack([layer.mean(0) for layer in layers]).mean(0)  # [B, N, N]
         n_words = batch.words.shape[1]
         if not self.config.use_words:
@@ -175,8 +178,8 @@ class FlatEncoder(nn.Module):
         place = place.clamp(max=attention.shape[2] - 1)[:, None].expand(-1, features.shape[1], -1)
         return features, attention[:, : features.shape[1]].gather(2, place) * batch.word_mask[:, None]
 
-    def encode(self, batch: LatticeBatch) -> tuple[Tensor, FlatView, list[Tensor]]:
-        """Character features float[B, T, D], the flat view, and each layer's attention float[H, B, N, N]."""
+    def encode(self, batch: LatticeBatch, *, with_attention: bool) -> tuple[Tensor, FlatView, list[Tensor]]:
+        """Character features float[B, T, D], the flat view, and each layer's attention float[H, B, N, N] if asked."""
         chars = read_chars(self.embeddings, self.features, batch)
         nodes = torch.cat([self.char_projection(chars), self.word_projection(self.embeddings.words(batch))], 1)
         view = flat_view(batch, use_words=self.config.use_words)
@@ -186,8 +189,9 @@ class FlatEncoder(nn.Module):
         pairs = SpanPairs(self.fusion(spans), spans.index, view.n_nodes, hidden_pairs(view, self.config))
         probabilities = []
         for layer in self.layers:
-            x, attention = layer(x, pairs)
-            probabilities.append(attention)
+            x, attention = layer(x, pairs, with_attention=with_attention)
+            if with_attention:
+                probabilities.append(attention)
         return x[:, : chars.shape[1]], view, probabilities
 
 
@@ -232,16 +236,6 @@ class RelativeSpanFusion(nn.Module):
         return torch.relu(total)  # type: ignore[arg-type]
 
 
-def sinusoid(position: Tensor, width: int, form: str) -> Tensor:
-    """float[n, width] of int64[n] positions: Eq. 9-10 ("interleaved") or the released code's ("concatenated")."""
-    half = width // 2
-    step = math.log(10000.0) / (half if form == "interleaved" else half - 1)
-    angle = position[:, None].double() * torch.exp(torch.arange(half, device=position.device).double() * -step)
-    waves = [angle.sin(), angle.cos()]
-    joined = torch.stack(waves, 2).flatten(1) if form == "interleaved" else torch.cat(waves, 1)
-    return joined.float()
-
-
 class FlatLayer(nn.Module):
     """§2: attention and a feed-forward network, each followed by residual connection and layer normalisation."""
 
@@ -257,9 +251,9 @@ class FlatLayer(nn.Module):
         for linear in (self.ff_in, self.ff_out):
             nn.init.xavier_uniform_(linear.weight)
 
-    def forward(self, x: Tensor, pairs: SpanPairs) -> tuple[Tensor, Tensor]:
-        """float[B, N, D] and the attention probabilities float[H, B, N, N]."""
-        attended, probabilities = self.attention(x, pairs)
+    def forward(self, x: Tensor, pairs: SpanPairs, *, with_attention: bool) -> tuple[Tensor, Tensor | None]:
+        """float[B, N, D] and the attention probabilities float[H, B, N, N], or None if not asked for."""
+        attended, probabilities = self.attention(x, pairs, with_attention=with_attention)
         x = self.attention_norm(attended + (x if self.residual else attended))
         changed = self.dropout(self.ff_out(torch.relu(self.dropout(self.ff_in(x)))))
         norm = self.ff_norm or self.attention_norm
@@ -276,15 +270,17 @@ class SpanAttention(nn.Module):
         self.query = nn.Linear(width, width, bias=bias)
         self.key = nn.Linear(width, width, bias=bias) if config.key_projection else nn.Identity()
         self.value = nn.Linear(width, width, bias=bias)
-        self.relation_key = nn.Linear(width, width, bias=False)  # W_kR
         self.u = nn.Parameter(torch.empty(config.n_heads, config.head_width))
-        self.v = nn.Parameter(torch.empty(config.n_heads, config.head_width))
-        for parameter in (self.query.weight, self.value.weight, self.relation_key.weight, self.u, self.v):
-            nn.init.xavier_uniform_(parameter)
-        if isinstance(self.key, nn.Linear):
-            nn.init.xavier_uniform_(self.key.weight)
+        if config.position_score == "exact":
+            self.relation_key = nn.Linear(width, width, bias=False)  # W_kR
+            self.v = nn.Parameter(torch.empty(config.n_heads, config.head_width))
+        else:
+            self.relation_bias = nn.Linear(width, config.n_heads, bias=False)  # R_ij -> a number a head
+        for parameter in self.parameters():
+            if parameter.dim() == 2:
+                nn.init.xavier_uniform_(parameter)
 
-    def forward(self, x: Tensor, pairs: SpanPairs) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, pairs: SpanPairs, *, with_attention: bool) -> tuple[Tensor, Tensor | None]:
         n_heads, head_width = self.config.n_heads, self.config.head_width
         scale = head_width**-0.5 if self.config.scale_scores else 1.0
 
@@ -292,6 +288,13 @@ class SpanAttention(nn.Module):
             return y.view(*y.shape[:2], n_heads, head_width).permute(2, 0, 1, 3)
 
         query, key, value = by_head(self.query(x)), by_head(self.key(x)), by_head(self.value(x))
+        dropout_prob = self.config.attention_dropout_prob if self.training else 0.0
+        if self.config.position_score == "bias":
+            query = (query + self.u[:, None, None]) * scale
+            bias = self.relation_bias(pairs.relation).t()  # [H, U]
+            return biased_attention(
+                query, bias, key, value, pairs, dropout_prob=dropout_prob, with_attention=with_attention
+            )
         # W_kR moves to the query side: (q + v) . (W_kR R) = (W_kR^T (q + v)) . R, once a row and not once a pair.
         blocks = self.relation_key.weight.view(n_heads, 1, head_width, -1)
         return span_attention(
@@ -300,5 +303,5 @@ class SpanAttention(nn.Module):
             key,
             value,
             pairs,
-            dropout_prob=self.config.attention_dropout_prob if self.training else 0.0,
+            dropout_prob=dropout_prob,
         )

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from cige.nn import native
 
@@ -62,6 +63,35 @@ def span_attention(
     probabilities = torch.softmax(score, -1)
     out = torch.dropout(probabilities, dropout_prob, train=dropout_prob > 0) @ value  # [H, B, N, d]
     return out.permute(1, 2, 0, 3).flatten(2), probabilities.detach()
+
+
+def biased_attention(
+    query: Tensor,
+    bias: Tensor,
+    key: Tensor,
+    value: Tensor,
+    pairs: SpanPairs,
+    *,
+    dropout_prob: float = 0.0,
+    with_attention: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """The same attention where a pair's position score is a number a head, whatever the query.
+
+    Args:
+        query: float[H, B, N, d], q_i + u, scaled.
+        bias: float[H, U], the position score of each distinct relative span.
+        key, value, pairs, dropout_prob: as in `span_attention`.
+        with_attention: return the probabilities; without, they are never stored.
+
+    Returns:
+        float[B, N, H * d], and the probabilities float[H, B, N, N] (no gradient) or None.
+    """
+    mask = bias[:, pairs.index].to(query.dtype).masked_fill(_unseen(pairs), float("-inf"))  # [H, B, N, N]
+    out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout_prob, scale=1.0)
+    probabilities = None
+    if with_attention:
+        probabilities = torch.softmax(query @ key.transpose(2, 3) + mask, -1).detach()
+    return out.permute(1, 2, 0, 3).flatten(2), probabilities
 
 
 def _widened(x: Tensor) -> Tensor:

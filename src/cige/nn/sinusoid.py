@@ -1,0 +1,22 @@
+"""Sinusoidal encodings of positions and distances (Vaswani et al. 2017), in the two orders that papers use."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def sinusoid(position: Tensor, width: int, form: str) -> Tensor:
+    """float[n, width] of int64[n] positions, negative ones included; `width` is even.
+
+    "interleaved" is Vaswani's: sine and cosine in turn, frequencies 10000^(-2k / width). "concatenated" is that of
+    tensor2tensor, which released codes took over: all sines before all cosines, frequencies 10000^(-k / (width/2 - 1)).
+    """
+    half = width // 2
+    step = math.log(10000.0) / (half if form == "interleaved" else max(1, half - 1))
+    angle = position[:, None].double() * torch.exp(torch.arange(half, device=position.device).double() * -step)
+    waves = [angle.sin(), angle.cos()]
+    joined = torch.stack(waves, 2).flatten(1) if form == "interleaved" else torch.cat(waves, 1)
+    return joined.float()
