@@ -236,14 +236,14 @@ def test_words_over_the_budget_are_told(own_ner):
 @pytest.mark.parametrize("scheme", ["BMES", "BIO", "BIOES"])
 def test_a_score_is_the_share_of_all_readings_that_hold_the_entity(scheme):
     model = tiny.model(scheme=scheme)  # untrained, so that no reading is certain
-    batch, _ = model.encode(["北京李明"])
-    emissions = model.tagger(batch).emissions * 3
-    found = decode_spans(model, emissions, batch.n_chars)[0]
+    lattices = model.lattices(["北京李明"])
+    emissions = model.emissions(lattices) * 3
+    found = decode_spans(model, emissions, lattices)[0]
     assert found
 
     tags, crf = model.tagger.tags, model.tagger.crf
     paths = torch.tensor(list(product(range(len(tags)), repeat=4)))
-    scores = crf.score(emissions.expand(len(paths), -1, -1), paths, torch.full((len(paths),), 4))
+    scores = crf.score(torch.tensor(emissions).expand(len(paths), -1, -1), paths, torch.full((len(paths),), 4))
     probabilities = torch.softmax(scores.double(), 0)
     expected = Counter()
     for path, probability in zip(paths.tolist(), probabilities.tolist(), strict=True):

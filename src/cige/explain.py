@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
 
-from cige.data.batch import batches_by_budget
 from cige.entities.entity import Entity
 from cige.files import atomic_file
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import LexiconSnapshot
-from cige.models.model import LatticeModel
 from cige.pipeline import NER, LatticeWord, ReadWindow, merge_windows
-from cige.prediction import MAX_PAIRS, ScoredSpan, decode_spans, predict_spans
+from cige.prediction import PredictionModel, ScoredSpan, batches_of_like_size, decode_spans, predict_spans
 from cige.text.normalize import normalize
 
 if TYPE_CHECKING:
@@ -184,16 +181,12 @@ class _Attending:
     attention: np.ndarray
 
 
-@torch.inference_mode()
-def _read_with_attention(model: LatticeModel, lattices: list[Lattice]) -> list[list[_Attending]]:
+def _read_with_attention(model: PredictionModel, lattices: list[Lattice]) -> list[list[_Attending]]:
     read: list[list[_Attending]] = [[] for _ in lattices]
-    sizes = [lattice.n_nodes for lattice in lattices]
-    for rows in batches_by_budget(sizes, max_sentences=16, max_pairs=MAX_PAIRS):
-        batch = model.batch([lattices[k] for k in rows])
-        features, weights = model.tagger.encoder.read_words(batch)
-        attention = weights.cpu().numpy()  # [B, T, W]
-        found = decode_spans(model, model.tagger.output(features), batch.n_chars)
-        for row, (k, spans) in enumerate(zip(rows, found, strict=True)):
+    for chosen in batches_of_like_size(lattices):
+        batch = [lattices[k] for k in chosen]
+        emissions, attention = model.read_words(batch)
+        for row, (k, spans) in enumerate(zip(chosen, decode_spans(model, emissions, batch), strict=True)):
             n_words = lattices[k].n_words
             read[k] = [_Attending(s, attention[row, s.start : s.end, :n_words].mean(0)) for s in spans]
     return read
@@ -210,7 +203,7 @@ def _to_evidence(
 
 
 def _remove_each_word(
-    model: LatticeModel,
+    model: PredictionModel,
     text: str,
     part: ReadWindow,
     spans: list[ScoredSpan],

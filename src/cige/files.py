@@ -123,12 +123,16 @@ def refuse_to_replace(folder: Path, *, kind: str, error: type[CigeError]) -> Non
     """Raise `error` if saving to `folder` would delete anything but a `kind` folder, whole or damaged."""
     if not _is_there(folder) or (folder.is_dir() and not any(folder.iterdir())):
         return
-    try:
-        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["kind"]
-    except (OSError, ValueError, TypeError, KeyError):
-        found = None
-    if found != kind:
+    if kind_of(folder) != kind:
         raise error(f"{folder}: there already, and not a {kind} folder; it will not be replaced, give a new folder")
+
+
+def kind_of(folder: Path) -> str | None:
+    """What the manifest of a folder says that it holds; None where there is none that can be read."""
+    try:
+        return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["kind"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 def _listed_files(facts: dict[str, Any], folder: Path, error: type[CigeError]) -> list[tuple[str, dict[str, Any]]]:

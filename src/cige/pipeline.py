@@ -12,14 +12,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-import torch
-
 from cige.entities.entity import Entity
-from cige.hub import model_folder, push_folder
-from cige.lattice.lattice import Lattice
+from cige.hub import load_model, model_folder, push_folder
+from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
-from cige.models.model import LatticeModel
-from cige.prediction import ScoredSpan, predict_spans
+from cige.prediction import PredictionModel, ScoredSpan, predict_spans
 from cige.text.windows import LINE_BREAKS, Window, split_windows
 
 if TYPE_CHECKING:
@@ -68,10 +65,13 @@ class ReadWindow:
 
 
 def load(path_or_hub_id: str | PathLike[str] | None = None, device: str = "cpu") -> NER:
-    """Load a model: the bundled one, a folder that `save_pretrained` or training wrote, or one from the hub.
+    """Load a model: the bundled one, a folder that training, `save_pretrained` or `cige export` wrote, or a hub id.
+
+    Args:
+        device: where PyTorch computes; a model exported for ONNX Runtime runs on the CPU, without PyTorch.
 
     Raises:
-        ModelError: there is none, or it is damaged.
+        ModelError: there is none, it is damaged, or it cannot run on that device.
     """
     return NER.from_pretrained(path_or_hub_id, device=device)
 
@@ -81,11 +81,13 @@ class NER:
 
     Words of the user's own go into `lexicon` (`ner.lexicon.add("罗氏婴儿配方粉")`) and count from the next call on. A
     call reads one snapshot of the lexicon, so one NER may serve several threads while words come and go.
+
+    Args:
+        model: what turns lattices into emissions, be it a LatticeModel (PyTorch) or an OnnxModel.
     """
 
-    def __init__(self, model: LatticeModel):
-        self.model = model
-        model.tagger.eval()
+    def __init__(self, model: PredictionModel):
+        self.model: Any = model  # and whatever else its class offers
 
     @property
     def lexicon(self) -> Lexicon:
@@ -154,17 +156,14 @@ class NER:
     def read(self, text: str, snapshot: LexiconSnapshot) -> list[ReadWindow]:
         """The windows of a text that hold more than whitespace, each with its lattice."""
         windows = _windows(text)
-        lattices = self.model.lattices([_read_text(text, window) for window in windows], snapshot)
-        return [ReadWindow(window, lattice) for window, lattice in zip(windows, lattices, strict=True)]
+        return [ReadWindow(window, _lattice(text, window, snapshot)) for window in windows]
 
     @classmethod
     def from_pretrained(
         cls, path_or_hub_id: str | PathLike[str] | None = None, *, device: str = "cpu", **hub_options: Any
     ) -> NER:
         """Load a model folder or a model of the hub; `hub_options` are those of `hub.model_folder`."""
-        model = LatticeModel.load(model_folder(path_or_hub_id, **hub_options))
-        model.tagger.to(torch.device(device))
-        return cls(model)
+        return cls(load_model(model_folder(path_or_hub_id, **hub_options), device=device))
 
     def save_pretrained(self, folder: str | PathLike[str]) -> None:
         """Write the model folder, the user's words included; it appears whole or not at all."""
@@ -198,7 +197,7 @@ class NER:
         yield from (pending.entities() for pending in waiting)
 
     def _answer(self, pool: list[tuple[_PendingText, Window]], snapshot: LexiconSnapshot, batch_size: int) -> None:
-        lattices = self.model.lattices([_read_text(pending.text, window) for pending, window in pool], snapshot)
+        lattices = [_lattice(pending.text, window, snapshot) for pending, window in pool]
         found = predict_spans(self.model, lattices, batch_size=batch_size)
         for (pending, window), lattice, spans in zip(pool, lattices, found, strict=True):
             pending.found.append((window, spans))
@@ -264,8 +263,8 @@ def _windows(text: str) -> list[Window]:
     return [w for w in split_windows(text) if not text[w.core_start : w.core_end].isspace()]
 
 
-def _read_text(text: str, window: Window) -> str:
-    return text[window.start : window.end].rstrip(LINE_BREAKS)
+def _lattice(text: str, window: Window, snapshot: LexiconSnapshot) -> Lattice:
+    return build_lattice(text[window.start : window.end].rstrip(LINE_BREAKS), snapshot)
 
 
 def _hint(value: object) -> str:

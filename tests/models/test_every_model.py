@@ -44,6 +44,7 @@ SMALL: dict[str, dict] = {  # settings beside those of NO_DROPOUT: small widths,
         "attention_dropout_prob": 0.0,
         "cell_dropout_prob": 0.0,
     },
+    "multi_digraph": {"state_width": 12, "lstm_width": 16, "n_layers": 1},
 }
 WITHOUT_WORDS = {"bilstm_crf"}  # models that read no lexicon
 TEXTS = ["李明在北京市长江大桥。", "重庆人和药店", "好", "今天天气很好的中国银行经理请了欧阳修南京市长江大桥说话"]

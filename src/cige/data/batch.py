@@ -1,8 +1,8 @@
-"""LatticeBatch: several encoded lattices as padded tensors, and batches that fit a node budget."""
+"""LatticeBatch: several encoded lattices as padded tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cige.data.vocabulary import PAD, EncodedLattice
+from cige.data.padding import pad_lattices, pad_rows
+from cige.data.vocabulary import EncodedLattice
 
 
 @dataclass(frozen=True)
@@ -61,45 +62,9 @@ class LatticeBatch:
 
 def collate(lattices: Sequence[EncodedLattice], tags: Sequence[np.ndarray] | None = None) -> LatticeBatch:
     """Pad `lattices` to one batch; `tags` are int64[T] each."""
-
-    def pad(parts: Sequence[np.ndarray]) -> Tensor:
-        out = np.full((len(parts), max(1, *(len(p) for p in parts)) if parts else 1), PAD, np.int64)
-        for row, part in zip(out, parts, strict=True):
-            row[: len(part)] = part
-        return torch.from_numpy(out)
-
+    arrays = {name: torch.from_numpy(array) for name, array in vars(pad_lattices(lattices)).items()}
     return LatticeBatch(
-        chars=pad([x.chars for x in lattices]),
-        bigrams=pad([x.bigrams for x in lattices]),
-        n_chars=torch.tensor([len(x.chars) for x in lattices]),
-        words=pad([x.words for x in lattices]),
-        word_starts=pad([x.starts for x in lattices]),
-        word_ends=pad([x.ends for x in lattices]),
-        word_counts=pad([x.counts for x in lattices]),
-        word_groups=pad([x.groups for x in lattices]),
-        n_words=torch.tensor([len(x.words) for x in lattices]),
+        **arrays,
         texts=tuple(x.text for x in lattices),
-        tags=pad(tags) if tags is not None else None,
+        tags=torch.from_numpy(pad_rows(tags)) if tags is not None else None,
     )
-
-
-def batches_by_budget(n_nodes: Sequence[int], *, max_sentences: int, max_pairs: int) -> Iterator[list[int]]:
-    """Cut a sequence of sentences, in the order given, into batches that fit memory.
-
-    A batch holds at most `max_sentences` sentences and costs at most `max_pairs` node pairs, counted as
-    sentences x (longest sentence)^2, since scores are stored padded. A sentence over the budget is a batch alone.
-
-    Yields:
-        Lists of positions in `n_nodes`.
-    """
-    batch: list[int] = []
-    longest = 0
-    for position, n in enumerate(n_nodes):
-        grown = max(longest, n)
-        if batch and (len(batch) == max_sentences or (len(batch) + 1) * grown * grown > max_pairs):
-            yield batch
-            batch, grown = [], n
-        batch.append(position)
-        longest = grown
-    if batch:
-        yield batch

@@ -109,6 +109,7 @@ class Vocabulary:
         n_rows: rows in all: (chars, bigrams, words).
         word_counts: int32[n_base], how often the training text uses each word, or None if the model does not ask.
         word_groups: int32[n_base], the gazetteers that a word is in, a bit each, or None where all are in one.
+        n_groups: gazetteers that words come from.
     """
 
     chars: CodeTable
@@ -118,11 +119,7 @@ class Vocabulary:
     n_rows: tuple[int, int, int]
     word_counts: np.ndarray | None = None
     word_groups: np.ndarray | None = None
-
-    @property
-    def n_groups(self) -> int:
-        """Gazetteers that words come from."""
-        return int(self.word_groups.max()).bit_length() if self.word_groups is not None else 1
+    n_groups: int = 1
 
     @property
     def user_count(self) -> int:

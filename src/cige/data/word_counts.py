@@ -13,7 +13,9 @@ def count_words(lattices: Iterable[Lattice], n_base: int) -> np.ndarray:
     """int32[n_base]: occurrences of each base word in some lattices that no longer matched word covers.
 
     Ma et al. 2020, §3.2: "the frequency of w is not increased if w is covered by another subsequence that matches the
-    lexicon"; DCSAN's z(w) is the same. User words are neither counted nor cover anything.
+    lexicon"; DCSAN's z(w) is the same. User words are neither counted nor cover anything. The released codes take the
+    longest match first and remove the words within it from a list of strings, so that now and then the same word
+    elsewhere in the sentence goes instead; here a word is covered where it stands.
     """
     counts = np.zeros(n_base, np.int32)
     for lattice in lattices:

@@ -57,6 +57,8 @@ def input_tables(
     *,
     seed: int,
     count: bool = False,
+    word_groups: np.ndarray | None = None,
+    n_groups: int = 1,
 ) -> InputTables:
     """Rows for everything in the training `lattices`, then for whatever else has a vector.
 
@@ -66,6 +68,8 @@ def input_tables(
 
     Args:
         count: count how often the training text uses each word, for a model that reads_counts.
+        word_groups: int32[n_base], the gazetteers that each word of `lexicon` is in, a bit each; None: all in one.
+        n_groups: how many gazetteers there are.
     """
     rng = np.random.default_rng(seed)
     seen_chars, seen_bigrams, seen_words = seen_first(lattices, len(lexicon))
@@ -90,6 +94,8 @@ def input_tables(
         n_tuned=(chars[2], bigrams[2], N_SPECIAL + len(seen_words)),
         n_rows=(len(chars[1]), len(bigrams[1]), len(words)),
         word_counts=count_words(lattices, len(base)) if count else None,
+        word_groups=word_groups,
+        n_groups=n_groups,
     )
     return InputTables(vocabulary, (chars[1], bigrams[1], words), _char_words(vectors.word, chars[0], words))
 

@@ -39,14 +39,18 @@ class ModelConfig:
         return []
 
 
-def input_vectors(config: ModelConfig, sizes: InputSizes, *, char_words: bool = False) -> LatticeVectors:
-    """The input tables that a config describes, empty."""
+def input_vectors(
+    config: ModelConfig, sizes: InputSizes, *, chars: bool = True, words: bool = True, char_words: bool = False
+) -> LatticeVectors:
+    """The input tables that a config describes, empty; False leaves one out (see LatticeVectors)."""
     return LatticeVectors(
         sizes,
         dropout_prob=config.embed_dropout_prob,
         word_dropout_prob=config.word_dropout_prob,
         use_bigrams=config.use_bigrams,
         bigram_backoff=config.bigram_backoff,
+        chars=chars,
+        words=words,
         char_words=char_words,
     )
 

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.numpy import load_file as load_arrays
-from safetensors.numpy import save_file as save_arrays
 from safetensors.torch import load_file, save_file
 
 from cige.data.batch import LatticeBatch, collate
+from cige.data.model_words import load_words, must_fit_manifest, save_words
 from cige.data.tags import tag_set
-from cige.data.vocabulary import CodeTable, Vocabulary
+from cige.data.vocabulary import Vocabulary
 from cige.errors import LexiconError, ModelError
 from cige.files import atomic_folder, read_manifest, refuse_to_replace, write_manifest
 from cige.lattice.lattice import Lattice, build_lattice
@@ -26,13 +25,13 @@ from cige.models.config import ModelConfig
 from cige.models.registry import architecture
 from cige.models.tagger import Tagger
 from cige.nn.bert import BertFeatures
+from cige.nn.crf_numpy import NumpyCRF
 from cige.nn.embeddings import SplitEmbedding
 
 FORMAT_VERSION = 1
 KIND = "cige model"
-_WEIGHTS, _VOCABULARY, _LEXICON, _BERT = "model.safetensors", "vocabulary.safetensors", "lexicon", "bert"
+_WEIGHTS, _BERT = "model.safetensors", "bert"
 _TABLES = ("char", "bigram", "word")  # of LatticeVectors
-_OPTIONAL = ("word_counts", "word_groups")  # of the vocabulary
 _FEATURES = "encoder.features."  # the BERT's part of the tagger's weights
 
 
@@ -77,6 +76,27 @@ class LatticeModel:
         batch = collate([self.vocabulary.encode(lattice) for lattice in lattices])
         return batch.to(self.tagger.output.weight.device)
 
+    @torch.inference_mode()
+    def emissions(self, lattices: Sequence[Lattice]) -> np.ndarray:
+        """float32[B, T, L] of some lattices, read as one batch."""
+        self.tagger.eval()
+        return self.tagger(self.batch(lattices)).emissions.float().cpu().numpy()
+
+    @torch.inference_mode()
+    def read_words(self, lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray]:
+        """Emissions, and float32[B, T, W]: how much of what character t read came from word w (LatticeEncoder)."""
+        self.tagger.eval()
+        features, attention = self.tagger.encoder.read_words(self.batch(lattices))
+        return self.tagger.output(features).float().cpu().numpy(), attention.float().cpu().numpy()
+
+    @property
+    def tags(self) -> list[str]:
+        return self.tagger.tags
+
+    @property
+    def crf(self) -> NumpyCRF:
+        return self.tagger.crf.in_numpy()
+
     def save(self, folder: Path | str, *, table_dtype: str | None = None) -> None:
         """Write the model folder, whole or not at all.
 
@@ -89,34 +109,28 @@ class LatticeModel:
         """
         folder = Path(folder)
         refuse_to_replace(folder, kind=KIND, error=ModelError)
-        weights = {k: v.detach().cpu().contiguous() for k, v in self.tagger.state_dict().items()}
-        if table_dtype is not None:
-            for name, module in self.tagger.named_modules():
-                if isinstance(module, SplitEmbedding):
-                    weights |= {f"{name}.{k}": v for k, v in module.compact(table_dtype).items()}
+        weights = self.weights(table_dtype)
         try:
             self._write(folder, {k: v for k, v in weights.items() if not k.startswith(_FEATURES)})
         except (OSError, SafetensorError, LexiconError) as reason:
             raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
 
+    def weights(self, table_dtype: str | None = None) -> dict[str, torch.Tensor]:
+        """The tagger's state on the CPU, by name; its tables in `table_dtype` as `save` has it."""
+        weights = {k: v.detach().cpu().contiguous() for k, v in self.tagger.state_dict().items()}
+        if table_dtype is not None:
+            for name, module in self.tagger.named_modules():
+                if isinstance(module, SplitEmbedding):
+                    weights |= {f"{name}.{k}": v for k, v in module.compact(table_dtype).items()}
+        return weights
+
     def _write(self, folder: Path, weights: dict[str, torch.Tensor]) -> None:
-        vocabulary, features = self.vocabulary, self.tagger.encoder.features
+        features = self.tagger.encoder.features
         with atomic_folder(folder) as aside:
             save_file(weights, aside / _WEIGHTS)
             if isinstance(features, BertFeatures):
                 features.save_pretrained(aside / _BERT)
-            save_arrays(
-                {
-                    "chars.codes": vocabulary.chars.codes,
-                    "chars.rows": vocabulary.chars.rows,
-                    "bigrams.codes": vocabulary.bigrams.codes,
-                    "bigrams.rows": vocabulary.bigrams.rows,
-                    "word_rows": vocabulary.word_rows,
-                }
-                | {name: values for name in _OPTIONAL if (values := getattr(vocabulary, name)) is not None},
-                aside / _VOCABULARY,
-            )
-            self.lexicon.save(aside / _LEXICON)
+            words = save_words(aside, self.vocabulary, self.lexicon)
             write_manifest(
                 aside,
                 kind=KIND,
@@ -126,11 +140,10 @@ class LatticeModel:
                 tags=self.tagger.tags,
                 labels=self.labels,
                 scheme=self.scheme,
-                n_rows=vocabulary.n_rows,
                 n_tuned=[_n_tuned(weights, name) for name in _TABLES],
                 widths=self.widths,
-                lexicon_fingerprint=self.lexicon.fingerprint,
                 facts=self.facts,
+                **words,
             )
 
     @classmethod
@@ -142,54 +155,25 @@ class LatticeModel:
         """
         folder = Path(folder)
         facts = read_manifest(folder, kind=KIND, version=FORMAT_VERSION, error=ModelError, check_contents=True)
-        try:
-            lexicon = Lexicon.load(folder / _LEXICON)
-        except LexiconError as reason:
-            raise ModelError(f"{folder}: its lexicon cannot be used: {reason}") from reason
-        expected = str(facts.get("lexicon_fingerprint"))
-        if lexicon.fingerprint != expected:
-            raise ModelError(
-                f"{folder / _LEXICON}: a lexicon of another build than the model's ({lexicon.fingerprint[:12]}, "
-                f"expected {expected[:12]}); word ids would point at wrong vectors. Restore the lexicon that was saved "
-                "with the model; add words of your own with lexicon.add"
-            )
-        try:
-            arrays = load_arrays(folder / _VOCABULARY)
+        vocabulary, lexicon = load_words(folder, facts)
+        with must_fit_manifest(folder):
             weights = load_file(folder / _WEIGHTS)
             config = _config(facts)
             features = BertFeatures.load(folder / _BERT, tuned=config.bert_tuned) if config.bert is not None else None
-            model = cls._assemble(facts, config, arrays, weights, lexicon, features)
-        except ModelError:
-            raise
-        except (SafetensorError, OSError, LookupError, TypeError, AttributeError, RuntimeError, ValueError) as reason:
-            raise ModelError(
-                f"{folder}: weights or vocabulary do not fit the manifest ({_short(reason)}); the folder is damaged or "
-                "mixed from two models, copy or save it again"
-            ) from reason
-        return model
+            return cls._assemble(facts, config, vocabulary, weights, lexicon, features)
 
     @classmethod
     def _assemble(
         cls,
         facts: dict[str, Any],
         config: ModelConfig,
-        arrays: dict[str, np.ndarray],
+        vocabulary: Vocabulary,
         weights: dict[str, torch.Tensor],
         lexicon: Lexicon,
         features: BertFeatures | None,
     ) -> LatticeModel:
-        vocabulary = Vocabulary(
-            chars=CodeTable(arrays["chars.codes"], arrays["chars.rows"]),
-            bigrams=CodeTable(arrays["bigrams.codes"], arrays["bigrams.rows"]),
-            word_rows=arrays["word_rows"],
-            n_tuned=tuple(facts["n_tuned"]),
-            n_rows=tuple(facts["n_rows"]),
-            **{name: arrays[name] for name in _OPTIONAL if name in arrays},
-        )
         if facts["tags"] != tag_set(facts["labels"], facts["scheme"]):
             raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
-        if len(vocabulary.word_rows) != len(lexicon):
-            raise ValueError(f"{len(vocabulary.word_rows)} word rows for a lexicon of {len(lexicon)} words")
         with torch.device("meta"):  # no random weights that the file would overwrite at once
             widths = tuple(facts["widths"])
             tagger = build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features)
@@ -223,8 +207,3 @@ def _config(facts: dict[str, Any]) -> ModelConfig:
 def _n_tuned(weights: dict[str, torch.Tensor], table: str) -> int:
     rows = weights.get(f"encoder.embeddings.{table}.tuned")
     return len(rows) if rows is not None else 0
-
-
-def _short(reason: Exception) -> str:
-    text = " ".join(str(reason).split())
-    return text if len(text) <= 300 else f"{text[:297]}..."

@@ -39,7 +39,16 @@ class Architecture:
 
 
 ARCHITECTURES = {
+    "bilstm_crf": Architecture("cige.models.bilstm_crf", "BiLstmCrfConfig", "BiLstmCrfEncoder"),
+    "lattice_lstm": Architecture("cige.models.lattice_lstm", "LatticeLstmConfig", "LatticeLstmEncoder"),
     "flat": Architecture("cige.models.flat", "FlatConfig", "FlatEncoder"),
+    "soft_lexicon": Architecture(
+        "cige.models.soft_lexicon", "SoftLexiconConfig", "SoftLexiconEncoder", reads_counts=True
+    ),
+    "dcsan": Architecture("cige.models.dcsan", "DcsanConfig", "DcsanEncoder", reads_counts=True),
+    "cgn": Architecture("cige.models.cgn", "CgnConfig", "CgnEncoder"),
+    "lgn": Architecture("cige.models.lgn", "LgnConfig", "LgnEncoder"),
+    "multi_digraph": Architecture("cige.models.multi_digraph", "MultiDigraphConfig", "MultiDigraphEncoder"),
 }
 
 

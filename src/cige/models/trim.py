@@ -21,6 +21,8 @@ from cige.nn.embeddings import SplitEmbedding
 def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
     """A smaller model: the first `n_words` words of the lexicon that have a vector, and `n_bigrams` bigrams.
 
+    A gazetteer's word needs no vector: that it is in the gazetteer is what it tells.
+
     A lexicon built from a vector file is in order of frequency, so its first words are the frequent ones. Bigrams
     seen in training come first, then the others as the vector file orders them. What goes loses its node (words) or
     falls back on its characters (bigrams). The user's own words in the model's lexicon are not carried over.
@@ -29,8 +31,12 @@ def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
         n_words, n_bigrams: upper bounds; a model that has fewer keeps them all.
     """
     old = model.vocabulary
-    word_ids = np.flatnonzero(old.word_rows != UNK)[:n_words]
-    word_order = old.word_rows[word_ids]
+    has_vector = old.word_rows != UNK
+    in_gazetteer = old.word_groups > 1 if old.word_groups is not None else np.zeros_like(has_vector)
+    word_ids = np.flatnonzero(has_vector | in_gazetteer)[:n_words]
+    word_order = old.word_rows[word_ids][has_vector[word_ids]]
+    word_rows = np.full(len(word_ids), UNK, np.int32)
+    word_rows[has_vector[word_ids]] = np.arange(N_SPECIAL, N_SPECIAL + len(word_order))
     by_row = np.argsort(old.bigrams.rows)[:n_bigrams]
     tables = input_embeddings(model.tagger)
     kept_rows = (
@@ -42,11 +48,12 @@ def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
     vocabulary = Vocabulary(
         chars=old.chars,
         bigrams=CodeTable.from_ordered(old.bigrams.codes[by_row]),
-        word_rows=np.arange(N_SPECIAL, N_SPECIAL + len(word_ids), dtype=np.int32),
+        word_rows=word_rows,
         n_tuned=(N_SPECIAL,) * 3,
         n_rows=tuple(map(len, kept_rows[:3])),  # type: ignore[arg-type]
         word_counts=old.word_counts[word_ids] if old.word_counts is not None else None,
         word_groups=old.word_groups[word_ids] if old.word_groups is not None else None,
+        n_groups=old.n_groups,
     )
     features = model.tagger.encoder.features
     tagger = build_network(model.architecture, model.config, vocabulary, model.tagger.tags, model.widths, features)

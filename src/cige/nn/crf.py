@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cige.nn.crf_numpy import NumpyCRF
+
 IMPOSSIBLE = float("-inf")  # an illegal transition; every sum over tags keeps at least one legal one
 
 
@@ -90,33 +92,10 @@ class CRF(nn.Module):
         return paths
 
     @torch.no_grad()
-    def marginals(self, emissions: Tensor, n_chars: Tensor) -> SegmentMarginals:
-        """Forward and backward scores, from which the probability of any stretch of tags follows."""
-        start, transitions, end = (x.double() for x in self.scores())
-        emissions = emissions.double()
-        alpha = _forward_scores(emissions, start, transitions, n_chars)
-        beta = _backward_scores(emissions, transitions, end, n_chars)
-        log_z = _log_partition_of(alpha, end, n_chars)
-        arrays = [x.cpu().numpy() for x in (emissions, transitions, alpha, beta, log_z)]
-        return SegmentMarginals(*arrays)
-
-
-class SegmentMarginals:
-    """p(tags of [start, end) | sentence), summed over everything outside the stretch."""
-
-    def __init__(
-        self, emissions: np.ndarray, transitions: np.ndarray, alpha: np.ndarray, beta: np.ndarray, log_z: np.ndarray
-    ):
-        self._emissions, self._transitions = emissions, transitions
-        self._alpha, self._beta, self._log_z = alpha, beta, log_z
-
-    def probability(self, sentence: int, start: int, tags: list[int]) -> float:
-        """Probability in [0, 1] that characters start, start + 1, ... carry `tags`."""
-        steps = range(1, len(tags))
-        log_p = self._alpha[sentence, start, tags[0]] + self._beta[sentence, start + len(tags) - 1, tags[-1]]
-        log_p += sum(self._transitions[tags[k - 1], tags[k]] for k in steps)
-        log_p += sum(self._emissions[sentence, start + k, tags[k]] for k in steps)
-        return float(min(1.0, np.exp(log_p - self._log_z[sentence])))
+    def in_numpy(self) -> NumpyCRF:
+        """The same CRF for prediction."""
+        start, transitions, end = (x.double().cpu().numpy() for x in self.scores())
+        return NumpyCRF(start=start, transitions=transitions, end=end)
 
 
 class _LogPartition(torch.autograd.Function):

@@ -101,6 +101,7 @@ class LatticeVectors(nn.Module):
 
     Args:
         use_bigrams: False leaves the bigram table out.
+        chars, words: False leaves the table of characters or of words out, for a model that reads none.
         char_words: hold a table of characters as one-character words too (the S set of a soft lexicon).
     """
 
@@ -112,6 +113,8 @@ class LatticeVectors(nn.Module):
         word_dropout_prob: float,
         use_bigrams: bool = True,
         bigram_backoff: bool = False,
+        chars: bool = True,
+        words: bool = True,
         char_words: bool = False,
     ):
         super().__init__()
@@ -120,9 +123,9 @@ class LatticeVectors(nn.Module):
             return SplitEmbedding(n_rows=sizes.n_rows[k], n_tuned=sizes.n_tuned[k], width=width)
 
         char_width, bigram_width, word_width = sizes.widths
-        self.char = table(0, char_width)
+        self.char = table(0, char_width) if chars else None
         self.bigram = table(1, bigram_width) if use_bigrams else None
-        self.word = table(2, word_width)
+        self.word = table(2, word_width) if words else None
         self.char_word = table(0, word_width) if char_words else None
         self.backoff = nn.Linear(2 * char_width, bigram_width) if use_bigrams and bigram_backoff else None
         self.dropout = Dropout(dropout_prob)
@@ -132,6 +135,7 @@ class LatticeVectors(nn.Module):
 
     def chars(self, batch: LatticeBatch) -> Tensor:
         """float[B, T, char_width]: character vector, then that of its bigram."""
+        assert self.char is not None
         vectors = self.char(batch.chars)
         if self.bigram is not None:
             vectors = torch.cat([vectors, self._bigrams(self.bigram, batch, vectors)], -1)
@@ -139,6 +143,7 @@ class LatticeVectors(nn.Module):
 
     def words(self, batch: LatticeBatch) -> Tensor:
         """float[B, W, word_width]."""
+        assert self.word is not None
         return self.word_dropout(self.word(batch.words))
 
     def char_words(self, batch: LatticeBatch) -> Tensor:

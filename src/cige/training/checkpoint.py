@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -17,6 +18,8 @@ from torch import Tensor, nn
 from cige.errors import CigeError, ModelError
 from cige.files import atomic_file, atomic_folder, read_manifest, write_manifest
 from cige.training.history import History
+
+T = TypeVar("T")
 
 PREFIX = "checkpoint-"
 _KIND, _VERSION, _HISTORY = "cige training checkpoint", 1, "history.json"
@@ -57,18 +60,20 @@ def load_weights(model: nn.Module, path: Path) -> None:
 
 
 @contextmanager
-def new_checkpoint(folder: Path, step: int, history: History, *, origin: str) -> Iterator[Path]:
-    """Yield a folder to write the state after `step` steps to; when it is whole, older checkpoints go.
+def new_checkpoint(folder: Path, step: int, history: Any, *, origin: str, n_kept: int = 1) -> Iterator[Path]:
+    """Yield a folder to write the state after `step` steps to; when it is whole, the oldest checkpoints go.
 
     Args:
+        history: a dataclass of plain values.
         origin: fingerprint of what the run started from (`TrainingSetup.fingerprint`).
+        n_kept: how many checkpoints stay, the new one included.
     """
     path = folder / f"{PREFIX}{step}"
     with says_what_survives(path), atomic_folder(path) as aside:
         yield aside
         (aside / _HISTORY).write_text(json.dumps(asdict(history)), encoding="utf-8")
         write_manifest(aside, kind=_KIND, version=_VERSION, origin=origin)
-    discard_checkpoints(folder, keep=path)
+    discard_checkpoints(folder, n_kept=n_kept)
 
 
 def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
@@ -77,10 +82,10 @@ def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
     Raises:
         ModelError: it is damaged, or of a run that started from something else than `origin`.
     """
-    found = [p for p in folder.glob(f"{PREFIX}*") if p.is_dir() and p.name[len(PREFIX) :].isdigit()]
+    found = _checkpoints(folder)
     if not found:
         return None
-    newest = max(found, key=lambda p: int(p.name[len(PREFIX) :]))
+    newest = found[-1]
     facts = read_manifest(newest, kind=_KIND, version=_VERSION, error=ModelError)
     if facts.get("origin") != origin:
         raise ModelError(
@@ -91,18 +96,29 @@ def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
 
 
 def read_history(checkpoint: Path) -> History:
+    return read_state(checkpoint, History.from_dict)
+
+
+def read_state(checkpoint: Path, make: Callable[[dict[str, Any]], T]) -> T:
+    """What `make` makes of the history that `new_checkpoint` wrote; raises ModelError where it is damaged."""
     try:
-        return History.from_dict(json.loads((checkpoint / _HISTORY).read_text(encoding="utf-8")))
+        return make(json.loads((checkpoint / _HISTORY).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError) as reason:
         raise ModelError(f"{checkpoint}: is damaged ({reason}); start the run over with resume=False") from reason
 
 
-def discard_checkpoints(folder: Path, *, keep: Path | None = None) -> None:
-    """Delete all checkpoints but `keep`, and what a killed run left half written."""
-    for pattern in (f"{PREFIX}*", f".{PREFIX}*"):
-        for path in folder.glob(pattern):
-            if path.is_dir() and path != keep:
-                shutil.rmtree(path, ignore_errors=True)
+def discard_checkpoints(folder: Path, *, n_kept: int = 0) -> None:
+    """Delete all checkpoints but the newest `n_kept`, and what a killed run left half written."""
+    found = _checkpoints(folder)
+    for path in [*found[: max(0, len(found) - n_kept)], *folder.glob(f".{PREFIX}*")]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    """The whole checkpoints, from old to new."""
+    found = [p for p in folder.glob(f"{PREFIX}*") if p.is_dir() and p.name[len(PREFIX) :].isdigit()]
+    return sorted(found, key=lambda p: int(p.name[len(PREFIX) :]))
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from cige.data.batch import batches_by_budget, collate
+from cige.data.batch import collate
+from cige.data.budget import batches_by_budget
 from cige.data.sentence import Sentence
 from cige.data.tags import tags_to_spans
 from cige.data.vocabulary import EncodedLattice, Vocabulary

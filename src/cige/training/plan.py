@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cige.data.batch import batches_by_budget
+from cige.data.budget import batches_by_budget
 
 
 class BatchPlan:

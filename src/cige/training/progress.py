@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 from transformers import TrainerCallback
 
 from cige.training.plan import BatchPlan
+from cige.training.step_bar import StepBar
 
 
 class Progress(TrainerCallback):
@@ -17,27 +15,16 @@ class Progress(TrainerCallback):
 
     def __init__(self, name: str, plan: BatchPlan):
         self._plan = plan
-        self._console = Console(stderr=True)
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[scores]}"),
-        )
-        self._bar = Bar(*columns, console=self._console, refresh_per_second=2, disable=not self._console.is_terminal)
-        self._task = self._bar.add_task(name, total=len(plan), scores="")
-        self._name = name
+        self._bar = StepBar(name, len(plan))
         self._loss = float("nan")
         self._best = 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if state.is_world_process_zero:
-            self._bar.update(self._task, completed=state.global_step)
-            self._bar.start()
+            self._bar.start(state.global_step)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._bar.update(self._task, completed=state.global_step)
+        self._bar.update(state.global_step)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         self._loss = logs.get("loss", self._loss)
@@ -49,8 +36,7 @@ class Progress(TrainerCallback):
         if "eval_dev_f1" in metrics:
             self._best = max(self._best, metrics["eval_dev_f1"])
             line += f"  dev F1 {100 * metrics['eval_dev_f1']:.2f} (best {100 * self._best:.2f})"
-        self._bar.update(self._task, scores=line)
-        self._console.print(f"{self._name}  {line}", highlight=False)
+        self._bar.say(line)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._bar.stop()

@@ -55,6 +55,8 @@ class LexiconConfig:
 
     path: str | None = None
     """A word list; without it, every word of the word vectors with two or more characters."""
+    gazetteers: tuple[str, ...] = ()
+    """More word lists, names of one kind each; the lexicon is the union. Some models ask which list a word is in."""
 
 
 @dataclass(frozen=True)

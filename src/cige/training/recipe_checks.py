@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from cige.errors import RecipeError
+from cige.lexicon.gazetteers import MAX_GAZETTEERS
 
 if TYPE_CHECKING:
     from cige.training.recipe import Recipe
@@ -71,6 +72,10 @@ def _contradictions(recipe: Recipe) -> list[str]:
     if data.train is not None and not data.dev and not data.n_held_out:
         found.append("data.dev is missing: give a file, or data.n_held_out to hold out training sentences")
     found += model.problems()
+    if len(recipe.lexicon.gazetteers) > MAX_GAZETTEERS:
+        found.append(
+            f"lexicon.gazetteers has {len(recipe.lexicon.gazetteers)} lists, expected {MAX_GAZETTEERS} or less"
+        )
     if model.bert_tuned and model.bert is None:
         found.append("model.bert_tuned is true, but model.bert names no BERT to tune")
     if training.warmup_epochs is not None and not 0 <= training.warmup_epochs <= training.n_epochs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,23 +11,29 @@ from typing import Any
 from cige.errors import RecipeError
 from cige.files import atomic_file
 from cige.training.checkpoint import discard_checkpoints
-from cige.training.recipe import Recipe, load_recipe, recipe_to_yaml
+from cige.training.recipe import load_recipe
+from cige.training.recipe_file import dump_yaml
 
 RECIPE, RESULT, BEST, MODEL = "recipe.yaml", "result.json", "best.safetensors", "model"
 _SEED = "# seed: "
 
 
-def claim(folder: Path, recipe: Recipe, *, seed: int, resume: bool) -> None:
+def claim(
+    folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[[Path], Any] = load_recipe
+) -> None:
     """Make the folder this run's own: write every setting to recipe.yaml, or find that the run in it is this one.
 
     Without `resume` whatever a run left there goes.
+
+    Args:
+        recipe: a dataclass, as `load` reads it from a YAML file.
 
     Raises:
         RecipeError: it holds a run of another recipe or seed.
     """
     path = folder / RECIPE
     if resume and path.is_file():
-        changed = differences(load_recipe(path), recipe)
+        changed = differences(load(path), recipe)
         first_line = path.read_text(encoding="utf-8").partition("\n")[0]
         if first_line != f"{_SEED}{seed}":
             changed.insert(0, f"seed {seed} (was {first_line.removeprefix(_SEED)})")
@@ -39,12 +46,13 @@ def claim(folder: Path, recipe: Recipe, *, seed: int, resume: bool) -> None:
     discard_checkpoints(folder)
     for name in (RESULT, BEST):
         (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / MODEL, ignore_errors=True)
+    for model in folder.glob(f"{MODEL}*"):
+        shutil.rmtree(model, ignore_errors=True)
     with atomic_file(path) as aside:
-        aside.write_text(f"{_SEED}{seed}\n{recipe_to_yaml(recipe)}", encoding="utf-8")
+        aside.write_text(f"{_SEED}{seed}\n{dump_yaml(recipe)}", encoding="utf-8")
 
 
-def differences(old: Recipe, new: Recipe) -> list[str]:
+def differences(old: Any, new: Any) -> list[str]:
     """The settings that differ, each as `training.n_epochs 3 (was 2)`."""
     before, after = _flat(asdict(old), ""), _flat(asdict(new), "")
     return [f"{key} {value!r} (was {before.get(key)!r})" for key, value in after.items() if before.get(key) != value]

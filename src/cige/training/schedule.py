@@ -24,9 +24,14 @@ def learning_rate_factor(config: TrainingConfig, plan: BatchPlan) -> Callable[[i
     def factor(step: int) -> float:
         warm = min(1.0, step / n_warmup) if n_warmup else 1.0
         if config.schedule == "linear":
-            return warm if step < n_warmup else max(0.0, (n_steps - step) / max(1, n_steps - n_warmup))
+            return rise_and_fall(step, n_warmup=n_warmup, n_steps=n_steps)
         if config.schedule == "inverse_epoch":
             return warm / (1 + config.decay * int(plan.epoch_of(step)))
         return warm
 
     return factor
+
+
+def rise_and_fall(step: int, *, n_warmup: int, n_steps: int) -> float:
+    """Rises linearly from 0 to 1 at step `n_warmup`, then falls linearly to 0 at step `n_steps`."""
+    return step / n_warmup if step < n_warmup else max(0.0, (n_steps - step) / max(1, n_steps - n_warmup))

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from cige.data.reading import read_sentences
@@ -15,6 +16,7 @@ from cige.data.sentence import Sentence
 from cige.data.vocabulary import Vocabulary
 from cige.errors import RecipeError
 from cige.lattice.lattice import Lattice, build_lattice
+from cige.lexicon.gazetteers import with_gazetteers
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 from cige.models.build import Vectors, build_tagger, input_tables
@@ -22,7 +24,7 @@ from cige.models.config import ModelConfig
 from cige.models.registry import architecture
 from cige.models.tagger import Tagger
 from cige.nn.bert import BertFeatures
-from cige.training.recipe import DataConfig, Recipe
+from cige.training.recipe import DataConfig, LexiconConfig, Recipe
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,10 @@ class TrainingSetup:
     tagger: Tagger
 
     def fingerprint(self) -> str:
-        """sha256 (hex) of the sentences, the words and the initial weights (vectors and seed)."""
+        """sha256 (hex) of the sentences, the words, their gazetteers and the initial weights (vectors and seed)."""
         digest = hashlib.sha256(self.lexicon.fingerprint.encode())
+        if self.vocabulary.word_groups is not None:
+            digest.update(self.vocabulary.word_groups)
         for sentence in (*self.train, *self.dev):
             digest.update(repr((sentence.text, sentence.spans)).encode("utf-8", "backslashreplace"))
         for tensor in self.tagger.state_dict().values():
@@ -66,10 +70,7 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
         bigram=VectorTable.load(find_file(files.bigram, data_dir)),
         word=VectorTable.load(find_file(files.word, data_dir)),
     )
-    if recipe.lexicon.path is None:
-        lexicon = Lexicon.from_words(word for word in vectors.word.words if len(word) >= 2)
-    else:
-        lexicon = Lexicon.from_file(find_file(recipe.lexicon.path, data_dir))
+    lexicon, word_groups = read_lexicon(recipe.lexicon, vectors, data_dir)
     snapshot = lexicon.snapshot()
     train_lattices = [build_lattice(sentence.text, snapshot) for sentence in train]
     dev_lattices = [build_lattice(sentence.text, snapshot) for sentence in dev]
@@ -77,7 +78,15 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     if not labels:
         raise RecipeError(f"{recipe.name}: the training sentences hold no entity; there is nothing to learn")
     count = architecture(recipe.architecture).reads_counts
-    tables = input_tables(train_lattices, lexicon, vectors, seed=seed, count=count)
+    tables = input_tables(
+        train_lattices,
+        lexicon,
+        vectors,
+        seed=seed,
+        count=count,
+        word_groups=word_groups,
+        n_groups=1 + len(recipe.lexicon.gazetteers),
+    )
     features = load_bert(recipe.model, data_dir) if recipe.model.bert is not None else None
     torch.manual_seed(seed)
     tagger = build_tagger(
@@ -105,6 +114,19 @@ def read_data(data: DataConfig, data_dir: str | Path | None = None) -> tuple[lis
             raise RecipeError(f"data.n_held_out is {data.n_held_out}, but there are {len(train)} training sentences")
         train, dev = train[: -data.n_held_out], train[-data.n_held_out :]
     return train[: data.n_train], dev
+
+
+def read_lexicon(
+    words: LexiconConfig, vectors: Vectors, data_dir: str | Path | None = None
+) -> tuple[Lexicon, np.ndarray | None]:
+    """The lexicon of a recipe, and which gazetteers each word is in if there are any (see `with_gazetteers`)."""
+    if words.path is None:
+        lexicon = Lexicon.from_words(word for word in vectors.word.words if len(word) >= 2)
+    else:
+        lexicon = Lexicon.from_file(find_file(words.path, data_dir))
+    if not words.gazetteers:
+        return lexicon, None
+    return with_gazetteers(lexicon, [find_file(path, data_dir) for path in words.gazetteers])
 
 
 def load_bert(model: ModelConfig, data_dir: str | Path | None = None) -> BertFeatures:

@@ -1,0 +1,25 @@
+"""Pre-train a Lattice-BERT: make its vocabulary and data, train it, describe it.
+
+Examples:
+  cige pretrain vocab corpus.txt.xz vocabulary --pieces vocab.txt
+"""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+
+# Each sub-verb is a file pretrain_<sub-verb>.py here, with its own docstring, `add_arguments(parser)` and `run`.
+SUB_VERBS = {
+    "vocab": "word pieces and the most frequent words of a corpus as one vocabulary",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="|".join(SUB_VERBS), required=True)
+    for name, what in SUB_VERBS.items():
+        command = import_module(f"cige.commands.pretrain_{name}")
+        sub = verbs.add_parser(
+            name, help=what, description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        command.add_arguments(sub)

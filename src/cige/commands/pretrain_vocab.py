@@ -1,0 +1,79 @@
+"""Make a joint vocabulary: the word pieces of a BERT vocab.txt, then the most frequent words of a corpus.
+
+The corpus is cut into words by jieba. Words have two or more characters, one of them Chinese, and are stored in lower
+case; English and numbers are left to the word pieces.
+
+Example:
+  cige pretrain vocab corpus.txt.xz vocabulary --pieces vocab.txt --words 81000 --workers 8
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from cige.commands.options import at_least
+
+DEFAULT_WORDS = 81_000  # cige.lexicon.joint_vocabulary.N_WORDS, without importing it for `--help`
+N_EXAMPLES = 8
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("corpus", metavar="CORPUS", help="UTF-8 text; plain, .gz or .xz")
+    parser.add_argument("output", metavar="FOLDER", help="where to write the vocabulary")
+    parser.add_argument("--pieces", metavar="VOCAB", required=True, help="the vocab.txt of any uncased BERT")
+    parser.add_argument(
+        "--words", type=at_least(0), default=DEFAULT_WORDS, metavar="K", help=f"words at most ({DEFAULT_WORDS:,})"
+    )
+    parser.add_argument("--min-count", type=at_least(1), default=1, metavar="N", help="leave out rarer words (1)")
+    parser.add_argument(
+        "--include", metavar="FILE", help="a word list whose words all come in, before those of the corpus"
+    )
+    parser.add_argument("--workers", type=at_least(1), default=1, metavar="N", help="processes (default: 1)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.lexicon.joint_vocabulary import JointVocabulary, read_pieces
+    from cige.lexicon.word_counts import count_words
+    from cige.lexicon.words_file import read_words
+
+    pieces = read_pieces(args.pieces)  # first: a wrong file is told before the corpus is read
+    include = read_words(args.include) if args.include else None
+    with _progress(args.corpus) as on_progress:
+        counts = count_words(args.corpus, n_workers=args.workers, on_progress=on_progress)
+    vocabulary = JointVocabulary.from_counts(
+        pieces, counts, args.words, min_count=args.min_count, include=include.words if include else ()
+    )
+    vocabulary.save(args.output)
+    if include and include.report.n_refused:
+        print(include.report)
+    for note in counts.notes():
+        print(note)
+    if vocabulary.report and vocabulary.report.n_refused:
+        print(vocabulary.report)
+    share = counts.share(vocabulary.words)
+    print(
+        f"corpus      {counts.n_lines:,} lines, {counts.n_chars:,} characters, {len(counts.counts):,} different words"
+    )
+    print(f"vocabulary  {len(vocabulary):,} tokens: {vocabulary.n_pieces:,} pieces and {vocabulary.n_words:,} words")
+    print(f"coverage    {share:.1%} of the words of the corpus")
+    print(f"wrote {args.output}")
+
+
+@contextmanager
+def _progress(path: str) -> Iterator[Callable[[int], None] | None]:
+    """A bar in a terminal, nothing elsewhere; the size of a packed text is not known, so its bar only moves."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+    from cige.lexicon.text_file import GZIP_MAGIC, XZ_MAGIC, read_magic
+
+    console = Console(stderr=True)
+    is_packed = read_magic(path).startswith((GZIP_MAGIC, XZ_MAGIC))
+    columns = ("words of the corpus", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None if is_packed else os.path.getsize(path))
+        yield lambda n_bytes: bar.update(task, completed=n_bytes)

@@ -1,0 +1,91 @@
+"""What a model knows of words: its lexicon and vocabulary, saved in its folder and checked to belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from cige.data.vocabulary import CodeTable, Vocabulary
+from cige.errors import LexiconError, ModelError
+from cige.lexicon.lexicon import Lexicon
+
+_VOCABULARY, _LEXICON = "vocabulary.safetensors", "lexicon"
+_OPTIONAL = ("word_counts", "word_groups")
+
+
+def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> dict[str, Any]:
+    """Write both into a model folder; what the folder's manifest must say for `load_words` besides `n_tuned`."""
+    arrays = {
+        "chars.codes": vocabulary.chars.codes,
+        "chars.rows": vocabulary.chars.rows,
+        "bigrams.codes": vocabulary.bigrams.codes,
+        "bigrams.rows": vocabulary.bigrams.rows,
+        "word_rows": vocabulary.word_rows,
+    }
+    save_file(
+        arrays | {name: values for name in _OPTIONAL if (values := getattr(vocabulary, name)) is not None},
+        folder / _VOCABULARY,
+    )
+    lexicon.save(folder / _LEXICON)
+    return {
+        "n_rows": vocabulary.n_rows,
+        "n_groups": vocabulary.n_groups,
+        "lexicon_fingerprint": lexicon.fingerprint,
+    }
+
+
+def load_words(folder: Path, facts: dict[str, Any]) -> tuple[Vocabulary, Lexicon]:
+    """The vocabulary and lexicon of a model folder whose manifest is `facts`.
+
+    Raises:
+        ModelError: one of them is damaged, or the lexicon is not the one of the model.
+    """
+    try:
+        lexicon = Lexicon.load(folder / _LEXICON)
+    except LexiconError as reason:
+        raise ModelError(f"{folder}: its lexicon cannot be used: {reason}") from reason
+    expected = str(facts.get("lexicon_fingerprint"))
+    if lexicon.fingerprint != expected:
+        raise ModelError(
+            f"{folder / _LEXICON}: a lexicon of another build than the model's ({lexicon.fingerprint[:12]}, "
+            f"expected {expected[:12]}); word ids would point at wrong vectors. Restore the lexicon that was saved "
+            "with the model; add words of your own with lexicon.add"
+        )
+    with must_fit_manifest(folder):
+        arrays = load_file(folder / _VOCABULARY)
+        vocabulary = Vocabulary(
+            chars=CodeTable(arrays["chars.codes"], arrays["chars.rows"]),
+            bigrams=CodeTable(arrays["bigrams.codes"], arrays["bigrams.rows"]),
+            word_rows=arrays["word_rows"],
+            n_tuned=tuple(facts["n_tuned"]),
+            n_rows=tuple(facts["n_rows"]),
+            n_groups=facts.get("n_groups", 1),  # folders of version 0.1 do not tell
+            **{name: arrays[name] for name in _OPTIONAL if name in arrays},
+        )
+        if len(vocabulary.word_rows) != len(lexicon):
+            raise ValueError(f"{len(vocabulary.word_rows)} word rows for a lexicon of {len(lexicon)} words")
+    return vocabulary, lexicon
+
+
+@contextmanager
+def must_fit_manifest(folder: Path) -> Iterator[None]:
+    """Around the reading of a model folder: what does not fit the manifest is told as a ModelError."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except (SafetensorError, OSError, LookupError, TypeError, AttributeError, RuntimeError, ValueError) as reason:
+        raise ModelError(
+            f"{folder}: weights or vocabulary do not fit the manifest ({_short(reason)}); the folder is damaged or "
+            "mixed from two models, copy or save it again"
+        ) from reason
+
+
+def _short(reason: Exception) -> str:
+    text = " ".join(str(reason).split())
+    return text if len(text) <= 300 else f"{text[:297]}..."

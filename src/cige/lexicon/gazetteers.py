@@ -1,0 +1,47 @@
+"""Gazetteers: lists of names of one kind beside a lexicon, and which of them each word is in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from cige.errors import LexiconError
+from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.words_file import read_words
+
+MAX_GAZETTEERS = 30  # a bit each in an int32, the first for the lexicon itself
+
+
+def with_gazetteers(base: Lexicon, paths: Sequence[str | os.PathLike[str]]) -> tuple[Lexicon, np.ndarray]:
+    """The union of a lexicon's base words and those of some word lists.
+
+    The gazetteers' words come first, so that a trimmed model keeps them. Counts of the base lexicon are kept; a word
+    that it does not have counts 1.
+
+    Returns:
+        The union, and int32[n_words]: bit 0 is set on words of `base`, bit 1 + k on those of the k-th list.
+
+    Raises:
+        LexiconError: a list cannot be read or has no word to use, or there are too many lists.
+    """
+    if len(paths) > MAX_GAZETTEERS:
+        raise LexiconError(f"{len(paths)} gazetteers; expected at most {MAX_GAZETTEERS}")
+    lists = [list(base)]
+    for path in paths:
+        found = read_words(path)
+        if not found.words:
+            raise LexiconError(f"no word to use; expected words of two or more characters, one a line\n{found.report}")
+        lists.append(found.words)
+    words = list(dict.fromkeys(word for group in (*lists[1:], lists[0]) for word in group))
+    counts = None
+    if base.count(0) is not None:
+        ids = [base.id(word) for word in words]
+        counts = [1 if number is None else int(base.count(number) or 0) for number in ids]
+    union = Lexicon.from_words(words, counts=counts)
+    groups = np.zeros(len(words), np.int32)
+    place = {word: k for k, word in enumerate(words)}
+    for bit, group in enumerate(lists):
+        groups[[place[word] for word in group]] |= 1 << bit
+    return union, groups

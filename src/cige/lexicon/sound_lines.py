@@ -1,0 +1,61 @@
+"""SoundLines: the lines of a corpus that are text; a few others are left out and counted, many are an error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from cige.errors import LexiconError
+from cige.lexicon.text_file import read_lines, shown
+
+_N_SHOWN = 3
+_N_TRIED, _MAX_BAD_SHARE = 1000, 0.01  # more bad lines than this and the file is no UTF-8 text
+
+
+class SoundLines:
+    """Iterates over (line number from 1, text) of a UTF-8 file, plain, .gz or .xz.
+
+    Attributes:
+        n_lines: lines read so far.
+        n_bad: those left out because they are not UTF-8 or hold a NUL.
+        bad_lines: the first of them, as a message can show them.
+
+    Raises (while iterating):
+        LexiconError: the file cannot be read, or more than a line in a hundred is bad.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = path
+        self.n_lines = 0
+        self.n_bad = 0
+        self.bad_lines: list[str] = []
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        for number, raw in read_lines(self._path):
+            self.n_lines = number
+            text = _decoded(raw)
+            if text is not None:
+                yield number, text
+                continue
+            self.n_bad += 1
+            if len(self.bad_lines) < _N_SHOWN:
+                self.bad_lines.append(f"line {number}: {shown(raw[:20])}")
+            self._check(max(_N_TRIED, number))
+        if self.n_bad > 1 or self.n_bad == self.n_lines:
+            self._check(self.n_lines)
+
+    def _check(self, n_tried: int) -> None:
+        if self.n_bad > n_tried * _MAX_BAD_SHARE:
+            raise LexiconError(
+                f"{self._path}: {self.n_bad:,} of the first {self.n_lines:,} lines are not UTF-8 text "
+                f"({self.bad_lines[0]}); expected a text, a sentence a line (for GBK: iconv -f gb18030 -t utf-8)"
+            )
+
+
+def _decoded(raw: bytes) -> str | None:
+    if b"\0" in raw:
+        return None
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return None

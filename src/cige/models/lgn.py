@@ -1,0 +1,303 @@
+"""LGN: characters as nodes, words as the edges between their first and last character, and one node that sees all.
+
+Gui, Zou, Zhang, Peng, Fu, Wei, Huang: "A Lexicon-Based Graph Neural Network for Chinese NER", EMNLP 2019.
+
+        ---- 南京市 ---->    ---- 长江大桥 ---->          each word is an edge with a state of its own;
+       南    京    市    长    江    大    桥             the backward graph has all arrows turned round
+        \\_____\\_____\\_____\\____\\____/____/              the global node g reads every node and edge
+
+§3.1  WordGraph         words as edges; a forward graph and a backward graph
+§3.2  Aggregation       y = LN(q + LeakyReLU(W_O attention)), 10 heads: a node reads the edges that end in it, an edge
+                        its characters, g all nodes and all edges
+      LatticeCell       z = [states; what was read; what g read]; gates are sigmoids, then a softmax over them;
+                        state = gates . (tanh(W z), states)
+§3.3  T steps; the output is a weighted sum of the states of all steps, both directions side by side -> CRF
+
+As in the released code: nodes begin as an LSTM's states in their graph's direction, edges as word vectors, g as the sum
+of their means; the state that a step reads is LN(sum of all states so far), one LN for all; keys carry vectors of a
+word's length and of a character's place in it (B, M, E); an edge that is no word can be read everywhere. The code
+never updates that edge, as here. Attention and LN of each step are their own, cells are shared by the steps. The
+backward graph is the forward one over the mirrored sentence. Word vectors of another width than the states' are
+brought to it by a linear layer. Linear layers start by xavier, the LSTM as PyTorch's do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from cige.data.batch import LatticeBatch
+from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.nn.dropout import Dropout
+from cige.nn.embeddings import InputSizes
+from cige.nn.masked_attention import Relations, by_head, masked_attention
+from cige.nn.recurrent import mirrored_positions, take
+
+BEGIN, MIDDLE, END = range(3)  # where in a word a character stands
+N_PLACES = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class LgnConfig(ModelConfig):
+    """LGN's own choices; widths and probabilities as in the released code."""
+
+    use_bigrams: bool = False
+    """Read character bigrams beside characters; the paper reads characters alone."""
+    use_words: bool = True
+    """False leaves the graphs without words, all but the edge that is none: the word-free twin."""
+    width: int = 50
+    """Width of the states of nodes, edges and the global node."""
+    n_steps: int = 4
+    """T, rounds of reading and updating."""
+    n_heads: int = 10
+    """Attention heads."""
+    head_width: int = 20
+    """Width of a head."""
+    place_width: int = 10
+    """Width of the vectors of word lengths and of places in a word."""
+    max_length: int = 5
+    """Words with more characters count as so long."""
+    attention_dropout_prob: float = 0.1
+    """Dropout on attention probabilities."""
+    cell_dropout_prob: float = 0.2
+    """Dropout on what the update of a state reads besides states."""
+    output_dropout_prob: float = 0.0
+    """Dropout before the tag scores; the released code has none."""
+
+
+@dataclass(frozen=True)
+class WordGraph:
+    """The words of a batch as edges over characters, in the order in which one direction reads them.
+
+    Attributes:
+        begins: int64[B, W], the first character of the word that this direction meets; 0 for padding.
+        ends_at: bool[B, T, 1 + W], where this direction meets the word's last character; first, and everywhere, the
+            edge that is no word.
+        places: int64[B, W, T], where in the word a character stands: BEGIN, MIDDLE or END of the text, whatever the
+            direction; without meaning outside the word.
+        covers: bool[B, W, T], the word's characters; none for padding.
+        lengths: int64[B, W], characters.
+        word_mask: bool[B, W]. char_mask: bool[B, T].
+    """
+
+    begins: Tensor
+    ends_at: Tensor
+    places: Tensor
+    covers: Tensor
+    lengths: Tensor
+    word_mask: Tensor
+    char_mask: Tensor
+
+
+def word_graph(batch: LatticeBatch, *, backward: bool) -> WordGraph:
+    """The forward graph, or the backward one: that of sentences read from their ends, padding left behind them."""
+    first, last = batch.word_starts, batch.word_ends - 1
+    if backward:
+        first, last = batch.n_chars[:, None] - 1 - first, batch.n_chars[:, None] - 1 - last
+    begins, ends = torch.minimum(first, last), torch.maximum(first, last)
+    position = torch.arange(batch.chars.shape[1], device=first.device)
+    places = torch.where(position == first[:, :, None], BEGIN, MIDDLE)
+    places = torch.where(position == last[:, :, None], END, places)
+    covers = (begins[:, :, None] <= position) & (position <= ends[:, :, None]) & batch.word_mask[:, :, None]
+    ends_at = (ends[:, None] == position[:, None]) & batch.word_mask[:, None]
+    return WordGraph(
+        begins=begins * batch.word_mask,
+        ends_at=F.pad(ends_at, (1, 0), value=True),
+        places=places,
+        covers=covers,
+        lengths=batch.word_ends - batch.word_starts,
+        word_mask=batch.word_mask,
+        char_mask=batch.char_mask,
+    )
+
+
+class LgnEncoder(nn.Module):
+    """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
+
+    def __init__(self, *, config: LgnConfig, sizes: InputSizes, features: nn.Module | None = None):
+        super().__init__()
+        self.config = config
+        self.embeddings = input_vectors(config, sizes)
+        self.features = features
+        width, word_width = config.width, self.embeddings.word_width
+        self.word_projection = nn.Identity() if word_width == width else nn.Linear(word_width, width)
+        self.parts = SharedParts(config)
+        in_width = char_width(self.embeddings, features)
+        self.directions = nn.ModuleList(DirectedGraph(config, in_width) for _ in range(2))
+        self.step_weight = nn.Linear(2 * width, 1)
+        self.out_width = 2 * width
+        for linear in (self.word_projection, self.step_weight):
+            if isinstance(linear, nn.Linear):
+                nn.init.xavier_uniform_(linear.weight)
+
+    def forward(self, batch: LatticeBatch) -> Tensor:
+        """float[B, T, 2 * width]."""
+        return self._encode(batch)[0]
+
+    def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
+        """Character features, and the nodes' attention to words float[B, T, W], the mean of steps, heads, directions.
+
+        The forward graph lets a word's last character read it, the backward graph its first.
+        """
+        features, attention = self._encode(batch)
+        return features, torch.stack(attention).mean(0) * batch.char_mask[:, :, None]
+
+    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[Tensor]]:
+        """Character features, and for each direction and step the nodes' attention to words float[B, T, W]."""
+        if not self.config.use_words:
+            batch = replace(batch, n_words=torch.zeros_like(batch.n_words))
+        chars = read_chars(self.embeddings, self.features, batch)
+        words = self.word_projection(self.embeddings.words(batch))
+        mirrored = mirrored_positions(batch.n_chars, chars.shape[1])
+        forward, backward = self.directions
+        ahead, attention = forward(chars, words, word_graph(batch, backward=False), self.parts)
+        from_end, more = backward(take(chars, mirrored), words, word_graph(batch, backward=True), self.parts)
+        states = [torch.cat([a, take(b, mirrored)], -1) for a, b in zip(ahead, from_end, strict=True)]
+        stacked = torch.stack(states, 2)  # [B, T, n_steps + 1, 2 * width]
+        weights = torch.softmax(torch.sigmoid(self.step_weight(stacked)), 2)
+        return (weights * stacked).sum(2), [*attention, *(take(a, mirrored) for a in more)]
+
+
+class SharedParts(nn.Module):
+    """What both directions use: vectors of lengths, places and of the edge that is no word, and the one LN."""
+
+    def __init__(self, config: LgnConfig):
+        super().__init__()
+        self.lengths = nn.Embedding(config.max_length, config.place_width)
+        self.places = nn.Embedding(N_PLACES, config.place_width)
+        self.no_word = nn.Parameter(torch.empty(config.width).uniform_(-1, 1) * (3 / config.width) ** 0.5)
+        self.norm = nn.LayerNorm(config.width)
+
+    def length_vectors(self, lengths: Tensor) -> Tensor:
+        """int64[B, W] -> float[B, W, place_width]."""
+        return self.lengths(lengths.clamp(1, self.lengths.num_embeddings) - 1)
+
+
+class DirectedGraph(nn.Module):
+    """One direction: characters and words in, the states of its nodes after each step out."""
+
+    def __init__(self, config: LgnConfig, in_width: int):
+        super().__init__()
+        width, place_width, n_steps = config.width, config.place_width, config.n_steps
+
+        def attention(key_width: int, n: int) -> nn.ModuleList:
+            return nn.ModuleList(Aggregation(config, key_width) for _ in range(n))
+
+        self.lstm = nn.LSTM(in_width, width, batch_first=True)
+        self.edges_to_node = attention(2 * width + place_width, n_steps)
+        self.nodes_to_edge = attention(width + place_width, n_steps - 1)  # no node reads the edges of the last step
+        self.nodes_to_global = attention(width, n_steps)
+        self.edges_to_global = attention(width, n_steps)
+        self.node_cell = LatticeCell(config, n_states=2, n_read=3)
+        self.edge_cell = LatticeCell(config, n_states=1, n_read=3)
+        self.global_cell = LatticeCell(config, n_states=1, n_read=2)
+
+    def forward(
+        self, chars: Tensor, words: Tensor, graph: WordGraph, parts: SharedParts
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """float[B, T, width] for each of n_steps + 1 states, and each step's attention to words float[B, T, W]."""
+        is_edge = F.pad(graph.word_mask, (1, 0), value=True)  # [B, 1 + W], first the edge that is no word
+        no_word = parts.no_word.expand(len(chars), 1, -1)
+        lengths = F.pad(parts.length_vectors(graph.lengths), (0, 0, 1, 0))  # [B, 1 + W, place_width]
+
+        nodes, _ = self.lstm(chars)
+        nodes = nodes * graph.char_mask[:, :, None]
+        edges = words * graph.word_mask[:, :, None]
+        whole = _mean(torch.cat([no_word, edges], 1), is_edge) + _mean(nodes, graph.char_mask)  # g, [B, 1, width]
+        node_sum, edge_sum, global_sum = nodes, edges, whole
+        states, attention = [nodes], []
+        for k, edges_to_node in enumerate(self.edges_to_node):
+            every_edge = torch.cat([no_word, edges], 1)  # [B, 1 + W, width]
+            begins = nodes.gather(1, graph.begins[:, :, None].expand(-1, -1, nodes.shape[2]))  # [B, W, width]
+            keys = torch.cat([every_edge, F.pad(begins, (0, 0, 1, 0)), lengths], 2)
+            at_nodes, weights = edges_to_node(nodes, keys, graph.ends_at)
+            whole_of_nodes, _ = self.nodes_to_global[k](whole, nodes, graph.char_mask[:, None])
+            whole_of_edges, _ = self.edges_to_global[k](whole, every_edge, is_edge[:, None])
+            at_whole = torch.cat([whole_of_nodes, whole_of_edges], 2)  # [B, 1, 2 * width]
+            previous = F.pad(nodes, (0, 0, 1, -1))  # the state of the character before, zeros at the first
+            new_nodes = self.node_cell([nodes, previous], [at_nodes, at_whole.expand(-1, nodes.shape[1], -1)])
+            states.append(new_nodes)
+            attention.append(weights.mean(1)[..., 1:])
+            if k == len(self.nodes_to_edge):
+                break
+            at_edges, _ = self.nodes_to_edge[k](edges, nodes, graph.covers, places=(graph.places, parts.places.weight))
+            edge_sum = edge_sum + self.edge_cell([edges], [at_edges, at_whole.expand(-1, edges.shape[1], -1)])
+            node_sum, global_sum = node_sum + new_nodes, global_sum + self.global_cell([whole], [at_whole])
+            nodes, edges, whole = parts.norm(node_sum), parts.norm(edge_sum), parts.norm(global_sum)
+        return states, attention
+
+
+class Aggregation(nn.Module):
+    """§3.2: y = LN(q + LeakyReLU(W_O attention(q; keys)))."""
+
+    def __init__(self, config: LgnConfig, key_width: int):
+        super().__init__()
+        inner = config.n_heads * config.head_width
+        self.n_heads, self.scale = config.n_heads, config.head_width**-0.5
+        self.query = nn.Linear(config.width, inner)
+        self.key = nn.Linear(key_width, inner)
+        self.value = nn.Linear(key_width, inner)
+        self.output = nn.Linear(inner, config.width)
+        self.norm = nn.LayerNorm(config.width)
+        self.dropout = Dropout(config.attention_dropout_prob)
+        for linear in (self.query, self.key, self.value, self.output):
+            nn.init.xavier_uniform_(linear.weight)
+
+    def forward(
+        self, query: Tensor, keys: Tensor, allowed: Tensor, *, places: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """float[B, Q, width], and the attention float[B, H, Q, K].
+
+        Args:
+            query: float[B, Q, width].
+            keys: float[B, K, ..], which are the values too.
+            allowed: bool[B, Q, K].
+            places: int64[B, Q, K] codes and a vector for each, which goes behind the key's own numbers.
+        """
+        own = keys.shape[2]
+        key = by_head(F.linear(keys, self.key.weight[:, :own], self.key.bias), self.n_heads)
+        value = by_head(F.linear(keys, self.value.weight[:, :own], self.value.bias), self.n_heads)
+        relations = None
+        if places is not None:
+            codes, vectors = places
+            tables = [
+                by_head(F.linear(vectors, weight[:, own:])[None], self.n_heads)[0]
+                for weight in (self.key.weight, self.value.weight)
+            ]
+            relations = Relations(codes, *tables)
+        read, probabilities = masked_attention(
+            by_head(self.query(query) * self.scale, self.n_heads),
+            key,
+            value,
+            allowed,
+            relations=relations,
+            dropout=self.dropout,
+        )
+        return self.norm(query + F.leaky_relu(self.output(read))), probabilities
+
+
+class LatticeCell(nn.Module):
+    """The update of a state: gates between what is new and the states, which a softmax makes sum to 1."""
+
+    def __init__(self, config: LgnConfig, *, n_states: int, n_read: int):
+        super().__init__()
+        self.n_gates = 1 + n_states
+        self.gates = nn.Linear((n_states + n_read) * config.width, (self.n_gates + 1) * config.width)
+        self.dropout = Dropout(config.cell_dropout_prob)
+        for block in self.gates.weight.data.chunk(self.n_gates + 1):
+            nn.init.xavier_uniform_(block)
+
+    def forward(self, states: list[Tensor], read: list[Tensor]) -> Tensor:
+        """float[B, N, width], the new state of what states[0] is the present state of."""
+        z = torch.cat([*states, *(self.dropout(x) for x in read)], -1)
+        *gates, new = self.gates(z).chunk(self.n_gates + 1, -1)
+        shares = torch.softmax(torch.sigmoid(torch.stack(gates)), 0)
+        return (shares * torch.stack([torch.tanh(new), *states])).sum(0)
+
+
+def _mean(x: Tensor, mask: Tensor) -> Tensor:
+    """float[B, N, D] and bool[B, N] -> float[B, 1, D]; zeros where there is nothing."""
+    return (x * mask[:, :, None]).sum(1, keepdim=True) / mask.sum(1).clamp(min=1)[:, None, None]

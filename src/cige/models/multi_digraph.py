@@ -1,0 +1,214 @@
+"""Multi-digraph: one graph a gazetteer over the characters, all read at once by an adapted gated graph network.
+
+Ding, Xie, Zhang, Lu, Li, Si: "A Neural Multi-digraph Model for Chinese NER with Gazetteers", ACL 2019.
+
+            南 -> 京 -> 市 -> 长 -> 江 -> 大 -> 桥            the characters' own edges
+    places  s -> 南 -> 京 -> 市 -> e    s -> 长 -> 江 -> 大 -> 桥 -> e
+    people           s -> 市 -> 长 -> e                     two nodes s and e, and edges of its own, a gazetteer
+
+§3.1  MentionEdges     the multi-digraph: a mention is a path from its gazetteer's start node to its end node
+§3.2  AdaptedGgnn      a_v = concat over edge labels of sigmoid(alpha) * sum over edges (W h + b); h = GRU(a, h)
+§3.3  BiRecurrent      an LSTM over the characters' states, then a linear layer and the CRF
+
+Gazetteers are those of the recipe (`lexicon.gazetteers`), the rest of the lexicon, and a user's own words: one more,
+whose two nodes begin with the vector that all user words share. Which gazetteers a word is in is all that the model
+knows of it; other word vectors it does not read. As in the released code each label has edges in both directions, each
+with weights of its own, an edge has no other weight, and alpha begins at 1. Its slips are not repeated: mentions that
+end a sentence were missed, the last edge of the others left from the character behind, and both labels of neighbouring
+characters pointed back. The vector of the bigram that ends with a character is the one of the character before, where
+the code has a second table. W starts normal with deviation 0.02 as there, the GRU and LSTM as PyTorch's do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from cige.data.batch import LatticeBatch
+from cige.data.vocabulary import USER
+from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.nn.embeddings import InputSizes
+from cige.nn.lattice_graph import MentionEdges, mention_edges
+from cige.nn.recurrent import BiRecurrent
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiDigraphConfig(ModelConfig):
+    """Multi-digraph's own choices; widths and probabilities as in the released code."""
+
+    backward_bigrams: bool = True
+    """Read the bigram that ends with a character too, where bigrams are read."""
+    use_words: bool = True
+    """False leaves the characters' own edges alone: the word-free twin."""
+    state_width: int = 300
+    """Width of a node's state."""
+    n_steps: int = 2
+    """Steps of the graph network."""
+    lstm_width: int = 600
+    """Width of the LSTM's output, half of it a direction."""
+    n_layers: int = 2
+    """LSTM layers."""
+    output_dropout_prob: float = 0.0
+    """Dropout before the tag scores; the released code has none."""
+
+    def problems(self) -> list[str]:
+        if self.lstm_width % 2:
+            return [f"model.lstm_width is {self.lstm_width}, expected an even number (half for each direction)"]
+        return []
+
+
+class MultiDigraphEncoder(nn.Module):
+    """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
+
+    def __init__(self, *, config: MultiDigraphConfig, sizes: InputSizes, features: nn.Module | None = None):
+        super().__init__()
+        self.config = config
+        self.embeddings = input_vectors(config, sizes)
+        self.features = features
+        self.n_groups = sizes.n_groups + 1 if config.use_words else 0  # G, the user's own words last
+        self.bigram_width = sizes.widths[1] if config.use_bigrams and config.backward_bigrams else 0
+        width = config.state_width
+        self.char_projection = nn.Linear(char_width(self.embeddings, features) + self.bigram_width, width)
+        self.gazetteers = GazetteerNodes(self.n_groups, self.embeddings.word_width, width) if self.n_groups else None
+        self.graph = AdaptedGgnn(self.n_groups, width, config.n_steps)
+        self.lstm = BiRecurrent(in_width=width, out_width=config.lstm_width, n_layers=config.n_layers)
+        self.out_width = config.lstm_width
+        nn.init.xavier_uniform_(self.char_projection.weight)
+
+    def forward(self, batch: LatticeBatch) -> Tensor:
+        """float[B, T, lstm_width]."""
+        chars = read_chars(self.embeddings, self.features, batch)
+        if self.bigram_width:
+            begin = self.embeddings.char_width - self.bigram_width
+            bigrams = chars[:, :, begin : begin + self.bigram_width]
+            chars = torch.cat([chars, F.pad(bigrams, (0, 0, 1, -1))], -1)  # zeros before the first character
+        states = self.char_projection(chars) * batch.char_mask[:, :, None]
+        edges = mention_edges(batch, self._member(batch))
+        ends = states.new_zeros(len(states), 2, 0, states.shape[2])
+        if self.gazetteers is not None:
+            ends = self.gazetteers(self._user_vector(batch)).expand(len(states), -1, -1, -1)
+        return self.lstm(self.graph(states, ends, edges, batch.char_mask), batch.n_chars)
+
+    def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
+        """Character features, and each word's share float[B, T, W] of the edges that lead to a character.
+
+        This model has no attention. Every edge counts with the weight sigmoid(alpha) of its label; each of a word's
+        characters has an edge of the word's gazetteers from either side, besides those of its neighbours.
+        """
+        features = self(batch)
+        weights = torch.sigmoid(self.graph.alpha)  # [2 + 2G]
+        own, of_groups = weights[:2], weights[2:].view(2, -1).sum(0)
+        position = torch.arange(features.shape[1], device=features.device)
+        covers = (batch.word_starts[:, None] <= position[:, None]) & (position[:, None] < batch.word_ends[:, None])
+        by_word = covers * (self._member(batch).float() @ of_groups * batch.word_mask)[:, None]  # [B, T, W]
+        by_chars = own[0] * (position > 0) + own[1] * (position + 1 < batch.n_chars[:, None])  # [B, T]
+        total = by_word.sum(2) + by_chars
+        return features, by_word / total.clamp(min=1e-6)[:, :, None] * batch.char_mask[:, :, None]
+
+    def _member(self, batch: LatticeBatch) -> Tensor:
+        """bool[B, W, G]: the gazetteers that each word is in."""
+        if not self.n_groups:
+            return batch.words[:, :, None].new_zeros(*batch.words.shape, 0, dtype=torch.bool)
+        bit = torch.arange(self.n_groups - 1, device=batch.words.device)
+        of_base = (batch.word_groups[:, :, None] >> bit) & 1 == 1
+        return torch.cat([of_base, (batch.words == USER)[:, :, None]], 2)
+
+    def _user_vector(self, batch: LatticeBatch) -> Tensor:
+        """float[word_width]: the vector that all of a user's words share."""
+        assert self.embeddings.word is not None
+        return self.embeddings.word(torch.tensor([USER], device=batch.chars.device))[0]
+
+
+class GazetteerNodes(nn.Module):
+    """The first states of each gazetteer's start and end node, a linear function (its own) of a vector each."""
+
+    def __init__(self, n_groups: int, in_width: int, width: int):
+        super().__init__()
+        self.vectors = nn.Parameter(torch.randn(2, n_groups, in_width))
+        self.weight = nn.Parameter(torch.empty(n_groups, in_width, width))
+        self.bias = nn.Parameter(torch.zeros(n_groups, width))
+        for weight in self.weight:
+            nn.init.xavier_uniform_(weight.data)
+
+    def forward(self, user_vector: Tensor) -> Tensor:
+        """float[2, G, width], start nodes and then end nodes; the user's, last, have `user_vector` in them."""
+        own = F.pad(user_vector[None], (0, 0, self.vectors.shape[1] - 1, 0))  # [G, in_width], zero but for the last row
+        return torch.einsum("egi,giw->egw", self.vectors + own, self.weight) + self.bias
+
+
+class AdaptedGgnn(nn.Module):
+    """§3.2: n_steps of a gated graph network with weights for each edge label.
+
+    Labels are: from the character before, from the one behind, along the edges of each gazetteer, and against them.
+
+    Attributes:
+        alpha: float[2 + 2G]; sigmoid(alpha) is what an edge of a label counts.
+    """
+
+    def __init__(self, n_groups: int, width: int, n_steps: int):
+        super().__init__()
+        n_labels = 2 + 2 * n_groups
+        self.n_groups, self.n_steps = n_groups, n_steps
+        self.weight = nn.Parameter(torch.empty(n_labels, width, width).normal_(0, 0.02))
+        self.bias = nn.Parameter(torch.zeros(n_labels, width))
+        self.alpha = nn.Parameter(torch.ones(n_labels))
+        self.cell = nn.GRUCell(n_labels * width, width)
+
+    def forward(self, chars: Tensor, ends: Tensor, edges: MentionEdges, mask: Tensor) -> Tensor:
+        """The characters' last states float[B, T, D].
+
+        Args:
+            chars: float[B, T, D], first states.
+            ends: float[B, 2, G, D], those of the gazetteers' start and end nodes.
+            edges: bool[B, G, T] each.
+            mask: bool[B, T], real characters.
+        """
+        by_gazetteer = [x.transpose(0, 1)[..., None].to(chars.dtype) for x in (edges.first, edges.inner, edges.last)]
+        states = torch.cat([chars, ends.flatten(1, 2)], 1)  # [B, T + 2G, D]
+        for _ in range(self.n_steps):
+            read = self._read(states, *by_gazetteer, mask)  # [B, T + 2G, labels * D]
+            states = self.cell(read.flatten(0, 1), states.flatten(0, 1)).view_as(states)
+        return states[:, : chars.shape[1]]
+
+    def _read(self, states: Tensor, first: Tensor, inner: Tensor, last: Tensor, mask: Tensor) -> Tensor:
+        """a_v of every node; `first`, `inner` and `last` are float[G, B, T, 1]."""
+        n_groups = self.n_groups
+        n_chars = states.shape[1] - 2 * n_groups
+        chars, ends = states[:, :n_chars], states[:, n_chars:].unflatten(1, (2, n_groups)).permute(1, 2, 0, 3)
+        sent = self._send(chars[None], slice(None)) * mask[:, :, None]  # [labels, B, T, D]
+        along, against = sent[2:].split(n_groups) if n_groups else (sent[2:], sent[2:])
+        from_start = self._send(ends[0, :, :, None], slice(2, 2 + n_groups))  # [G, B, 1, D]
+        from_end = self._send(ends[1, :, :, None], slice(2 + n_groups, None))
+        to_chars = torch.cat(
+            [
+                _from_before(sent[:1]),
+                _from_behind(sent[1:2]),
+                first * from_start + _from_before(inner * along),
+                last * from_end + inner * _from_behind(against),
+            ]
+        )  # [labels, B, T, D]
+        to_start, to_end = (first * against).sum(2), (last * along).sum(2)  # [G, B, D]
+        gazetteer = torch.arange(n_groups, device=states.device)
+        to_ends = states.new_zeros(2, n_groups, len(sent), *to_end.shape[1:])  # [2, G, labels, B, D]
+        to_ends[0, gazetteer, 2 + n_groups + gazetteer] = to_start
+        to_ends[1, gazetteer, 2 + gazetteer] = to_end
+        read = torch.cat([to_chars.permute(1, 2, 0, 3), to_ends.flatten(0, 1).permute(2, 0, 1, 3)], 1)
+        return read.flatten(2)
+
+    def _send(self, states: Tensor, labels: slice) -> Tensor:
+        """sigmoid(alpha) (W h + b) of some labels; float[labels or 1, B, N, D] -> float[labels, B, N, D]."""
+        out = states @ self.weight[labels, None] + self.bias[labels, None, None]
+        return out * torch.sigmoid(self.alpha[labels])[:, None, None, None]
+
+
+def _from_before(x: Tensor) -> Tensor:
+    """What the character before sent; zeros at the first. [..., T, D]."""
+    return F.pad(x, (0, 0, 1, -1))
+
+
+def _from_behind(x: Tensor) -> Tensor:
+    """What the character behind sent; zeros at the last. [..., T, D]."""
+    return F.pad(x, (0, 0, -1, 1))

@@ -1,0 +1,72 @@
+"""Multi-head attention where each query sees some keys only, and a key may be another to each query by its relation.
+
+    score(i, j) = q_i . (k_j + K[r_ij])        out_i = sum over j of p_ij (v_j + V[r_ij])          (Shaw et al. 2018)
+
+There are few relations R: q_i is multiplied with all of K and the products are picked by r_ij, and probabilities are
+summed by relation before V, so that nothing of size [N, N, width] is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from cige.nn.dropout import Dropout
+
+
+@dataclass(frozen=True)
+class Relations:
+    """What keys and values are besides themselves to a query that stands in a relation to them.
+
+    Attributes:
+        codes: int64[B, Q, K], the relation of each pair.
+        keys: float[H, R, d], added to the key.
+        values: float[H, R, d], added to the value, or None.
+    """
+
+    codes: Tensor
+    keys: Tensor
+    values: Tensor | None = None
+
+
+def masked_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    allowed: Tensor,
+    *,
+    relations: Relations | None = None,
+    dropout: Dropout | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Attend from each query to the keys that it may see; one that may see none reads zeros.
+
+    Args:
+        query: float[B, H, Q, d], scaled.
+        key, value: float[B, H, K, d].
+        allowed: bool[B, Q, K].
+        relations: what r_ij adds.
+        dropout: dropout on the probabilities.
+
+    Returns:
+        float[B, Q, H * d], and the probabilities float[B, H, Q, K] (no gradient flows through these).
+    """
+    allowed = allowed[:, None]  # [B, 1, Q, K]
+    scores = query @ key.transpose(2, 3)  # [B, H, Q, K]
+    if relations is not None:
+        codes = relations.codes[:, None].expand(scores.shape)
+        scores = scores + (query @ relations.keys.transpose(1, 2)).gather(3, codes)
+    sees_nothing = ~allowed.any(3, keepdim=True)
+    probabilities = torch.softmax(scores.masked_fill(~(allowed | sees_nothing), float("-inf")), -1) * allowed
+    kept = dropout(probabilities) if dropout is not None else probabilities
+    out = kept @ value  # [B, H, Q, d]
+    if relations is not None and relations.values is not None:
+        shares = kept.new_zeros(*kept.shape[:3], relations.values.shape[1]).scatter_add(3, codes, kept)  # [B, H, Q, R]
+        out = out + shares @ relations.values
+    return out.transpose(1, 2).flatten(2), probabilities.detach()
+
+
+def by_head(x: Tensor, n_heads: int) -> Tensor:
+    """[B, N, H * d] -> [B, H, N, d]."""
+    return x.unflatten(2, (n_heads, -1)).transpose(1, 2)

@@ -1,0 +1,149 @@
+"""TENER's relative self-attention: directional, aware of distance, unscaled (Yan et al. 2019); DCSAN Eq. 15-22.
+
+    A(t, j) = q_t . k_j + q_t . R_{t-j} + u . k_j + v . R_{t-j}        q = x W_Q, k = x (not projected)
+    R_p     = [... sin(p f_i), cos(p f_i) ...]                         fixed, shared by heads, of a head's width
+
+R_p and R_{-p} differ in their sines, so attention knows left from right, which products of absolute sinusoids forget
+after a projection. There are only 2T distances in a batch: q and R are multiplied once for each distance and the
+products slid into place, so no [T, T, width] tensor is ever made.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from cige.nn.dropout import Dropout
+from cige.nn.sinusoid import sinusoid
+
+Sinusoid = Literal["interleaved", "concatenated"]
+
+
+class RelativeSelfAttention(nn.Module):
+    """Multi-head self-attention over a sequence, with sinusoidal encodings of distances.
+
+    Args:
+        width: D, of input and output; n_heads divides it into heads of an even width.
+        scaled: divide scores by sqrt(D / n_heads).
+        key_projection: keys x W_K; False takes x itself, in n_heads parts.
+        output_projection: mix the heads by W_O.
+        key_positions: add k_j . R_{j-t} (TENER's later code).
+        reverse_distance: R_{j-t} in place of R_{t-j}, and the other way round for keys (released codes).
+        form: order and frequencies of R (see `sinusoid`).
+        dropout_prob: dropout on probabilities.
+    """
+
+    def __init__(
+        self,
+        *,
+        width: int,
+        n_heads: int,
+        scaled: bool = False,
+        key_projection: bool = False,
+        output_projection: bool = False,
+        key_positions: bool = False,
+        reverse_distance: bool = False,
+        form: Sinusoid = "interleaved",
+        dropout_prob: float = 0.0,
+    ):
+        super().__init__()
+        if problem := head_problem(width, n_heads):
+            raise ValueError(problem)
+        self.n_heads, self.head_width = n_heads, width // n_heads
+        self.scale = self.head_width**-0.5 if scaled else 1.0
+        self.key_positions, self.reverse_distance, self.form = key_positions, reverse_distance, form
+        self.query = nn.Linear(width, width, bias=False)
+        self.key = nn.Linear(width, width, bias=False) if key_projection else nn.Identity()
+        self.value = nn.Linear(width, width, bias=False)
+        self.output = nn.Linear(width, width, bias=False) if output_projection else nn.Identity()
+        self.u = nn.Parameter(torch.empty(n_heads, self.head_width))
+        self.v = nn.Parameter(torch.empty(n_heads, self.head_width))
+        self.dropout = Dropout(dropout_prob)
+        for linear in (self.query, self.key, self.value, self.output):
+            if isinstance(linear, nn.Linear):
+                nn.init.xavier_uniform_(linear.weight)
+        for bias in (self.u, self.v):
+            nn.init.xavier_normal_(bias)
+
+    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Attend from every character to every real one.
+
+        Args:
+            x: float[B, T, D].
+            mask: bool[B, T], real characters, which come first in a row.
+
+        Returns:
+            float[B, T, D], and the probabilities float[H, B, T, T] before dropout (no gradient flows through these).
+            Rows of padding hold no meaning, and no NaN.
+        """
+        query, key, value = self._by_head(self.query(x)), self._by_head(self.key(x)), self._by_head(self.value(x))
+        table = self._distances(x)  # [2T, D / H]
+        score = (query + self.u[:, None, None]) @ key.transpose(2, 3)  # [H, B, T, T]
+        score = score + slide((query + self.v[:, None, None]) @ table.t())
+        if self.key_positions:
+            score = score + slide(key @ table.t()).transpose(2, 3)
+        hidden = ~mask
+        hidden[:, 0] = False  # an empty sentence still sees one place, or its softmax would be 0 / 0
+        probabilities = torch.softmax((score * self.scale).masked_fill(hidden[:, None], float("-inf")), -1)
+        read = self.dropout(probabilities) @ value  # [H, B, T, D / H]
+        return self.output(read.permute(1, 2, 0, 3).flatten(2)), probabilities.detach()
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        """[B, T, D] -> [H, B, T, D / H]."""
+        return x.unflatten(2, (self.n_heads, self.head_width)).permute(2, 0, 1, 3)
+
+    def _distances(self, x: Tensor) -> Tensor:
+        """float[2T, D / H]: the encoding for j - t = 1 - T, ..., T (the last is never read; see `slide`)."""
+        n_chars = x.shape[1]
+        distance = torch.arange(1 - n_chars, n_chars + 1, device=x.device)
+        return sinusoid(distance if self.reverse_distance else -distance, self.head_width, self.form).to(x)
+
+
+def slide(by_distance: Tensor) -> Tensor:
+    """float[..., T, 2T] with a column for each j - t from 1 - T on -> float[..., T, T], out[t, j] for that j - t.
+
+    Row t begins T - 1 - t columns into itself. Read as one line, each row then begins 2T - 1 numbers after the one
+    before, so that a view of that width does it (Dai et al. 2019, appendix B).
+    """
+    n = by_distance.shape[-2]
+    line = by_distance.flatten(-2)[..., n - 1 : n - 1 + n * (2 * n - 1)]
+    return line.unflatten(-1, (n, 2 * n - 1))[..., :n]
+
+
+def head_problem(width: int, n_heads: int) -> str | None:
+    """Why `n_heads` cannot share `width` in this attention, or None if they can."""
+    if width % n_heads or (width // n_heads) % 2:
+        return f"{n_heads} heads in width {width}: expected a width that is an even multiple of the number of heads"
+    return None
+
+
+class RelativeTransformerLayer(nn.Module):
+    """Attention, then a feed-forward network, each with residual connection and layer normalisation after it.
+
+    Args:
+        attention: the attention; its width is that of the layer.
+        width: D.
+        ff_width: inner width of the feed-forward network.
+        dropout_prob: dropout inside and after the feed-forward network.
+    """
+
+    def __init__(self, *, attention: RelativeSelfAttention, width: int, ff_width: int, dropout_prob: float = 0.0):
+        super().__init__()
+        self.attention = attention
+        self.attention_norm = nn.LayerNorm(width)
+        self.ff_in = nn.Linear(width, ff_width)
+        self.ff_out = nn.Linear(ff_width, width)
+        self.ff_norm = nn.LayerNorm(width)
+        self.dropout = Dropout(dropout_prob)
+        for linear in (self.ff_in, self.ff_out):
+            nn.init.xavier_uniform_(linear.weight)
+
+    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """float[B, T, D] and the attention's probabilities float[H, B, T, T]; arguments as those of the attention."""
+        attended, probabilities = self.attention(x, mask)
+        x = self.attention_norm(attended + x)
+        changed = self.dropout(self.ff_out(self.dropout(F.relu(self.ff_in(x)))))
+        return self.ff_norm(changed + x), probabilities

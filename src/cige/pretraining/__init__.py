@@ -1,0 +1,1 @@
+"""Pre-training on raw text: corpora to tokenised shards, shards to masked instances, instances to a model."""

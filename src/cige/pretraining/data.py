@@ -1,0 +1,79 @@
+"""PretrainingData: a folder of shards, open; nothing missing and nothing changed since it was made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from cige.errors import DataError
+from cige.files import MANIFEST, read_manifest, sha256
+from cige.lexicon.joint_vocabulary import JointVocabulary
+from cige.pretraining.make_data import HELD_OUT, KIND, VERSION, VOCABULARY
+from cige.pretraining.shards import Shard, check_shard, open_shard
+
+
+@dataclass(frozen=True)
+class PretrainingData:
+    """What `make_data` wrote.
+
+    Attributes:
+        folder: of the data.
+        vocabulary: the joint vocabulary that the ids are rows of.
+        train: shards to learn from; held_out: shards to measure on, perhaps none.
+        has_words: whether jieba's words were found.
+        n_tokens, n_pieces: lattice tokens and characters (word pieces) in `train`.
+        fingerprint: sha256 (hex) of all shards and the vocabulary.
+    """
+
+    folder: Path
+    vocabulary: JointVocabulary
+    train: list[Shard]
+    held_out: list[Shard]
+    has_words: bool
+    n_tokens: int
+    n_pieces: int
+    fingerprint: str
+
+
+def open_data(folder: str | Path, *, check_contents: bool = True) -> PretrainingData:
+    """Open a data folder.
+
+    Args:
+        check_contents: compare every byte with the checksums, not only the sizes.
+
+    Raises:
+        DataError: it is not one, was not finished, or a shard is missing, damaged or not the one that was made.
+    """
+    folder = Path(folder)
+    facts = read_manifest(folder, kind=KIND, version=VERSION, error=DataError)
+    vocabulary = JointVocabulary.load(folder / VOCABULARY)
+    if vocabulary.fingerprint != facts["vocabulary"]:
+        raise DataError(f"{folder / VOCABULARY}: not the vocabulary that the shards were made with; bring it back")
+    shards = facts["shards"]
+    for name, expected in shards.items():
+        if not (folder / name).is_dir():
+            raise DataError(
+                f"{folder / name}: missing; the command that made this data (cige pretrain data ... --output {folder}) "
+                "makes missing shards again"
+            )
+        check_shard(folder / name, check_contents=check_contents)
+        if sha256(folder / name / MANIFEST) != expected["sha256"]:
+            raise DataError(f"{folder / name}: not the shard that was made here; delete it and make the data again")
+    train = [name for name in shards if not name.startswith(HELD_OUT)]
+    if not train:
+        raise DataError(f"{folder}: nothing to train on, every document is held out; make the data with --held-out 0")
+    n_tokens, n_pieces = (sum(shards[name][count] for name in train) for count in ("n_tokens", "n_pieces"))
+    if not n_tokens:
+        raise DataError(f"{folder}: no token in it; every line of the corpus is empty to the tokeniser")
+    return PretrainingData(
+        folder=folder,
+        vocabulary=vocabulary,
+        train=[open_shard(folder / name) for name in train],
+        held_out=[open_shard(folder / name) for name in shards if name.startswith(HELD_OUT)],
+        has_words=facts["settings"]["segment_words"],
+        n_tokens=n_tokens,
+        n_pieces=n_pieces,
+        fingerprint=hashlib.sha256(json.dumps([facts["vocabulary"], shards], sort_keys=True).encode()).hexdigest(),
+    )

@@ -1,0 +1,168 @@
+"""InstanceSet: the instances of any epoch, each a function of seed, epoch and number alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from cige.pretraining.instances import Instance, SentenceTask, TokenRow, assemble, make_parts
+from cige.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_groups
+from cige.pretraining.packing import Packs, Room, pack_lines
+from cige.pretraining.shards import Shard
+
+Masking = Literal["segments", "tokens", "words"]
+
+
+@dataclass(frozen=True)
+class TokenIds:
+    """Which ids are special, and how many there are.
+
+    Attributes:
+        cls_id, sep_id, mask_id: of [CLS], [SEP] and [MASK].
+        n_ids: random tokens are drawn from 0 .. n_ids - 1.
+    """
+
+    cls_id: int
+    sep_id: int
+    mask_id: int
+    n_ids: int
+
+
+@dataclass(frozen=True)
+class InstanceConfig:
+    """What an instance asks of a model."""
+
+    use_words: bool = True
+    """Read words and characters; false leaves characters only (BERT-our)."""
+    masking: Literal["segments", "tokens", "words"] = "segments"
+    """What is masked as a whole: segments of the lattice (MSP), single tokens (-MSP), or words of a segmentation
+    (whole-word masking, for characters only)."""
+    mask_prob: float = 0.15
+    """Share of tokens to predict, at most."""
+    sentence_task: Literal["order", "three_way"] = "order"
+    """Are the two parts swapped (ALBERT); or: from another document, in order or swapped (released code)."""
+    short_prob: float = 0.1
+    """Share of instances with a random, smaller room."""
+
+
+@dataclass(frozen=True)
+class MaskedInstance:
+    """An instance with tokens hidden. n tokens, m of them to predict.
+
+    Attributes:
+        row: what the model reads.
+        positions: int64[m], places of the tokens to predict, rising.
+        targets: int64[m], their ids.
+        sentence_label: see Instance.
+    """
+
+    row: TokenRow
+    positions: np.ndarray
+    targets: np.ndarray
+    sentence_label: int
+
+
+class InstanceSet:
+    """Every instance of every epoch over some shards.
+
+    Args:
+        shards: tokenised documents.
+        room: what an instance may hold; the same for models with and without words, so that both read equal text.
+        seed: with the epoch and the number it decides lines, order of the parts, and what is masked.
+    """
+
+    def __init__(self, shards: Sequence[Shard], *, config: InstanceConfig, ids: TokenIds, room: Room, seed: int):
+        self.room = room
+        self._shards = list(shards)
+        self._config = config
+        self._ids = ids
+        self._seed = seed
+        self._epoch = -1
+        self._packs: list[Packs] = []
+        self._ends = np.zeros(0, np.int64)  # instances up to and with each shard
+
+    def n_tokens(self, epoch: int) -> np.ndarray:
+        """int64[n]: lattice tokens of each instance of an epoch, words and three special ones counted, second parts
+        from another document not."""
+        self._open(epoch)
+        return np.concatenate([packs.n_tokens for packs in self._packs]) + 3
+
+    def instance(self, epoch: int, number: int) -> Instance:
+        """The instance before masking."""
+        return self._instance(epoch, number, self._rng(epoch, number))
+
+    def masked(self, epoch: int, number: int) -> MaskedInstance:
+        """The instance as it is trained on."""
+        rng = self._rng(epoch, number)
+        instance = self._instance(epoch, number, rng)
+        selected = self._select(instance, self._groups(instance), rng)
+        ids = corrupt(instance.row.ids, selected, mask_id=self._ids.mask_id, n_ids=self._ids.n_ids, rng=rng)
+        return _masked(instance, ids, selected)
+
+    def hidden(self, epoch: int, number: int) -> MaskedInstance:
+        """The instance with whole segments of its lattice replaced by [MASK], however training masks.
+
+        Without words the segments' characters are: models with and without words are asked for the same characters
+        as long as the budget allows.
+        """
+        rng = self._rng(epoch, number)
+        instance = self._instance(epoch, number, rng)
+        selected = self._select(instance, instance.segments, rng)
+        return _masked(instance, hide(instance.row.ids, selected, mask_id=self._ids.mask_id), selected)
+
+    def _instance(self, epoch: int, number: int, rng: np.random.Generator) -> Instance:
+        self._open(epoch)
+        shard = int(np.searchsorted(self._ends, number, side="right"))
+        parts, label = make_parts(
+            self._shards,
+            self._packs,
+            shard=shard,
+            pack=number - int(self._ends[shard - 1] if shard else 0),
+            room=self.room,
+            task=self._config.sentence_task,
+            rng=rng,
+        )
+        return assemble(
+            parts, label, cls_id=self._ids.cls_id, sep_id=self._ids.sep_id, use_words=self._config.use_words
+        )
+
+    def _groups(self, instance: Instance) -> np.ndarray:
+        if self._config.masking == "segments":
+            return instance.segments
+        if self._config.masking == "words":
+            return instance.words
+        is_special = instance.words == NO_GROUP
+        return np.where(is_special, NO_GROUP, np.arange(len(is_special)))
+
+    def _select(self, instance: Instance, groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return select_groups(groups, budget(len(groups), self._config.mask_prob), rng)
+
+    def _rng(self, epoch: int, number: int) -> np.random.Generator:
+        return np.random.default_rng((self._seed, epoch, number))
+
+    def _open(self, epoch: int) -> None:
+        """Pack the lines of an epoch, unless they are."""
+        if epoch == self._epoch:
+            return
+        other_prob = 1 / 3 if self._config.sentence_task == "three_way" else 0.0
+        self._packs = [
+            pack_lines(
+                shard,
+                self.room,
+                short_prob=self._config.short_prob,
+                other_prob=other_prob,
+                rng=np.random.default_rng((self._seed, epoch, number, 0)),
+            )
+            for number, shard in enumerate(self._shards)
+        ]
+        self._ends = np.cumsum([len(packs) for packs in self._packs])
+        self._epoch = epoch
+
+
+def _masked(instance: Instance, ids: np.ndarray, selected: np.ndarray) -> MaskedInstance:
+    positions = np.flatnonzero(selected)
+    targets = instance.row.ids[positions].astype(np.int64)
+    return MaskedInstance(replace(instance.row, ids=ids), positions, targets, instance.sentence_label)

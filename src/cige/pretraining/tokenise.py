@@ -1,0 +1,96 @@
+"""From the text of a line to its lattice and the words of one segmentation, in any of several processes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cige.lattice.token_lattice import LatticeTokenizer, TokenLattice
+from cige.lexicon.joint_vocabulary import JointVocabulary
+from cige.lexicon.word_counts import jieba_segmenter
+from cige.pretraining.corpus import cut_line
+from cige.pretraining.shards import TokenLine, pack, write_shard
+from cige.text.normalize import normalize
+
+
+@dataclass(frozen=True)
+class Packet:
+    """Documents that make up one shard.
+
+    Attributes:
+        folder: of the shard.
+        documents: their lines.
+        origin: fingerprint of the documents, the vocabulary and the settings.
+    """
+
+    folder: Path
+    documents: list[tuple[str, ...]]
+    origin: str
+
+
+class LineTokenizer:
+    """Tokenises lines; whole-word masking of characters gets its words from jieba.
+
+    jieba, since the words of the joint vocabulary come from it too: a baseline of characters is told about words by
+    the same segmenter as the lattice model.
+
+    Args:
+        max_tokens: a line with more lattice tokens is cut in two, as often as needed.
+        segment_words: without it every piece is a word of its own.
+    """
+
+    def __init__(self, vocabulary: JointVocabulary, *, max_tokens: int, segment_words: bool):
+        self._tokenizer = LatticeTokenizer(vocabulary)
+        self._max_tokens = max_tokens
+        self._segment = jieba_segmenter() if segment_words else None
+
+    def documents(self, documents: Sequence[Sequence[str]]) -> list[list[TokenLine]]:
+        """The lines of each document; those that hold no token are left out, and documents without any."""
+        lattices = self._tokenizer.tokenize_all(line for document in documents for line in document)
+        found = [[part for _ in document for part in self._parts(next(lattices))] for document in documents]
+        return [lines for lines in found if lines]
+
+    def _parts(self, lattice: TokenLattice) -> Iterator[TokenLine]:
+        if lattice.n_tokens > self._max_tokens and len(lattice.text) > 1:
+            for part in cut_line(lattice.text, len(lattice.text) // 2)[0]:
+                yield from self._parts(self._tokenizer.tokenize(part))
+        elif lattice.n_tokens:
+            yield TokenLine(lattice, self._word_starts(lattice))
+
+    def _word_starts(self, lattice: TokenLattice) -> np.ndarray:
+        """bool[n_pieces]; a word that begins inside a piece begins nowhere."""
+        if self._segment is None:
+            return np.ones(lattice.n_pieces, np.bool_)
+        begins = np.zeros(len(lattice.text) + 1, np.bool_)
+        begins[np.cumsum([0, *map(len, self._segment(normalize(lattice.text)))])] = True
+        found = begins[lattice.piece_starts]
+        found[:1] = True
+        return found
+
+
+def start_worker(vocabulary: str, max_tokens: int, segment_words: bool) -> None:
+    """Make this process's tokeniser."""
+    global _tokenizer
+    words = JointVocabulary.load(vocabulary)
+    _tokenizer = LineTokenizer(words, max_tokens=max_tokens, segment_words=segment_words)
+
+
+def write_packet(packet: Packet) -> str:
+    """Tokenise a packet and write its shard; returns the shard's name."""
+    write_shard(pack(_tokenizer.documents(packet.documents)), packet.folder, origin=packet.origin)
+    return packet.folder.name
+
+
+def fingerprint(settings: str, documents: Sequence[Sequence[str]]) -> str:
+    """sha256 (hex) of what a shard is made from."""
+    digest = hashlib.sha256(settings.encode())
+    for document in documents:
+        digest.update("\n".join(["", *document, ""]).encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()
+
+
+_tokenizer: LineTokenizer

@@ -1,0 +1,90 @@
+"""The lattice as a graph: edges of a batch against sets of pairs made one sentence at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cige.data.batch import LatticeBatch
+from cige.lattice.lattice import Lattice
+from cige.nn.lattice_graph import begin_end_graph, containing_graph, node_spans, transition_graph
+
+GRAPHS = {"containing": containing_graph, "transition": transition_graph, "begin_end": begin_end_graph}
+MODEL = tiny.model()
+
+
+def batch_of(sizes_and_spans: list[tuple[int, list[tuple[int, int]]]]) -> LatticeBatch:
+    """A batch of sentences of so many characters with words over the given spans."""
+    return MODEL.batch(
+        [Lattice("京" * n, np.array([(s, e, 0) for s, e in spans], np.int32).reshape(-1, 3), 99)
+         for n, spans in sizes_and_spans]
+    )  # fmt: skip
+
+
+def edges_of(name: str, n: int, spans: list[tuple[int, int]]) -> set[tuple]:
+    """The pairs of the paper's §3.2, nodes named ("c", position) and ("w", place in the list); self-loops left out."""
+    found = set()
+    if name != "containing":
+        found |= {(("c", t), ("c", t + 1)) for t in range(n - 1)}
+    for k, (start, end) in enumerate(spans):
+        word = ("w", k)
+        if name == "containing":
+            found |= {(word, ("c", t)) for t in range(start, end)}
+        elif name == "begin_end":
+            found |= {(word, ("c", start)), (word, ("c", end - 1))}
+        else:
+            if start > 0:
+                found.add((word, ("c", start - 1)))
+            if end < n:
+                found.add((word, ("c", end)))
+            found |= {(word, ("w", other)) for other, (begin, _) in enumerate(spans) if begin == end}
+    return found | {(b, a) for a, b in found}
+
+
+@st.composite
+def sentences(draw) -> list[tuple[int, list[tuple[int, int]]]]:
+    made = []
+    for _ in range(draw(st.integers(1, 3))):
+        n = draw(st.integers(0, 7))
+        every = [(s, e) for s in range(n) for e in range(s + 2, n + 1)]
+        made.append((n, draw(st.lists(st.sampled_from(every), max_size=6)) if every else []))
+    return made
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@given(made=sentences())
+@settings(max_examples=60, deadline=None)
+def test_edges_are_those_of_each_sentence(name, made):
+    batch = batch_of(made)
+    nodes = node_spans(batch)
+    graph = GRAPHS[name](nodes)
+    n_padded = batch.chars.shape[1]
+    assert (graph == graph.transpose(1, 2)).all()
+    assert graph.diagonal(dim1=1, dim2=2).all()
+
+    def place(node: tuple[str, int]) -> int:
+        return node[1] + (n_padded if node[0] == "w" else 0)
+
+    for row, (n, spans) in enumerate(made):
+        expected = torch.eye(graph.shape[1], dtype=torch.bool)
+        for a, b in edges_of(name, n, spans):
+            expected[place(a), place(b)] = True
+        assert torch.equal(graph[row], expected)
+
+
+def test_without_words_nodes_are_characters():
+    batch = batch_of([(4, [(0, 2), (1, 4)]), (2, [])])
+    nodes = node_spans(batch, use_words=False)
+    assert nodes.mask.tolist() == [[True] * 4, [True, True, False, False]] and not nodes.is_word.any()
+    chain = [
+        [True, True, False, False],
+        [True, True, True, False],
+        [False, True, True, True],
+        [False, False, True, True],
+    ]
+    assert transition_graph(nodes)[0].tolist() == chain == begin_end_graph(nodes)[0].tolist()
+    assert torch.equal(containing_graph(nodes)[0], torch.eye(4, dtype=torch.bool))

@@ -1,0 +1,59 @@
+"""Attention with masks and relations, against loops over pairs."""
+
+from __future__ import annotations
+
+import torch
+
+from cige.nn.masked_attention import Relations, by_head, masked_attention
+
+
+def example(seed: int = 0):
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    query, key, value = normal(2, 3, 4, 5), normal(2, 3, 6, 5), normal(2, 3, 6, 5)
+    allowed = torch.rand(2, 4, 6, generator=generator) < 0.5
+    allowed[0, 1] = False
+    codes = torch.randint(0, 3, (2, 4, 6), generator=generator)
+    return query, key, value, allowed, Relations(codes, normal(3, 3, 5), normal(3, 3, 5))
+
+
+def test_equals_loops_over_pairs():
+    query, key, value, allowed, relations = example()
+    out, probabilities = masked_attention(query, key, value, allowed, relations=relations)
+    for b in range(2):
+        for h in range(3):
+            for i in range(4):
+                seen = [j for j in range(6) if allowed[b, i, j]]
+                read = torch.zeros(5, dtype=torch.float64)
+                scores = torch.stack(
+                    [query[b, h, i] @ (key[b, h, j] + relations.keys[h, relations.codes[b, i, j]]) for j in seen]
+                ) if seen else torch.zeros(0)  # fmt: skip
+                for j, share in zip(seen, scores.softmax(0), strict=True):
+                    read = read + share * (value[b, h, j] + relations.values[h, relations.codes[b, i, j]])
+                    torch.testing.assert_close(probabilities[b, h, i, j], share)
+                torch.testing.assert_close(out[b, i, h * 5 : h * 5 + 5], read)
+
+
+def test_a_query_that_sees_nothing_reads_zeros_and_sends_no_nan_back():
+    query, key, value, allowed, relations = example()
+    query.requires_grad_()
+    out, probabilities = masked_attention(query, key, value, allowed, relations=relations)
+    assert not out[0, 1].any() and not probabilities[0, :, 1].any()
+    out.sum().backward()
+    assert query.grad.isfinite().all() and query.grad.any()
+
+
+def test_relations_may_leave_values_alone():
+    query, key, value, allowed, relations = example()
+    keys_only = Relations(relations.codes, relations.keys)
+    out, _ = masked_attention(query, key, value, allowed, relations=keys_only)
+    no_values = Relations(relations.codes, relations.keys, torch.zeros_like(relations.keys))
+    torch.testing.assert_close(out, masked_attention(query, key, value, allowed, relations=no_values)[0])
+
+
+def test_heads_are_blocks_of_the_width():
+    x = torch.arange(12.0).view(1, 2, 6)
+    assert by_head(x, 3)[0, 2].tolist() == [[4, 5], [10, 11]]

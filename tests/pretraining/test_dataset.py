@@ -1,0 +1,205 @@
+"""Instances against a slow definition, and 10,000 of them against the statistics that the paper's tasks ask for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tiny_corpus
+
+from cige.lattice.token_lattice import LatticeTokenizer
+from cige.pretraining.data import PretrainingData, open_data
+from cige.pretraining.dataset import InstanceConfig, InstanceSet, MaskedInstance, TokenIds
+from cige.pretraining.instances import NO_LABEL, Instance
+from cige.pretraining.masking import NO_GROUP, budget
+from cige.pretraining.packing import Room
+
+ROOM = Room(48, 65)
+IDS = TokenIds(cls_id=2, sep_id=3, mask_id=4, n_ids=len(tiny_corpus.vocabulary()))
+PLAIN = InstanceConfig(short_prob=0.0)
+N = 10_000
+
+
+def instance_set(data: PretrainingData, *, room: Room = ROOM, seed: int = 0, **changes) -> InstanceSet:
+    return InstanceSet(data.train, config=replace(PLAIN, **changes), ids=IDS, room=room, seed=seed)
+
+
+def keys(instances: InstanceSet, n: int) -> list[tuple[int, int]]:
+    """The first n (epoch, number)."""
+    found, epoch = [], 0
+    while len(found) < n:
+        found += [(epoch, number) for number in range(len(instances.n_tokens(epoch)))]
+        epoch += 1
+    return found[:n]
+
+
+def texts_of(row, vocabulary) -> list[str]:
+    """The text of each part, told by its pieces alone."""
+    chars = [vocabulary.token(int(i)) for i, s, e in zip(row.ids, row.starts, row.ends, strict=True) if s == e]
+    assert chars[0] == "[CLS]" and chars[-1] == "[SEP]"
+    return "".join(chars[1:-1]).replace("##", "").split("[SEP]")
+
+
+def test_instances_are_the_lattices_of_their_lines(data: PretrainingData) -> None:
+    """Every instance, token for token, from the text of its parts and the tokeniser."""
+    vocabulary, tokenizer = data.vocabulary, LatticeTokenizer(data.vocabulary)
+    corpus = (data.folder.parent / "corpus.txt").read_text(encoding="utf-8")
+    documents = [document.replace("\n", "") for document in corpus.split("\n\n")]
+    instances = instance_set(data)
+    labels = Counter()
+    for epoch, number in keys(instances, 200):
+        instance = instances.instance(epoch, number)
+        row, parts = instance.row, texts_of(instance.row, vocabulary)
+        labels[instance.sentence_label] += 1
+        in_order = parts[::-1] if instance.sentence_label == 1 else parts
+        assert sum("".join(in_order) in document for document in documents) >= 1
+        assert len(parts) == (1 if instance.sentence_label == NO_LABEL else 2)
+        expected, words, position = [(2, 0, 0, 0)], [-1], 1
+        for kind, text in enumerate(parts):
+            # A part is several lines, and no word goes over the end of a line.
+            for line in [piece + "。" for piece in text.split("。")[:-1]]:
+                lattice = tokenizer.tokenize(line)
+                rows = zip(lattice.ids, lattice.starts + position, lattice.ends + position - 1, strict=True)
+                expected += [(*map(int, row), kind) for row in rows]
+                position += lattice.n_pieces
+            expected.append((3, position, position, kind))
+            position += 1
+        assert list(zip(row.ids, row.starts, row.ends, row.types, strict=True)) == expected
+        assert len(expected) <= ROOM.n_tokens and position <= ROOM.n_characters
+    assert {0, 1, NO_LABEL} == set(labels) and abs(labels[0] - labels[1]) < 45
+
+
+def in_order(data: PretrainingData, **changes) -> Instance:
+    """The first instance, by the first seed that does not swap its parts."""
+    found = (instance_set(data, seed=seed, **changes).instance(0, 0) for seed in range(20))
+    return next(instance for instance in found if instance.sentence_label == 0)
+
+
+def test_segments_and_words_of_the_paper_example(tmp_path) -> None:
+    tiny_corpus.vocabulary().save(tmp_path / "vocabulary")
+    (tmp_path / "corpus.txt").write_text("研究生活很充实\n北京大学生", encoding="utf-8")
+    settings = tiny_corpus.DataSettings(held_out=0)
+    tiny_corpus.make_data(
+        [tmp_path / "corpus.txt"], tmp_path / "vocabulary", tmp_path / "data", settings=settings, show_progress=False
+    )
+    data = open_data(tmp_path / "data")
+    instance = in_order(data)
+    tokens = [data.vocabulary.token(int(i)) for i in instance.row.ids]
+    by_segment: dict[int, list[str]] = {}
+    for token, segment in zip(tokens, instance.segments.tolist(), strict=True):
+        by_segment.setdefault(segment, []).append(token)
+    assert by_segment.pop(-1) == ["[CLS]", "[SEP]", "[SEP]"]
+    assert list(by_segment.values()) == [
+        ["研", "究", "研究", "生", "研究生", "活", "生活"],
+        ["很", "充", "实", "充实", "很充实"],
+        ["北", "京", "北京", "大", "学", "大学", "北京大学", "生", "学生"],
+    ]
+    found = in_order(data, use_words=False)
+    assert "".join(data.vocabulary.token(int(i)) for i in found.row.ids) == "[CLS]研究生活很充实[SEP]北京大学生[SEP]"
+    assert found.row.starts.tolist() == found.row.ends.tolist() == list(range(15))
+    # jieba: 研究 / 生活 / 很 / 充实, 北京 / 大学生
+    assert found.words.tolist() == [-1, 0, 0, 1, 1, 2, 3, 3, -1, 4, 4, 5, 5, 5, -1]
+
+
+def test_models_with_and_without_words_read_the_same_text(data: PretrainingData) -> None:
+    with_words, without = instance_set(data), instance_set(data, use_words=False, masking="words")
+    for epoch, number in keys(with_words, 60):
+        a, b = with_words.instance(epoch, number), without.instance(epoch, number)
+        assert texts_of(a.row, data.vocabulary) == texts_of(b.row, data.vocabulary)
+        assert a.sentence_label == b.sentence_label and (b.row.starts == b.row.ends).all()
+
+
+def check_masking(plain: Instance, masked: MaskedInstance, masking: str) -> None:
+    ids, positions = plain.row.ids, masked.positions
+    assert (masked.targets == ids[positions]).all() and (np.diff(positions) > 0).all()
+    untouched = np.ones(len(ids), bool)
+    untouched[positions] = False
+    assert (masked.row.ids[untouched] == ids[untouched]).all()
+    assert len(positions) <= budget(len(ids), 0.15)
+    assert not (plain.words[positions] == NO_GROUP).any()
+    groups = {"segments": plain.segments, "words": plain.words, "tokens": np.arange(len(ids))}[masking]
+    assert not np.isin(groups[untouched], groups[positions]).any()
+
+
+@pytest.mark.parametrize("masking", ["segments", "tokens", "words"])
+def test_masking_statistics_of_ten_thousand_instances(data: PretrainingData, masking: str) -> None:
+    instances = instance_set(data, masking=masking, use_words=masking != "words")
+    n_tokens = n_selected = n_masked = n_kept = n_budget = 0
+    by_place = np.zeros(10)
+    for seen, key in enumerate(keys(instances, N)):
+        masked = instances.masked(*key)
+        ids, positions = masked.row.ids, masked.positions
+        if seen < N // 10:
+            check_masking(instances.instance(*key), masked, masking)
+        n_tokens += len(ids)
+        n_selected += len(positions)
+        n_budget += budget(len(ids), 0.15)
+        n_masked += int((ids[positions] == IDS.mask_id).sum())
+        n_kept += int((ids[positions] == masked.targets).sum())
+        by_place += np.bincount(positions * 10 // len(ids), minlength=10)
+    assert 0.11 < n_selected / n_tokens < 0.155 and n_selected / n_budget > 0.75
+    assert abs(n_masked / n_selected - 0.8 - 0.1 / IDS.n_ids) < 0.01
+    assert abs(n_kept / n_selected - 0.1 - 0.1 / IDS.n_ids) < 0.01
+    middle = by_place[1:9]  # the ends hold [CLS] and [SEP]
+    assert middle.min() > 0.75 * middle.max()
+
+
+def test_sentence_labels_of_ten_thousand_instances(data: PretrainingData) -> None:
+    order, three_way = instance_set(data), instance_set(data, sentence_task="three_way")
+    counts = Counter(order.instance(*key).sentence_label for key in keys(order, N))
+    assert abs(counts[0] - counts[1]) < 4 * np.sqrt(N)
+    labels, same_document = Counter(), Counter()
+    corpus = (data.folder.parent / "corpus.txt").read_text(encoding="utf-8")
+    documents = [document.replace("\n", "") for document in corpus.split("\n\n")]
+    for key in keys(three_way, N):
+        instance = three_way.instance(*key)
+        labels[instance.sentence_label] += 1
+        if sum(labels.values()) <= 300 and instance.sentence_label != NO_LABEL:
+            parts = texts_of(instance.row, data.vocabulary)
+            joined = "".join(parts[::-1] if instance.sentence_label == 2 else parts)
+            same_document[instance.sentence_label, any(joined in document for document in documents)] += 1
+        assert len(instance.row.ids) <= ROOM.n_tokens and instance.row.ends[-1] < ROOM.n_characters
+    assert abs(labels[1] - labels[2]) < 4 * np.sqrt(N)
+    assert labels[0] > 0.3 * N and labels[NO_LABEL] < 0.1 * N
+    assert {(0, False), (1, True), (2, True)} == set(same_document)
+
+
+def test_an_instance_depends_on_seed_epoch_and_number_alone(data: PretrainingData) -> None:
+    a, b = instance_set(data, short_prob=0.3), instance_set(data, short_prob=0.3)
+    wanted = keys(a, 100)
+    forwards = [a.masked(*key) for key in wanted]
+    backwards = [b.masked(*key) for key in reversed(wanted)][::-1]
+    for x, y in zip(forwards, backwards, strict=True):
+        assert (x.row.ids == y.row.ids).all() and (x.positions == y.positions).all()
+        assert x.sentence_label == y.sentence_label
+    other = instance_set(data, short_prob=0.3, seed=1)
+    assert any(len(other.masked(*key).row.ids) != len(x.row.ids) for key, x in zip(wanted, forwards, strict=True))
+    first, second = a.masked(0, 0), a.masked(1, 0)
+    assert len(first.row.ids) != len(second.row.ids) or (first.row.ids != second.row.ids).any()  # masked anew
+
+
+def test_every_epoch_holds_every_character_once(data: PretrainingData) -> None:
+    instances = instance_set(data, short_prob=0.2)
+    for epoch in range(3):
+        n = len(instances.n_tokens(epoch))
+        n_special = sum(3 - (instances.instance(epoch, k).sentence_label == NO_LABEL) for k in range(n))
+        assert sum(int(instances.instance(epoch, k).row.ends[-1]) + 1 for k in range(n)) == data.n_pieces + n_special
+
+
+def test_hidden_segments_are_the_same_characters_with_and_without_words(data: PretrainingData) -> None:
+    lattice, chars = instance_set(data, masking="tokens"), instance_set(data, use_words=False, masking="words")
+    n_same = 0
+    for key in keys(lattice, 80):
+        plain, hidden = lattice.instance(*key), lattice.hidden(*key)
+        assert (hidden.row.ids[hidden.positions] == IDS.mask_id).all()
+        selected = np.zeros(len(plain.segments), bool)
+        selected[hidden.positions] = True
+        assert not np.isin(plain.segments[~selected], plain.segments[selected]).any()
+        other = chars.hidden(*key)
+        assert (other.row.ids[other.positions] == IDS.mask_id).all()
+        kept = plain.segments[plain.row.starts == plain.row.ends]
+        assert (chars.instance(*key).segments == kept).all()
+        n_same += set(hidden.row.starts[hidden.positions]) >= set(other.row.starts[other.positions])
+    assert n_same > 0

@@ -1,0 +1,219 @@
+"""Pre-training learns, goes on exactly after a kill, and does the same with several processes as with one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_pretraining
+
+from cige.errors import CigeError, DataError, ModelError, RecipeError
+from cige.pretraining.loop import PretrainLoop
+from cige.pretraining.pretrain import PretrainResult, pretrain
+from cige.training.checkpoint import load_weights
+
+SCRIPT = Path(__file__).with_name("one_process.py")
+NO_DROPOUT = {"model.dropout_prob": 0.0, "model.attention_dropout_prob": 0.0}
+
+
+@pytest.fixture(scope="module")
+def folder(data_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data/ and room for recipes."""
+    found = tmp_path_factory.mktemp("runs")
+    (found / "data").symlink_to(data_folder)
+    return found
+
+
+def run(folder: Path, output: Path, *, data: Path | None = None, **overrides) -> PretrainResult | None:
+    options = {key: overrides.pop(key) for key in ("seed", "resume", "stop_after") if key in overrides}
+    settings = {"seed": tiny_pretraining.SEED, "device": "cpu", "show_progress": False} | options
+    return pretrain(tiny_pretraining.recipe(folder, **overrides), data or folder / "data", output, **settings)
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "model/model.safetensors").read_bytes()
+
+
+def without_seconds(records) -> list:
+    return [replace(record, seconds=0.0) for record in records]
+
+
+def command(folder: Path, output: Path, *rest: str) -> list[str]:
+    return [sys.executable, str(SCRIPT), str(folder), str(output), *rest]
+
+
+@pytest.fixture(scope="module")
+def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> PretrainResult:
+    """A run that nothing disturbed."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    result = run(folder, tmp_path_factory.mktemp("whole"))
+    torch.set_num_threads(before)
+    return result
+
+
+def test_a_run_in_two_phases(whole: PretrainResult) -> None:
+    assert whole.n_steps == 12 and [r.step for r in whole.logs] == [2, 4, 6, 8, 10, 12]
+    assert [r.step for r in whole.evaluations] == [4, 8, 12]
+    assert whole.n_tokens == sum(r.n_tokens for r in whole.logs) > 12 * 4 * 20
+    rates = [record.learning_rate / 1e-2 for record in whole.logs]
+    assert np.allclose(rates, [1 / 3, 1, 7 / 9, 5 / 9, 3 / 9, 1 / 9])  # of steps 1, 3, 5 ..., counted from 0
+    names = {path.name for path in whole.folder.iterdir()}
+    assert names == {"recipe.yaml", "result.json", "model", "model-short", "tensorboard"}
+    assert weights(whole.folder) != (whole.folder / "model-short/model.safetensors").read_bytes()
+
+
+def test_it_learns(folder: Path, tmp_path: Path, one_thread: None) -> None:
+    steps = {"short.n_steps": 120, "long.n_steps": 0, "rhythm.checkpoint_steps": 500, "rhythm.eval_steps": 60}
+    result = run(folder, tmp_path, **steps, **NO_DROPOUT, **{"rhythm.log_steps": 20, "rhythm.n_eval_instances": 30})
+    first, last = result.logs[0], result.logs[-1]
+    assert last.mlm_loss < first.mlm_loss - 0.3 and last.mlm_accuracy > first.mlm_accuracy + 0.05
+    assert result.evaluations[-1].mlm_loss < result.evaluations[0].mlm_loss
+
+
+def test_sigkill_then_resume_gives_equal_weights(
+    folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None
+) -> None:
+    # Checkpoints are after steps 3, 6, 8 (end of a phase), 9 and 12; two are kept.
+    killed = subprocess.run(command(folder, tmp_path, "--kill-at", "7"), check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert sorted(p.name for p in tmp_path.glob("checkpoint-*")) == ["checkpoint-3", "checkpoint-6"]
+    resumed = run(folder, tmp_path)
+    assert weights(tmp_path) == weights(whole.folder)
+    assert without_seconds(resumed.logs) == without_seconds(whole.logs)
+    assert resumed.evaluations == whole.evaluations
+
+
+@pytest.mark.parametrize("step", [0, 8, 11])
+def test_resume_from_anywhere(
+    folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    def stop(self, *args, **kwargs):
+        if self.history.step == step:
+            raise KeyboardInterrupt
+        return ordinary(self, *args, **kwargs)
+
+    ordinary = PretrainLoop._step
+    with monkeypatch.context() as patch:
+        patch.setattr(PretrainLoop, "_step", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(folder, tmp_path)
+    run(folder, tmp_path)
+    assert weights(tmp_path) == weights(whole.folder)
+    assert weights(tmp_path) and (tmp_path / "model-short").is_dir()
+
+
+def test_sittings_of_limited_time(folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None) -> None:
+    assert run(folder, tmp_path, stop_after=0.0) is None
+    assert [p.name for p in tmp_path.glob("checkpoint-*")] == ["checkpoint-1"]
+    n_sittings = 1
+    while run(folder, tmp_path, stop_after=0.0) is None:
+        n_sittings += 1
+    assert n_sittings == 11 and weights(tmp_path) == weights(whole.folder)
+
+
+def test_workers_make_the_same_batches(folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None) -> None:
+    run(folder, tmp_path, **{"rhythm.n_workers": 2})
+    assert weights(tmp_path) == weights(whole.folder)
+
+
+def test_two_processes_do_what_one_does(folder: Path, tmp_path: Path, one_thread: None) -> None:
+    alone = run(folder, tmp_path / "one", **NO_DROPOUT)
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = str(found.getsockname()[1])
+    settings = [f"{key}={value}" for key, value in NO_DROPOUT.items()]
+    shared = os.environ | {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    processes = [
+        subprocess.Popen(
+            command(folder, tmp_path / "two", *settings), env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        )
+        for rank in range(2)
+    ]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    together = PretrainResult.read(tmp_path / "two")
+    assert len(alone.logs) == len(together.logs) == 6
+    for a, b in zip(alone.logs + alone.evaluations, together.logs + together.evaluations, strict=True):
+        for name in ("mlm_loss", "sentence_loss", "mlm_accuracy"):
+            assert getattr(a, name) == pytest.approx(getattr(b, name), abs=2e-4)
+    assert [r.n_tokens for r in alone.logs] == [r.n_tokens for r in together.logs]
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"instances.use_words": "false", "instances.masking": "words", "model.relations": "null"},
+        {"instances.masking": "tokens", "instances.sentence_task": "three_way"},
+        {"model.relations": "null", "model.distances": "false", "model.embedding_width": "null"},
+        {"optimizer.precision": "bf16"},
+    ],
+    ids=["characters", "tokens, three-way", "no positions", "bf16"],
+)
+def test_every_kind_trains(folder: Path, tmp_path: Path, one_thread: None, overrides: dict) -> None:
+    result = run(folder, tmp_path, **{"short.n_steps": 2, "long.n_steps": 1, "optimizer.n_warmup_steps": 1}, **overrides)
+    assert result.n_steps == 3 and all(np.isfinite(record.loss) for record in result.logs)
+
+
+def test_gradient_accumulation_changes_nothing(folder: Path, tmp_path: Path, one_thread: None) -> None:
+    logs = [
+        run(folder, tmp_path / str(size), **{"short.micro_batch_size": size, "long.n_steps": 0}, **NO_DROPOUT).logs
+        for size in (2, 8)
+    ]
+    assert [r.mlm_loss for r in logs[0]] == pytest.approx([r.mlm_loss for r in logs[1]], abs=2e-4)
+
+
+def test_another_recipe_seed_or_data_is_refused(
+    folder: Path, tmp_path: Path, one_thread: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(folder, tmp_path, stop_after=0.0) is None
+    with pytest.raises(RecipeError, match=r"seed 4 \(was 3\)"):
+        run(folder, tmp_path, seed=4)
+    with pytest.raises(RecipeError, match=r"short.batch_size 9 \(was 8\).*resume=False"):
+        run(folder, tmp_path, **{"short.batch_size": 9})
+    own = tmp_path / "data"
+    shutil.copytree(folder / "data", own)
+    shutil.rmtree(own / "shard-00001")
+    with pytest.raises(DataError, match="shard-00001: missing"):
+        run(folder, tmp_path, data=own)
+    changed = (folder / "data/manifest.json").read_text(encoding="utf-8").replace('"n_documents": 60', '"n_documents": 61')
+    import tiny_corpus
+
+    other = tiny_corpus.data_folder(tmp_path / "other", n_documents=61)
+    assert changed
+    with pytest.raises(ModelError, match="other data"):
+        run(folder, tmp_path, data=other)
+    assert run(folder, tmp_path, seed=4, resume=False, stop_after=0.0) is None
+
+
+def test_a_finished_run_is_not_repeated(folder: Path, whole: PretrainResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PretrainLoop, "run", lambda *_, **__: pytest.fail("trained again"))
+    assert run(folder, whole.folder) == whole
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.pt", "history.json"])
+def test_damaged_checkpoint_is_named(folder: Path, tmp_path: Path, one_thread: None, name: str) -> None:
+    run(folder, tmp_path, stop_after=0.0)
+    path = tmp_path / "checkpoint-1" / name
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(ModelError, match=name):
+        run(folder, tmp_path)
+
+
+def test_a_line_longer_than_the_instances_is_told(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="no room for the longest line.*--max-line"):
+        run(folder, tmp_path, **{"short.n_characters": 20, "short.max_tokens": 30})
+
+
+def test_a_gradient_that_is_not_finite_stops_the_run(folder: Path, tmp_path: Path, one_thread: None) -> None:
+    with pytest.raises(CigeError, match="gradient is not finite.*learning_rate"):
+        run(folder, tmp_path, **{"optimizer.learning_rate": 1e30, "optimizer.n_warmup_steps": 0})
