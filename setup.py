@@ -1,7 +1,7 @@
-"""Builds the optional C parts, the CPU kernel and the rows of matches; everything else is in pyproject.toml.
+"""Builds the optional C parts: the CPU kernel, matching words, reading vectors; all else is in pyproject.toml.
 
 `optional=True`: where there is no C compiler the installation goes on without them, and cige.nn.native falls back to
-PyTorch operations, cige.lexicon.rows to NumPy, with the same results.
+PyTorch operations, cige.lexicon.walk and cige.lexicon.parse to Python, with the same results.
 """
 
 from setuptools import Extension, setup
@@ -17,13 +17,16 @@ setup(
             define_macros=[("Py_LIMITED_API", "0x030A0000")],
             optional=True,
         ),
-        Extension(
-            "cige.lexicon._rows",
-            sources=["src/cige/lexicon/rows.c"],
-            extra_compile_args=["-O3"],
-            py_limited_api=True,
-            define_macros=[("Py_LIMITED_API", "0x030A0000")],
-            optional=True,
+        *(
+            Extension(
+                f"cige.lexicon._{name}",
+                sources=[f"src/cige/lexicon/{name}.c"],
+                extra_compile_args=["-O3"],
+                py_limited_api=True,
+                define_macros=[("Py_LIMITED_API", "0x030A0000")],
+                optional=True,
+            )
+            for name in ("walk", "parse")
         ),
     ]
 )

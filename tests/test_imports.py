@@ -13,7 +13,7 @@ SOURCE = Path(cige.__file__).parent
 # From left to right; names in one place may import one another.
 LAYERS = [
     {"errors"},
-    {"files"},
+    {"files", "hub"},
     {"text"},
     {"lexicon"},
     {"lattice"},
@@ -25,7 +25,7 @@ LAYERS = [
     {"pretraining"},
     {"tasks"},
     {"serving"},
-    {"hub", "prediction", "pipeline", "explain", "explain_views", "evaluation", "comparison", "comparison_views"},
+    {"prediction", "pipeline", "explain", "explain_views", "evaluation", "comparison", "comparison_views"},
     {"commands", "cli"},
 ]
 LAYER_OF = {name: k for k, names in enumerate(LAYERS) for name in names}

@@ -1,17 +1,14 @@
-"""Where a model folder is (in the package, on this disk or on the Hugging Face hub), and what opens it."""
+"""Where a model folder is: in the package, on this disk or on the Hugging Face hub."""
 
 from __future__ import annotations
 
 import re
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cige.errors import ModelError
-from cige.files import MANIFEST, kind_of
-
-if TYPE_CHECKING:
-    from cige.prediction import PredictionModel
+from cige.files import MANIFEST
 
 BUNDLED = Path(__file__).parent / "bundled"
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
@@ -48,28 +45,6 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
             f"{path_or_hub_id}: no such folder here, and the hub did not give a model of that name ({cause}); "
             "check the name, the network and your access"
         ) from reason
-
-
-def load_model(folder: Path, *, device: str = "cpu") -> PredictionModel:
-    """The model of a folder: a LatticeModel, or without importing PyTorch an OnnxModel.
-
-    Raises:
-        ModelError: it is damaged, or an exported model was to run elsewhere than on the CPU.
-    """
-    from cige.serving.onnx_folder import KIND as ONNX
-
-    if kind_of(folder) == ONNX:
-        from cige.serving.onnx_model import OnnxModel
-
-        if device != "cpu":
-            raise ModelError(f"{folder}: a model exported for ONNX Runtime runs on the cpu, not on {device}")
-        return OnnxModel.load(folder)
-
-    from cige.models.model import LatticeModel
-
-    model = LatticeModel.load(folder)
-    model.tagger.to(device)
-    return model
 
 
 def push_folder(folder: Path, repo_id: str, *, private: bool, token: str | None, message: str) -> str:

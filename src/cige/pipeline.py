@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from cige.entities.entity import Entity
-from cige.hub import load_model, model_folder, push_folder
+from cige.errors import ModelError
+from cige.files import kind_of
+from cige.hub import model_folder, push_folder
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
 from cige.prediction import PredictionModel, ScoredSpan, predict_spans
@@ -163,7 +165,7 @@ class NER:
         cls, path_or_hub_id: str | PathLike[str] | None = None, *, device: str = "cpu", **hub_options: Any
     ) -> NER:
         """Load a model folder or a model of the hub; `hub_options` are those of `hub.model_folder`."""
-        return cls(load_model(model_folder(path_or_hub_id, **hub_options), device=device))
+        return cls(_load_model(model_folder(path_or_hub_id, **hub_options), device=device))
 
     def save_pretrained(self, folder: str | PathLike[str]) -> None:
         """Write the model folder, the user's words included; it appears whole or not at all."""
@@ -269,3 +271,25 @@ def _lattice(text: str, window: Window, snapshot: LexiconSnapshot) -> Lattice:
 
 def _hint(value: object) -> str:
     return ", so decode it first: text.decode('utf-8')" if isinstance(value, bytes) else ""
+
+
+def _load_model(folder: Path, *, device: str) -> PredictionModel:
+    """The model of a folder: a LatticeModel, or without importing PyTorch an OnnxModel.
+
+    Raises:
+        ModelError: it is damaged, or an exported model was to run elsewhere than on the CPU.
+    """
+    from cige.serving.onnx_folder import KIND as ONNX
+
+    if kind_of(folder) == ONNX:
+        from cige.serving.onnx_model import OnnxModel
+
+        if device != "cpu":
+            raise ModelError(f"{folder}: a model exported for ONNX Runtime runs on the cpu, not on {device}")
+        return OnnxModel.load(folder)
+
+    from cige.models.model import LatticeModel
+
+    model = LatticeModel.load(folder)
+    model.tagger.to(device)
+    return model

@@ -86,9 +86,7 @@ def batches_of_like_size(
         yield [by_size[place] for place in cut]
 
 
-def decode_spans(
-    model: PredictionModel, emissions: np.ndarray, lattices: Sequence[Lattice]
-) -> list[list[ScoredSpan]]:
+def decode_spans(model: PredictionModel, emissions: np.ndarray, lattices: Sequence[Lattice]) -> list[list[ScoredSpan]]:
     """Viterbi tags of float[B, T, L] emissions as spans, each with the CRF's marginal probability of just this span."""
     crf, names = model.crf, model.tags
     n_chars = [lattice.n_chars for lattice in lattices]

@@ -10,7 +10,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 START, END = "<!-- files: python tests/docs/source_list.py --write -->\n", "<!-- end of files -->"
-FOLDERS = ["text", "lexicon", "lattice", "data", "nn", "models", "entities", "training", ".", "commands"]
+FOLDERS = [
+    "text",
+    "lexicon",
+    "lattice",
+    "data",
+    "nn",
+    "models",
+    "entities",
+    "training",
+    "pretraining",
+    "tasks",
+    "serving",
+    ".",
+    "commands",
+]
 
 
 def lines() -> list[str]:

@@ -1,4 +1,4 @@
-"""The matching benchmark runs and reports both speeds."""
+"""The matching benchmark runs and reports speeds."""
 
 import importlib.util
 import lzma
@@ -7,7 +7,7 @@ from pathlib import Path
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "bench_match.py"
 
 
-def test_both_ways_are_measured_on_the_same_sentences(tmp_path):
+def test_the_ways_are_measured_on_the_same_sentences(tmp_path):
     (tmp_path / "lexicon").mkdir()
     (tmp_path / "lexicon" / "jieba.txt.xz").write_bytes(lzma.compress("南京\t3\n长江\t2\n".encode()))
     (tmp_path / "ner" / "msra").mkdir(parents=True)
@@ -17,4 +17,5 @@ def test_both_ways_are_measured_on_the_same_sentences(tmp_path):
     spec.loader.exec_module(module)
     result = module.bench_match(tmp_path, n_rounds=1)
     assert (result["n_words"], result["n_sentences"], result["n_matches"]) == (2, 2, 3)
-    assert result["daachorse_mb_per_s"] > 0 and result["lexicon_mb_per_s"] > 0
+    assert result["lexicon_mb_per_s"] > 0
+    assert ("daachorse_mb_per_s" in result) == (importlib.util.find_spec("daachorse") is not None)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from cige.errors import LexiconError
-from cige.lexicon.convert_vectors import RowFile, convert_vectors
+from cige.lexicon.convert_vectors import convert_vectors
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.row_file import RowFile
 from cige.lexicon.vectors import VectorTable
 
 TEXT = "5 3\n的 0 0 1\n南京 1 2 3\n长江 4 5 6\n南京 7 8 9\n大桥 1 1\n"
@@ -93,6 +94,6 @@ def test_a_damaged_folder_is_a_clear_error(source, tmp_path, name, damage):
 def test_rows_out_of_order(tmp_path):
     with RowFile(tmp_path / "m.npy", width=2, dtype="float32") as matrix:
         for row in (2, 0, 3):
-            assert matrix.write(row, np.array([row, row + 0.5], dtype=np.float32))
+            matrix.write(row, np.array([row, row + 0.5], dtype=np.float32))
         matrix.extend(5)
     assert np.load(tmp_path / "m.npy").tolist() == [[0, 0.5], [0, 0], [2, 2.5], [3, 3.5], [0, 0]]

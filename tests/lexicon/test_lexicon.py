@@ -4,14 +4,15 @@ import json
 import pickle
 import shutil
 import threading
-import warnings
 
 import numpy as np
 import pytest
 
 from cige.errors import LexiconError
+from cige.files import write_manifest
+from cige.lexicon import base_words
 from cige.lexicon import lexicon as lexicon_module
-from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.lexicon import Lexicon, check_lexicon
 
 WORDS = ["南京", "南京市", "市长", "长江", "长江大桥", "大桥"]
 TEXT = "南京市长江大桥"
@@ -139,7 +140,7 @@ def test_a_failed_save_leaves_the_old_lexicon(lexicon, tmp_path, monkeypatch):
     def full_disk(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(lexicon_module.np, "save", full_disk)
+    monkeypatch.setattr(base_words.np, "save", full_disk)
     with pytest.raises(LexiconError, match="No space left"):
         Lexicon.from_words(["别的"], counts=[1]).save(folder)
     monkeypatch.undo()
@@ -147,11 +148,18 @@ def test_a_failed_save_leaves_the_old_lexicon(lexicon, tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["lex"]
 
 
-FILES = ["automaton.zz", "counts.npy", "offsets.npy", "user.json", "words.txt"]
+FILES = ["counts.npy", "offsets.npy", "trie_keys.npy", "trie_numbers.npy", "user.json", "words.txt"]
+
+
+@pytest.fixture
+def stored_trie(monkeypatch):
+    """Store the trie as lexicons of 200,000 words do; smaller ones build it on loading."""
+    monkeypatch.setattr(base_words, "STORED_FROM", 1)
 
 
 @pytest.mark.parametrize("name", [*FILES, "manifest.json"])
 @pytest.mark.parametrize("damage", ["missing", "truncated", "flipped", "foreign"])
+@pytest.mark.usefixtures("stored_trie")
 def test_a_damaged_folder_is_a_clear_error(lexicon, tmp_path, name, damage):
     folder = tmp_path / "lex"
     lexicon.save(folder)
@@ -184,16 +192,52 @@ def test_no_folder_and_another_kind_of_folder(lexicon, tmp_path):
         Lexicon.load(tmp_path / "lex")
 
 
-def test_an_automaton_of_another_library_version_is_built_anew(lexicon, tmp_path, monkeypatch):
-    monkeypatch.setattr(lexicon_module, "engine", lambda: "daachorse 0.0.1")
+@pytest.mark.usefixtures("stored_trie")
+def test_a_large_lexicon_is_mapped_whole(lexicon, tmp_path):
     lexicon.save(tmp_path / "lex")
-    monkeypatch.undo()
-    with pytest.warns(UserWarning, match=r"daachorse 0\.0\.1"):
-        loaded = Lexicon.load(tmp_path / "lex")
+    loaded = Lexicon.load(tmp_path / "lex")
+    trie = loaded._base.matcher.trie
+    assert all(isinstance(array.base, np.memmap) for array in (trie.keys, trie.numbers, loaded.words.offsets))
     assert loaded.match(TEXT).tolist() == MATCHES
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        loaded.save(tmp_path / "lex")
+    assert "sha256" in vars(loaded.words), "the fingerprint is known without reading the words"
+    assert loaded.fingerprint == lexicon.fingerprint
+
+
+@pytest.mark.usefixtures("stored_trie")
+def test_large_files_are_compared_only_when_asked(lexicon, tmp_path, monkeypatch):
+    folder = tmp_path / "lex"
+    lexicon.save(folder)
+    check_lexicon(folder)
+    monkeypatch.setattr(lexicon_module, "CHECKED_BYTES", 100)
+    data = bytearray((folder / "trie_numbers.npy").read_bytes())
+    data[-1] ^= 1
+    (folder / "trie_numbers.npy").write_bytes(data)
+    assert len(Lexicon.load(folder)) == 6
+    with pytest.raises(LexiconError, match=r"trie_numbers\.npy.*sha256"):
+        check_lexicon(folder)
+
+
+def test_a_folder_of_version_1_is_loaded_and_its_automaton_not_needed(lexicon, tmp_path):
+    folder = tmp_path / "lex"
+    lexicon.add("江大桥")
+    lexicon.save(folder)
+    (folder / "automaton.zz").write_bytes(b"an automaton of another library")
+    facts = json.loads((folder / "manifest.json").read_text())
+    for name in ("max_probes", "vectors", "version", "files"):
+        del facts[name]
+    write_manifest(folder, **facts, version=1, engine="daachorse 0.5.0")
+    loaded = Lexicon.load(folder)
+    assert list(loaded) == WORDS and loaded.count(5) == 5 and loaded.fingerprint == lexicon.fingerprint
+    assert loaded.match(TEXT).tolist() == lexicon.match(TEXT).tolist()
+    loaded.save(folder)
+    assert not (folder / "automaton.zz").exists()
+
+
+def test_a_folder_of_a_later_version_asks_for_an_upgrade(lexicon, tmp_path):
+    lexicon.save(tmp_path / "lex")
+    manifest = tmp_path / "lex" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"version": 3}))
+    with pytest.raises(LexiconError, match="format version 3, this cige reads up to 2; upgrade"):
         Lexicon.load(tmp_path / "lex")
 
 
@@ -322,6 +366,17 @@ def test_a_lexicon_can_be_sent_to_another_process(lexicon):
     assert copy.match(TEXT).tolist() == lexicon.match(TEXT).tolist()
     copy.add("南京大桥")
     assert lexicon.user_words == ("江大桥",)
+
+
+def test_many_user_and_hidden_words_in_one_text_stay_sorted(lexicon):
+    lexicon.add("市长", "江大桥", "京市", "南京市长江大桥")
+    lexicon.remove("长江", "大桥")
+    ids = {"南京": 0, "南京市": 1, "市长": 2, "长江大桥": 4, "京市": 8, "江大桥": 7, "南京市长江大桥": 9}
+    expected = [[i, j, ids[TEXT[i:j]]] for i in range(7) for j in range(i + 2, 8) if TEXT[i:j] in ids]
+    expected.insert(expected.index([2, 4, 2]) + 1, [2, 4, 6])
+    rows = lexicon.match(TEXT)
+    assert rows.tolist() == expected and rows.dtype == np.int32
+    assert lexicon.match(TEXT * 500)[len(rows) :][: len(rows)].tolist() == (rows + np.array([7, 7, 0])).tolist()
 
 
 def test_a_real_list_is_taken_whole_and_matched(shared_data):

@@ -45,8 +45,18 @@ SMALL: dict[str, dict] = {  # settings beside those of NO_DROPOUT: small widths,
         "cell_dropout_prob": 0.0,
     },
     "multi_digraph": {"state_width": 12, "lstm_width": 16, "n_layers": 1},
+    "plt": {
+        "n_heads": 2,
+        "head_width": 8,
+        "ff_width": 24,
+        "n_layers": 1,
+        "gru_width": 16,
+        "attention_dropout_prob": 0.0,
+        "ff_dropout_prob": 0.0,
+    },
+    "tener": {"n_heads": 2, "head_width": 12, "ff_width": 48, "ff_dropout_prob": 0.0, "attention_dropout_prob": 0.0},
 }
-WITHOUT_WORDS = {"bilstm_crf"}  # models that read no lexicon
+WITHOUT_WORDS = {"bilstm_crf", "tener"}  # models that read no lexicon
 TEXTS = ["李明在北京市长江大桥。", "重庆人和药店", "好", "今天天气很好的中国银行经理请了欧阳修南京市长江大桥说话"]
 
 

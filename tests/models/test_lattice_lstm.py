@@ -51,7 +51,10 @@ def literal_encode(encoder: LatticeLstmEncoder, batch: LatticeBatch) -> tuple[li
         right, right_shares = literal_direction(encoder, 1, x[::-1], turned)
         rows = [torch.cat(pair) for pair in zip(left, right[::-1], strict=True)]
         features.append(torch.stack(rows) if rows else torch.zeros(0, encoder.out_width))
-        both = [[torch.cat(pair) for pair in zip(*row, strict=True)] for row in zip(left_shares, right_shares[::-1], strict=True)]
+        both = [
+            [torch.cat(pair) for pair in zip(*row, strict=True)]
+            for row in zip(left_shares, right_shares[::-1], strict=True)
+        ]
         shares.append(both)
     return features, shares
 
@@ -195,7 +198,9 @@ def test_shares_are_the_weights_of_words_in_cells():
 
 def test_words_are_sorted_by_the_step_where_they_end():
     lattices = [
-        EncodedLattice(*[np.ones(n, np.int64)] * 2, np.ones(len(s), np.int64), s, e, *[np.zeros(len(s), np.int64)] * 2, "")
+        EncodedLattice(
+            *[np.ones(n, np.int64)] * 2, np.ones(len(s), np.int64), s, e, *[np.zeros(len(s), np.int64)] * 2, ""
+        )
         for n, s, e in ((5, np.array([0, 0, 2]), np.array([2, 5, 5])), (3, np.array([1]), np.array([3])))
     ]
     steps = word_steps(collate(lattices))
@@ -203,9 +208,7 @@ def test_words_are_sorted_by_the_step_where_they_end():
     # from the right: [2,5) ends at step 2, [0,5) and [0,2) at 4, [1,3) at 1
     assert steps.n_words == [(0, 0), (1, 1), (1, 1), (0, 0), (2, 2)]
     n_sentences, n_words = 2, 3
-    readable = [
-        (d, b, w) for d, b, w in (np.unravel_index(int(k), (2, n_sentences, n_words)) for k in steps.word)
-    ]
+    readable = [(d, b, w) for d, b, w in (np.unravel_index(int(k), (2, n_sentences, n_words)) for k in steps.word)]
     assert readable == [(0, 0, 0), (1, 1, 0), (0, 1, 0), (1, 0, 2), (0, 0, 1), (0, 0, 2), (1, 0, 0), (1, 0, 1)]
     starts = [tuple(map(int, np.unravel_index(int(k), (2, 6, n_sentences)))) for k in steps.start]
     assert starts[0] == (0, 1, 0) and starts[1] == (1, 1, 1)  # the state after the word's first character

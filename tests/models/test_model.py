@@ -200,7 +200,7 @@ def test_a_newer_format(folder):
 
 
 FILES = ["model.safetensors", "vocabulary.safetensors"]
-FILES += ["lexicon/words.txt", "lexicon/automaton.zz", "lexicon/manifest.json"]
+FILES += ["lexicon/words.txt", "lexicon/offsets.npy", "lexicon/manifest.json"]
 
 
 def test_the_files_that_are_spoilt_below_are_there(saved):
@@ -311,7 +311,7 @@ def full_disk(*args, **kwargs):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-WRITERS = ["cige.models.model.save_file", "cige.models.model.save_arrays", "cige.models.model.write_manifest"]
+WRITERS = ["cige.models.model.save_file", "cige.data.model_words.save_file", "cige.models.model.write_manifest"]
 
 
 @pytest.mark.parametrize("target", [*WRITERS, "os.fsync", "os.replace"])

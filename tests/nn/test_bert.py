@@ -24,7 +24,8 @@ from cige.errors import ModelError, RecipeError
 from cige.models.build import Vectors, build_tagger, input_tables
 from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
-from cige.nn.bert import BertFeatures, _overlapping
+from cige.nn.bert import BertFeatures
+from cige.text.windows import overlapping_windows
 from cige.training.optimizer import make_optimizer
 from cige.training.recipe import Recipe, TrainingConfig, load_recipe, recipe_from_dict, recipe_to_yaml
 from cige.training.setup import set_up
@@ -119,7 +120,7 @@ def test_nothing_to_read(features):
 
 @given(st.integers(0, 400), st.integers(1, 30))
 def test_windows_cover_each_character_once_and_overlap(n, n_at_once):
-    windows = _overlapping(n, n_at_once)
+    windows = overlapping_windows(n, n_at_once)
     assert [k for _, _, first, last in windows for k in range(first, last)] == list(range(n))
     for start, end, first, last in windows:
         assert 0 <= start <= first < last <= end <= n and end - start == min(n, n_at_once)
@@ -136,7 +137,7 @@ def test_long_texts_are_read_in_windows_and_nothing_is_cut(bert, features):
     for n in (n_at_once, n_at_once + 1, 2 * n_at_once, len(text)):
         out = read(features, [text[:n]])[0]
         assert out.shape == (n, 16) and out.abs().sum(1).min() > 0
-        for start, end, first, last in _overlapping(n, n_at_once):
+        for start, end, first, last in overlapping_windows(n, n_at_once):
             hidden = expected([2, *features.token_ids(text[start:end]), 3])[1:-1]
             torch.testing.assert_close(out[first:last], hidden[first - start : last - start], atol=1e-5, rtol=0)
 

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from cige.data.batch import LatticeBatch
 from cige.lattice.lattice import Lattice
-from cige.nn.lattice_graph import begin_end_graph, containing_graph, node_spans, transition_graph
+from cige.nn.lattice_graph import (
+    begin_end_graph,
+    containing_graph,
+    mention_edges,
+    node_spans,
+    span_relations,
+    transition_graph,
+)
 
 GRAPHS = {"containing": containing_graph, "transition": transition_graph, "begin_end": begin_end_graph}
 MODEL = tiny.model()
@@ -88,3 +95,44 @@ def test_without_words_nodes_are_characters():
     ]
     assert transition_graph(nodes)[0].tolist() == chain == begin_end_graph(nodes)[0].tolist()
     assert torch.equal(containing_graph(nodes)[0], torch.eye(4, dtype=torch.bool))
+
+
+@given(made=sentences())
+@settings(max_examples=60, deadline=None)
+def test_each_pair_of_nodes_has_one_relation(made):
+    batch = batch_of(made)
+    codes = span_relations(node_spans(batch))
+    n_padded = batch.chars.shape[1]
+    for row, (n, words) in enumerate(made):
+        nodes = [(t, (t, t + 1)) for t in range(n)] + [(n_padded + k, span) for k, span in enumerate(words)]
+        for i, (start, end) in nodes:
+            mine = set(range(start, end))
+            for j, (other_start, other_end) in nodes:
+                other = set(range(other_start, other_end))
+                expected = {
+                    "same": mine == other,
+                    "left": other_end == start,
+                    "right": other_start == end,
+                    "contains": other < mine,
+                    "inside": mine < other,
+                    "crosses": bool(mine & other) and not (mine <= other or other <= mine),
+                    "before": other_end < start,
+                    "after": other_start > end,
+                }
+                assert sum(expected.values()) == 1
+                assert list(expected.values())[int(codes[row, i, j])]
+
+
+@given(made=sentences(), seed=st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_mentions_are_paths_of_their_gazetteers(made, seed):
+    batch = batch_of(made)
+    member = torch.rand(*batch.words.shape, 3, generator=torch.Generator().manual_seed(seed)) < 0.5
+    edges = mention_edges(batch, member)
+    for row, (_, words) in enumerate(made):
+        for g in range(3):
+            mentions = [span for k, span in enumerate(words) if member[row, k, g]]
+            for t in range(batch.chars.shape[1]):
+                assert bool(edges.first[row, g, t]) == any(s == t for s, _ in mentions)
+                assert bool(edges.last[row, g, t]) == any(e - 1 == t for _, e in mentions)
+                assert bool(edges.inner[row, g, t]) == any(s <= t and t + 1 < e for s, e in mentions)

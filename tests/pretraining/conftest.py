@@ -10,14 +10,14 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-import tiny_corpus  # noqa: E402
+import tiny_corpus
 
-from cige.pretraining.data import PretrainingData, open_data  # noqa: E402
+from cige.pretraining.data import PretrainingData, open_data
 
 
 @pytest.fixture(scope="session")
 def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_corpus.data_folder(tmp_path_factory.mktemp("pretraining"))
+    return tiny_corpus.data_folder(tmp_path_factory.mktemp("pretraining"), segment_words=True)
 
 
 @pytest.fixture(scope="session")

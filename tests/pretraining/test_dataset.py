@@ -78,13 +78,8 @@ def in_order(data: PretrainingData, **changes) -> Instance:
 
 
 def test_segments_and_words_of_the_paper_example(tmp_path) -> None:
-    tiny_corpus.vocabulary().save(tmp_path / "vocabulary")
-    (tmp_path / "corpus.txt").write_text("研究生活很充实\n北京大学生", encoding="utf-8")
-    settings = tiny_corpus.DataSettings(held_out=0)
-    tiny_corpus.make_data(
-        [tmp_path / "corpus.txt"], tmp_path / "vocabulary", tmp_path / "data", settings=settings, show_progress=False
-    )
-    data = open_data(tmp_path / "data")
+    text = "研究生活很充实\n北京大学生"
+    data = open_data(tiny_corpus.data_folder(tmp_path, text=text, held_out=0, segment_words=True))
     instance = in_order(data)
     tokens = [data.vocabulary.token(int(i)) for i in instance.row.ids]
     by_segment: dict[int, list[str]] = {}
@@ -123,15 +118,15 @@ def check_masking(plain: Instance, masked: MaskedInstance, masking: str) -> None
     assert not np.isin(groups[untouched], groups[positions]).any()
 
 
-@pytest.mark.parametrize("masking", ["segments", "tokens", "words"])
-def test_masking_statistics_of_ten_thousand_instances(data: PretrainingData, masking: str) -> None:
+@pytest.mark.parametrize(("masking", "n"), [("segments", N), ("tokens", N // 4), ("words", N // 4)])
+def test_masking_statistics_of_many_instances(data: PretrainingData, masking: str, n: int) -> None:
     instances = instance_set(data, masking=masking, use_words=masking != "words")
     n_tokens = n_selected = n_masked = n_kept = n_budget = 0
     by_place = np.zeros(10)
-    for seen, key in enumerate(keys(instances, N)):
+    for seen, key in enumerate(keys(instances, n)):
         masked = instances.masked(*key)
         ids, positions = masked.row.ids, masked.positions
-        if seen < N // 10:
+        if seen < 500:
             check_masking(instances.instance(*key), masked, masking)
         n_tokens += len(ids)
         n_selected += len(positions)
@@ -140,8 +135,8 @@ def test_masking_statistics_of_ten_thousand_instances(data: PretrainingData, mas
         n_kept += int((ids[positions] == masked.targets).sum())
         by_place += np.bincount(positions * 10 // len(ids), minlength=10)
     assert 0.11 < n_selected / n_tokens < 0.155 and n_selected / n_budget > 0.75
-    assert abs(n_masked / n_selected - 0.8 - 0.1 / IDS.n_ids) < 0.01
-    assert abs(n_kept / n_selected - 0.1 - 0.1 / IDS.n_ids) < 0.01
+    assert abs(n_masked / n_selected - 0.8 - 0.1 / IDS.n_ids) < 0.015
+    assert abs(n_kept / n_selected - 0.1 - 0.1 / IDS.n_ids) < 0.015
     middle = by_place[1:9]  # the ends hold [CLS] and [SEP]
     assert middle.min() > 0.75 * middle.max()
 

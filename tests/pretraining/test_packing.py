@@ -14,7 +14,9 @@ from cige.pretraining.shards import Shard
 def shard_of(documents: list[list[tuple[int, int]]]) -> Shard:
     """A shard whose lines have so many (pieces, tokens); their contents do not matter here."""
     lines = [line for document in documents for line in document]
-    offsets = [np.concatenate([[0], np.cumsum(x)]).astype(np.int64) for x in ([p for p, _ in lines], [t for _, t in lines])]
+    offsets = [
+        np.concatenate([[0], np.cumsum(x)]).astype(np.int64) for x in ([p for p, _ in lines], [t for _, t in lines])
+    ]
     n_tokens = int(offsets[1][-1])
     return Shard(
         ids=np.zeros(n_tokens, np.int32),

@@ -6,11 +6,11 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from test_dataset import IDS, ROOM
 
 from cige.pretraining.data import PretrainingData
 from cige.pretraining.dataset import InstanceConfig, InstanceSet
 from cige.pretraining.plan import Place, StepData, StepPlan
-from test_dataset import IDS, ROOM
 
 
 @pytest.fixture

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_corpus
 import tiny_pretraining
+import torch
 
 from cige.errors import CigeError, DataError, ModelError, RecipeError
 from cige.pretraining.loop import PretrainLoop
 from cige.pretraining.pretrain import PretrainResult, pretrain
-from cige.training.checkpoint import load_weights
 
 SCRIPT = Path(__file__).with_name("one_process.py")
 NO_DROPOUT = {"model.dropout_prob": 0.0, "model.attention_dropout_prob": 0.0}
@@ -53,8 +54,6 @@ def command(folder: Path, output: Path, *rest: str) -> list[str]:
 @pytest.fixture(scope="module")
 def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> PretrainResult:
     """A run that nothing disturbed."""
-    import torch
-
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     result = run(folder, tmp_path_factory.mktemp("whole"))
@@ -73,12 +72,14 @@ def test_a_run_in_two_phases(whole: PretrainResult) -> None:
     assert weights(whole.folder) != (whole.folder / "model-short/model.safetensors").read_bytes()
 
 
-def test_it_learns(folder: Path, tmp_path: Path, one_thread: None) -> None:
-    steps = {"short.n_steps": 120, "long.n_steps": 0, "rhythm.checkpoint_steps": 500, "rhythm.eval_steps": 60}
-    result = run(folder, tmp_path, **steps, **NO_DROPOUT, **{"rhythm.log_steps": 20, "rhythm.n_eval_instances": 30})
-    first, last = result.logs[0], result.logs[-1]
-    assert last.mlm_loss < first.mlm_loss - 0.3 and last.mlm_accuracy > first.mlm_accuracy + 0.05
-    assert result.evaluations[-1].mlm_loss < result.evaluations[0].mlm_loss
+def test_it_learns(tmp_path: Path, one_thread: None) -> None:
+    text = "今天天气很充实，我在北京大学。\n他不去研究生活，有天下雨。\n学生在大学。\n\n" * 30
+    tiny_corpus.data_folder(tmp_path, text=text, held_out=6)
+    steps = {"short.n_steps": 80, "long.n_steps": 0, "rhythm.log_steps": 10, "rhythm.eval_steps": 40}
+    result = run(tmp_path, tmp_path / "run", **steps, **NO_DROPOUT, **{"rhythm.checkpoint_steps": 500})
+    assert result.logs[0].mlm_loss > 3.3 and result.logs[-1].mlm_loss < 2.5
+    first, last = result.evaluations
+    assert last.mlm_loss < first.mlm_loss and last.segment_char_accuracy > 0.3
 
 
 def test_sigkill_then_resume_gives_equal_weights(
@@ -119,7 +120,8 @@ def test_sittings_of_limited_time(folder: Path, tmp_path: Path, whole: PretrainR
     n_sittings = 1
     while run(folder, tmp_path, stop_after=0.0) is None:
         n_sittings += 1
-    assert n_sittings == 11 and weights(tmp_path) == weights(whole.folder)
+    # The sitting that ends the first phase also takes a step of the second.
+    assert n_sittings == 10 and weights(tmp_path) == weights(whole.folder)
 
 
 def test_workers_make_the_same_batches(folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None) -> None:
@@ -160,7 +162,9 @@ def test_two_processes_do_what_one_does(folder: Path, tmp_path: Path, one_thread
     ids=["characters", "tokens, three-way", "no positions", "bf16"],
 )
 def test_every_kind_trains(folder: Path, tmp_path: Path, one_thread: None, overrides: dict) -> None:
-    result = run(folder, tmp_path, **{"short.n_steps": 2, "long.n_steps": 1, "optimizer.n_warmup_steps": 1}, **overrides)
+    result = run(
+        folder, tmp_path, **{"short.n_steps": 2, "long.n_steps": 1, "optimizer.n_warmup_steps": 1}, **overrides
+    )
     assert result.n_steps == 3 and all(np.isfinite(record.loss) for record in result.logs)
 
 
@@ -185,11 +189,7 @@ def test_another_recipe_seed_or_data_is_refused(
     shutil.rmtree(own / "shard-00001")
     with pytest.raises(DataError, match="shard-00001: missing"):
         run(folder, tmp_path, data=own)
-    changed = (folder / "data/manifest.json").read_text(encoding="utf-8").replace('"n_documents": 60', '"n_documents": 61')
-    import tiny_corpus
-
-    other = tiny_corpus.data_folder(tmp_path / "other", n_documents=61)
-    assert changed
+    other = tiny_corpus.data_folder(tmp_path / "other", text=tiny_corpus.corpus_text(60, seed=2))
     with pytest.raises(ModelError, match="other data"):
         run(folder, tmp_path, data=other)
     assert run(folder, tmp_path, seed=4, resume=False, stop_after=0.0) is None

@@ -33,13 +33,15 @@ def corpus_text(n_documents: int, *, seed: int = 1) -> str:
     return "\n\n".join("\n".join(document) for document in documents) + "\n"
 
 
-def data_folder(folder: Path, *, n_documents: int = 60, shard_size: int = 1500, held_out: int = 5) -> Path:
-    """A data folder of a few shards, with its corpus and vocabulary beside it."""
+def data_folder(
+    folder: Path, *, text: str | None = None, shard_size: int = 1500, held_out: int = 5, segment_words: bool = False
+) -> Path:
+    """folder/data, with its corpus and vocabulary beside it; by default 60 documents in a few shards."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "corpus.txt").write_text(corpus_text(n_documents), encoding="utf-8")
+    (folder / "corpus.txt").write_text(text or corpus_text(60), encoding="utf-8")
     vocabulary().save(folder / "vocabulary")
-    settings = DataSettings(rules=CorpusRules(max_line=40), held_out=held_out, shard_size=shard_size)
-    make_data(
-        [folder / "corpus.txt"], folder / "vocabulary", folder / "data", settings=settings, show_progress=False
+    settings = DataSettings(
+        rules=CorpusRules(max_line=40), held_out=held_out, shard_size=shard_size, segment_words=segment_words
     )
+    make_data([folder / "corpus.txt"], folder / "vocabulary", folder / "data", settings=settings, show_progress=False)
     return folder / "data"

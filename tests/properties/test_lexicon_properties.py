@@ -7,7 +7,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cige.lexicon import snapshot as snapshot_module
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.word_rules import reason_to_refuse
 from cige.text.normalize import normalize
@@ -61,17 +60,6 @@ def test_match_is_the_naive_definition_after_adding_and_removing(base, user, dat
     assert as_tuples(lexicon.match(text)) == naive_matches(text, ids_of(lexicon))
     for word in present:
         assert (word in lexicon) == (word in ids_of(lexicon))
-
-
-@given(words, texts, st.integers(1, 6))
-def test_long_texts_are_matched_in_chunks_as_if_whole(words, text, chunk):
-    lexicon = Lexicon.from_words(words)
-    whole = as_tuples(lexicon.match(text))
-    usual, snapshot_module._CHUNK = snapshot_module._CHUNK, chunk
-    try:
-        assert as_tuples(lexicon.match(text)) == whole
-    finally:
-        snapshot_module._CHUNK = usual
 
 
 @settings(max_examples=20)  # each one writes a folder to disk

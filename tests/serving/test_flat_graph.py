@@ -8,7 +8,7 @@ import tiny
 
 from cige.models.flat import RELEASED, FlatConfig
 from cige.models.model import LatticeModel
-from cige.serving.export import MAX_CHARS, export_onnx
+from cige.serving.export import export_onnx
 from cige.serving.onnx_model import OnnxModel
 
 SMALL = {"n_heads": 4, "head_width": 8, "ff_width": 24}
@@ -34,7 +34,13 @@ VARIANTS: dict[str, dict] = {
     "composed bigrams": {"bigram_backoff": True},
     "no bigrams": {"use_bigrams": False},
 }
-TEXTS = ["李明在南京市长江大桥。", "", "重庆人和药店", "好", "今天天气很好的中国银行经理请了轩辕澜沧江渊瀚海说话，龘清华大学"]
+TEXTS = [
+    "李明在南京市长江大桥。",
+    "",
+    "重庆人和药店",
+    "好",
+    "今天天气很好的中国银行经理请了轩辕澜沧江渊瀚海说话，龘清华大学",
+]
 
 
 def model_and_export(folder, *, int8: bool = False, **settings: object) -> tuple[LatticeModel, OnnxModel]:
@@ -54,7 +60,9 @@ def differences(model: LatticeModel, exported: OnnxModel, texts: list[str]) -> t
     for row, lattice in enumerate(lattices):
         part = (row, slice(lattice.n_chars))
         of_words = (*part, slice(lattice.n_words))
-        for k, (a, b) in enumerate([(emissions[part], got_emissions[part]), (attention[of_words], got_attention[of_words])]):
+        for k, (a, b) in enumerate(
+            [(emissions[part], got_emissions[part]), (attention[of_words], got_attention[of_words])]
+        ):
             largest[k] = max(largest[k], float(np.abs(a - b).max(initial=0)))
     return largest[0], largest[1]
 

@@ -2,6 +2,7 @@
 
 Examples:
   cige bench flat       the shipped FLAT against a literal transcription of the paper's equations
+  cige bench lexicon    a lexicon from 0.3 to 8.8 million words: building, memory, speed
   cige bench match      word matching, a sentence at a time
   cige bench predict    a prediction process: seconds to the first answer, memory, characters a second
 """
@@ -19,7 +20,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", choices=("flat", "match", "predict"))
+    parser.add_argument("name", choices=("flat", "lexicon", "match", "predict"))
     parser.add_argument("options", nargs=argparse.REMAINDER, help="passed on to the benchmark")
     parser.set_defaults(run=run)
 

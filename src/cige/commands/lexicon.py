@@ -1,21 +1,26 @@
-"""Build, look up and describe lexicons.
+"""Build, look up, describe and check lexicons.
 
 Examples:
   cige lexicon build words.txt.xz my-lexicon
+  cige lexicon build tencent.txt.gz my-lexicon --vectors
   cige lexicon match "南京市长江大桥" --lexicon my-lexicon
   cige lexicon info my-lexicon
+  cige lexicon check my-lexicon
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.options import at_least
 from cige.commands.texts import add_source_argument, texts_of
+from cige.errors import LexiconError
 from cige.text.normalize import normalize
 from cige.text.visible import visible
 
@@ -24,13 +29,14 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    verbs = parser.add_subparsers(metavar="build|match|info", required=True)
+    verbs = parser.add_subparsers(metavar="build|match|info|check", required=True)
 
     build = verbs.add_parser("build", help="read a word list and save it as a folder that loads at once")
     build.add_argument("file", metavar="FILE", help="a word a line, word<TAB>count or word2vec text; plain, .gz, .xz")
     build.add_argument("output", metavar="FOLDER", help="where to write it")
     build.add_argument("--format", default="auto", help="auto, list, counts, pairs or word2vec (default: auto)")
     build.add_argument("--min-count", type=at_least(1), default=1, metavar="N", help="leave out rarer words (1)")
+    build.add_argument("--vectors", action="store_true", help="keep the numbers of a word2vec file too, as float16")
     build.set_defaults(run=run_build)
 
     match = verbs.add_parser("match", help="all words in a text, overlapping ones too")
@@ -43,6 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     info = verbs.add_parser("info", help="number of words, fingerprint, the user's changes")
     info.add_argument("lexicon", metavar="LEXICON", nargs="?", help="as above")
     info.set_defaults(run=run_info)
+
+    check = verbs.add_parser("check", help="read a lexicon folder whole and compare every file with its checksum")
+    check.add_argument("folder", metavar="FOLDER", help="what `build` wrote")
+    check.set_defaults(run=run_check)
 
 
 def _add_lexicon_option(parser: argparse.ArgumentParser) -> None:
@@ -61,12 +71,33 @@ def open_lexicon(path: str | None) -> Lexicon:
 
 
 def run_build(args: argparse.Namespace) -> None:
+    if args.vectors:
+        build_with_vectors(args)
+        return
     from cige.lexicon.lexicon import Lexicon
 
     lexicon = Lexicon.from_file(args.file, format=args.format, min_count=args.min_count)
     print(lexicon.report)
     lexicon.save(args.output)
     print(f"wrote {args.output}: {len(lexicon):,} words")
+
+
+def build_with_vectors(args: argparse.Namespace) -> None:
+    from cige.commands.read_bar import read_bar
+    from cige.lexicon.build_with_vectors import build_with_vectors
+
+    if args.format not in ("auto", "word2vec") or args.min_count > 1:
+        raise LexiconError("--vectors reads word2vec files, which have no counts: leave out --format and --min-count")
+    begin = time.perf_counter()
+    with read_bar() as on_progress:
+        report = build_with_vectors(args.file, args.output, on_progress=on_progress)
+    seconds = time.perf_counter() - begin
+    megabytes = os.path.getsize(args.file) / 1e6
+    print(report)
+    print(
+        f"wrote {args.output}: {report.n_taken:,} words and their vectors, from {megabytes:,.0f} MB in {seconds:.0f} s "
+        f"({megabytes / seconds:.0f} MB/s)"
+    )
 
 
 def run_match(args: argparse.Namespace) -> None:
@@ -96,3 +127,10 @@ def run_info(args: argparse.Namespace) -> None:
     for name, words in (("user words", lexicon.user_words), ("removed", lexicon.removed_words)):
         shown = "".join(f" {visible(word)}" for word in words[:20])
         print(f"{name:<12} {len(words):,}{':' if words else ''}{shown}{' ...' if len(words) > 20 else ''}")
+
+
+def run_check(args: argparse.Namespace) -> None:
+    from cige.lexicon.lexicon import Lexicon, check_lexicon
+
+    check_lexicon(args.folder)
+    print(f"{args.folder}: sound, {len(Lexicon.load(args.folder)):,} words")

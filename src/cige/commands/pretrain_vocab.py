@@ -69,10 +69,12 @@ def _progress(path: str) -> Iterator[Callable[[int], None] | None]:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
-    from cige.lexicon.text_file import GZIP_MAGIC, XZ_MAGIC, read_magic
+    from cige.files import unpack
+    from cige.lexicon.text_file import open_file
 
     console = Console(stderr=True)
-    is_packed = read_magic(path).startswith((GZIP_MAGIC, XZ_MAGIC))
+    with open_file(path) as file:
+        is_packed = unpack(file) is not file
     columns = ("words of the corpus", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None if is_packed else os.path.getsize(path))

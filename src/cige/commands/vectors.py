@@ -62,8 +62,11 @@ def run_train(args: argparse.Namespace) -> None:
 
 
 def run_convert(args: argparse.Namespace) -> None:
+    from cige.commands.read_bar import read_bar
     from cige.lexicon.convert_vectors import convert_vectors
 
     lexicon = open_lexicon(args.lexicon) if args.lexicon else None
-    print(convert_vectors(args.file, args.output, lexicon=lexicon, dtype=args.dtype))
+    with read_bar() as on_progress:
+        report = convert_vectors(args.file, args.output, lexicon=lexicon, dtype=args.dtype, on_progress=on_progress)
+    print(report)
     print(f"wrote {args.output}")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import re
-import zlib
 from pathlib import Path
 
 from cige.errors import DataError
-from cige.files import atomic_file
+from cige.files import UNPACKING_ERRORS, atomic_file, unpack
 
-_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # how packed files begin, and no UTF-8 text does
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -77,15 +76,12 @@ def has_surrogate(text: str) -> bool:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        raw = path.read_bytes()
-        if raw.startswith(_GZIP):
-            return gzip.decompress(raw)
-        return lzma.decompress(raw) if raw.startswith(_XZ) else raw
+        return unpack(io.BytesIO(path.read_bytes())).read()  # a pipe is read too, and cannot be sought
     except FileNotFoundError:
         raise DataError(f"no file at {path}; check the name, or see `cige data fetch` for public data sets") from None
     except IsADirectoryError:
         raise DataError(f"{path} is a folder; expected a file of labelled sentences") from None
-    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+    except UNPACKING_ERRORS as error:
         raise DataError(f"{path} is damaged or cut short ({error}); fetch or pack it again") from error
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
 from cige.lattice.token_inputs import TokenInputs, token_inputs
 from cige.lexicon.joint_vocabulary import JointVocabulary
-from cige.lexicon.rows import Match
 from cige.text.word_pieces import PieceSequence
 
 _BLOCK_CHARS = 1 << 16  # read at once: bounds the memory, and shares the cost of a call among short texts
@@ -171,7 +169,7 @@ class LatticeTokenizer:
         n_ending = np.bincount(ends, minlength=n + 1)
         n_words_until = np.cumsum(n_ending)
         n_until = n_words_until + np.arange(n + 1)
-        # The automaton gives the words by end, the longest first: within an end they are taken from the back.
+        # Words come by end, the longest first: within an end they are taken from the back.
         place_of_word = 2 * n_words_until[ends] - n_ending[ends] - 1 - np.arange(len(words)) + ends
         place_of_piece = n_until[:-1]
         total = n + len(words)
@@ -183,8 +181,8 @@ class LatticeTokenizer:
 
     def _words(self, pieces: PieceSequence) -> np.ndarray:
         """int32[W, 3]: (start, end) in the normal form and number of each word, by end, then from long to short."""
-        found: list[Match] = self._find(pieces.normal) if self._find else []
-        words = np.fromiter(chain.from_iterable(found), np.int32, 3 * len(found)).reshape(-1, 3)
+        words = self._find(pieces.normal) if self._find else np.zeros((0, 3), np.int32)
+        words = words[np.lexsort((words[:, 0], words[:, 1]))]
         is_sound = pieces.is_edge[words[:, 0]] & pieces.is_edge[words[:, 1]]
         return words if is_sound.all() else words[is_sound]
 

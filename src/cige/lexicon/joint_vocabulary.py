@@ -12,7 +12,7 @@ from typing import Any
 from cige.errors import LexiconError
 from cige.lexicon.matcher import Matcher
 from cige.lexicon.report import LoadReport, ReportBuilder
-from cige.lexicon.storage import new_folder, open_folder
+from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
 from cige.lexicon.text_file import read_lines
 from cige.lexicon.word_counts import WordCounts, count_words
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
@@ -154,7 +154,7 @@ class JointVocabulary:
         Raises:
             LexiconError: a file is missing, cut short, changed or foreign.
         """
-        facts = open_folder(folder, kind=KIND, check_contents=True)
+        facts = open_folder(folder, kind=KIND, check_up_to=CHECKED_BYTES)
         vocabulary = cls(pieces=_lines(Path(folder) / PIECES_FILE), words=_lines(Path(folder) / WORDS_FILE))
         if vocabulary.fingerprint != facts.get("fingerprint"):
             raise LexiconError(f"{folder}: its tokens are not those it was saved with; copy or make it again")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
-import warnings
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,16 @@ from typing import Any
 import numpy as np
 
 from cige.errors import LexiconError
-from cige.lexicon.matcher import Matcher, engine
+from cige.lexicon.base_words import KIND, BaseWords
 from cige.lexicon.report import LoadReport, ReportBuilder
-from cige.lexicon.snapshot import BaseWords, LexiconSnapshot
-from cige.lexicon.storage import new_folder, open_folder
-from cige.lexicon.word_blob import WordBlob, load_array
+from cige.lexicon.snapshot import LexiconSnapshot
+from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
+from cige.lexicon.vectors import keep_vectors
+from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 from cige.lexicon.words_file import read_words
 from cige.text.normalize import normalize
 
-KIND = "lexicon"
-AUTOMATON_FILE = "automaton.zz"
-COUNTS_FILE = "counts.npy"
 USER_FILE = "user.json"
 
 
@@ -70,7 +67,8 @@ class Lexicon:
             else:
                 taken[word] = count
         kept_counts = None if counts is None else list(taken.values())
-        return cls._build(list(taken), kept_counts, report.build(n_taken=len(taken)))
+        base = BaseWords.build(WordBlob.from_words(taken), kept_counts)
+        return cls(base=base, report=report.build(n_taken=len(taken)))
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, format: str = "auto", min_count: int = 0) -> Lexicon:
@@ -82,28 +80,22 @@ class Lexicon:
         found = read_words(path, format=format, min_count=min_count)
         if not found.words:
             raise LexiconError(f"no word to use; expected words of two or more characters, one a line\n{found.report}")
-        return cls._build(found.words, found.counts, found.report)
-
-    @classmethod
-    def _build(cls, words: list[str], counts: Sequence[int] | None, report: LoadReport) -> Lexicon:
-        kept = None if counts is None else np.asarray(counts, dtype=np.int64)
-        if kept is not None and np.array_equal(kept, kept.astype(np.uint32)):
-            kept = kept.astype(np.uint32)  # half the file
-        base = BaseWords(words=WordBlob.from_words(words), counts=kept, matcher=Matcher.build(words))
-        return cls(base=base, report=report)
+        words, counts, report = WordBlob.from_words(found.words), found.counts, found.report
+        del found  # a gigabyte for millions of words, and building needs another
+        return cls(base=BaseWords.build(words, counts), report=report)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Lexicon:
-        """Open a saved lexicon; words and counts stay on disk, mapped, and only the automaton is read.
+        """Open a saved lexicon: words, counts and the trie stay on disk, mapped, and processes share them.
+
+        Files of more than 32 MB are not read for it, so of these only the size is checked; `check_lexicon` reads all.
 
         Raises:
             LexiconError: a file is missing, cut short, changed or foreign.
         """
         folder = Path(folder)
-        facts = open_folder(folder, kind=KIND, check_contents=True)
-        words = WordBlob.load(folder)
-        counts = load_array(folder / COUNTS_FILE) if facts["has_counts"] else None
-        lexicon = cls(base=BaseWords(words=words, counts=counts, matcher=_load_matcher(folder, words, facts)))
+        facts = open_folder(folder, kind=KIND, check_up_to=CHECKED_BYTES)
+        lexicon = cls(base=BaseWords.load(folder, facts))
         user = json.loads((folder / USER_FILE).read_text(encoding="utf-8"))
         if user["added"] or user["removed"]:
             lexicon._snapshot = lexicon._snapshot.without_words(user["removed"]).with_words(user["added"])
@@ -112,25 +104,17 @@ class Lexicon:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write base words and the user's changes into a folder, which appears whole or not at all.
 
+        Vectors that the folder holds for these words stay there; a new folder has none.
+
         Raises:
-            LexiconError: the folder holds something else, or writing failed; an older lexicon there survives.
+            LexiconError: the folder holds something else, or the vectors of other words, or writing failed; what was
+                there survives.
         """
         snapshot = self.snapshot()
         base = self._base
         with new_folder(folder, kind=KIND) as (aside, facts):
-            base.words.save(aside)
-            (aside / AUTOMATON_FILE).write_bytes(base.matcher.to_bytes())
-            if base.counts is not None:
-                np.save(aside / COUNTS_FILE, base.counts)
-            user = {"added": snapshot.user_words, "removed": _words(base, snapshot.hidden)}
-            (aside / USER_FILE).write_text(json.dumps(user, ensure_ascii=False), encoding="utf-8")
-            facts.update(
-                n_words=len(base.words),
-                max_chars=base.matcher.max_chars,
-                has_counts=base.counts is not None,
-                engine=engine(),
-                fingerprint=self.fingerprint,
-            )
+            facts.update(base.save(aside), vectors=keep_vectors(Path(folder), aside, self.fingerprint))
+            write_user(aside, added=snapshot.user_words, removed=_words(base, snapshot.hidden))
 
     @property
     def fingerprint(self) -> str:
@@ -236,18 +220,19 @@ def _words(base: BaseWords, ids: frozenset[int]) -> tuple[str, ...]:
     return tuple(base.words[word_id] for word_id in sorted(ids))
 
 
-def _load_matcher(folder: Path, words: WordBlob, facts: dict[str, Any]) -> Matcher:
-    if facts["engine"] != engine():
-        warnings.warn(
-            f"{folder}: its automaton was made by {facts['engine']}, this is {engine()}; building it from the words. "
-            "Save the lexicon again to load it fast.",
-            stacklevel=3,
-        )
-        return Matcher.build(words)
-    try:
-        return Matcher.from_bytes((folder / AUTOMATON_FILE).read_bytes(), max_chars=facts["max_chars"])
-    except (ValueError, zlib.error) as error:
-        raise LexiconError(f"{folder / AUTOMATON_FILE}: not an automaton ({error}); build the lexicon again") from error
+def check_lexicon(folder: str | os.PathLike[str]) -> None:
+    """Read a saved lexicon whole and compare it with its manifest.
+
+    Raises:
+        LexiconError: naming the file that is missing, cut short or changed.
+    """
+    open_folder(folder, kind=KIND, check_up_to=sys.maxsize)
+
+
+def write_user(folder: Path, *, added: Sequence[str] = (), removed: Sequence[str] = ()) -> None:
+    """Write the user's part of a lexicon folder."""
+    text = json.dumps({"added": added, "removed": removed}, ensure_ascii=False)
+    (folder / USER_FILE).write_text(text, encoding="utf-8")
 
 
 def _sound(words: Sequence[str]) -> list[str]:

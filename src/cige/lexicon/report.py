@@ -93,5 +93,5 @@ class ReportBuilder:
             n_skipped=self.n_skipped,
             n_missing=self.n_missing,
             reasons=dict(self._n_refused),
-            refused=tuple(self._refused),
+            refused=tuple(sorted(self._refused)),  # a block's rows may be refused in several turns
         )

@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from cige.errors import LexiconError
+from cige.lexicon.base_words import BaseWords
 from cige.lexicon.matcher import Matcher
-from cige.lexicon.rows import Match, sorted_rows
-from cige.lexicon.word_blob import WordBlob
 from cige.text.normalize import normalize
 
-_CHUNK = 4096  # characters matched at once: bounds the Python list of matches, whatever the text
-
-
-@dataclass(frozen=True)
-class BaseWords:
-    """The words that a lexicon was built from, numbered 0 .. V-1.
-
-    Attributes:
-        words: the V words.
-        counts: uint32 or int64[V] as the word list gave them, or None.
-        matcher: finds them.
-    """
-
-    words: WordBlob
-    counts: np.ndarray | None
-    matcher: Matcher
+_NONE = np.empty((0, 3), dtype=np.int32)
 
 
 class LexiconSnapshot:
@@ -46,9 +29,8 @@ class LexiconSnapshot:
         self.user_words = user_words
         self.hidden = hidden
         self._base = base
-        self._find_base = base.matcher.find
-        self._user = Matcher.build(user_words)
-        self._max_chars = max(base.matcher.max_chars, self._user.max_chars)
+        self._user = Matcher.build(user_words) if user_words else None
+        self._hidden_ids = np.array(sorted(hidden), dtype=np.int32)
 
     def match(self, text: str) -> np.ndarray:
         """Every word of two or more characters in `text`, overlaps included.
@@ -58,16 +40,15 @@ class LexiconSnapshot:
             of `text`. A user's word that is a base word too gives two rows. Never raises on any str.
         """
         text = normalize(text)
-        if len(text) <= _CHUNK:
-            return sorted_rows(self._find(text))
-        parts = []
-        for begin in range(0, len(text), _CHUNK):
-            # Each chunk reads on far enough to finish the words that begin in it, and keeps only those.
-            rows = sorted_rows(self._find(text[begin : begin + _CHUNK + self._max_chars]))
-            rows = rows[: np.searchsorted(rows[:, 0], _CHUNK)]
-            rows[:, :2] += begin
-            parts.append(rows)
-        return np.concatenate(parts)
+        rows = self._base.matcher.find(text)
+        if self.hidden:
+            rows = rows[~np.isin(rows[:, 2], self._hidden_ids)]
+        own = self._user.find(text) if self._user is not None else _NONE
+        if not len(own):
+            return rows
+        own[:, 2] += self.n_base
+        rows = np.concatenate([rows, own])
+        return rows[np.lexsort(rows.T[::-1])]
 
     def word(self, word_id: int) -> str:
         """The word behind an id of this snapshot."""
@@ -116,12 +97,3 @@ class LexiconSnapshot:
     @cached_property
     def _user_set(self) -> frozenset[str]:
         return frozenset(self.user_words)
-
-    def _find(self, text: str) -> list[Match]:
-        found = self._find_base(text)
-        if self.hidden:
-            found = [match for match in found if match[2] not in self.hidden]
-        if self.user_words:
-            n_base = self.n_base
-            found += [(start, end, n_base + number) for start, end, number in self._user.find(text)]
-        return found

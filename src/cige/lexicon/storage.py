@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from cige.errors import LexiconError
-from cige.files import atomic_file, atomic_folder, read_manifest, write_manifest
+from cige.files import MANIFEST, atomic_file, atomic_folder, read_manifest, write_manifest
 
-VERSION = 1
+VERSIONS = {"lexicon": 2}  # of the form of each kind of folder, 1 if not listed; older ones are read too
+CHECKED_BYTES = 1 << 25  # a file of this size is compared with its sha256 in 20 ms
 
 
 @contextmanager
@@ -24,13 +26,13 @@ def new_folder(folder: str | os.PathLike[str], *, kind: str) -> Iterator[tuple[P
     folder = Path(folder)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         try:
-            read_manifest(folder, kind=kind, version=VERSION, error=LexiconError)
+            read_manifest(folder, kind=kind, version=VERSIONS.get(kind, 1), error=LexiconError)
         except LexiconError as error:
             raise LexiconError(f"{folder}: will not replace what is there; give a new folder ({error})") from error
     facts: dict[str, Any] = {}
     with _writing(folder), atomic_folder(folder) as aside:
         yield aside, facts
-        write_manifest(aside, kind=kind, version=VERSION, **facts)
+        write_manifest(aside, kind=kind, version=VERSIONS.get(kind, 1), **facts)
 
 
 @contextmanager
@@ -44,13 +46,31 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield aside
 
 
-def open_folder(folder: str | os.PathLike[str], *, kind: str, check_contents: bool) -> dict[str, Any]:
-    """Check a folder against its manifest (sha256 too with `check_contents`) and return the manifest.
+def open_folder(folder: str | os.PathLike[str], *, kind: str, check_up_to: int = 0) -> dict[str, Any]:
+    """Check a folder against its manifest and return the manifest.
+
+    Args:
+        check_up_to: files of up to this many bytes are compared with their sha256, larger ones by size alone.
 
     Raises:
         LexiconError: the folder or a file is missing, cut short, changed or of another kind.
     """
-    return read_manifest(Path(folder), kind=kind, version=VERSION, error=LexiconError, check_contents=check_contents)
+    return read_manifest(
+        Path(folder),
+        kind=kind,
+        version=VERSIONS.get(kind, 1),
+        error=LexiconError,
+        check_contents=True,
+        check_up_to=check_up_to,
+    )
+
+
+def folder_kind(folder: str | os.PathLike[str]) -> str | None:
+    """What the manifest of a folder says that it holds, None where there is no readable one."""
+    try:
+        return str(json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))["kind"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
 
 
 @contextmanager

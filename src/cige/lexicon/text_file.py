@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import os
-import zlib
 from collections.abc import Iterator
-from typing import IO, cast
+from typing import IO
 
 from cige.errors import LexiconError
+from cige.files import UNPACKING_ERRORS, unpack
 
-GZIP_MAGIC = b"\x1f\x8b"
-XZ_MAGIC = b"\xfd7zXZ\x00"
 ZIP_MAGIC = b"PK\x03\x04"
 UTF8_BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
-DAMAGE = (OSError, EOFError, lzma.LZMAError, zlib.error)  # what reading a bad .gz or .xz file may raise
+DAMAGE = (OSError, *UNPACKING_ERRORS)  # what reading a bad file may raise
 
 
-def open_bytes(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a plain, .gz or .xz file, told apart by content, not by name.
-
-    Raises:
-        LexiconError: the file is missing, is a folder or may not be read.
-    """
-    magic = read_magic(path)
-    if magic.startswith(GZIP_MAGIC):
-        return cast(IO[bytes], gzip.open(path, "rb"))
-    return cast(IO[bytes], lzma.open(path, "rb")) if magic == XZ_MAGIC else open(path, "rb")
-
-
-def read_magic(path: str | os.PathLike[str]) -> bytes:
-    """The first six bytes, which tell most kinds of file apart.
+def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file as it is on disk; `cige.files.unpack` reads what a packed one holds.
 
     Raises:
         LexiconError: the file is missing, is a folder or a pipe, or may not be read.
@@ -41,10 +25,15 @@ def read_magic(path: str | os.PathLike[str]) -> bytes:
         # Formats are told apart by a first look, and what a pipe has given once it does not give again.
         raise LexiconError(f"{path}: a pipe or device; expected a file, so save its contents to one first")
     try:
-        with open(path, "rb") as file:
-            return file.read(len(XZ_MAGIC))
+        return open(path, "rb")
     except OSError as error:
         raise LexiconError(f"{path}: cannot be read ({error.strerror or error}); give the path of a file") from error
+
+
+def is_zip(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as .zip and .npz files do; raises as `open_file`."""
+    with open_file(path) as file:
+        return file.read(len(ZIP_MAGIC)) == ZIP_MAGIC
 
 
 def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
@@ -55,8 +44,8 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     """
     line = 0
     try:
-        with open_bytes(path) as file:
-            for line, raw in enumerate(file, start=1):
+        with open_file(path) as file, unpack(file) as content:
+            for line, raw in enumerate(content, start=1):
                 if line == 1:
                     if raw.startswith(UTF16_BOMS):
                         raise LexiconError(f"{path}, line 1: UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")

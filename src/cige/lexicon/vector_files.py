@@ -1,27 +1,55 @@
-"""Reading word2vec files, text or binary, a row at a time."""
+"""Reading word2vec files, text or binary, a block of rows at a time."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 
 from cige.errors import LexiconError
+from cige.files import unpack
+from cige.lexicon.parse import NOT_NUMBERS, parse_rows
 from cige.lexicon.report import ReportBuilder
-from cige.lexicon.text_file import DAMAGE, damaged, open_bytes, read_lines, shown
+from cige.lexicon.text_file import DAMAGE, UTF8_BOM, damaged, open_file, read_lines, shown
 from cige.lexicon.word_rules import CONTROL, EMPTY, NOT_UTF8
-from cige.lexicon.words_file import N_SAMPLE, NO_VECTOR, is_header, word2vec_width
+from cige.lexicon.words_file import N_SAMPLE, is_header, word2vec_width
 from cige.text.normalize import normalize
 
-NOT_NUMBERS = "not finite numbers"
 _HEAD = 1 << 16
-_BLOCK = 1 << 20
+_BLOCK = 1 << 22  # bytes read at once
+_MAX_LINE = 1 << 26
 
-VectorRow = tuple[int, str, np.ndarray]
+OnProgress = Callable[[int, int], None]  # (bytes of the file read, bytes of the file)
+
+
+@dataclass(frozen=True)
+class VectorBlock:
+    """Some rows of a vector file, in file order.
+
+    Attributes:
+        lines: n line numbers from 1; row numbers of a binary file.
+        words: n words, normalised.
+        vectors: float32[n, width], finite.
+    """
+
+    lines: list[int]
+    words: list[str]
+    vectors: np.ndarray
+
+
+@dataclass(frozen=True)
+class _RawBlock:
+    """Rows as they stand in the file: number of the first, words, row -> what is wrong with it, float32[n, width]."""
+
+    first: int
+    words: list[bytes]
+    problems: dict[int, str]
+    vectors: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -40,38 +68,82 @@ class VectorFile:
     width: int
     n_promised: int | None
 
-    def rows(self, report: ReportBuilder) -> Iterator[VectorRow]:
-        """Yield (line, word, float32[width]); the word is normalised, the line of a binary file is a row number.
+    def blocks(self, report: ReportBuilder, on_progress: OnProgress | None = None) -> Iterator[VectorBlock]:
+        """Yield the rows that can be used; the others are refused in `report`. Words may come twice.
 
-        Rows that cannot be used are refused in `report`; words may come twice.
+        Args:
+            on_progress: called after every block with (bytes of the file read, bytes of the file).
 
         Raises:
             LexiconError: the file is damaged, or ends before the last vector that its header promises.
         """
         n_rows = 0
-        for line, raw, vector in self._raw_rows():
-            n_rows += 1
-            try:
-                word = normalize(raw.decode("utf-8"))
-            except UnicodeDecodeError:
-                report.refuse(line, shown(raw), NOT_UTF8)
-                continue
-            problem = vector if isinstance(vector, str) else _problem(word, vector)
-            if problem is not None:
-                report.refuse(line, word, problem)
-            else:
-                yield line, word, vector  # type: ignore[misc]  # a str was refused above
+        size = self.path.stat().st_size
+        try:
+            with open_file(self.path) as file, unpack(file) as content:
+                read = self._binary_blocks if self.format == "binary" else self._text_blocks
+                for block in read(content):
+                    n_rows += len(block.words)
+                    yield _sound_rows(block, report)
+                    if on_progress is not None:
+                        on_progress(file.tell(), size)
+        except DAMAGE as error:
+            raise damaged(f"{self.path}, after vector {n_rows:,}", error) from error
         if self.n_promised is not None and n_rows < self.n_promised:
             raise LexiconError(
                 f"{self.path}: its header promises {self.n_promised:,} vectors, it holds {n_rows:,}; "
                 "cut short, get the file again"
             )
 
-    def _raw_rows(self) -> Iterator[tuple[int, bytes, np.ndarray | str]]:
-        if self.format == "binary":
-            yield from _binary_rows(self.path, width=self.width, n_rows=self.n_promised or 0)
-        else:
-            yield from _text_rows(self.path, width=self.width, skip=self.n_promised is not None)
+    def _text_blocks(self, content: IO[bytes]) -> Iterator[_RawBlock]:
+        line = 1
+        if self.n_promised is not None:
+            content.readline()
+            line = 2
+        rest = b""
+        while block := content.read(_BLOCK):
+            if line == 1:
+                block = block.removeprefix(UTF8_BOM)
+            whole, newline, tail = block.rpartition(b"\n")
+            if not newline:
+                rest += block
+                if len(rest) > _MAX_LINE:
+                    raise LexiconError(f"{self.path}, line {line}: longer than {_MAX_LINE:,} bytes; not a vector file")
+                continue
+            rows = self._parsed(rest + whole + newline, line)
+            yield rows
+            line += len(rows.words)
+            rest = tail
+        if rest:
+            yield self._parsed(rest + b"\n", line)
+
+    def _parsed(self, block: bytes, line: int) -> _RawBlock:
+        numbers = np.empty((block.count(b"\n"), self.width), dtype=np.float32)
+        words, problems = parse_rows(block, numbers)
+        return _RawBlock(line, words, problems, numbers)
+
+    def _binary_blocks(self, content: IO[bytes]) -> Iterator[_RawBlock]:
+        n_bytes = 4 * self.width
+        n_rows = self.n_promised or 0
+        content.readline()
+        row = 0
+        rest = b""
+        while row < n_rows and (block := content.read(max(_BLOCK, n_bytes))):
+            rest += block
+            words, numbers = [], []
+            at = 0
+            while row < n_rows:
+                begin = at + (rest[at : at + 1] == b"\n")  # some writers end a row with a newline, some do not
+                end = rest.find(b" ", begin + 1)  # a word has at least one byte, which may be a blank
+                if end < 0 or len(rest) < end + 1 + n_bytes:
+                    break
+                row += 1
+                at = end + 1 + n_bytes
+                words.append(rest[begin:end])
+                numbers.append(rest[end + 1 : at])
+            rest = rest[at:]
+            vectors = np.frombuffer(b"".join(numbers), dtype="<f4").reshape(-1, self.width)
+            yield _RawBlock(row - len(words) + 1, words, {}, vectors)
 
 
 def open_vectors(path: str | os.PathLike[str]) -> VectorFile:
@@ -82,8 +154,8 @@ def open_vectors(path: str | os.PathLike[str]) -> VectorFile:
     """
     path = Path(path)
     try:
-        with open_bytes(path) as file:
-            head = file.read(_HEAD)
+        with open_file(path) as file, unpack(file) as content:
+            head = content.read(_HEAD)
     except DAMAGE as error:
         raise damaged(str(path), error) from error
     first, _, rest = head.partition(b"\n")
@@ -99,45 +171,37 @@ def open_vectors(path: str | os.PathLike[str]) -> VectorFile:
     return VectorFile(path, "word2vec", width=width, n_promised=header[0] if header else None)
 
 
-def _problem(word: str, vector: np.ndarray) -> str | None:
-    if not word:
-        return EMPTY
-    if "\n" in word:
-        return CONTROL
-    return None if np.isfinite(vector).all() else NOT_NUMBERS
+def _sound_rows(block: _RawBlock, report: ReportBuilder) -> VectorBlock:
+    words = _decoded(block.words)
+    is_finite = np.isfinite(block.vectors).all(axis=1).tolist()
+    kept = []
+    for k, (word, finite) in enumerate(zip(words, is_finite, strict=True)):
+        if word and finite and k not in block.problems and "\n" not in word:
+            kept.append(k)
+        elif word is None:
+            report.refuse(block.first + k, shown(block.words[k]), NOT_UTF8)
+        else:
+            problem = block.problems.get(k) or (EMPTY if not word else CONTROL if "\n" in word else NOT_NUMBERS)
+            report.refuse(block.first + k, word, problem)
+    if len(kept) == len(words):
+        return VectorBlock(list(range(block.first, block.first + len(kept))), cast(list[str], words), block.vectors)
+    sound = [cast(str, words[k]) for k in kept]
+    return VectorBlock([block.first + k for k in kept], sound, block.vectors[kept])
 
 
-def _text_rows(path: Path, *, width: int, skip: bool) -> Iterator[tuple[int, bytes, np.ndarray | str]]:
-    for line, raw in islice(read_lines(path), int(skip), None):
-        # From the right, at blanks only: a word may hold other white space, or be a blank itself.
-        fields = raw.rstrip().replace(b"\t", b" ").rsplit(b" ", width)
-        if len(fields) != width + 1:
-            yield line, fields[0], NO_VECTOR
-            continue
-        try:
-            yield line, fields[0], np.fromiter(map(float, fields[1:]), dtype=np.float32, count=width)
-        except ValueError:
-            yield line, fields[0], NOT_NUMBERS
-
-
-def _binary_rows(path: Path, *, width: int, n_rows: int) -> Iterator[tuple[int, bytes, np.ndarray]]:
-    n_bytes = 4 * width
-    row = 0
+def _decoded(words: list[bytes]) -> list[str | None]:
+    """Each word normalised, None where it is not UTF-8; together, which is fast, if nothing is odd about any."""
     try:
-        with open_bytes(path) as file:
-            file.readline()
-            buffer, at = b"", 0
-            while row < n_rows:
-                begin = at + (buffer[at : at + 1] == b"\n")  # some writers end a row with a newline, some do not
-                end = buffer.find(b" ", begin + 1)  # a word has at least one byte, which may be a blank
-                if end < 0 or len(buffer) < end + 1 + n_bytes:
-                    block = file.read(max(_BLOCK, n_bytes))
-                    if not block:
-                        return
-                    buffer, at = buffer[at:] + block, 0
-                    continue
-                row += 1
-                yield row, buffer[begin:end], np.frombuffer(buffer, dtype="<f4", count=width, offset=end + 1)
-                at = end + 1 + n_bytes
-    except DAMAGE as error:
-        raise damaged(f"{path}, after vector {row}", error) from error
+        together: list[str | None] = [*normalize(b"\n".join(words).decode("utf-8")).split("\n")]
+        if len(together) == len(words):
+            return together
+    except UnicodeDecodeError:
+        pass
+    return [_decode(word) for word in words]
+
+
+def _decode(word: bytes) -> str | None:
+    try:
+        return normalize(word.decode("utf-8"))
+    except UnicodeDecodeError:
+        return None

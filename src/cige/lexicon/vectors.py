@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import os
+import shutil
 import zipfile
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cige.errors import LexiconError
+from cige.lexicon import base_words
+from cige.lexicon.base_words import BaseWords
 from cige.lexicon.hash_index import HashIndex
 from cige.lexicon.report import LoadReport, ReportBuilder
-from cige.lexicon.storage import new_file, open_folder
-from cige.lexicon.text_file import ZIP_MAGIC, read_magic
+from cige.lexicon.row_file import VECTORS_FILE
+from cige.lexicon.storage import folder_kind, new_file, open_folder
+from cige.lexicon.text_file import is_zip
 from cige.lexicon.vector_files import open_vectors
 from cige.lexicon.word_blob import WordBlob, load_array
 from cige.lexicon.word_rules import DUPLICATE
 
 KIND = "vectors"
-VECTORS_FILE = "vectors.npy"
 PRESENT_FILE = "present.npy"
 
 
@@ -44,7 +48,7 @@ class VectorTable:
         counts: np.ndarray | None = None,
         present: np.ndarray | None = None,
         report: LoadReport | None = None,
-        index: HashIndex | None = None,
+        find: Callable[[Iterable[str]], np.ndarray] | None = None,
     ) -> None:
         if vectors.ndim != 2 or len(vectors) != len(words):
             raise LexiconError(f"{len(words):,} words for vectors of shape {vectors.shape}: expected one row a word")
@@ -53,30 +57,42 @@ class VectorTable:
         self.counts = counts
         self.present = present
         self.report = report
-        self._find: Callable[[Iterable[str]], np.ndarray] | None = index.find if index is not None else None
+        self._find = find  # words -> int64[n] rows, -1 where there is none
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> VectorTable:
         """Read vectors, told apart by content: .npz as `train_vectors` writes it, word2vec text (plain, .gz, .xz) or
-        binary, or a folder of `convert_vectors`, which stays on disk and is mapped.
+        binary, or a folder of `convert_vectors` or `build_with_vectors`, which stays on disk and is mapped.
 
         Raises:
             LexiconError: the file is missing, damaged or none of these.
         """
         path = Path(path)
         if path.is_dir():
-            return cls._load_folder(path)
-        return cls._load_npz(path) if read_magic(path).startswith(ZIP_MAGIC) else cls._load_word2vec(path)
+            is_lexicon = folder_kind(path) == base_words.KIND
+            return cls._load_lexicon(path) if is_lexicon else cls._load_folder(path)
+        return cls._load_npz(path) if is_zip(path) else cls._load_word2vec(path)
+
+    @classmethod
+    def _load_lexicon(cls, folder: Path) -> VectorTable:
+        facts = open_folder(folder, kind=base_words.KIND)
+        if not facts.get("vectors"):
+            raise LexiconError(
+                f"{folder}: a lexicon without vectors; build it with `cige lexicon build --vectors`, or make a folder "
+                "of vectors for it with `cige vectors convert --lexicon`"
+            )
+        base = BaseWords.load(folder, facts)
+        return cls(base.words, load_array(folder / VECTORS_FILE), find=base.matcher.rows)
 
     @classmethod
     def _load_folder(cls, folder: Path) -> VectorTable:
-        facts = open_folder(folder, kind=KIND, check_contents=False)  # sizes only: the matrix may be gigabytes
+        facts = open_folder(folder, kind=KIND)  # sizes only: the matrix may be gigabytes
         words = WordBlob.load(folder)
         return cls(
             words,
             load_array(folder / VECTORS_FILE),
             present=load_array(folder / PRESENT_FILE) if facts["lexicon"] else None,
-            index=HashIndex.load(folder, words),
+            find=HashIndex.load(folder, words).find,
         )
 
     @classmethod
@@ -101,12 +117,13 @@ class VectorTable:
         report = ReportBuilder(source=str(path), format=source.format)
         found: dict[str, None] = {}
         numbers = array("f")
-        for line, word, vector in source.rows(report):
-            if word in found:
-                report.refuse(line, word, DUPLICATE)
-            else:
-                found[word] = None
-                numbers.frombytes(vector.tobytes())
+        for block in source.blocks(report):
+            for line, word, vector in zip(block.lines, block.words, block.vectors, strict=True):
+                if word in found:
+                    report.refuse(line, word, DUPLICATE)
+                else:
+                    found[word] = None
+                    numbers.frombytes(vector.tobytes())
         done = report.build(n_taken=len(found))
         if done.n_refused and not found:
             raise LexiconError(f"no vector to use\n{done}")
@@ -153,6 +170,24 @@ class VectorTable:
             hit = rows >= 0
             rows[hit] = np.where(self.present[rows[hit]], rows[hit], -1)
         return rows
+
+
+def keep_vectors(folder: Path, aside: Path, fingerprint: str) -> dict[str, Any] | None:
+    """Carry the vectors of a lexicon folder over to `aside`, which will replace it; what its manifest says of them.
+
+    Raises:
+        LexiconError: they are of other words than those with this fingerprint.
+    """
+    if not (folder / VECTORS_FILE).is_file():
+        return None
+    facts = open_folder(folder, kind=base_words.KIND)
+    if facts["fingerprint"] != fingerprint:
+        raise LexiconError(f"{folder}: holds the vectors of other words, which would be lost; give a new folder")
+    try:
+        os.link(folder / VECTORS_FILE, aside / VECTORS_FILE)  # gigabytes, and never changed in place
+    except OSError:
+        shutil.copyfile(folder / VECTORS_FILE, aside / VECTORS_FILE)
+    return dict(facts["vectors"])
 
 
 def _dict_find(words: Sequence[str]) -> Callable[[Iterable[str]], np.ndarray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -32,17 +33,24 @@ class WordBlob(Sequence[str]):
     @classmethod
     def from_words(cls, words: Iterable[str]) -> WordBlob:
         """Words must hold no newline."""
-        blob = np.frombuffer("".join(f"{word}\n" for word in words).encode("utf-8"), dtype=np.uint8)
+        buffer = bytearray()
+        words = iter(words)
+        while block := list(islice(words, _BLOCK)):
+            buffer += "\n".join([*block, ""]).encode("utf-8")
+        blob = np.frombuffer(buffer, dtype=np.uint8)
         return cls(blob=blob, offsets=_offsets(blob))
 
     @classmethod
-    def load(cls, folder: Path) -> WordBlob:
-        """Map the two files in `folder`; the caller has checked them against a manifest."""
+    def load(cls, folder: Path, *, sha256: str | None = None) -> WordBlob:
+        """Map the two files in `folder`; the caller has checked them against a manifest, which knows the sha256."""
         offsets = load_array(folder / OFFSETS_FILE)
         blob = _map_bytes(folder / WORDS_FILE)
         if offsets.ndim != 1 or not len(offsets) or offsets[-1] != len(blob):
             raise LexiconError(f"{folder}: {OFFSETS_FILE} does not belong to {WORDS_FILE}; build the folder again")
-        return cls(blob=blob, offsets=offsets)
+        words = cls(blob=blob, offsets=offsets)
+        if sha256 is not None:
+            words.sha256 = sha256  # a hundred megabytes need not be read for it
+        return words
 
     def save(self, folder: Path) -> None:
         self.blob.tofile(folder / WORDS_FILE)

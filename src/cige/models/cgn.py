@@ -68,6 +68,11 @@ class CgnConfig(ModelConfig):
     output_dropout_prob: float = 0.0
     """Dropout before the tag scores; the released code has none."""
 
+    def problems(self) -> list[str]:
+        if self.lstm_width % 2:
+            return [f"model.lstm_width is {self.lstm_width}, expected an even number (half for each direction)"]
+        return []
+
 
 class CgnEncoder(nn.Module):
     """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""

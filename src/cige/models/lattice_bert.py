@@ -29,6 +29,7 @@ from torch.nn import functional as F
 from cige.data.token_batch import TokenBatch
 from cige.nn.dropout import Dropout
 from cige.nn.lattice_positions import LatticePositionScores, RelationRule
+from cige.nn.masked_attention import by_head
 
 LAYER_NORM_EPS = 1e-12
 INITIAL_SD = 0.02
@@ -94,7 +95,8 @@ class LatticeBertConfig:
         return found
 
 
-PAPER_N_TOKENS, PAPER_N_PIECES = 21_128 + 81_000, 21_128  # appendix C: Google's vocabulary and 81K words
+PAPER_N_PIECES, PAPER_N_WORDS = 21_128, 81_000  # appendix C: Google's Chinese vocabulary and frequent words
+PAPER_N_TOKENS = PAPER_N_PIECES + PAPER_N_WORDS
 SIZES = {
     "tiny": LatticeBertConfig(n_tokens=PAPER_N_TOKENS, n_layers=4, n_heads=4, width=256),
     "lite": LatticeBertConfig(n_tokens=PAPER_N_TOKENS, n_layers=6, n_heads=8, width=512),
@@ -239,7 +241,8 @@ class LatticeAttention(nn.Module):
 
     def forward(self, queries: Tensor, hidden: Tensor, scores: Tensor) -> Tensor:
         """float[B, M, D] of queries float[B, M, D], hidden float[B, N, D] and scores float[B, H, M, N]."""
-        query, key, value = self._by_head(self.query(queries)), *map(self._by_head, (self.key(hidden), self.value(hidden)))
+        n_heads = self.n_heads
+        query, key, value = (by_head(x, n_heads) for x in (self.query(queries), self.key(hidden), self.value(hidden)))
         if scores.device.type == "cpu" and scores.requires_grad:
             # PyTorch's fused attention for CPUs gives no gradient of the scores, and its fallback is slower than this.
             attended = self.dropout(_probabilities(query, key, scores, self.scale)) @ value
@@ -252,11 +255,8 @@ class LatticeAttention(nn.Module):
 
     def probabilities(self, hidden: Tensor, scores: Tensor) -> Tensor:
         """float[B, H, N, N]."""
-        return _probabilities(self._by_head(self.query(hidden)), self._by_head(self.key(hidden)), scores, self.scale)
-
-    def _by_head(self, x: Tensor) -> Tensor:
-        """[B, N, D] -> [B, H, N, d]."""
-        return x.unflatten(2, (self.n_heads, -1)).transpose(1, 2)
+        query, key = (by_head(x, self.n_heads) for x in (self.query(hidden), self.key(hidden)))
+        return _probabilities(query, key, scores, self.scale)
 
 
 def _probabilities(query: Tensor, key: Tensor, scores: Tensor, scale: float) -> Tensor:

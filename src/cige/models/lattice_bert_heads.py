@@ -12,6 +12,8 @@ from cige.data.token_batch import TokenBatch
 from cige.models.lattice_bert import LAYER_NORM_EPS, LatticeBert, LatticeBertConfig, initialise
 from cige.nn.vocabulary_loss import vocabulary_loss
 
+NOTHING = -1  # a target or label that is none
+
 
 @dataclass(frozen=True)
 class PreTrainingLosses:
@@ -73,13 +75,15 @@ class LatticeBertForPreTraining(nn.Module):
             targets: int64[B, M], the ids that stood there; -1 on padding.
             sentence_labels: int64[B]; -1 for a lattice of one text, which has no order to name.
         """
-        is_target = targets >= 0
+        is_target = targets != NOTHING
         rows = F.pad(positions.masked_fill(~is_target, 0), (1, 0))  # [CLS], then the masked tokens
         output = self.bert(batch, rows)
         targets = targets[is_target]  # [S]
         vectors = self._name_vectors(output.hidden[:, 1:][is_target])  # [S, E]
         named = vocabulary_loss(vectors, self.bert.embeddings.tokens.weight, self.token_bias, targets)
-        order = self.sentence(output.pooled).float()
+        order = self.sentence(output.pooled).float()  # [B, classes]
+        sentence_loss = F.cross_entropy(order, sentence_labels, ignore_index=NOTHING, reduction="sum")
+        n_sentences = (sentence_labels != NOTHING).sum()
         is_pair = sentence_labels >= 0
         sentence_loss = F.cross_entropy(order, sentence_labels, ignore_index=-1, reduction="sum")
         return PreTrainingLosses(

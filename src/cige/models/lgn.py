@@ -67,6 +67,11 @@ class LgnConfig(ModelConfig):
     output_dropout_prob: float = 0.0
     """Dropout before the tag scores; the released code has none."""
 
+    def problems(self) -> list[str]:
+        if self.n_steps < 2:
+            return ["model.n_steps is 1, expected 2 or more: edges and the global node change from the second step on"]
+        return []
+
 
 @dataclass(frozen=True)
 class WordGraph:

@@ -166,10 +166,12 @@ class AdaptedGgnn(nn.Module):
             edges: bool[B, G, T] each.
             mask: bool[B, T], real characters.
         """
-        by_gazetteer = [x.transpose(0, 1)[..., None].to(chars.dtype) for x in (edges.first, edges.inner, edges.last)]
+        first, inner, last = (
+            x.transpose(0, 1)[..., None].to(chars.dtype) for x in (edges.first, edges.inner, edges.last)
+        )
         states = torch.cat([chars, ends.flatten(1, 2)], 1)  # [B, T + 2G, D]
         for _ in range(self.n_steps):
-            read = self._read(states, *by_gazetteer, mask)  # [B, T + 2G, labels * D]
+            read = self._read(states, first, inner, last, mask)  # [B, T + 2G, labels * D]
             states = self.cell(read.flatten(0, 1), states.flatten(0, 1)).view_as(states)
         return states[:, : chars.shape[1]]
 

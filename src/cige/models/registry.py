@@ -40,6 +40,7 @@ class Architecture:
 
 ARCHITECTURES = {
     "bilstm_crf": Architecture("cige.models.bilstm_crf", "BiLstmCrfConfig", "BiLstmCrfEncoder"),
+    "tener": Architecture("cige.models.tener", "TenerConfig", "TenerEncoder"),
     "lattice_lstm": Architecture("cige.models.lattice_lstm", "LatticeLstmConfig", "LatticeLstmEncoder"),
     "flat": Architecture("cige.models.flat", "FlatConfig", "FlatEncoder"),
     "soft_lexicon": Architecture(
@@ -49,6 +50,7 @@ ARCHITECTURES = {
     "cgn": Architecture("cige.models.cgn", "CgnConfig", "CgnEncoder"),
     "lgn": Architecture("cige.models.lgn", "LgnConfig", "LgnEncoder"),
     "multi_digraph": Architecture("cige.models.multi_digraph", "MultiDigraphConfig", "MultiDigraphEncoder"),
+    "plt": Architecture("cige.models.plt", "PltConfig", "PltEncoder"),
 }
 
 

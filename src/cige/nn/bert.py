@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
 from cige.errors import ModelError
+from cige.text.windows import overlapping_windows
 
 _PROBES = 8  # Chinese characters that a tokenizer is tried on
 
@@ -148,19 +148,10 @@ class _WindowPlan:
         self.window = np.zeros((len(lengths), n_padded), np.int64)
         self.place = np.zeros((len(lengths), n_padded), np.int64)
         for sentence, n in enumerate(lengths):
-            for start, end, first, last in _overlapping(n, n_at_once):
+            for start, end, first, last in overlapping_windows(n, n_at_once):
                 self.window[sentence, first:last] = len(self.windows)
                 self.place[sentence, first:last] = np.arange(first - start, last - start)
                 self.windows.append((sentence, start, end))
-
-
-def _overlapping(n: int, n_at_once: int) -> list[tuple[int, int, int, int]]:
-    """Windows [start, end) over n characters, half of each shared with its neighbours; [first, last) are its own."""
-    if n <= n_at_once:
-        return [(0, n, 0, n)] if n else []
-    starts = [*range(0, n - n_at_once, max(1, n_at_once // 2)), n - n_at_once]
-    cuts = [0, *((a + n_at_once + b) // 2 for a, b in pairwise(starts)), n]  # the middle of what two windows share
-    return [(start, start + n_at_once, *cut) for start, cut in zip(starts, pairwise(cuts), strict=True)]
 
 
 @contextmanager

@@ -89,6 +89,33 @@ def begin_end_graph(nodes: NodeSpans) -> Tensor:
     return edges | edges.transpose(1, 2) | nodes.self_loops
 
 
+SAME, LEFT, RIGHT, CONTAINS, INSIDE, CROSSES, BEFORE, AFTER = range(8)  # where node j stands, seen from node i
+N_NEAR = 6  # relations of nodes that share a character, or meet with none between them: SAME to CROSSES
+
+
+def span_relations(nodes: NodeSpans) -> Tensor:
+    """int64[B, N, N]: how the span of node j stands to that of node i; each pair has one relation.
+
+    SAME: over the same characters (a node and itself, or two words at one place). LEFT, RIGHT: j ends where i begins,
+    or begins where i ends. CONTAINS: j lies within i. INSIDE: i lies within j. CROSSES: they share some characters, and
+    each has others. BEFORE, AFTER: there are characters between them. Padding has no meaning.
+    """
+    starts_i, ends_i = nodes.starts[:, :, None], nodes.ends[:, :, None]
+    starts_j, ends_j = nodes.starts[:, None, :], nodes.ends[:, None, :]
+    code = torch.full_like(starts_i - starts_j, CROSSES)
+    for relation, holds in (  # of two that hold, the later one
+        (CONTAINS, (starts_i <= starts_j) & (ends_j <= ends_i)),
+        (INSIDE, (starts_j <= starts_i) & (ends_i <= ends_j)),
+        (SAME, (starts_i == starts_j) & (ends_i == ends_j)),
+        (BEFORE, ends_j < starts_i),
+        (AFTER, ends_i < starts_j),
+        (LEFT, ends_j == starts_i),
+        (RIGHT, ends_i == starts_j),
+    ):
+        code = code.masked_fill(holds, relation)
+    return code
+
+
 @dataclass(frozen=True)
 class MentionEdges:
     """The edges of each gazetteer's graph: from its start node along each mention to its end node (Multi-digraph).

@@ -162,7 +162,9 @@ class LatticePositionScores(nn.Module):
         query, key = (self._by_head(linear(places) * has_place) for linear in (self.query, self.key))
         pairs = relative_spans(spans.starts[None], spans.ends[None])
         # What takes the place of Eq. 2 is a row of the table of relative scores too: no further pass over [H, U, U].
-        table = torch.cat([self._relative_scores(pairs), *self._reset_scores(), places.new_full((1, self.n_heads), -inf)])
+        table = torch.cat(
+            [self._relative_scores(pairs), *self._reset_scores(), places.new_full((1, self.n_heads), -inf)]
+        )
         n_rows, index = len(pairs.head_distance), pairs.index[0].long()
         if self.resets is not None:
             index = index.masked_fill(is_cls[:, None], n_rows).masked_fill(is_cls, n_rows + 1)

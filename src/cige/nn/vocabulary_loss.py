@@ -83,4 +83,4 @@ class _VocabularyLoss(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        return (*(gradient * grad for gradient in ctx.saved_tensors), None, None, None)
+        return (*(gradient.mul_(grad) for gradient in ctx.saved_tensors), None, None, None)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from cige.pretraining.instances import Instance, SentenceTask, TokenRow, assemble, make_parts
+from cige.pretraining.instances import Instance, TokenRow, assemble, make_parts
 from cige.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_groups
 from cige.pretraining.packing import Packs, Room, pack_lines
 from cige.pretraining.shards import Shard

@@ -105,9 +105,7 @@ def make_parts(
     return parts[::-1] if is_swapped else parts, label
 
 
-def assemble(
-    parts: list[Part], sentence_label: int, *, cls_id: int, sep_id: int, use_words: bool
-) -> Instance:
+def assemble(parts: list[Part], sentence_label: int, *, cls_id: int, sep_id: int, use_words: bool) -> Instance:
     """Join parts to an instance; without `use_words` only its characters (and word pieces) stay."""
     ids, starts, lengths, types, words = [[cls_id]], [[0]], [[1]], [[0]], [[NO_GROUP]]
     position, n_words = 1, 0

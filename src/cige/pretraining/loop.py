@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import time
 from contextlib import nullcontext
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -148,7 +147,9 @@ class PretrainLoop:
     def _step(self, batches: list[MaskedBatch], stop_at: float) -> bool:
         """One step of the optimiser; returns whether time is up for any of the processes."""
         accelerator, step = self._accelerator, self.history.step
-        generator_seed = np.random.SeedSequence((self._seed, step, accelerator.process_index)).generate_state(1, np.uint64)
+        generator_seed = np.random.SeedSequence((self._seed, step, accelerator.process_index)).generate_state(
+            1, np.uint64
+        )
         torch.manual_seed(int(generator_seed[0]))
         counts = [sum(b.n_targets for b in batches), sum(b.n_labels for b in batches), time.monotonic() >= stop_at]
         n_targets, n_labels, must_stop = self._summed(torch.tensor(counts, dtype=torch.float64)).tolist()

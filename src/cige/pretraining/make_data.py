@@ -1,10 +1,10 @@
 """make_data: a corpus becomes a folder of shards; several processes share the work, and a cut-off run goes on.
 
-    data/
-      manifest.json          settings, counts, the report on the corpus, and each shard's checksum
-      vocabulary/            a copy of the joint vocabulary
-      shard-00000/ ...       what is trained on
-      held-out-00000/ ...    what is only measured on: every n-th document
+data/
+  manifest.json          settings, counts, the report on the corpus, and each shard's checksum
+  vocabulary/            a copy of the joint vocabulary
+  shard-00000/ ...       what is trained on
+  held-out-00000/ ...    what is only measured on: every n-th document
 """
 
 from __future__ import annotations
@@ -133,9 +133,7 @@ def _packets(
     yield from [packet(kind) for kind in pending if pending[kind]]
 
 
-def _write_all(
-    packets: Iterator[Packet], folder: Path, settings: DataSettings, n_workers: int
-) -> Iterator[str]:
+def _write_all(packets: Iterator[Packet], folder: Path, settings: DataSettings, n_workers: int) -> Iterator[str]:
     """Write every shard that is not there yet; yields the names of all as they are done."""
     worker = (str(folder / VOCABULARY), settings.max_line_tokens, settings.segment_words)
     if n_workers == 1:

@@ -35,9 +35,7 @@ def select_groups(groups: np.ndarray, n_most: int, rng: np.random.Generator) -> 
     return chosen[groups]
 
 
-def corrupt(
-    ids: np.ndarray, selected: np.ndarray, *, mask_id: int, n_ids: int, rng: np.random.Generator
-) -> np.ndarray:
+def corrupt(ids: np.ndarray, selected: np.ndarray, *, mask_id: int, n_ids: int, rng: np.random.Generator) -> np.ndarray:
     """Of the selected tokens each becomes [MASK] (80%), any id below `n_ids` (10%) or stays (10%), by itself.
 
     That every token draws for itself, not every segment, is the released code's rule.

@@ -108,7 +108,9 @@ class PretrainRecipe:
         return sum(phase.n_steps for phase in self.phases)
 
 
-def load_pretrain_recipe(path: str | Path, overrides: Mapping[str, Any] | Sequence[str] | None = None) -> PretrainRecipe:
+def load_pretrain_recipe(
+    path: str | Path, overrides: Mapping[str, Any] | Sequence[str] | None = None
+) -> PretrainRecipe:
     """Read a recipe.
 
     Args:

@@ -14,12 +14,14 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from cige.data.vocabulary import PAD
 from cige.models.flat import FlatConfig
 from cige.nn.sinusoid import sinusoid
 from cige.serving.onnx_layers import LayerBuilder
 
 INPUTS = ("chars", "bigrams", "n_chars")
 WORD_INPUTS = ("words", "word_starts", "word_ends", "n_words")
+MAX_RELATION = 16_000_000  # numbers of R at once (64 MB); more are made and used a block of characters at a time
 _HIDDEN = np.array(-1e30, np.float32)  # added to the score of a pair that must not be seen; finite, so no NaN
 
 
@@ -36,18 +38,14 @@ class FlatGraph:
         self.g, self.layers, self.config = layers.graph, layers, config
         self.max_chars = max_chars
         self.inputs = INPUTS + WORD_INPUTS if config.use_words else INPUTS
-        g = self.g
-        self.n_chars = g.Shape("chars", start=1, end=2)  # [1]: T
-        self.place = g.Range(0, g.Squeeze(self.n_chars), 1)  # [T]
-        if config.use_words:
-            self.heads = g.Transpose("word_starts", perm=[1, 0])  # [W, B]
-            tails = g.Transpose(g.Sub("word_ends", 1), perm=[1, 0])
-            self.tails = g.Max(tails, self.heads)  # padding has head and tail 0
 
     def build(self) -> tuple[str, str | None]:
         """Emissions float[B, T, L], and attention to words float[B, T, W] as FlatEncoder.read_words has it."""
         g, config = self.g, self.config
-        chars, bigrams = (g.Transpose(name, perm=[1, 0]) for name in ("chars", "bigrams"))
+        if config.use_words:
+            self._find_word_spans()
+        self._measure()
+        chars, bigrams = (g.Transpose(self._padded(name), perm=[1, 0]) for name in ("chars", "bigrams"))
         x = self.layers.linear(self.layers.char_vectors(chars=chars, bigrams=bigrams), "encoder.char_projection")
         words = None
         if config.use_words:
@@ -64,23 +62,45 @@ class FlatGraph:
                 words = g.Slice(x, self.n_chars, [2**31 - 1], [0])
                 x = g.Slice(x, [0], self.n_chars, [0])
         emissions = g.Transpose(self.layers.linear(x, "output"), perm=[1, 0, 2])
-        return emissions, self._to_words(attentions) if config.use_words else None
+        outputs = [emissions, self._to_words(attentions)] if config.use_words else [emissions]
+        emissions, *attention = (g.Slice(output, [0], self.n_given, [1]) for output in outputs)
+        return emissions, attention[0] if attention else None
 
     # -- relative spans (Eq. 4-10) -----------------------------------------------------------------------------------
 
+    def _find_word_spans(self) -> None:
+        """The distinct spans of the batch's words, and which of them each word has."""
+        g, stride = self.g, self.max_chars + 1
+        self.heads = g.Transpose("word_starts", perm=[1, 0])  # [W, B]
+        self.tails = g.Max(g.Transpose(g.Sub("word_ends", 1), perm=[1, 0]), self.heads)  # padding: head and tail 0
+        codes, _, number, _ = g.several("Unique", 4, g.Add(g.Mul(self.heads, stride), self.tails))
+        self.span_heads = g.Div(codes, stride)
+        self.span_reaches = g.Sub(g.Mod(codes, stride), self.span_heads)
+        self.span_of_word = g.Transpose(g.Reshape(number, g.Shape(self.heads)), perm=[1, 0])  # [B, W]
+
+    def _measure(self) -> None:
+        """T, rounded up so that all blocks of R are of one size, and places 0 to T - 1."""
+        g = self.g
+        self.n_given = g.Shape("chars", start=1, end=2)  # [1], as all of these
+        n_spans = g.Add(self.n_given, g.Shape(self.span_heads)) if self.config.use_words else self.n_given
+        n_numbers = g.Mul(g.Mul(self.n_given, n_spans), self.config.width)
+        self.n_blocks = g.Add(g.Div(n_numbers, MAX_RELATION), 1)
+        self.block = g.Div(g.Sub(g.Add(self.n_given, self.n_blocks), 1), self.n_blocks)  # characters a block
+        self.n_chars = g.Mul(self.block, self.n_blocks)
+        self.place = g.Range(0, g.Squeeze(self.n_chars), 1)  # [T]
+
+    def _padded(self, rows: str) -> str:
+        """int64[B, T] of [B, T as given]."""
+        g = self.g
+        return g.Pad(rows, g.Concat([0, 0, 0], g.Sub(self.n_chars, self.n_given), axis=0), PAD)
+
     def _relate(self) -> None:
-        """R of characters against the distinct spans of the batch, float[T, S, D], and each word's place among them."""
+        """The rows of R, and which of them each pair of a character and a span has: int64[T, S]."""
         g, config = self.g, self.config
         heads, reaches = self.place, g.Mul(self.place, 0)
         if config.use_words:
-            stride = self.max_chars + 1
-            code = g.Add(g.Mul(self.heads, stride), self.tails)
-            codes, _, place_of_word, _ = g.several("Unique", 4, code)
-            span_heads = g.Div(codes, stride)
-            heads = g.Concat(heads, span_heads, axis=0)  # [S]
-            reaches = g.Concat(reaches, g.Sub(g.Mod(codes, stride), span_heads), axis=0)
-            by_word = g.Add(g.Reshape(place_of_word, g.Shape(self.heads)), self.n_chars)  # [W, B]
-            self.word_columns = g.Transpose(by_word, perm=[1, 0])
+            heads = g.Concat(heads, self.span_heads, axis=0)  # [S]
+            reaches = g.Concat(reaches, self.span_reaches, axis=0)
         self.n_spans = g.Shape(heads)
         # A table with a row for each reach and head distance that occurs, then a row of it for each pair.
         n_distances = g.Sub(g.Add(self.n_chars, self.n_chars), 1)  # [1]: from -(T - 1) to T - 1
@@ -89,11 +109,9 @@ class FlatGraph:
         to_head, to_tail = self._distance_tables(("hh", "th"), ("ht", "tt"))
         by_head = g.Gather(to_head, g.Add(distance, self.max_chars - 1))
         by_tail = g.Gather(to_tail, g.Max(g.Add(g.Sub(distance, reach), self.max_chars - 1), 0))
-        table = g.Reshape(g.Relu(g.Add(by_head, by_tail)), [-1, config.width])  # [reaches * distances, D]
+        self.table = g.Reshape(g.Relu(g.Add(by_head, by_tail)), [-1, config.width])  # [reaches * distances, D]
         row = g.Add(g.Mul(reaches, n_distances), g.Sub(g.Sub(self.n_chars, 1), heads))  # [S]
-        self.pairs = g.Add(g.Unsqueeze(self.place, [1]), row)  # [T, S]
-        self.table = table
-        self.relation = g.Gather(table, self.pairs) if config.position_score == "exact" else None
+        self.pairs = g.Add(g.Unsqueeze(self.place, [1]), row)
 
     def _distance_tables(self, *groups: tuple[str, ...]) -> list[np.ndarray]:
         """For each group of distances, float[2M - 1, D]: the sum of W_k p_d over them for d from -(M - 1) to M - 1.
@@ -141,19 +159,17 @@ class FlatGraph:
         """float[B, H, Q, N]."""
         g, config = self.g, self.config
         if config.position_score == "bias":
-            scores = self._biases(name)
-            relation_query = None
+            scores, relation_query = self._biases(name), None
         else:
             relation_query = self._relation_query(name, query, scale)  # [Q, B * H, D]
             of_chars = g.Slice(relation_query, [0], self.n_chars, [0]) if words_ask else relation_query
-            scores = g.MatMul(of_chars, g.Transpose(self.relation, perm=[0, 2, 1]))  # [T, B * H, S]
-            scores = g.Reshape(scores, g.Concat([0, -1, config.n_heads], self.n_spans, axis=0))
+            scores = self._products(of_chars)
         scores = g.Transpose(scores, perm=[1, 2, 0, 3])  # [B, H, T, S]
         if not config.use_words:
             return scores
         n_batch, n_words = g.Shape("words", end=1), g.Shape("words", start=1)
         shape = g.Concat(n_batch, [config.n_heads], self.n_chars, n_words, axis=0)
-        columns = g.Expand(g.Unsqueeze(self.word_columns, [1, 2]), shape)
+        columns = g.Expand(g.Unsqueeze(g.Add(self.span_of_word, self.n_chars), [1, 2]), shape)
         if config.position_score == "bias":
             scores = g.Expand(scores, g.Concat(n_batch, [1, 1, 1], axis=0))
         to_words = g.GatherElements(scores, columns, axis=3)
@@ -173,6 +189,19 @@ class FlatGraph:
         turned = g.MatMul(g.Reshape(shifted, [n_heads, -1, head_width]), blocks)  # [H, Q * B, D]
         n_queries = g.Shape(query, end=1)
         return g.Reshape(g.Transpose(turned, perm=[1, 0, 2]), g.Concat(n_queries, [-1, config.width], axis=0))
+
+    def _products(self, relation_query: str) -> str:
+        """float[T, B, H, S]: each character's queries against its rows of R."""
+        g, config = self.g, self.config
+
+        def of_block(query: str, pairs: str) -> str:  # [block, B * H, D], [block, S] -> [block, B * H, S]
+            return g.MatMul(query, g.Transpose(g.Gather(self.table, pairs), perm=[0, 2, 1]))
+
+        in_blocks = g.Concat(self.n_blocks, self.block, axis=0)
+        query = g.Reshape(relation_query, g.Concat(in_blocks, [-1, config.width], axis=0))
+        pairs = g.Reshape(self.pairs, g.Concat(in_blocks, [-1], axis=0))
+        scores = g.scan(of_block, (query, np.float32), (pairs, np.int64))
+        return g.Reshape(scores, g.Concat(self.n_chars, [-1, config.n_heads], self.n_spans, axis=0))
 
     def _biases(self, name: str) -> str:
         """float[T, 1, H, S]: the position's part of a score where it is a number a head."""

@@ -1,10 +1,10 @@
 """The folder of an exported model: what is in it, and how it is written whole or not at all.
 
-    manifest.json           kind, tags, labels, longest input, and the size and sha256 of every file
-    model.onnx              rows of the tables -> emissions (and attention to words)
-    model.onnx.data         its weights and tables; a runtime maps the file and reads the rows that a text needs
-    crf.safetensors         scores of first tags, tag pairs and last tags
-    vocabulary.safetensors, lexicon/    as in every model folder
+manifest.json           kind, tags, labels, longest input, and the size and sha256 of every file
+model.onnx              rows of the tables -> emissions (and attention to words)
+model.onnx.data         its weights and tables; a runtime maps the file and reads the rows that a text needs
+crf.safetensors         scores of first tags, tag pairs and last tags
+vocabulary.safetensors, lexicon/    as in every model folder
 """
 
 from __future__ import annotations

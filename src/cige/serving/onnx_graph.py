@@ -83,7 +83,9 @@ class GraphBuilder:
         self._nodes = around
         return self.Scan(*(name for name, _ in inputs), body=inner, num_scan_inputs=len(inputs))
 
-    def save(self, path: Path, *, inputs: dict[str, Sequence[str]], outputs: dict[str, tuple[str, Sequence[Any]]]) -> None:
+    def save(
+        self, path: Path, *, inputs: dict[str, Sequence[str]], outputs: dict[str, tuple[str, Sequence[Any]]]
+    ) -> None:
         """Write the graph and check it.
 
         Args:

@@ -141,4 +141,6 @@ def _open(folder: Path) -> Any:
     try:
         return onnxruntime.InferenceSession(folder / GRAPH, options, providers=["CPUExecutionProvider"])
     except Exception as reason:  # onnxruntime's own errors have no common base
-        raise ModelError(f"{folder / GRAPH}: ONNX Runtime cannot read it ({reason}); export the model again") from reason
+        raise ModelError(
+            f"{folder / GRAPH}: ONNX Runtime cannot read it ({reason}); export the model again"
+        ) from reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 CORE = 256  # characters that a window answers for
 CONTEXT = 64  # characters it also reads on either side of a cut; longer than nearly every name
@@ -63,3 +64,16 @@ def _core_end(text: str, start: int, line_end: int, core: int) -> tuple[int, boo
         return line_end, False
     ends = [match.end() for match in _SENTENCE_END.finditer(text, start + core // 2, furthest)]
     return (ends[-1], True) if ends else (furthest, False)
+
+
+def overlapping_windows(n: int, n_at_once: int) -> list[tuple[int, int, int, int]]:
+    """Windows [start, end) over n units for a model with room for `n_at_once`, half of each shared with its neighbours.
+
+    Each tuple is (start, end, first, last): units [first, last) are the window's own, those that it sees with more
+    context than its neighbours do. These are a partition of [0, n).
+    """
+    if n <= n_at_once:
+        return [(0, n, 0, n)] if n else []
+    starts = [*range(0, n - n_at_once, max(1, n_at_once // 2)), n - n_at_once]
+    cuts = [0, *((a + n_at_once + b) // 2 for a, b in pairwise(starts)), n]  # the middle of what two windows share
+    return [(start, start + n_at_once, *cut) for start, cut in zip(starts, pairwise(cuts), strict=True)]

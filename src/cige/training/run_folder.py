@@ -18,9 +18,7 @@ RECIPE, RESULT, BEST, MODEL = "recipe.yaml", "result.json", "best.safetensors", 
 _SEED = "# seed: "
 
 
-def claim(
-    folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[[Path], Any] = load_recipe
-) -> None:
+def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[[Path], Any] = load_recipe) -> None:
     """Make the folder this run's own: write every setting to recipe.yaml, or find that the run in it is this one.
 
     Without `resume` whatever a run left there goes.

@@ -53,7 +53,7 @@ class TrainingSetup:
         """sha256 (hex) of the sentences, the words, their gazetteers and the initial weights (vectors and seed)."""
         digest = hashlib.sha256(self.lexicon.fingerprint.encode())
         if self.vocabulary.word_groups is not None:
-            digest.update(self.vocabulary.word_groups)
+            digest.update(self.vocabulary.word_groups.tobytes())
         for sentence in (*self.train, *self.dev):
             digest.update(repr((sentence.text, sentence.spans)).encode("utf-8", "backslashreplace"))
         for tensor in self.tagger.state_dict().values():

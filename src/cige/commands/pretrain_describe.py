@@ -1,0 +1,94 @@
+"""Show the size of a Lattice-BERT and what a character costs it.
+
+Examples:
+  cige pretrain describe --size base
+  cige pretrain describe --size lite --n-words 0                     characters alone (BERT-our)
+  cige pretrain describe --model runs/lattice_tiny/model --n-chars 512
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from cige.commands.options import at_least, make_console
+
+if TYPE_CHECKING:
+    from cige.models.lattice_bert import LatticeBertConfig
+
+SIZES = ("tiny", "lite", "base")  # of cige.models.lattice_bert, which needs PyTorch
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--size", choices=SIZES, default="base", help="(default: base)")
+    what.add_argument("--model", metavar="M", help="a pre-trained model: a folder or a hub id")
+    parser.add_argument("--n-pieces", type=at_least(1), metavar="N", help="word pieces of the vocabulary (21,128)")
+    parser.add_argument("--n-words", type=at_least(0), metavar="N", help="its words (81,000); 0 for characters alone")
+    parser.add_argument("--n-chars", type=at_least(1), default=128, metavar="N", help="characters of a text (128)")
+    parser.add_argument(
+        "--tokens-per-char", type=float, metavar="R", help="lattice tokens a character (1.35; 1 for characters alone)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.errors import CigeError
+    from cige.models.lattice_bert_costs import TOKENS_PER_CHAR, describe
+
+    config, has_words = _config(args)
+    tokens_per_char = args.tokens_per_char or (TOKENS_PER_CHAR if has_words else 1.0)
+    if tokens_per_char < 1:
+        raise CigeError(f"--tokens-per-char {tokens_per_char}: each character is a token, so expected 1 or more")
+    facts = describe(config, n_chars=args.n_chars, tokens_per_char=tokens_per_char)
+    if args.json:
+        print(json.dumps(facts, indent=1))
+    else:
+        _print(args.model or args.size, config, facts)
+
+
+def _config(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool]:
+    """The settings that the options name, and whether its vocabulary has words."""
+    from dataclasses import replace
+
+    from cige.errors import CigeError
+    from cige.models.lattice_bert import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES
+
+    if args.model is not None:
+        if (args.n_pieces, args.n_words) != (None, None):
+            raise CigeError("--model has a vocabulary of its own; leave out --n-pieces and --n-words")
+        from cige.models.pretrained import PretrainedLatticeBert
+
+        model = PretrainedLatticeBert.from_pretrained(args.model)
+        return model.config, model.vocabulary.n_words > 0
+    n_pieces = PAPER_N_PIECES if args.n_pieces is None else args.n_pieces
+    n_words = PAPER_N_WORDS if args.n_words is None else args.n_words
+    settings: dict[str, Any] = {} if n_words else BASELINE
+    return replace(SIZES[args.size], n_tokens=n_pieces + n_words, **settings), n_words > 0
+
+
+def _print(name: str, config: LatticeBertConfig, facts: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    about = f"{config.n_layers} layers of width {config.width}, {config.n_heads} heads, {config.n_tokens:,} tokens"
+    sizes = Table(title=f"{name}: {about}", title_justify="left")
+    sizes.add_column("part")
+    sizes.add_column("parameters", justify="right")
+    for part, n in facts["parameters"].items():
+        sizes.add_row(part, f"{n:,}")
+    sizes.add_section()
+    sizes.add_row("in all", f"{facts['n_parameters']:,}")
+
+    costs = Table(title=f"{facts['n_chars']} characters as {facts['n_tokens']} tokens", title_justify="left")
+    costs.add_column("for each character")
+    costs.add_column("million operations", justify="right")
+    for part, n in facts["flops"].items():
+        costs.add_row(part, f"{n / 1e6:,.2f}")
+    costs.add_section()
+    costs.add_row("forward", f"{facts['forward_flops'] / 1e6:,.2f}")
+    costs.add_row("a pre-training step", f"{facts['training_flops'] / 1e6:,.2f}")
+    console = make_console()
+    console.print(sizes)
+    console.print(costs)

@@ -1,0 +1,100 @@
+"""BaseWords: the words that a lexicon was built from, in memory or mapped from a folder that processes share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cige.errors import LexiconError
+from cige.lexicon.hash_trie import KEYS_FILE, HashTrie
+from cige.lexicon.matcher import Matcher
+from cige.lexicon.storage import open_folder
+from cige.lexicon.word_blob import WordBlob, load_array
+
+KIND = "lexicon"
+COUNTS_FILE = "counts.npy"
+STORED_FROM = 200_000  # words; the trie of fewer is built in 0.1 s, and leaving it out halves the folder
+
+
+@dataclass(frozen=True)
+class BaseWords:
+    """The words of a lexicon, numbered 0 .. V-1.
+
+    Attributes:
+        words: the V words.
+        counts: uint32 or int64[V] as the word list gave them, or None.
+        matcher: finds them.
+        folder: where they are mapped from, None for words in memory.
+    """
+
+    words: WordBlob
+    counts: np.ndarray | None
+    matcher: Matcher
+    folder: Path | None = None
+
+    @classmethod
+    def build(cls, words: WordBlob, counts: Sequence[int] | None) -> BaseWords:
+        kept = None if counts is None else np.asarray(counts, dtype=np.int64)
+        if kept is not None and np.array_equal(kept, kept.astype(np.uint32)):
+            kept = kept.astype(np.uint32)  # half the file
+        return cls(words=words, counts=kept, matcher=Matcher.build(words))
+
+    @classmethod
+    def load(cls, folder: Path, facts: dict[str, Any]) -> BaseWords:
+        """Map what `save` wrote; `facts` is the manifest of the folder, checked.
+
+        Raises:
+            LexiconError: the files do not belong together.
+        """
+        words = WordBlob.load(folder, sha256=facts["fingerprint"])
+        if KEYS_FILE in facts["files"]:
+            numbers = {name: facts[name] for name in ("max_probes", "max_chars", "n_words")}
+            matcher = Matcher(HashTrie.load(folder, **numbers))
+        else:
+            matcher = Matcher.build(words)
+        counts = load_array(folder / COUNTS_FILE) if facts["has_counts"] else None
+        return cls(words=words, counts=counts, matcher=matcher, folder=folder.resolve())
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Write into a new folder; returns the facts that its manifest must state."""
+        self.words.save(folder)
+        return self.save_beside_words(folder)
+
+    def save_beside_words(self, folder: Path) -> dict[str, Any]:
+        """The same for a folder that the words are in already."""
+        trie = self.matcher.trie
+        if len(self.words) >= STORED_FROM:
+            trie.save(folder)
+        if self.counts is not None:
+            np.save(folder / COUNTS_FILE, self.counts)
+        return {
+            "n_words": len(self.words),
+            "max_chars": trie.max_chars,
+            "max_probes": trie.max_probes,
+            "has_counts": self.counts is not None,
+            "fingerprint": self.words.sha256,
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle mapped words as their folder, which the other process maps too; others by value."""
+        if self.folder is not None and _is_unchanged(self.folder, self.words.sha256):
+            return _reopen, (self.folder, self.words.sha256)
+        return BaseWords, (self.words, self.counts, self.matcher)
+
+
+def _is_unchanged(folder: Path, fingerprint: str) -> bool:
+    try:
+        return bool(open_folder(folder, kind=KIND)["fingerprint"] == fingerprint)
+    except LexiconError:  # gone, or replaced by something else: what is mapped still is
+        return False
+
+
+def _reopen(folder: Path, fingerprint: str) -> BaseWords:
+    facts = open_folder(folder, kind=KIND)
+    if facts["fingerprint"] != fingerprint:
+        raise LexiconError(f"{folder}: replaced by another lexicon since it was opened; load it again")
+    return BaseWords.load(folder, facts)
