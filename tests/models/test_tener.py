@@ -71,7 +71,10 @@ def literal_layer(weights: dict[str, Tensor], config: TenerConfig, x: list[Tenso
 
 
 def encoding(distance: int, config: TenerConfig) -> Tensor:
-    """R: sin(d f_0), cos(d f_0), sin(d f_1), ..., f_i = 10000^(-2i / width); or all sines first, f_i = 10000^(-i / (half - 1))."""
+    """R: sin(d f_0), cos(d f_0), sin(d f_1), ..., f_i = 10000^(-2i / width).
+
+    Or all sines first, f_i = 10000^(-i / (half - 1)).
+    """
     width, half = config.head_width, config.head_width // 2
     if config.sinusoid == "concatenated":
         angles = [distance * 10000 ** (-i / (half - 1)) for i in range(half)]

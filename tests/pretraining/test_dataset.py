@@ -56,7 +56,7 @@ def test_instances_are_the_lattices_of_their_lines(data: PretrainingData) -> Non
         in_order = parts[::-1] if instance.sentence_label == 1 else parts
         assert sum("".join(in_order) in document for document in documents) >= 1
         assert len(parts) == (1 if instance.sentence_label == NO_LABEL else 2)
-        expected, words, position = [(2, 0, 0, 0)], [-1], 1
+        expected, position = [(2, 0, 0, 0)], 1
         for kind, text in enumerate(parts):
             # A part is several lines, and no word goes over the end of a line.
             for line in [piece + "。" for piece in text.split("。")[:-1]]:

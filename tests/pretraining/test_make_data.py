@@ -125,10 +125,10 @@ def test_changed_and_damaged_shards_are_named(made: Path, tmp_path: Path) -> Non
     path = output / "shard-00001/ids.npy"
     whole = path.read_bytes()
     path.write_bytes(whole[:-4])
-    with pytest.raises(DataError, match="ids.npy.*bytes, expected"):
+    with pytest.raises(DataError, match=r"ids.npy.*bytes, expected"):
         open_data(output)
     path.write_bytes(whole[:-4] + b"\1\2\3\4")
-    with pytest.raises(DataError, match="ids.npy.*contents differ"):
+    with pytest.raises(DataError, match=r"ids.npy.*contents differ"):
         open_data(output)
     shutil.rmtree(output / "shard-00001")
     shutil.copytree(output / "shard-00000", output / "shard-00001")

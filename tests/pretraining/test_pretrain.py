@@ -210,10 +210,10 @@ def test_damaged_checkpoint_is_named(folder: Path, tmp_path: Path, one_thread: N
 
 
 def test_a_line_longer_than_the_instances_is_told(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="no room for the longest line.*--max-line"):
+    with pytest.raises(RecipeError, match=r"no room for the longest line.*--max-line"):
         run(folder, tmp_path, **{"short.n_characters": 20, "short.max_tokens": 30})
 
 
 def test_a_gradient_that_is_not_finite_stops_the_run(folder: Path, tmp_path: Path, one_thread: None) -> None:
-    with pytest.raises(CigeError, match="gradient is not finite.*learning_rate"):
+    with pytest.raises(CigeError, match=r"gradient is not finite.*learning_rate"):
         run(folder, tmp_path, **{"optimizer.learning_rate": 1e30, "optimizer.n_warmup_steps": 0})

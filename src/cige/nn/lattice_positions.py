@@ -148,7 +148,7 @@ class LatticePositionScores(nn.Module):
         with torch.autocast(batch.ids.device.type, enabled=False):  # small, and its gradient sums over all layers
             table = self.span_scores(spans).flatten(1)  # [H, U * U]
         index = spans.index
-        n_batch, n = index.shape
+        n = index.shape[1]
         if index.is_cuda:  # fused attention on CUDA copies a bias whose rows do not start at multiples of 8, per layer
             index = F.pad(index, (0, -n % 8), value=int(index[0, 0]))
         pairs = index[:, :n, None] * len(spans.starts) + index[:, None, :]  # [B, N, N]

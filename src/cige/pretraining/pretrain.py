@@ -167,8 +167,8 @@ def _check_data(recipe: PretrainRecipe, data: PretrainingData) -> None:
         for longest in map(longest_line, data.train + data.held_out):
             if longest.n_characters > phase.n_characters or longest.n_tokens > phase.max_tokens:
                 raise RecipeError(
-                    f"{recipe.name}: instances of {phase.n_characters} characters and {phase.max_tokens} tokens have no "
-                    f"room for the longest line of {data.folder} ({longest.n_characters} and {longest.n_tokens} with "
+                    f"{recipe.name}: instances of {phase.n_characters} characters and {phase.max_tokens} tokens have "
+                    f"no room for the longest line of {data.folder} ({longest.n_characters} and {longest.n_tokens} with "
                     "special tokens); make the data with a smaller --max-line and --max-line-tokens"
                 )
 

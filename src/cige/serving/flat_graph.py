@@ -107,8 +107,8 @@ class FlatGraph:
         distance = g.Sub(g.Range(0, g.Squeeze(n_distances), 1), g.Sub(self.n_chars, 1))
         reach = g.Unsqueeze(g.Range(0, g.Add(g.ReduceMax(reaches, keepdims=0), 1), 1), [1])
         to_head, to_tail = self._distance_tables(("hh", "th"), ("ht", "tt"))
-        by_head = g.Gather(to_head, g.Add(distance, self.max_chars - 1))
-        by_tail = g.Gather(to_tail, g.Max(g.Add(g.Sub(distance, reach), self.max_chars - 1), 0))
+        by_head = g.Gather(to_head, self._row_of(distance))
+        by_tail = g.Gather(to_tail, self._row_of(g.Sub(distance, reach)))
         self.table = g.Reshape(g.Relu(g.Add(by_head, by_tail)), [-1, config.width])  # [reaches * distances, D]
         row = g.Add(g.Mul(reaches, n_distances), g.Sub(g.Sub(self.n_chars, 1), heads))  # [S]
         self.pairs = g.Add(g.Unsqueeze(self.place, [1]), row)
@@ -126,6 +126,11 @@ class FlatGraph:
         sums = [sum((of_distance[n] for n in group if n in of_distance), np.zeros_like(encoding)) for group in groups]
         sums[0] = sums[0] + weights.get("encoder.fusion.weight.bias", 0.0)
         return [table.astype(np.float32) for table in sums]
+
+    def _row_of(self, distance: str) -> str:
+        """Where a distance stands in those tables; only distances of padding are beyond them."""
+        g, furthest = self.g, self.max_chars - 1
+        return g.Clip(g.Add(distance, furthest), 0, 2 * furthest)
 
     # -- a layer (Eq. 11 and §2) -------------------------------------------------------------------------------------
 
@@ -220,7 +225,7 @@ class FlatGraph:
 
         def relation_of(head: str, tail: str) -> str:  # [B], [B] -> [B, N, D]
             ends = [(query, key) for key in (key_heads, key_tails) for query in (head, tail)]
-            rows = [g.Add(g.Sub(g.Unsqueeze(query, [1]), key), self.max_chars - 1) for query, key in ends]
+            rows = [self._row_of(g.Sub(g.Unsqueeze(query, [1]), key)) for query, key in ends]
             return g.Relu(g.Sum(*(g.Gather(table, row) for table, row in zip(tables, rows, strict=True))))
 
         def biases(head: str, tail: str) -> str:  # [B, H, N]
