@@ -276,7 +276,7 @@ def test_user_words_gain(run, model, tmp_path):
     assert names["f1"] > none["f1"] + 0.1 and names["unseen_recall"] > none["unseen_recall"] + 0.1
     assert names["f1"] > noisy["f1"] > none["f1"]
     out = run(*argv)[1]
-    assert "recall of unseen" in out and "names and random n-grams" in out
+    assert "R of unseen" in out and "names and random n-grams" in out
 
 
 # ---- lexicon, vectors, data, bench, info

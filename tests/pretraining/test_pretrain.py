@@ -75,11 +75,14 @@ def test_a_run_in_two_phases(whole: PretrainResult) -> None:
 def test_it_learns(tmp_path: Path, one_thread: None) -> None:
     text = "今天天气很充实，我在北京大学。\n他不去研究生活，有天下雨。\n学生在大学。\n\n" * 30
     tiny_corpus.data_folder(tmp_path, text=text, held_out=6)
-    steps = {"short.n_steps": 80, "long.n_steps": 0, "rhythm.log_steps": 10, "rhythm.eval_steps": 40}
-    result = run(tmp_path, tmp_path / "run", **steps, **NO_DROPOUT, **{"rhythm.checkpoint_steps": 500})
-    assert result.logs[0].mlm_loss > 3.3 and result.logs[-1].mlm_loss < 2.5
+    wider = {"model.width": 64, "model.embedding_width": 32, "model.position_width": 16}
+    steps = {"short.n_steps": 400, "long.n_steps": 0, "rhythm.log_steps": 20, "rhythm.eval_steps": 200}
+    rates = {"optimizer.learning_rate": 3e-3, "rhythm.checkpoint_steps": 500}
+    result = run(tmp_path, tmp_path / "run", **wider, **steps, **NO_DROPOUT, **rates)
+    # 3.4 is what the frequencies of the tokens alone give: less is learned from the context.
+    assert result.logs[0].mlm_loss > 3.4 and result.logs[-1].mlm_loss < 3.0
     first, last = result.evaluations
-    assert last.mlm_loss < first.mlm_loss and last.segment_char_accuracy > 0.3
+    assert last.mlm_loss < first.mlm_loss and last.sentence_accuracy == 1.0
 
 
 def test_sigkill_then_resume_gives_equal_weights(

@@ -73,7 +73,7 @@ def _print(name: str, config: LatticeBertConfig, facts: dict[str, Any]) -> None:
     from rich.table import Table
 
     about = f"{config.n_layers} layers of width {config.width}, {config.n_heads} heads, {config.n_tokens:,} tokens"
-    sizes = Table(title=f"{name}: {about}", title_justify="left")
+    sizes = Table()
     sizes.add_column("part")
     sizes.add_column("parameters", justify="right")
     for part, n in facts["parameters"].items():
@@ -81,7 +81,7 @@ def _print(name: str, config: LatticeBertConfig, facts: dict[str, Any]) -> None:
     sizes.add_section()
     sizes.add_row("in all", f"{facts['n_parameters']:,}")
 
-    costs = Table(title=f"{facts['n_chars']} characters as {facts['n_tokens']} tokens", title_justify="left")
+    costs = Table()
     costs.add_column("for each character")
     costs.add_column("million operations", justify="right")
     for part, n in facts["flops"].items():
@@ -90,5 +90,5 @@ def _print(name: str, config: LatticeBertConfig, facts: dict[str, Any]) -> None:
     costs.add_row("forward", f"{facts['forward_flops'] / 1e6:,.2f}")
     costs.add_row("a pre-training step", f"{facts['training_flops'] / 1e6:,.2f}")
     console = make_console()
-    console.print(sizes)
-    console.print(costs)
+    console.print(f"{name}: {about}", sizes, sep="\n")
+    console.print(f"\n{facts['n_chars']} characters as {facts['n_tokens']} tokens", costs, sep="\n")

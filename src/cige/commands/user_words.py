@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> None:
         return
     from rich.table import Table
 
-    unseen = ["recall of unseen"] if args.train else []
+    unseen = ["R of unseen"] if args.train else []
     table = Table("user words", "number", "P", "R", "F1", *unseen, title=args.data)
     for trial in trials:
         ratios = [trial.report.precision, trial.report.recall, trial.report.f1]

@@ -20,7 +20,7 @@ model BERT-our, which reads characters alone; ablations are `relations=None` (-R
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -173,7 +173,8 @@ class LatticeBert(nn.Module):
         """
         hidden, scores, is_query = self.embeddings(batch), self._scores(batch), batch.mask[:, None, :, None]
         total = torch.zeros(batch.ids.shape, device=hidden.device)
-        for layer in self.layers:
+        for module in self.layers:
+            layer = cast(LatticeBertLayer, module)
             total += (layer.attention.probabilities(hidden, scores) * is_query).sum((1, 2))
             hidden = layer(hidden, scores)
         return total / (self.config.n_layers * self.config.n_heads * batch.n_tokens[:, None])

@@ -34,7 +34,7 @@ def describe(
     with torch.device("meta"):
         network = LatticeBertForPreTraining(config)
     bert = network.bert
-    parts = {
+    parts: dict[str, list[Any]] = {
         "token embeddings": [bert.embeddings.tokens],
         "their projection": [bert.embeddings.projection] if bert.embeddings.projection is not None else [],
         "type embeddings": [bert.embeddings.types, bert.embeddings.norm],

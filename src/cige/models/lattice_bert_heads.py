@@ -82,10 +82,8 @@ class LatticeBertForPreTraining(nn.Module):
         vectors = self._name_vectors(output.hidden[:, 1:][is_target])  # [S, E]
         named = vocabulary_loss(vectors, self.bert.embeddings.tokens.weight, self.token_bias, targets)
         order = self.sentence(output.pooled).float()  # [B, classes]
+        is_pair = sentence_labels != NOTHING
         sentence_loss = F.cross_entropy(order, sentence_labels, ignore_index=NOTHING, reduction="sum")
-        n_sentences = (sentence_labels != NOTHING).sum()
-        is_pair = sentence_labels >= 0
-        sentence_loss = F.cross_entropy(order, sentence_labels, ignore_index=-1, reduction="sum")
         return PreTrainingLosses(
             mlm_loss=named.loss / max(1, len(targets)),
             sentence_loss=sentence_loss / is_pair.sum().clamp(min=1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -36,9 +36,13 @@ class MaskedBatch:
     n_tokens: int
 
     def to(self, device: torch.device | str) -> MaskedBatch:
-        parts = (self.positions, self.targets, self.sentence_labels)
-        moved = (part.to(device, non_blocking=True) for part in parts)
-        return MaskedBatch(self.tokens.to(device), *moved, self.n_targets, self.n_labels, self.n_tokens)
+        return replace(
+            self,
+            tokens=self.tokens.to(device),
+            positions=self.positions.to(device, non_blocking=True),
+            targets=self.targets.to(device, non_blocking=True),
+            sentence_labels=self.sentence_labels.to(device, non_blocking=True),
+        )
 
 
 def collate_masked(instances: Sequence[MaskedInstance]) -> MaskedBatch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -107,7 +107,8 @@ def make_parts(
 
 def assemble(parts: list[Part], sentence_label: int, *, cls_id: int, sep_id: int, use_words: bool) -> Instance:
     """Join parts to an instance; without `use_words` only its characters (and word pieces) stay."""
-    ids, starts, lengths, types, words = [[cls_id]], [[0]], [[1]], [[0]], [[NO_GROUP]]
+    columns: list[list[Any]] = [[[cls_id]], [[0]], [[1]], [[0]], [[NO_GROUP]]]
+    ids, starts, lengths, types, words = columns
     position, n_words = 1, 0
     for kind, part in enumerate(parts):
         n_pieces = len(part.word_starts)
@@ -119,11 +120,11 @@ def assemble(parts: list[Part], sentence_label: int, *, cls_id: int, sep_id: int
         types += [np.full(len(part.ids) + 1, kind)]
         words += [numbers[part.starts], [NO_GROUP]]
         position += n_pieces + 1
-    columns = [np.concatenate(column).astype(np.int32) for column in (ids, starts, lengths, types, words)]
-    is_special = columns[-1] == NO_GROUP
-    groups = np.where(is_special, NO_GROUP, segments_of(columns[1], columns[1] + columns[2])).astype(np.int32)
-    kept = slice(None) if use_words else columns[2] == 1
-    token_ids, token_starts, token_lengths, token_types, token_words = (column[kept] for column in columns)
+    arrays = [np.concatenate(column).astype(np.int32) for column in columns]
+    is_special = arrays[-1] == NO_GROUP
+    groups = np.where(is_special, NO_GROUP, segments_of(arrays[1], arrays[1] + arrays[2])).astype(np.int32)
+    kept = slice(None) if use_words else arrays[2] == 1
+    token_ids, token_starts, token_lengths, token_types, token_words = (column[kept] for column in arrays)
     row = TokenRow(ids=token_ids, starts=token_starts, ends=token_starts + token_lengths - 1, types=token_types)
     return Instance(row, groups[kept], token_words, sentence_label)
 

@@ -168,8 +168,8 @@ def _check_data(recipe: PretrainRecipe, data: PretrainingData) -> None:
             if longest.n_characters > phase.n_characters or longest.n_tokens > phase.max_tokens:
                 raise RecipeError(
                     f"{recipe.name}: instances of {phase.n_characters} characters and {phase.max_tokens} tokens have "
-                    f"no room for the longest line of {data.folder} ({longest.n_characters} and {longest.n_tokens} with "
-                    "special tokens); make the data with a smaller --max-line and --max-line-tokens"
+                    f"no room for the longest line of {data.folder} ({longest.n_characters} and {longest.n_tokens} "
+                    "with special tokens); make the data with a smaller --max-line and --max-line-tokens"
                 )
 
 
@@ -184,7 +184,7 @@ def _make_model(recipe: PretrainRecipe, data: PretrainingData, seed: int) -> Lat
 def _origin(model: torch.nn.Module, data: PretrainingData) -> str:
     digest = hashlib.sha256(data.fingerprint.encode())
     for parameter in model.parameters():
-        digest.update(parameter.detach().contiguous().numpy())
+        digest.update(parameter.detach().contiguous().numpy().tobytes())
     return digest.hexdigest()
 
 

@@ -63,8 +63,8 @@ class FlatGraph:
                 x = g.Slice(x, [0], self.n_chars, [0])
         emissions = g.Transpose(self.layers.linear(x, "output"), perm=[1, 0, 2])
         outputs = [emissions, self._to_words(attentions)] if config.use_words else [emissions]
-        emissions, *attention = (g.Slice(output, [0], self.n_given, [1]) for output in outputs)
-        return emissions, attention[0] if attention else None
+        emissions, *to_words = (g.Slice(output, [0], self.n_given, [1]) for output in outputs)
+        return emissions, to_words[0] if to_words else None
 
     # -- relative spans (Eq. 4-10) -----------------------------------------------------------------------------------
 
@@ -271,7 +271,7 @@ class FlatGraph:
     def _key_spans(self) -> tuple[str, str]:
         """Heads and tails of all nodes, int64[B, N]."""
         g = self.g
-        places = g.Expand(g.Unsqueeze(self.place, [0]), g.Shape("chars"))
+        places = g.Expand(self.place, g.Concat(g.Shape("chars", end=1), self.n_chars, axis=0))
         if not self.config.use_words:
             return places, places
         heads, tails = (g.Concat(places, g.Transpose(x, perm=[1, 0]), axis=1) for x in (self.heads, self.tails))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ class GraphBuilder:
         return self.Scan(*(name for name, _ in inputs), body=inner, num_scan_inputs=len(inputs))
 
     def save(
-        self, path: Path, *, inputs: dict[str, Sequence[str]], outputs: dict[str, tuple[str, Sequence[Any]]]
+        self, path: Path, *, inputs: dict[str, Sequence[str]], outputs: Mapping[str, tuple[str, Sequence[Any]]]
     ) -> None:
         """Write the graph and check it.
 

@@ -57,7 +57,7 @@ class TrainingSetup:
         for sentence in (*self.train, *self.dev):
             digest.update(repr((sentence.text, sentence.spans)).encode("utf-8", "backslashreplace"))
         for tensor in self.tagger.state_dict().values():
-            digest.update(tensor.detach().cpu().contiguous().numpy())
+            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
 
 
