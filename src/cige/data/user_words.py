@@ -27,13 +27,13 @@ class UserWordRegime:
     What the defaults gain with user words and cost without is in docs/results.md, "User words".
     """
 
-    sentence_prob: float = 0.5
+    sentence_prob: float = 0.33
     """Share of sentences that get user words at all."""
     entity_prob: float = 0.7
     """In such a sentence: probability that a gold entity is a user word."""
     n_false: float = 1.0
     """In such a sentence: mean number (Poisson) of random n-grams as false user words."""
-    unknown_prob: float = 0.15
+    unknown_prob: float = 0.05
     """Probability that a lexicon word's vector is replaced by the unknown-word vector, in any sentence."""
 
 
