@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from cige.nn import native, span_attention
+from cige.nn import native, position_scores, span_attention
 from cige.nn.relative_spans import relative_spans
 from cige.nn.span_attention import SpanPairs, biased_attention
 
@@ -33,7 +33,7 @@ def form(request, monkeypatch):
         pytest.skip("the compiled kernel was not built here")
     if request.param == "torch":
         monkeypatch.setattr(span_attention, "_native_for", lambda query, relation: None)
-        monkeypatch.setattr(span_attention, "CHUNK_FLOATS", 700)  # several chunks
+        monkeypatch.setattr(position_scores, "CHUNK_FLOATS", 700)  # several chunks
     return request.param
 
 
@@ -51,18 +51,18 @@ def example(*, n_heads=H, with_mask: bool, seed: int = 0):
     shapes = [(n_heads, n_batch, n, D_HEAD), (n_heads, n_batch, n, width), (n_heads, n_batch, n, D_HEAD)]
     tensors = [torch.randn(s, generator=generator) for s in (*shapes, shapes[0])]
     tensors.append(torch.relu(torch.randn(len(spans.head_distance), width, generator=generator)))
-    return [t.requires_grad_() for t in tensors], spans.index, n_nodes, hidden
+    return [t.requires_grad_() for t in tensors], spans, n_nodes, hidden
 
 
 @pytest.mark.parametrize("with_mask", [False, True])
 def test_equals_literal_equations_forward_and_backward(form, with_mask):
-    tensors, index, n_nodes, hidden = example(with_mask=with_mask)
+    tensors, spans, n_nodes, hidden = example(with_mask=with_mask)
     query, relation_query, key, value, relation = tensors
     out, _ = span_attention.span_attention(
-        query, relation_query, key, value, SpanPairs(relation, index, n_nodes, hidden)
+        query, relation_query, key, value, SpanPairs(relation, spans, n_nodes, hidden)
     )
     exact = [t.detach().double().requires_grad_() for t in tensors]
-    expected = literal(*exact, index.long(), n_nodes, hidden)
+    expected = literal(*exact, spans.index.long(), n_nodes, hidden)
     real = torch.arange(out.shape[1]) < n_nodes[:, None]
     torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=1e-5)
     direction = torch.randn(out.shape, generator=torch.Generator().manual_seed(9)) * real[:, :, None]
@@ -75,9 +75,9 @@ def test_equals_literal_equations_forward_and_backward(form, with_mask):
 def test_more_than_one_group_of_heads_and_several_threads():
     if native.load() is None:
         pytest.skip("the compiled kernel was not built here")
-    tensors, index, n_nodes, hidden = example(n_heads=12, with_mask=True)
+    tensors, spans, n_nodes, hidden = example(n_heads=12, with_mask=True)
     *inputs, relation = tensors
-    pairs = SpanPairs(relation, index, n_nodes, hidden)
+    pairs = SpanPairs(relation, spans, n_nodes, hidden)
     real = (torch.arange(11) < n_nodes[:, None])[:, :, None]
     results = []
     threads = torch.get_num_threads()
@@ -96,9 +96,9 @@ def test_more_than_one_group_of_heads_and_several_threads():
 
 
 def test_probabilities_sum_to_one_and_respect_the_mask(form):
-    tensors, index, n_nodes, hidden = example(with_mask=True)
+    tensors, spans, n_nodes, hidden = example(with_mask=True)
     *inputs, relation = tensors
-    _, probabilities = span_attention.span_attention(*inputs, SpanPairs(relation, index, n_nodes, hidden))
+    _, probabilities = span_attention.span_attention(*inputs, SpanPairs(relation, spans, n_nodes, hidden))
     for b, n in enumerate(n_nodes.tolist()):
         block = probabilities[:, b, :n]
         torch.testing.assert_close(block.sum(-1), torch.ones(H, n))
@@ -107,19 +107,19 @@ def test_probabilities_sum_to_one_and_respect_the_mask(form):
 
 
 def test_empty_sentence_gives_finite_values_and_gradients(form):
-    tensors, index, _, _ = example(with_mask=False)
+    tensors, spans, _, _ = example(with_mask=False)
     *inputs, relation = tensors
-    out, _ = span_attention.span_attention(*inputs, SpanPairs(relation, index, torch.tensor([3, 0, 0])))
+    out, _ = span_attention.span_attention(*inputs, SpanPairs(relation, spans, torch.tensor([3, 0, 0])))
     assert out.isfinite().all()
     out[0, :3].sum().backward()
     assert all(t.grad.isfinite().all() for t in tensors)
 
 
 def test_attention_dropout_drops_probabilities():
-    tensors, index, n_nodes, _ = example(with_mask=False)
+    tensors, spans, n_nodes, _ = example(with_mask=False)
     *inputs, relation = tensors
     torch.manual_seed(0)
-    pairs = SpanPairs(relation, index, n_nodes)
+    pairs = SpanPairs(relation, spans, n_nodes)
     dropped = torch.stack([span_attention.span_attention(*inputs, pairs, dropout_prob=0.5)[0] for _ in range(300)])
     kept, _ = span_attention.span_attention(*inputs, pairs)
     assert (dropped[0] - kept).abs().max() > 0.1
@@ -129,14 +129,14 @@ def test_attention_dropout_drops_probabilities():
 @pytest.mark.parametrize("with_mask", [False, True])
 def test_biased_attention_equals_literal_equations_forward_and_backward(with_mask):
     """A position score that is a number a head: the literal form with one-hot relations and that number as query."""
-    (query, _, key, value, relation), index, n_nodes, hidden = example(with_mask=with_mask)
+    (query, _, key, value, relation), spans, n_nodes, hidden = example(with_mask=with_mask)
     n_rows = len(relation)
     bias = torch.randn(H, n_rows, generator=torch.Generator().manual_seed(3)).requires_grad_()
-    pairs = SpanPairs(relation.detach(), index, n_nodes, hidden)
+    pairs = SpanPairs(relation.detach(), spans, n_nodes, hidden)
     out, probabilities = biased_attention(query, bias, key, value, pairs, with_attention=True)
     same_query = bias[:, None, None].expand(-1, *query.shape[1:3], -1).double()
     doubles = [x.double() for x in (query, key, value)]
-    expected = literal(doubles[0], same_query, *doubles[1:], torch.eye(n_rows).double(), index, n_nodes, hidden)
+    expected = literal(doubles[0], same_query, *doubles[1:], torch.eye(n_rows).double(), spans.index, n_nodes, hidden)
     real = torch.arange(query.shape[2]) < n_nodes[:, None]
     torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=0)
     torch.testing.assert_close(probabilities.sum(3), torch.ones(probabilities.shape[:3]))

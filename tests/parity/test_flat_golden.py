@@ -75,7 +75,7 @@ def test_attention_equals_golden(name, fusion, switches):
     expected_rows = z[f"{fusion}.R"]
     torch.testing.assert_close(relation[spans.index[: len(expected_rows)].long()], expected_rows, atol=1e-5, rtol=0)
     n_nodes = (z["seq_len"] + z["lex_num"]).long()
-    out, probabilities = layer.attention(z["x"], SpanPairs(relation, spans.index, n_nodes), with_attention=True)
+    out, probabilities = layer.attention(z["x"], SpanPairs(relation, spans, n_nodes), with_attention=True)
     real = torch.arange(n) < n_nodes[:, None]  # rows of padding hold nothing that a model reads
     torch.testing.assert_close(out[real], z[out_key][real], atol=1e-5, rtol=0)
     if not switches:

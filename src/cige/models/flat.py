@@ -186,7 +186,7 @@ class FlatEncoder(nn.Module):
         x = nodes.gather(1, view.source[:, :, None].expand(-1, -1, nodes.shape[2]))  # [B, N, D]
         x = x * view.mask[:, :, None]
         spans = relative_spans(view.head, view.tail)
-        pairs = SpanPairs(self.fusion(spans), spans.index, view.n_nodes, hidden_pairs(view, self.config))
+        pairs = SpanPairs(self.fusion(spans), spans, view.n_nodes, hidden_pairs(view, self.config))
         probabilities = []
         for layer in self.layers:
             x, attention = layer(x, pairs, with_attention=with_attention)

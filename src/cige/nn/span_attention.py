@@ -1,7 +1,8 @@
 """Attention over lattice nodes with relative spans (FLAT Eq. 11 and Eq. 1): exact, differentiable, never [N, N, D].
 
-Two forms with the same results: a compiled one (`cige.nn.native`) for float32 on the CPU, and PyTorch operations for
-everything else. tests/nn/test_span_attention.py holds both against the literal equations.
+Two forms with the same results: a compiled one (`cige.nn.native`) for float32 on the CPU, and PyTorch operations around
+`position_scores`, which has forms of its own, for everything else. tests/nn/test_span_attention.py holds both against
+the literal equations.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from cige.nn import native
-
-# PyTorch form: gathered rows held at once, in floats; 4M floats (16 MB) stay near the cache and far from memory limits.
-CHUNK_FLOATS = 4_000_000
+from cige.nn.position_scores import position_scores
+from cige.nn.relative_spans import RelativeSpans
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class SpanPairs:
 
     Attributes:
         relation: float[U, D], the distinct rows of R (Eq. 8).
-        index: int32[B, N, N], the row of each pair.
+        spans: the relative spans that these rows stand for, and the row of each pair.
         n_nodes: int64[B], nodes of each sentence.
         hidden: bool[B, N, N], True where i may not see j besides padding, or None.
     """
 
     relation: Tensor
-    index: Tensor
+    spans: RelativeSpans
     n_nodes: Tensor
     hidden: Tensor | None = None
 
@@ -58,7 +58,7 @@ def span_attention(
     if dropout_prob == 0 and (library := _native_for(query, relation)) is not None:
         out, probabilities = _NativeAttention.apply(library, query, relation_query, key, value, relation, pairs)
         return out.flatten(2), probabilities
-    position = _PositionScores.apply(relation_query, relation, pairs.index)
+    position = position_scores(relation_query, relation, pairs.spans.index, pairs.spans.query_reach)
     score = (query @ key.transpose(2, 3) + position).masked_fill(_unseen(pairs), float("-inf"))  # [H, B, N, N]
     probabilities = torch.softmax(score, -1)
     out = torch.dropout(probabilities, dropout_prob, train=dropout_prob > 0) @ value  # [H, B, N, d]
@@ -86,7 +86,7 @@ def biased_attention(
     Returns:
         float[B, N, H * d], and the probabilities float[H, B, N, N] (no gradient) or None.
     """
-    mask = bias[:, pairs.index].to(query.dtype).masked_fill(_unseen(pairs), float("-inf"))  # [H, B, N, N]
+    mask = bias[:, pairs.spans.index].to(query.dtype).masked_fill(_unseen(pairs), float("-inf"))  # [H, B, N, N]
     out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout_prob, scale=1.0)
     probabilities = None
     if with_attention:
@@ -100,7 +100,7 @@ def _widened(x: Tensor) -> Tensor:
 
 def _unseen(pairs: SpanPairs) -> Tensor:
     """bool[B, N or 1, N]: padding and hidden pairs."""
-    node = torch.arange(pairs.index.shape[1], device=pairs.index.device)
+    node = torch.arange(pairs.spans.index.shape[1], device=pairs.spans.index.device)
     # An empty sentence still sees one node, or its softmax would be 0 / 0.
     padding = (node >= pairs.n_nodes.clamp(min=1)[:, None])[:, None, :]
     if pairs.hidden is None:
@@ -128,7 +128,7 @@ class _NativeAttention(torch.autograd.Function):
         pairs: SpanPairs,
     ) -> tuple[Tensor, Tensor]:
         inputs = [x.contiguous() for x in (query, relation_query, key, value, relation)]
-        index, n_nodes = pairs.index.contiguous(), pairs.n_nodes.long().contiguous()
+        index, n_nodes = pairs.spans.index.contiguous(), pairs.n_nodes.long().contiguous()
         hidden = pairs.hidden.to(torch.uint8).contiguous() if pairs.hidden is not None else None
         n_heads, n_batch, n, width = query.shape
         probabilities = query.new_zeros(n_heads, n_batch, n, n)
@@ -161,41 +161,3 @@ def _sizes(query: Tensor, relation: Tensor) -> Any:
 
 def _pointers(*tensors: Tensor | None) -> list[int | None]:
     return [t.data_ptr() if t is not None else None for t in tensors]
-
-
-class _PositionScores(torch.autograd.Function):
-    """float[H, B, N, N]: relation_query . relation[index], over chunks of query rows in both directions."""
-
-    @staticmethod
-    @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)
-    def forward(ctx: Any, query: Tensor, relation: Tensor, index: Tensor) -> Tensor:
-        ctx.save_for_backward(query, relation, index)
-        n_heads, n_batch, n, width = query.shape
-        rows, pairs = query.reshape(n_heads, n_batch * n, width), index.reshape(n_batch * n, n)
-        parts = [
-            torch.bmm(rows[:, part].transpose(0, 1), relation[pairs[part]].transpose(1, 2))  # [., H, N]
-            for part in _chunks(query)
-        ]
-        return torch.cat(parts).view(n_batch, n, n_heads, n).permute(2, 0, 1, 3)
-
-    @staticmethod
-    @torch.amp.custom_bwd(device_type="cuda")
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override]
-        query, relation, index = ctx.saved_tensors
-        n_heads, n_batch, n, width = query.shape
-        rows, pairs = query.reshape(n_heads, n_batch * n, width), index.reshape(n_batch * n, n)
-        grad_rows = grad.reshape(n_heads, n_batch * n, n)
-        grad_query, grad_relation = torch.empty_like(rows), torch.zeros_like(relation)
-        for part in _chunks(query):
-            grad_part = grad_rows[:, part].transpose(0, 1)  # [., H, N]
-            grad_query[:, part] = torch.bmm(grad_part, relation[pairs[part]]).transpose(0, 1)
-            per_pair = torch.bmm(grad_part.transpose(1, 2), rows[:, part].transpose(0, 1))  # [., N, D]
-            grad_relation.index_add_(0, pairs[part].reshape(-1), per_pair.view(-1, width))
-        return grad_query.view_as(query), grad_relation, None
-
-
-def _chunks(query: Tensor) -> list[slice]:
-    """Cut the B * N query rows so that one chunk's gathered rows stay within CHUNK_FLOATS."""
-    _, n_batch, n, width = query.shape
-    step = max(1, CHUNK_FLOATS // (n * width))
-    return [slice(start, start + step) for start in range(0, n_batch * n, step)]

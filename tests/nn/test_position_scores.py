@@ -1,0 +1,86 @@
+"""Every form of the position term against its definition, forward and backward."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from cige.nn import position_scores as module
+from cige.nn.position_scores import GatheredScores, GroupedScores, choose_form, position_scores
+from cige.nn.relative_spans import relative_spans
+
+
+def example(*, dtype=torch.float32, n_heads: int = 3, width: int = 20, n: int = 11, seed: int = 0):
+    generator = torch.Generator().manual_seed(seed)
+    head = torch.randint(0, 7, (3, n), generator=generator)
+    tail = head + torch.randint(0, 4, (3, n), generator=generator)
+    spans = relative_spans(head, tail)
+    query = torch.randn(n_heads, 3, n, width, generator=generator, dtype=dtype)
+    relation = torch.randn(len(spans.head_distance), width, generator=generator, dtype=dtype)
+    return query.requires_grad_(), relation.requires_grad_(), spans.index, spans.query_reach
+
+
+def by_definition(query, relation, index):
+    return torch.einsum("hbid,bijd->hbij", query, relation[index.long()])
+
+
+def apply(form: str, query, relation, index, reach):
+    if form == "grouped":
+        return GroupedScores.apply(query, relation, index, reach)
+    return GatheredScores.apply(query, relation, index)
+
+
+@pytest.mark.parametrize("chunk", [300, 4_000_000])
+@pytest.mark.parametrize("form", ["gathered", "grouped"])
+def test_equals_the_definition_forward_and_backward(form, chunk, monkeypatch):
+    monkeypatch.setattr(module, "CHUNK_FLOATS", chunk)
+    query, relation, index, reach = example()
+    found, expected = apply(form, query, relation, index, reach), by_definition(query, relation, index)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    direction = torch.randn(found.shape, generator=torch.Generator().manual_seed(1))
+    mine = torch.autograd.grad((found * direction).sum(), (query, relation))
+    theirs = torch.autograd.grad((expected * direction).sum(), (query, relation))
+    for a, b in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["gathered", "grouped"])
+def test_gradcheck(form):
+    query, relation, index, reach = example(dtype=torch.float64, n_heads=2, width=3, n=4)
+    assert torch.autograd.gradcheck(lambda q, r: apply(form, q, r, index, reach), (query, relation))
+
+
+def test_the_choice_follows_size_and_how_many_distinct_rows_there_are(monkeypatch):
+    query, relation, index, reach = example()
+    assert choose_form(query, relation, reach) == "gathered"  # all of it stays in the cache
+    monkeypatch.setattr(module, "CHUNK_FLOATS", 300)
+    assert choose_form(query, relation, reach) == "grouped"
+    assert choose_form(query[:, :, :1], relation.repeat(50, 1), reach) == "gathered"
+    torch.testing.assert_close(position_scores(query, relation, index, reach), by_definition(query, relation, index))
+
+
+INTERPRETED = """
+import torch
+from test_position_scores import by_definition, example
+from cige.nn.position_scores_triton import PositionScores
+
+for n_heads, width, n in ((3, 20, 11), (8, 40, 37), (1, 16, 1)):
+    query, relation, index, _ = example(n_heads=n_heads, width=width, n=n)
+    found, expected = PositionScores.apply(query, relation, index), by_definition(query, relation, index)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    direction = torch.randn(found.shape)
+    mine = torch.autograd.grad((found * direction).sum(), (query, relation))
+    theirs = torch.autograd.grad((expected * direction).sum(), (query, relation))
+    for a, b in zip(mine, theirs):
+        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Triton is made for Linux alone")
+def test_the_triton_kernel_in_its_interpreter():
+    # In a process of its own: Triton reads the variable when it is imported.
+    environment = {"TRITON_INTERPRET": "1", "PYTHONPATH": str(Path(__file__).parent), "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", INTERPRETED], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
