@@ -1,23 +1,20 @@
-"""Speed and memory of FLAT's encoder against the literal equations, same weights, one run.
+"""Speed of FLAT's encoder against the literal equations, same weights, one run.
 
     python benchmarks/bench_flat.py --json flat.json
 
 Sentences are made up with the shape of Weibo's lattices (0.45 words a character, two to four characters a word).
-Times alternate between the two forms, so that a busy machine slows both; the ratio is what counts.
+The two forms take turns, so that a busy machine slows both; the ratio is what counts.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from literal_flat import literal_encode
+from measure import environment, in_turns, options, report, use_threads, write
 
 from cige.data.batch import LatticeBatch, collate
 from cige.data.vocabulary import EncodedLattice
@@ -50,17 +47,6 @@ def make_encoder(config: FlatConfig) -> FlatEncoder:
     return encoder.eval()
 
 
-def alternate(first: Callable[[], Any], second: Callable[[], Any], *, n_rounds: int) -> tuple[float, float]:
-    """Median milliseconds of each, measured turn by turn."""
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(n_rounds + 1):
-        for run, found in zip((first, second), times, strict=True):
-            start = time.perf_counter()
-            run()
-            found.append((time.perf_counter() - start) * 1e3)
-    return tuple(float(np.median(t[1:])) for t in times)  # type: ignore[return-value]  # the first is warm-up
-
-
 def compare(encoder: FlatEncoder, name: str, n_nodes: list[int], *, n_rounds: int, train: bool) -> dict[str, Any]:
     batch = make_batch(n_nodes, seed=len(n_nodes))
     with torch.no_grad():
@@ -79,24 +65,27 @@ def compare(encoder: FlatEncoder, name: str, n_nodes: list[int], *, n_rounds: in
 
         return step if train else forward
 
-    shipped_ms, literal_ms = alternate(
-        run(lambda: encoder(batch)), run(lambda: literal_encode(encoder, batch)), n_rounds=n_rounds
+    taken = in_turns(
+        {"shipped": run(lambda: encoder(batch)), "literal": run(lambda: literal_encode(encoder, batch))},
+        n_rounds=n_rounds,
     )
+    shipped, plain = taken["shipped"], taken["literal"]
     return {
         "case": name,
         "n_sentences": len(n_nodes),
         "n_nodes": int(max(n_nodes)),
         "pass": "forward + backward" if train else "forward",
-        "literal_ms": literal_ms,
-        "shipped_ms": shipped_ms,
-        "ratio": literal_ms / shipped_ms,
+        "literal_ms": plain.clock * 1e3,
+        "shipped_ms": shipped.clock * 1e3,
+        "ratio": plain.clock / shipped.clock,
+        "processor_ratio": plain.processor / shipped.processor,
         "max_difference": difference,
     }
 
 
 def bench_flat(*, n_rounds: int = 7, threads: int = 2) -> dict[str, Any]:
     """All cases as a JSON-ready dict: per case the milliseconds of both forms, their ratio and largest difference."""
-    torch.set_num_threads(threads)
+    use_threads(threads)
     rng = np.random.default_rng(0)
     weibo = np.clip(rng.gamma(2.2, 36, 16), 10, 240).astype(int).tolist()  # mean 79 nodes
     encoder = make_encoder(FlatConfig())
@@ -108,31 +97,17 @@ def bench_flat(*, n_rounds: int = 7, threads: int = 2) -> dict[str, Any]:
         ("Weibo-like, batch 16", weibo, True),
     ]
     return {
-        "machine": platform.processor() or platform.machine(),
-        "threads": threads,
-        "torch": torch.__version__,
+        "environment": environment(threads=threads, n_rounds=n_rounds),
         "compiled_kernel": native.load() is not None,
         "cases": [compare(encoder, name, nodes, n_rounds=n_rounds, train=train) for name, nodes, train in cases],
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", help="write the result to this file")
-    arguments = parser.parse_args()
-    result = bench_flat(n_rounds=arguments.rounds, threads=arguments.threads)
-    print(f"torch {result['torch']}, {result['threads']} threads, compiled kernel: {result['compiled_kernel']}")
-    for case in result["cases"]:
-        print(
-            f"{case['case']:22} {case['pass']:19} literal {case['literal_ms']:8.1f} ms   "
-            f"shipped {case['shipped_ms']:7.1f} ms   {case['ratio']:5.1f}x   "
-            f"largest difference {case['max_difference']:.1e}"
-        )
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=1)
+    args = options(__doc__, n_rounds=7).parse_args()
+    result = bench_flat(n_rounds=args.rounds, threads=args.threads)
+    report(f"FLAT's encoder, compiled kernel: {result['compiled_kernel']}", result["cases"])
+    write(result, args.json)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from measure import environment, write
+
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.text_file import read_lines
 
@@ -72,9 +74,11 @@ def main() -> None:
     parser.add_argument("--data-dir", required=True, help="folder with lexicon/ and ner/")
     parser.add_argument("--n-sentences", type=int, default=20_000)
     parser.add_argument("--n-rounds", type=int, default=15)
+    parser.add_argument("--json", metavar="FILE", help="write the result to this file")
     args = parser.parse_args()
     result = bench_match(args.data_dir, n_sentences=args.n_sentences, n_rounds=args.n_rounds)
     print(json.dumps(result, indent=1))
+    write({"environment": environment(threads=1, n_rounds=args.n_rounds), **result}, args.json)
 
 
 if __name__ == "__main__":

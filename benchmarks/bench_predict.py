@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
 from typing import Any
+
+from measure import environment, write
 
 SENTENCE = "中国外交部发言人王明在北京表示，罗氏公司将在上海浦东新区设立研究中心。"
 
@@ -44,7 +47,9 @@ def bench_predict(model: str | None, *, n_chars: int, n_rounds: int) -> dict[str
         found["seconds_to_first_answer"] = found.pop("first") - start
         rounds.append(found)
     smaller_is_better = {name for name in rounds[0] if name.endswith("_mb") or name.startswith("seconds")}
-    return {name: (min if name in smaller_is_better else max)(r[name] for r in rounds) for name in rounds[0]}
+    best = {name: (min if name in smaller_is_better else max)(r[name] for r in rounds) for name in rounds[0]}
+    n_threads = int(os.environ.get("OMP_NUM_THREADS", 0)) or os.cpu_count() or 1
+    return {"environment": environment(threads=n_threads, n_rounds=n_rounds), **best}
 
 
 def main() -> None:
@@ -59,9 +64,7 @@ def main() -> None:
     print(f"first answer           after {result['seconds_to_first_answer']:.2f} s, {first:.0f} MB")
     print(f"sentences of {len(SENTENCE)} chars  {result['sentences_per_second']:,.0f} a second, {sentences:.0f} MB")
     print(f"one long text          {result['long_text_chars_per_second']:,.0f} chars a second, {text:.0f} MB")
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=1)
+    write(result, arguments.json)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 import statistics
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import tiny_run
@@ -13,7 +14,13 @@ import tiny_run
 from cige import comparison
 from cige.cli import main
 from cige.comparison import Row, measure_speeds, rows_of, run_all
-from cige.comparison_views import comparison_table, draw_f1_against_speed, mean_sd
+from cige.comparison_views import (
+    comparison_table,
+    draw_f1_against_speed,
+    draw_user_words,
+    mean_sd,
+    user_word_table,
+)
 from cige.errors import CigeError
 from cige.training.recipe import Recipe, recipe_to_yaml
 
@@ -88,6 +95,9 @@ def test_the_command_writes_table_rows_and_figure(runs, recipes, data_dir, tmp_p
     assert [row["name"] for row in json.loads((runs / "comparison.json").read_text())] == ["good", "bad"]
     figure = (runs / "comparison.svg").read_text(encoding="utf-8")
     assert figure.count("<svg") == 1 and figure.startswith("<?xml")
+    assert (runs / "user_words.png").read_bytes()[1:4] == b"PNG" and (runs / "user_words.svg").is_file()
+    gained = json.loads((runs / "user_words.json").read_text(encoding="utf-8"))
+    assert [len(seeds) for seeds in gained.values()] == [2, 2] and "unseen_recall" in gained["good"][0][0]
 
 
 def test_figures_are_mean_and_standard_deviation():
@@ -103,3 +113,42 @@ def test_figures_are_mean_and_standard_deviation():
 def test_systems_without_speed_are_left_out_of_the_figure(tmp_path):
     draw_f1_against_speed([], tmp_path / "f.png")
     assert (tmp_path / "f.png").read_bytes()[1:4] == b"PNG"
+
+
+def trials(*f1: float, unseen: bool = True) -> list[dict]:
+    names = ["none", "names of the file", "names and random n-grams", "词典.txt"]
+    found = [{"words": name, "n_words": 3, "f1": x} for name, x in zip(names, f1, strict=False)]
+    return [trial | {"unseen_recall": trial["f1"] / 2} for trial in found] if unseen else found
+
+
+def test_what_user_words_gain_as_a_table():
+    table = user_word_table({"a": [trials(0.5, 0.9), trials(0.7, 0.7)], "b": [trials(0.1, 0.2)]}).splitlines()
+    assert table[0] == "| system | seeds | none | names of the file |"
+    assert table[2:] == ["| a | 2 | 60.0 / 30.0 | 80.0 / 40.0 |", "| b | 1 | 10.0 / 5.0 | 20.0 / 10.0 |"]
+    assert "50.0 / - |" in user_word_table({"a": [trials(0.5, unseen=False)]})
+
+
+def texts_of(path: Path) -> list[str]:
+    return [
+        element.text for element in ElementTree.parse(path).getroot().iter() if element.text and element.text.strip()
+    ]
+
+
+def test_what_user_words_gain_as_a_figure(tmp_path):
+    found = {"flat $a$": [trials(0.5, 0.9, 0.8), trials(0.7, 0.7, 0.8)], "dcsan": [trials(0.41, 0.2, 0.3)] * 2}
+    draw_user_words(found, tmp_path / "figure.svg")
+    shown = texts_of(tmp_path / "figure.svg")
+    for expected in (
+        *found,
+        "none",
+        "names and random n-grams",
+        "dev F1, %",
+        "recall of entities unseen in training, %",
+    ):
+        assert expected in shown
+    for height in ("60", "80", "41", "20", "30", "10"):  # means over seeds; of unseen entities half of it
+        assert height in shown
+    draw_user_words({"a": [trials(0.5, unseen=False)]}, tmp_path / "without.svg")
+    assert "recall of entities unseen in training, %" not in texts_of(tmp_path / "without.svg")
+    draw_user_words({}, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_bytes()[1:4] == b"PNG"

@@ -25,7 +25,19 @@ LAYERS = [
     {"pretraining"},
     {"tasks"},
     {"serving"},
-    {"prediction", "pipeline", "explain", "explain_views", "evaluation", "comparison", "comparison_views"},
+    {
+        "prediction",
+        "pipeline",
+        "explain",
+        "explain_views",
+        "evaluation",
+        "svg_to_png",
+        "explain_attention",
+        "explain_map_views",
+        "explain_set_views",
+        "comparison",
+        "comparison_views",
+    },
     {"commands", "cli"},
 ]
 LAYER_OF = {name: k for k, names in enumerate(LAYERS) for name in names}

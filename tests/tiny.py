@@ -19,6 +19,7 @@ from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
 from cige.models.registry import ARCHITECTURES
+from cige.nn.bert import BertFeatures
 
 LABELS = ["LOC", "ORG", "PER"]
 NAMES = {
@@ -65,13 +66,19 @@ def new_name(rng: np.random.Generator) -> str:
 
 def random_table(words: list[str], width: int, *, seed: int) -> VectorTable:
     vectors = np.random.default_rng(seed).normal(size=(len(words), width)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return VectorTable(words, vectors)
 
 
 def model(
-    *, scheme: str = "BMES", config: ModelConfig = CONFIG, architecture: str = "flat", seed: int = 0
+    *,
+    scheme: str = "BMES",
+    config: ModelConfig = CONFIG,
+    architecture: str = "flat",
+    seed: int = 0,
+    features: BertFeatures | None = None,
 ) -> LatticeModel:
-    """A new untrained model with its own lexicon."""
+    """A new untrained model with its own lexicon; `features` are what `config.bert` names."""
     lexicon = Lexicon.from_words(WORDS)
     known = sentences()
     chars = sorted(set("".join(s.text for s in known)))
@@ -84,7 +91,7 @@ def model(
     lattices = [build_lattice(s.text, lexicon.snapshot()) for s in known]
     tables = input_tables(lattices, lexicon, vectors, seed=seed, count=ARCHITECTURES[architecture].reads_counts)
     torch.manual_seed(seed)
-    tagger = build_tagger(config, tables, LABELS, architecture=architecture, scheme=scheme)
+    tagger = build_tagger(config, tables, LABELS, architecture=architecture, scheme=scheme, features=features)
     return LatticeModel(
         tagger=tagger.eval(),
         vocabulary=tables.vocabulary,

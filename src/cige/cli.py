@@ -27,6 +27,7 @@ VERBS = {
     "pretrain": "pre-train a Lattice-BERT: its vocabulary, data, training",
     "bench": "measure speed and memory",
     "compact": "make a small model folder for prediction",
+    "export": "write a model for ONNX Runtime, which needs no PyTorch",
     "info": "describe a model and this installation",
 }
 # Packages that only some verbs need, and the extra that brings them.

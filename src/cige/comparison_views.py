@@ -1,4 +1,4 @@
-"""A comparison as tables and as the figure of F1 against speed."""
+"""A comparison as tables and as figures: F1 against speed, and what user words gain."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cige.comparison import SPEED_BATCHES, Row
 from cige.files import atomic_file
+from cige.lattice.draw import PALETTE
+from cige.svg_to_png import families_for
 
 
 def mean_sd(values: Sequence[float]) -> str:
@@ -42,7 +46,7 @@ def comparison_table(rows: Sequence[Row]) -> str:
 
 
 def user_word_table(found: dict[str, list[list[dict[str, Any]]]]) -> str:
-    """Markdown: for each system, F1 / recall of entities unseen in training with each list of user words."""
+    """Markdown: for each system, F1 / recall of entities unseen in training (-: not measured), by list of words."""
     lists = [trial["words"] for trial in next(iter(found.values()))[0]] if found else []
     body = [
         [name, str(len(seeds))]
@@ -53,7 +57,8 @@ def user_word_table(found: dict[str, list[list[dict[str, Any]]]]) -> str:
 
 
 def _mean(seeds: list[list[dict[str, Any]]], place: int, key: str) -> str:
-    return f"{100 * statistics.mean(trials[place].get(key) or 0.0 for trials in seeds):.1f}"
+    measured = [trials[place][key] for trials in seeds if key in trials[place]]
+    return f"{100 * statistics.mean(measured):.1f}" if measured else "-"
 
 
 def _markdown(heads: list[str], body: list[list[str]]) -> str:
@@ -81,3 +86,56 @@ def draw_f1_against_speed(rows: Sequence[Row], path: Path, *, batch_size: int = 
     axes.grid(alpha=0.3)
     with atomic_file(path) as aside:
         figure.savefig(aside, format=path.suffix.lstrip(".") or "svg")
+
+
+def draw_user_words(found: dict[str, list[list[dict[str, Any]]]], path: Path, *, split: str = "dev") -> None:
+    """A figure (SVG, PNG or PDF by the path's ending): for each system, a bar for each list of user words.
+
+    F1 above, below it recall of the entities unseen in training, where it was measured; mean and sd over seeds.
+
+    Args:
+        found: as `comparison.user_words_of_runs` gives it: system -> seeds -> trials.
+        split: what was read, for the name of the axis.
+
+    Raises:
+        CigeError: no font of this machine has the characters of a name.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    lists = [str(trial["words"]) for trial in next(iter(found.values()))[0]] if found else []
+    measures = {"f1": f"{split} F1".strip(), "unseen_recall": "recall of entities unseen in training"}
+    drawn = {key: name for key, name in measures.items() if key == "f1" or any(key in t for t in _trials(found))}
+    fonts = families_for([*lists, *found, *measures.values()])
+    with matplotlib.rc_context({"font.family": fonts, "text.parse_math": False, "svg.fonttype": "none"}):
+        width = max(6.0, 1.2 + 0.2 * len(found) * (len(lists) + 1.5))
+        figure = Figure(figsize=(width, 1.2 + 2.8 * len(drawn)), layout="constrained")
+        every = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, (key, name) in zip(every, drawn.items(), strict=True):
+            _draw_bars(axes, found, lists, key)
+            axes.set_ylabel(f"{name}, %")
+        every[-1].set_xticks(range(len(found)), list(found), rotation=20 if len(found) > 4 else 0)
+        if lists:
+            figure.legend(*every[0].get_legend_handles_labels(), loc="outside upper left", ncols=5, frameon=False)
+        with atomic_file(path) as aside:
+            figure.savefig(aside, format=path.suffix.lstrip(".") or "svg", dpi=150)
+
+
+def _draw_bars(axes: Any, found: dict[str, list[list[dict[str, Any]]]], lists: list[str], key: str) -> None:
+    bar = 0.8 / max(1, len(lists))
+    for k, name in enumerate(lists):
+        values = [[100 * (trials[k].get(key) or 0.0) for trials in seeds] for seeds in found.values()]
+        means = [statistics.mean(of_system) for of_system in values]
+        deviations = [statistics.stdev(of_system) if len(of_system) > 1 else 0.0 for of_system in values]
+        places = np.arange(len(found)) + bar * (k - (len(lists) - 1) / 2)
+        several = any(len(of_system) > 1 for of_system in values)
+        colour = PALETTE[k % len(PALETTE)]
+        bars = axes.bar(places, means, 0.92 * bar, yerr=deviations if several else None, label=name, color=colour)
+        axes.bar_label(bars, fmt="%.0f", fontsize=7, padding=1)
+    axes.set_ylim(0, 108)
+    axes.grid(alpha=0.3, axis="y")
+    axes.set_axisbelow(True)
+
+
+def _trials(found: dict[str, list[list[dict[str, Any]]]]) -> list[dict[str, Any]]:
+    return [trial for seeds in found.values() for trials in seeds for trial in trials]

@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cige.entities.entity import Entity
+from cige.errors import CigeError
+from cige.explain_attention import (
+    AttentionMap,
+    CharacterSets,
+    has_word_sets,
+    lattice_word,
+    read_maps,
+    read_word_sets,
+)
 from cige.files import atomic_file
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import LexiconSnapshot
@@ -84,6 +93,8 @@ class Explanation:
         removals: for each word that overlaps an entity and matters: which entities vanish, appear or change their
             score by more than 0.05 without it.
         n_tried: words that were taken out, one at a time; 0 if that was not asked for.
+        word_sets: the words of each character, in the sets of a soft lexicon; None where the model has no such sets.
+        maps: attention as maps, those of each window of the text in turn; None if they were not asked for.
     """
 
     text: str
@@ -91,6 +102,8 @@ class Explanation:
     entities: list[EntityEvidence]
     removals: list[Removal]
     n_tried: int
+    word_sets: list[CharacterSets] | None = None
+    maps: list[AttentionMap] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON can hold it."""
@@ -111,6 +124,8 @@ class Explanation:
                 vars(r.word) | {"changes": [_change_to_dict(change) for change in r.changes]} for r in self.removals
             ],
             "n_tried": self.n_tried,
+            "word_sets": None if self.word_sets is None else [of_char.to_dict() for of_char in self.word_sets],
+            "maps": None if self.maps is None else [drawn.to_dict() for drawn in self.maps],
         }
 
     def to_terminal(self) -> RenderableType:
@@ -120,25 +135,45 @@ class Explanation:
         return to_terminal(self)
 
     def to_svg(self) -> str:
-        """The lattice as one SVG file: words above the characters, entities below, attention as depth of colour."""
+        """One SVG file: the lattice with attention as depth of colour, then word sets and maps where there are any."""
         from cige.explain_views import to_svg
 
         return to_svg(self)
 
     def to_html(self) -> str:
-        """One HTML page that needs nothing else: the drawing, the entities with their words, and what changes."""
+        """One HTML page that needs nothing else: the drawings, the entities with their words, and what changes."""
         from cige.explain_views import to_html
 
         return to_html(self)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write an HTML page, or the drawing alone if `path` ends in .svg; whole or not at all."""
-        content = self.to_svg() if Path(path).suffix.lower() == ".svg" else self.to_html()
+        """Write an HTML page, or the drawing alone if `path` ends in .svg or .png; whole or not at all.
+
+        Raises:
+            CigeError: `path` ends otherwise, or in .png where no font here has the characters of the text.
+        """
+        kind = Path(path).suffix.lower()
+        if kind == ".png":
+            from cige.svg_to_png import save_png
+
+            save_png(self.to_svg(), path)
+            return
+        if kind not in (".html", ".htm", ".svg"):
+            raise CigeError(f"{path}: ends in {kind or 'nothing'!r}; expected .html, .svg or .png")
+        content = self.to_svg() if kind == ".svg" else self.to_html()
         with atomic_file(Path(path)) as aside:
             aside.write_text(content, encoding="utf-8")
 
 
-def explain(ner: NER, text: str, *, n_words: int = 5, removals: bool = True) -> Explanation:
+def explain(
+    ner: NER,
+    text: str,
+    *,
+    n_words: int = 5,
+    removals: bool = True,
+    word_sets: bool | None = None,
+    maps: bool = False,
+) -> Explanation:
     """Read `text` and say which words each entity was read from.
 
     Attention shows where the model looked; `removals` shows what mattered, by reading the text again without each
@@ -147,9 +182,17 @@ def explain(ner: NER, text: str, *, n_words: int = 5, removals: bool = True) -> 
     Args:
         n_words: list the words that an entity attended to most, up to this many.
         removals: False saves the further readings.
+        word_sets: list the word sets of each character; None does where the model has them.
+        maps: draw attention as maps.
+
+    Raises:
+        ModelError: word sets or maps were asked of a model that has none.
     """
     snapshot = ner.lexicon.snapshot()
     parts = ner.read(text, snapshot)
+    listed = has_word_sets(ner.model) if word_sets is None else word_sets
+    sets = read_word_sets(ner.model, parts, snapshot) if listed else None
+    drawn = read_maps(ner.model, parts, snapshot) if maps else None
     readings = _read_with_attention(ner.model, [part.lattice for part in parts])
     entities = merge_windows(text, ((p.window, [s.span for s in r]) for p, r in zip(parts, readings, strict=True)))
     evidence = {
@@ -170,6 +213,8 @@ def explain(ner: NER, text: str, *, n_words: int = 5, removals: bool = True) -> 
         entities=[_to_evidence(e, *evidence[e.start, e.end, e.label], snapshot, n_words) for e in entities],
         removals=removed,
         n_tried=n_tried,
+        word_sets=sets,
+        maps=drawn,
     )
 
 
@@ -195,10 +240,10 @@ def _read_with_attention(model: PredictionModel, lattices: list[Lattice]) -> lis
 def _to_evidence(
     entity: Entity, part: ReadWindow, attending: _Attending, snapshot: LexiconSnapshot, n_words: int
 ) -> EntityEvidence:
-    attention, words = attending.attention, part.lattice.words
+    attention = attending.attention
     on_words = float(attention.sum())
     most = [k for k in np.argsort(-attention, kind="stable")[:n_words] if attention[k] > 0]
-    listed = [AttendedWord(_word(words[k], part, snapshot), float(attention[k]) / on_words) for k in most]
+    listed = [AttendedWord(lattice_word(int(k), part, snapshot), float(attention[k]) / on_words) for k in most]
     return EntityEvidence(entity=entity, words=listed, on_words=on_words)
 
 
@@ -228,14 +273,8 @@ def _remove_each_word(
             if key not in before or key not in after or abs(before[key].score - after[key].score) > SCORE_STEP
         ]
         if changes:
-            removals.append(Removal(_word(words[k], part, snapshot), changes))
+            removals.append(Removal(lattice_word(int(k), part, snapshot), changes))
     return removals, len(tried)
-
-
-def _word(row: np.ndarray, part: ReadWindow, snapshot: LexiconSnapshot) -> LatticeWord:
-    start, end, word = row.tolist()
-    offset = part.window.start
-    return LatticeWord(offset + start, offset + end, snapshot.word(word), word >= part.lattice.n_base)
 
 
 def _whole_lattice(text: str, parts: list[ReadWindow], snapshot: LexiconSnapshot) -> Lattice:

@@ -11,7 +11,10 @@ from rich.text import Text
 
 from cige.entities.entity import Entity
 from cige.explain import AttendedWord, Change, EntityEvidence, Explanation
+from cige.explain_map_views import TerminalMap, draw_map
+from cige.explain_set_views import draw_sets, html_table, terminal_table
 from cige.lattice.draw import Emphasis, Mark, colour_of, draw_lattice
+from cige.lattice.svg import stacked
 from cige.pipeline import LatticeWord
 from cige.text.visible import visible
 
@@ -26,7 +29,8 @@ h1 { font-size: 21px; margin: 0 0 2px; } h2 { font-size: 17px; margin: 34px 0 8p
 .text { font-size: 18px; line-height: 2.1; white-space: pre-wrap; overflow-wrap: anywhere; }
 .text b { font-weight: 400; padding: 3px 5px; border-radius: 5px; }
 .text sub { font-size: 11px; font-weight: 600; margin-left: 4px; vertical-align: baseline; }
-.drawing { padding: 4px; } .drawing svg { display: block; margin: 0 auto; max-width: 100%; height: auto; }
+.drawing { padding: 4px; margin-bottom: 14px; }
+.drawing svg { display: block; margin: 0 auto; max-width: 100%; height: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 15px; }
 th { text-align: left; font-weight: 500; color: var(--soft); font-size: 13px; padding: 4px 14px 6px 0; }
 td { border-top: 1px solid var(--line); padding: 7px 14px 7px 0; vertical-align: top; }
@@ -40,6 +44,9 @@ td.n { font-variant-numeric: tabular-nums; white-space: nowrap; }
 
 def to_terminal(explanation: Explanation) -> RenderableType:
     parts: list[RenderableType] = [_lattice_table(explanation), _entity_table(explanation)]
+    if explanation.word_sets:
+        parts.append(terminal_table(explanation.word_sets))
+    parts += [TerminalMap(drawn) for drawn in explanation.maps or ()]
     if explanation.n_tried:
         parts.append(_removal_table(explanation) if explanation.removals else Text(""))
         parts.append(Text(_removal_summary(explanation), style="dim"))
@@ -49,8 +56,11 @@ def to_terminal(explanation: Explanation) -> RenderableType:
 
 
 def to_svg(explanation: Explanation) -> str:
-    marks = [Mark(e.start, e.end, e.label, f"{e.score:.2f}") for e in (x.entity for x in explanation.entities)]
-    return draw_lattice(explanation.lattice, marks=marks, emphasis=_emphasis(explanation))
+    marks, pages = _marks(explanation), [_lattice_drawing(explanation)]
+    if explanation.word_sets:
+        pages.append(draw_sets(explanation.word_sets, marks))
+    pages += [draw_map(drawn, marks) for drawn in explanation.maps or ()]
+    return stacked(pages, title=explanation.text[:80])
 
 
 def to_html(explanation: Explanation) -> str:
@@ -64,8 +74,10 @@ def to_html(explanation: Explanation) -> str:
         f'<div class="card text">{_highlighted(explanation)}</div>',
         '<h2>Lattice</h2><p class="soft">Words over the characters; the deeper its colour, the more attention the '
         "characters of an entity pay to a word. Rest the mouse on a word for figures.</p>"
-        f'<div class="card drawing">{to_svg(explanation)}</div>',
+        f'<div class="card drawing">{_lattice_drawing(explanation)}</div>',
         _html_entities(explanation),
+        html_table(explanation.word_sets, _marks(explanation)) if explanation.word_sets else "",
+        _html_maps(explanation),
         _html_removals(explanation),
     ]
     return (
@@ -74,6 +86,14 @@ def to_html(explanation: Explanation) -> str:
         f"<title>词格 · {_escape(explanation.text[:40])}</title><style>{_STYLE}</style></head>\n"
         f"<body><main>{''.join(sections)}</main></body></html>\n"
     )
+
+
+def _lattice_drawing(explanation: Explanation) -> str:
+    return draw_lattice(explanation.lattice, marks=_marks(explanation), emphasis=_emphasis(explanation))
+
+
+def _marks(explanation: Explanation) -> list[Mark]:
+    return [Mark(e.start, e.end, e.label, f"{e.score:.2f}") for e in (x.entity for x in explanation.entities)]
 
 
 def _emphasis(explanation: Explanation) -> dict[int, Emphasis]:
@@ -211,6 +231,16 @@ def _html_word(word: LatticeWord, style: str = "", extra: str = "") -> str:
     kind = "word user" if word.is_user else "word"
     title = f"[{word.start}, {word.end})" + (", your own word" if word.is_user else "")
     return f'<span class="{kind}"{style} title="{title}">{_escape(word.text)}{extra}</span>'
+
+
+def _html_maps(explanation: Explanation) -> str:
+    if not explanation.maps:
+        return ""
+    drawings = "".join(f'<div class="card drawing">{draw_map(m, _marks(explanation))}</div>' for m in explanation.maps)
+    return (
+        '<h2>Attention</h2><p class="soft">The deeper its colour, the more of the attention of a row a cell has. Rest '
+        f"the mouse on a cell for figures.</p>{drawings}"
+    )
 
 
 def _html_removals(explanation: Explanation) -> str:

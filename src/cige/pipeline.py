@@ -144,16 +144,29 @@ class NER:
             n_dropped=sum(part.lattice.n_dropped for part in parts),
         )
 
-    def explain(self, text: str, *, n_words: int = 5, removals: bool = True) -> Explanation:
+    def explain(
+        self,
+        text: str,
+        *,
+        n_words: int = 5,
+        removals: bool = True,
+        word_sets: bool | None = None,
+        maps: bool = False,
+    ) -> Explanation:
         """Which words each entity was read from and what changes without them; see `cige.explain`.
 
         Args:
             n_words: list the words that an entity attended to most, up to this many.
             removals: read the text again without each word that overlaps an entity.
+            word_sets: list the word sets of each character; None does where the model has them.
+            maps: draw attention as maps.
+
+        Raises:
+            ModelError: word sets or maps were asked of a model that has none.
         """
         from cige.explain import explain
 
-        return explain(self, text, n_words=n_words, removals=removals)
+        return explain(self, text, n_words=n_words, removals=removals, word_sets=word_sets, maps=maps)
 
     def read(self, text: str, snapshot: LexiconSnapshot) -> list[ReadWindow]:
         """The windows of a text that hold more than whitespace, each with its lattice."""

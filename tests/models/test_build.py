@@ -12,7 +12,7 @@ import torch
 from cige.data.vocabulary import N_SPECIAL, PAD, UNK, USER
 from cige.lattice.lattice import build_lattice
 from cige.lexicon.lexicon import Lexicon
-from cige.lexicon.vectors import VectorTable
+from cige.lexicon.vectors import VectorLength, VectorTable
 from cige.models.build import InputTables, Vectors, build_tagger, input_tables
 
 TRAINING = ["南京大桥", "大桥"]
@@ -21,23 +21,24 @@ CHARS = ["江", "南", "京", "长", "桥", "𠮷"]  # 大 has none
 BIGRAMS = ["长江", "南京", "大桥", "桥</s>", "𠮷江", "xyz"]
 
 
-def vectors() -> Vectors:
+def vectors(length: VectorLength = "own") -> Vectors:
     return Vectors(
+        length=length,
         char=tiny.random_table(CHARS, 4, seed=1),
         bigram=tiny.random_table(BIGRAMS, 5, seed=2),
         word=tiny.random_table(["别的", "南京", "长江", "大桥"], 6, seed=3),
     )
 
 
-def made(**options) -> tuple[InputTables, Lexicon]:
+def made(length: VectorLength = "own", **options) -> tuple[InputTables, Lexicon]:
     lexicon = Lexicon.from_words(WORDS)
     lattices = [build_lattice(text, lexicon.snapshot()) for text in TRAINING]
-    return input_tables(lattices, lexicon, vectors(), seed=0, **options), lexicon
+    return input_tables(lattices, lexicon, vectors(length), seed=0, **options), lexicon
 
 
-def unit(table: VectorTable, token: str) -> np.ndarray:
-    vector = np.asarray(table.vectors[table.row(token)], np.float32)
-    return vector / np.linalg.norm(vector)
+def vector(table: VectorTable, token: str, length: VectorLength) -> np.ndarray:
+    found = np.asarray(table.vectors[table.row(token)], np.float32)
+    return found / np.linalg.norm(found) if length == "unit" else found
 
 
 def row_of(tables: InputTables, lexicon: Lexicon, text: str) -> dict[str, list[int]]:
@@ -58,20 +59,23 @@ def test_what_training_saw_comes_first_and_alone_is_tuned():
     assert min(unseen["chars"][0], unseen["bigrams"][0], unseen["words"][0]) >= 5
 
 
-def test_every_row_holds_its_own_vector_at_unit_length():
-    tables, lexicon = made()
+@pytest.mark.parametrize("length", ["own", "unit"])
+def test_every_row_holds_its_own_vector(length):
+    tables, lexicon = made(length)
     char, bigram, word = tables.matrices
     known = vectors()
     rows = row_of(tables, lexicon, "长江南京大桥")
     for c, row in zip("长江南京", rows["chars"], strict=False):
-        np.testing.assert_allclose(char[row], unit(known.char, c), atol=1e-6)
+        np.testing.assert_allclose(char[row], vector(known.char, c, length), atol=1e-6)
     for place, token in ((0, "长江"), (2, "南京"), (4, "大桥"), (5, "桥</s>")):
-        np.testing.assert_allclose(bigram[rows["bigrams"][place]], unit(known.bigram, token), atol=1e-6)
+        np.testing.assert_allclose(bigram[rows["bigrams"][place]], vector(known.bigram, token, length), atol=1e-6)
     for row, token in zip(rows["words"], ("长江", "南京", "大桥"), strict=True):
-        np.testing.assert_allclose(word[row], unit(known.word, token), atol=1e-6)
+        np.testing.assert_allclose(word[row], vector(known.word, token, length), atol=1e-6)
     for matrix in tables.matrices:
         assert matrix.dtype == np.float32 and not matrix[PAD].any()
-        np.testing.assert_allclose(np.linalg.norm(matrix[1:], axis=1), 1, atol=1e-5)
+        lengths = np.linalg.norm(matrix, axis=1)
+        expected = 1 if length == "unit" else lengths[N_SPECIAL:].mean()
+        np.testing.assert_allclose(lengths[1:N_SPECIAL], expected, rtol=1e-5)
 
 
 def test_what_has_no_vector_is_unknown_even_if_training_saw_it():

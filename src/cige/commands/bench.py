@@ -1,10 +1,17 @@
 """Measure speed and memory; options after the name are the benchmark's own (`cige bench flat --help`).
 
 Examples:
+  cige bench crf        the CRF against its plain forms
   cige bench flat       the shipped FLAT against a literal transcription of the paper's equations
+  cige bench lattice    from a sentence to a batch: matching, lattice, rows
   cige bench lexicon    a lexicon from 0.3 to 8.8 million words: building, memory, speed
   cige bench match      word matching, a sentence at a time
+  cige bench models     every architecture: seconds and memory
+  cige bench onnx       prediction end to end on PyTorch and on ONNX Runtime, in 32 and 8 bits
   cige bench predict    a prediction process: seconds to the first answer, memory, characters a second
+  cige bench pretrain   steps of pre-training
+  cige bench train      steps of training, padding, memory
+  cige bench figures    draw docs/figures from the results in docs/bench
 """
 
 from __future__ import annotations
@@ -17,16 +24,18 @@ from pathlib import Path
 from cige.errors import CigeError
 
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
+FIGURES = "figures"
+NAMES = ("crf", "flat", "lattice", "lexicon", "match", "models", "onnx", "predict", "pretrain", "train", FIGURES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", choices=("flat", "lexicon", "match", "predict"))
+    parser.add_argument("name", metavar="NAME", choices=NAMES, help=", ".join(NAMES))
     parser.add_argument("options", nargs=argparse.REMAINDER, help="passed on to the benchmark")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
-    script = FOLDER / f"bench_{args.name}.py"
+    script = FOLDER / ("figures.py" if args.name == FIGURES else f"bench_{args.name}.py")
     if not script.is_file():
         raise CigeError(f"{script}: not there; benchmarks come with the source tree of cige, not with the package")
     before, sys.argv = sys.argv, [str(script), *args.options]

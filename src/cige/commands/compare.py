@@ -5,7 +5,8 @@
   cige compare recipes/ecommerce/*.yaml --user-words --gazetteer brands.txt
 
 A run is RUNS/NAME-SEED; finished runs are read, a run that was cut off goes on. The epoch is chosen on dev; test, where
-there is one, is scored once with it. RUNS/comparison.md, comparison.json and comparison.svg are written at the end.
+there is one, is scored once with it. RUNS/comparison.md, comparison.json and comparison.svg are written at the end;
+with --user-words also user_words.json, user_words.svg and user_words.png.
 """
 
 from __future__ import annotations
@@ -37,7 +38,12 @@ def run(args: argparse.Namespace) -> None:
 
     recipes = [load_recipe(path, args.set) for path in args.recipes]
     from cige.comparison import measure_speeds, rows_of, run_all, user_words_of_runs
-    from cige.comparison_views import comparison_table, draw_f1_against_speed, user_word_table
+    from cige.comparison_views import (
+        comparison_table,
+        draw_f1_against_speed,
+        draw_user_words,
+        user_word_table,
+    )
     from cige.files import atomic_file
     from cige.lexicon.words_file import read_words
 
@@ -56,11 +62,17 @@ def run(args: argparse.Namespace) -> None:
         found = user_words_of_runs(recipes, runs, data_dir=args.data_dir, gazetteers=lists)
         written += "\n\nF1 / recall of entities unseen in training, with user words:\n\n" + user_word_table(found)
     print(written)
-    for name, text in (
-        ("comparison.md", written + "\n"),
-        ("comparison.json", json.dumps([row.to_dict() for row in rows], indent=1)),
-    ):
+    files = {
+        "comparison.md": written + "\n",
+        "comparison.json": json.dumps([row.to_dict() for row in rows], indent=1),
+    }
+    if args.user_words:
+        files["user_words.json"] = json.dumps(found, ensure_ascii=False, indent=1)
+    for name, text in files.items():
         with atomic_file(runs / name) as aside:
             aside.write_text(text, encoding="utf-8")
     if not args.no_speed and rows:
         draw_f1_against_speed(rows, runs / "comparison.svg")
+    if args.user_words:
+        for ending in ("svg", "png"):
+            draw_user_words(found, runs / f"user_words.{ending}")

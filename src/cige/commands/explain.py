@@ -3,6 +3,7 @@
 Examples:
   cige explain "重庆人和药店请了李明"
   cige explain news.txt --output news.html
+  cige explain "花开公司竭诚欢迎您" --model runs/weibo/dcsan/model --maps --output maps.png
 """
 
 from __future__ import annotations
@@ -17,18 +18,28 @@ from cige.commands.texts import add_source_argument, whole_text_of
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_argument(parser, "what to read, as one text")
     add_model_options(parser)
-    parser.add_argument("--output", "-o", metavar="FILE", help="write an HTML page, or a drawing if FILE ends in .svg")
+    parser.add_argument(
+        "--output", "-o", metavar="FILE", help="write an HTML page, or drawings if FILE is a .svg or .png"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
     parser.add_argument(
         "--n-words", type=at_least(0), default=5, metavar="N", help="list the N most attended words (default: 5)"
     )
     parser.add_argument("--no-removals", action="store_true", help="do not read the text again without each word")
+    parser.add_argument(
+        "--word-sets",
+        action=argparse.BooleanOptionalAction,
+        help="list the B, M, E and S words of each character (default: where the model has such sets)",
+    )
+    parser.add_argument("--maps", action="store_true", help="draw the model's attention as heat maps")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     text = whole_text_of(args.source)
-    explanation = load_ner(args).explain(text, n_words=args.n_words, removals=not args.no_removals)
+    explanation = load_ner(args).explain(
+        text, n_words=args.n_words, removals=not args.no_removals, word_sets=args.word_sets, maps=args.maps
+    )
     if args.output:
         explanation.save(args.output)
         print(f"wrote {args.output}")

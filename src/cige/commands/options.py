@@ -13,8 +13,15 @@ if TYPE_CHECKING:
     from cige.pipeline import NER
 
 
-def add_model_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", "-m", metavar="M", help="model folder or hub id (default: the bundled news model)")
+def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """Options for `load_ner`; with `several`, --model may be given again and `args.model` is None or a list."""
+    parser.add_argument(
+        "--model",
+        "-m",
+        metavar="M",
+        action="append" if several else "store",
+        help="model folder or hub id (default: the bundled news model)" + ("; may be given again" if several else ""),
+    )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
     parser.add_argument(
         "--lexicon-add",
@@ -27,9 +34,14 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def load_ner(args: argparse.Namespace) -> NER:
     """The model that the options name, with the user's words; lines that are no words are told on stderr."""
+    return load_model(args.model, args)
+
+
+def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> NER:
+    """As `load_ner`, for one of several models."""
     from cige.hub import model_folder
 
-    folder = model_folder(args.model)  # before torch is imported: a wrong name is told at once
+    folder = model_folder(path_or_hub_id)  # before torch is imported: a wrong name is told at once
     from cige.pipeline import load
 
     ner = load(folder, device=args.device)

@@ -2,6 +2,10 @@
 
 Examples:
   cige pretrain vocab corpus.txt.xz vocabulary --pieces vocab.txt
+  cige pretrain data corpus.txt.xz --vocab vocabulary --output data
+  cige pretrain run recipes/pretraining/tiny.yaml --data data --output runs/tiny
+  cige pretrain describe --model runs/tiny/model
+  cige pretrain explain --model runs/tiny/model --tuned runs/ner/model "研究生活很充实"
 """
 
 from __future__ import annotations
@@ -12,6 +16,10 @@ from importlib import import_module
 # Each sub-verb is a file pretrain_<sub-verb>.py here, with its own docstring, `add_arguments(parser)` and `run`.
 SUB_VERBS = {
     "vocab": "word pieces and the most frequent words of a corpus as one vocabulary",
+    "data": "a corpus as shards of tokenised text",
+    "run": "train by a recipe",
+    "describe": "the size of a model, and what a character costs it",
+    "explain": "the attention that each lattice token of a text gets, before and after tuning",
 }
 
 

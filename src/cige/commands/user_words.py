@@ -1,9 +1,11 @@
 """Measure what a user's own words gain on labelled sentences, with no retraining.
 
 The sentences are read with no user words, with every name in them listed, with as many random n-grams mixed in, and
-with each gazetteer. With --train, recall of the entities that training did not name is reported too.
+with each gazetteer. With --train, recall of the entities that training did not name is reported too. Several models
+make one table, and --figure draws it.
 
   cige user-words --model runs/ecommerce/model --data ecommerce/dev.bmes --train ecommerce/train.bmes
+  cige user-words --model runs/flat/model --model runs/dcsan/model --data dev.bmes --figure user_words.png
 """
 
 from __future__ import annotations
@@ -11,16 +13,23 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cige.commands.evaluate import add_data_options
-from cige.commands.options import add_model_options, load_ner, make_console
+from cige.commands.options import add_model_options, load_model, make_console
+
+if TYPE_CHECKING:
+    from cige.evaluation import UserWordTrial
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model_options(parser)
+    add_model_options(parser, several=True)
     add_data_options(parser)
     parser.add_argument("--gazetteer", nargs="+", default=[], metavar="FILE", help="word lists to try, each by itself")
     parser.add_argument("--seed", type=int, default=0, help="of the random n-grams (default: 0)")
+    parser.add_argument("--figure", metavar="FILE", help="draw the table as bars, into a .svg, .png or .pdf file")
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
     parser.set_defaults(run=run)
 
@@ -35,23 +44,52 @@ def run(args: argparse.Namespace) -> None:
     for found in lists.values():
         if found.report.n_refused:
             print(f"cige: {found.report}", file=sys.stderr)
-    trials = user_word_trials(
-        load_ner(args),
-        read_sentences(args.data, repair=args.repair),
-        labels=parse_label_map(args.labels),
-        train=read_sentences(args.train, repair=args.repair) if args.train else None,
-        gazetteers={path: found.words for path, found in lists.items()},
-        seed=args.seed,
-    )
+    models: list[str | None] = args.model or [None]
+    names = _names(models)
+    sentences = read_sentences(args.data, repair=args.repair)
+    train = read_sentences(args.train, repair=args.repair) if args.train else None
+    trials = {
+        name: user_word_trials(
+            load_model(model, args),
+            sentences,
+            labels=parse_label_map(args.labels),
+            train=train,
+            gazetteers={path: found.words for path, found in lists.items()},
+            seed=args.seed,
+        )
+        for name, model in zip(names, models, strict=True)
+    }
+    as_values = {name: [trial.to_dict() for trial in of_model] for name, of_model in trials.items()}
+    runs = {name: [values] for name, values in as_values.items()}  # one a model
     if args.json:
-        print(json.dumps([trial.to_dict() for trial in trials], ensure_ascii=False, indent=1))
-        return
+        shown = as_values if len(models) > 1 else as_values[names[0]]
+        print(json.dumps(shown, ensure_ascii=False, indent=1))
+    elif len(models) == 1:
+        _print_table(trials[names[0]], args.data)
+    else:
+        from cige.comparison_views import user_word_table
+
+        print(f"F1 / recall of entities unseen in training, with user words; {args.data}:\n\n{user_word_table(runs)}")
+    if args.figure:
+        from cige.comparison_views import draw_user_words
+
+        draw_user_words(runs, Path(args.figure), split="")
+
+
+def _print_table(trials: Sequence[UserWordTrial], title: str) -> None:
     from rich.table import Table
 
-    unseen = ["R of unseen"] if args.train else []
-    table = Table("user words", "number", "P", "R", "F1", *unseen, title=args.data)
+    unseen = ["R of unseen"] if trials[0].unseen_recall is not None else []
+    table = Table("user words", "number", "P", "R", "F1", *unseen, title=title)
     for trial in trials:
         ratios = [trial.report.precision, trial.report.recall, trial.report.f1]
         ratios += [] if trial.unseen_recall is None else [trial.unseen_recall]
         table.add_row(trial.name, f"{trial.n_words:,}", *(f"{100 * ratio:.2f}" for ratio in ratios))
     make_console().print(table)
+
+
+def _names(models: Sequence[str | None]) -> list[str]:
+    """A short name for each model: its folder, or the run whose `model` folder it is; its path where those clash."""
+    given = [model or "bundled" for model in models]
+    short = [Path(m).parent.name if Path(m).name == "model" else Path(m).name for m in given]
+    return short if len(set(short)) == len(short) and all(short) else given

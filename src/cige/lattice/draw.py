@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import html
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from cige.lattice.lattice import Lattice
-from cige.text.visible import visible
+from cige.lattice.svg import SOFT, escape, is_wide, svg_page, svg_text, text_width
 
-FONT = "'Noto Sans CJK SC','Source Han Sans SC','PingFang SC','Microsoft YaHei',sans-serif"
 PALETTE = ("#2563eb", "#059669", "#d97706", "#9333ea", "#db2777", "#0891b2", "#dc2626", "#4d7c0f", "#7c2d12", "#475569")
-INK, FAINT, BAR, BAR_EDGE, USER_EDGE = "#1f2937", "#94a3b8", "#f1f5f9", "#cbd5e1", "#b45309"
+FAINT, BAR, BAR_EDGE, USER_EDGE = "#94a3b8", "#f1f5f9", "#cbd5e1", "#b45309"
 MARGIN, GUTTER = 20, 34  # round the drawing; left of each row, for the offset of its first character
 WIDE, NARROW = 34, 17  # a cell of a Chinese and of a Latin character
 LANE, BAR_HEIGHT = 28, 24  # words
@@ -86,12 +83,7 @@ def draw_lattice(
         used = max(used, legend_end)
     drawn_width = used + MARGIN if len(rows) == 1 else float(width)
     height = top - ROW_GAP + MARGIN
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {drawn_width:.0f} {height:.0f}" '
-        f'width="{drawn_width:.0f}" height="{height:.0f}" font-family="{FONT}" role="img">'
-        f"<title>{_escape(lattice.text[:80])}</title>"
-        f'<rect width="100%" height="100%" rx="10" fill="#ffffff"/>{"".join(parts)}</svg>\n'
-    )
+    return svg_page(drawn_width, height, "".join(parts), title=lattice.text[:80])
 
 
 def colour_of(label: str, labels: Iterable[str]) -> str:
@@ -133,7 +125,7 @@ def _rows(text: str, width: float, crossed: np.ndarray) -> list[_Row]:
 
 
 def _cell_width(char: str) -> int:
-    return WIDE if unicodedata.east_asian_width(char) in "WFA" or unicodedata.category(char)[0] == "C" else NARROW
+    return WIDE if is_wide(char) else NARROW
 
 
 def _words_of_rows(lattice: Lattice, rows: Sequence[_Row]) -> list[list[int]]:
@@ -208,10 +200,10 @@ def _word(
     note = f"{lattice.text[start:end]}  [{start}, {end})" + ("  your own word" if is_user else "")
     note += f"  {emphasis.note}" if emphasis and emphasis.note else ""
     return (
-        f"<g><title>{_escape(note)}</title>"
+        f"<g><title>{escape(note)}</title>"
         f'<path d="{shape}" fill="{BAR}"/>{tint}'
         f'<path d="{shape}" fill="none" stroke="{stroke}"{dash}/>'
-        + _text(text, (left + right) / 2, top + 17, size=14, room=right - left - 4)
+        + svg_text(text, (left + right) / 2, top + 17, size=14, room=right - left - 4)
         + "</g>"
     )
 
@@ -229,11 +221,11 @@ def _bar_path(
 
 def _characters(text: str, row: _Row, top: float) -> str:
     cells = [
-        _text(text[i], (row.left(i) + row.left(i + 1)) / 2, top + 27, size=22, room=row.left(i + 1) - row.left(i))
+        svg_text(text[i], (row.left(i) + row.left(i + 1)) / 2, top + 27, size=22, room=row.left(i + 1) - row.left(i))
         for i in range(row.start, row.end)
         if not text[i].isspace() or text[i] in "\n\r"
     ]
-    offset = _text(str(row.start), MARGIN + GUTTER - 10, top + 24, size=11, colour=FAINT, anchor="end")
+    offset = svg_text(str(row.start), MARGIN + GUTTER - 10, top + 24, size=11, colour=FAINT, anchor="end")
     line = (
         f'<path d="M{row.edges[0]:.1f} {top + CELL_HEIGHT - 2:.1f}H{row.edges[-1]:.1f}" stroke="{BAR_EDGE}" '
         'stroke-width="1"/>'
@@ -255,11 +247,11 @@ def _mark(row: _Row, mark: Mark, top: float, colour: str) -> str:
     shape = _bar_path(left, right, top, MARK_HEIGHT, 4, open_left=mark.start < row.start, open_right=goes_on)
     room = right - left - 4
     label = f"{mark.label} {mark.note}".strip()
-    if _text_width(label, 12) > room:  # the note is in the title too
+    if text_width(label, 12) > room:  # the note is in the title too
         label = mark.label
     title = f"{mark.label} [{mark.start}, {mark.end}) {mark.note}".strip()
-    text = _text(label, (left + right) / 2, top + 14.5, size=12, colour="#ffffff", room=room, weight="600")
-    return f'<g><title>{_escape(title)}</title><path d="{shape}" fill="{colour}"/>{text}</g>'
+    text = svg_text(label, (left + right) / 2, top + 14.5, size=12, colour="#ffffff", room=room, weight="600")
+    return f'<g><title>{escape(title)}</title><path d="{shape}" fill="{colour}"/>{text}</g>'
 
 
 def _draw_legend(
@@ -276,41 +268,11 @@ def _draw_legend(
     for name, fill, stroke, dash in items:
         parts.append(
             f'<rect x="{left:.1f}" y="{top:.1f}" width="18" height="12" rx="3" fill="{fill}" stroke="{stroke}"{dash}/>'
-            + _text(name, left + 24, top + 10.5, size=12, colour="#64748b", anchor="start")
+            + svg_text(name, left + 24, top + 10.5, size=12, colour=SOFT, anchor="start")
         )
-        left += 24 + _text_width(name, 12) + 20
+        left += 24 + text_width(name, 12) + 20
     if lattice.n_dropped:
         note = f"{lattice.n_dropped:,} more words are over the node budget and not in the lattice"
-        parts.append(_text(note, left, top + 10.5, size=12, colour="#b91c1c", anchor="start"))
-        left += _text_width(note, 12) + 20
+        parts.append(svg_text(note, left, top + 10.5, size=12, colour="#b91c1c", anchor="start"))
+        left += text_width(note, 12) + 20
     return top + (12 + ROW_GAP if items or lattice.n_dropped else 0), left - 20
-
-
-def _text(
-    text: str,
-    x: float,
-    y: float,
-    *,
-    size: float,
-    colour: str = INK,
-    anchor: str = "middle",
-    room: float | None = None,
-    weight: str = "400",
-) -> str:
-    """A line of text, made smaller if it would not fit into `room` pixels."""
-    if room is not None and (needed := _text_width(text, size)) > room > 0:
-        size = max(4.0, size * room / needed)
-    bold = "" if weight == "400" else f' font-weight="{weight}"'
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:.4g}" text-anchor="{anchor}" fill="{colour}"{bold} '
-        f'xml:space="preserve">{_escape(text)}</text>'
-    )
-
-
-def _text_width(text: str, size: float) -> float:
-    """About how many pixels a line takes."""
-    return size * sum(1.0 if _cell_width(char) == WIDE else 0.58 for char in text)
-
-
-def _escape(text: str) -> str:
-    return html.escape(visible(text))

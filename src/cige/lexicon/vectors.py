@@ -9,7 +9,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from cige.lexicon.word_rules import DUPLICATE
 
 KIND = "vectors"
 PRESENT_FILE = "present.npy"
+
+VectorLength = Literal["own", "unit"]
+"""Whether a model starts from vectors as they are or scaled to length 1."""
 
 
 class VectorTable:

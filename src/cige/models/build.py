@@ -9,25 +9,37 @@ import numpy as np
 import torch
 
 from cige.data.tags import tag_set
-from cige.data.vocabulary import N_SPECIAL, UNK, CodeTable, Vocabulary, code_of, seen_first, split_bigram
+from cige.data.vocabulary import N_SPECIAL, PAD, UNK, CodeTable, Vocabulary, code_of, seen_first, split_bigram
 from cige.data.word_counts import count_words
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
-from cige.lexicon.vectors import VectorTable
+from cige.lexicon.vectors import VectorLength, VectorTable
 from cige.models.config import ModelConfig
+from cige.models.lattice_bert_features import CharFeatures
 from cige.models.registry import architecture as find_architecture
 from cige.models.tagger import Tagger
-from cige.nn.bert import BertFeatures
 from cige.nn.embeddings import InputSizes, LatticeVectors
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """Pre-trained vectors of characters, character bigrams and words."""
+    """Pre-trained vectors of characters, character bigrams and words.
+
+    Attributes:
+        length: "own" takes them as they are; "unit" scales each to length 1, as the released FLAT does.
+    """
 
     char: VectorTable
     bigram: VectorTable
     word: VectorTable
+    length: VectorLength = "own"
+
+    def scaled(self, vectors: np.ndarray) -> np.ndarray:
+        """float32 of some of these vectors."""
+        vectors = vectors.astype(np.float32)
+        if self.length == "own":
+            return vectors
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
 @dataclass(frozen=True)
@@ -62,9 +74,8 @@ def input_tables(
 ) -> InputTables:
     """Rows for everything in the training `lattices`, then for whatever else has a vector.
 
-    Vectors are scaled to unit length, as in the released FLAT. Whatever has no vector shares row UNK, in training as
-    later: a random row of its own (what the released code gives it) would be learnt by heart in training while its
-    like in new text falls on a row that training never used.
+    Whatever has no vector shares row UNK, in training as later: a random row of its own (what the released code gives
+    it) would be learnt by heart in training while its like in new text falls on a row that training never used.
 
     Args:
         count: count how often the training text uses each word, for a model that reads_counts.
@@ -73,8 +84,8 @@ def input_tables(
     """
     rng = np.random.default_rng(seed)
     seen_chars, seen_bigrams, seen_words = seen_first(lattices, len(lexicon))
-    chars = _coded(vectors.char, seen_chars, rng)
-    bigrams = _coded(vectors.bigram, seen_bigrams, rng)
+    chars = _coded(vectors.char, seen_chars, vectors, rng)
+    bigrams = _coded(vectors.bigram, seen_bigrams, vectors, rng)
 
     base = [lexicon.word(k) for k in range(len(lexicon))]
     row_in_file = vectors.word.rows(base)
@@ -85,7 +96,7 @@ def input_tables(
     order = np.concatenate([seen_words, np.flatnonzero(kept)])
     word_rows = np.full(len(base), UNK, np.int32)
     word_rows[order] = np.arange(N_SPECIAL, N_SPECIAL + len(order))
-    words = _matrix(vectors.word, row_in_file[order], rng)
+    words = _matrix(vectors.word, row_in_file[order], vectors, rng)
 
     vocabulary = Vocabulary(
         chars=chars[0],
@@ -97,20 +108,22 @@ def input_tables(
         word_groups=word_groups,
         n_groups=n_groups,
     )
-    return InputTables(vocabulary, (chars[1], bigrams[1], words), _char_words(vectors.word, chars[0], words))
+    return InputTables(vocabulary, (chars[1], bigrams[1], words), _char_words(vectors, chars[0], words))
 
 
-def _char_words(table: VectorTable, chars: CodeTable, words: np.ndarray) -> np.ndarray:
+def _char_words(vectors: Vectors, chars: CodeTable, words: np.ndarray) -> np.ndarray:
     """float32[n_char_rows, word width]: special rows and UNK as in the matrix `words`, then vectors of the file."""
+    table = vectors.word
     found = np.repeat(words[UNK][None], len(chars) + N_SPECIAL, axis=0)
     found[:N_SPECIAL] = words[:N_SPECIAL]
     rows = table.rows([chr(code) for code in chars.codes.tolist()])
-    vectors = table.vectors[rows[rows >= 0]].astype(np.float32)
-    found[chars.rows[rows >= 0]] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    found[chars.rows[rows >= 0]] = vectors.scaled(table.vectors[rows[rows >= 0]])
     return found
 
 
-def _coded(table: VectorTable, seen: np.ndarray, rng: np.random.Generator) -> tuple[CodeTable, np.ndarray, int]:
+def _coded(
+    table: VectorTable, seen: np.ndarray, vectors: Vectors, rng: np.random.Generator
+) -> tuple[CodeTable, np.ndarray, int]:
     """The code table of characters or bigrams (seen ones first), its matrix and how many rows are trained."""
     row_of_code = {}
     for row, token in enumerate(table.words):
@@ -123,16 +136,17 @@ def _coded(table: VectorTable, seen: np.ndarray, rng: np.random.Generator) -> tu
     others = [c for c in row_of_code if c not in seen_set]
     order = np.concatenate([seen, np.array(others, np.int64)])
     rows = np.fromiter((row_of_code[c] for c in order.tolist()), np.int64, len(order))
-    return CodeTable.from_ordered(order), _matrix(table, rows, rng), N_SPECIAL + len(seen)
+    return CodeTable.from_ordered(order), _matrix(table, rows, vectors, rng), N_SPECIAL + len(seen)
 
 
-def _matrix(table: VectorTable, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """float32[N_SPECIAL + n, width]: special rows (PAD zero, the others random), then rows of the file, unit length."""
-    special = rng.uniform(-1, 1, (N_SPECIAL, table.width))
-    matrix = np.concatenate([special, table.vectors[rows]]).astype(np.float32)
-    matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
-    matrix[0] = 0
-    return matrix
+def _matrix(table: VectorTable, rows: np.ndarray, vectors: Vectors, rng: np.random.Generator) -> np.ndarray:
+    """float32[N_SPECIAL + n, width]: PAD zero, other special rows random and as long as the rest; then the file's."""
+    known = vectors.scaled(table.vectors[rows])
+    special = rng.uniform(-1, 1, (N_SPECIAL, table.width)).astype(np.float32)
+    length = float(np.linalg.norm(known, axis=1).mean()) if len(known) else 1.0
+    special *= length / np.linalg.norm(special, axis=1, keepdims=True)
+    special[PAD] = 0
+    return np.concatenate([special, known])
 
 
 def build_tagger(
@@ -142,7 +156,7 @@ def build_tagger(
     *,
     architecture: str = "flat",
     scheme: str = "BMES",
-    features: BertFeatures | None = None,
+    features: CharFeatures | None = None,
 ) -> Tagger:
     """An untrained tagger whose input tables hold the given vectors. Seed torch before for reproducible weights.
 
@@ -183,7 +197,7 @@ def build_network(
     vocabulary: Vocabulary,
     tags: list[str],
     widths: tuple[int, int, int],
-    features: BertFeatures | None = None,
+    features: CharFeatures | None = None,
 ) -> Tagger:
     """The network alone, its tables empty."""
     if (config.bert is None) != (features is None):

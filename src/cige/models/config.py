@@ -24,7 +24,8 @@ class ModelConfig:
     word_dropout_prob: float = 0.5
     """Dropout on word vectors."""
     bert: str | None = None
-    """A BERT whose features join each character's vectors: a folder or a hub id (BertFeatures; needs cige[bert])."""
+    """A BERT whose features join each character's vectors: a folder or a hub id (BertFeatures; needs cige[bert]), or a
+    folder with a Lattice-BERT that `cige pretrain` made (LatticeBertFeatures)."""
     bert_tuned: bool = False
     """Train the BERT too (Table 4 of FLAT); False leaves it as it is."""
     output_dropout_prob: float = 0.3

@@ -35,6 +35,7 @@ from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
 from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.nn.attention_maps import AttentionMaps
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
 from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, Sinusoid, head_problem
@@ -122,20 +123,6 @@ RELEASED: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class AttentionMaps:
-    """Who attended to whom in a batch; rows sum to 1, those of padding hold no meaning.
-
-    Attributes:
-        cross: float[H, B, T, T], row t is who asks (by default the word sets of character t), column j who answers;
-            Figures 6 and 7 show it. None without cross-lattice attention.
-        layers: float[H, B, T, T] of each layer of self-lattice attention.
-    """
-
-    cross: Tensor | None
-    layers: list[Tensor]
-
-
-@dataclass(frozen=True)
 class Reading:
     """What one pass computes.
 
@@ -220,7 +207,7 @@ class DcsanEncoder(nn.Module):
         for layer in self.layers:
             x, probabilities = layer(x, mask)
             maps.append(probabilities)
-        return Reading(x, AttentionMaps(cross, maps), sets, share)
+        return Reading(x, AttentionMaps(cross, maps, self.config.cross_query), sets, share)
 
     def _fuse(self, chars: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
         """F float[B, T, D], and the part float[B, T] that words have in it."""

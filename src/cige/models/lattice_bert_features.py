@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
+from cige.files import kind_of
 from cige.models.lattice_bert_reading import read_texts
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.models.pretrained import KIND, PretrainedLatticeBert
+from cige.nn.bert import BertFeatures
 
 
 class LatticeBertFeatures(nn.Module):
@@ -59,3 +62,17 @@ class LatticeBertFeatures(nn.Module):
         return torch.stack(
             [F.pad(text.char_vectors, (0, 0, 0, n_padded - len(text.char_vectors))) for text in features]
         )
+
+
+CharFeatures: TypeAlias = BertFeatures | LatticeBertFeatures
+"""What a tagger takes as `features`: it has `width`, `tuned`, `save_pretrained`, and reads a LatticeBatch."""
+
+
+def load_features(path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> CharFeatures:
+    """The features that a recipe names under `bert:`: a folder that holds a Lattice-BERT, or any BERT.
+
+    Raises:
+        ModelError: there is no such model, or it is not whole.
+    """
+    is_ours = Path(path_or_hub_id).is_dir() and kind_of(Path(path_or_hub_id)) == KIND
+    return (LatticeBertFeatures if is_ours else BertFeatures).load(path_or_hub_id, tuned=tuned, local_only=local_only)

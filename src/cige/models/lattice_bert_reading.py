@@ -35,6 +35,16 @@ class TextFeatures:
     token_vectors: Tensor
     char_vectors: Tensor
 
+    @property
+    def word_spans(self) -> np.ndarray:
+        """int32[W, 2]: half-open [start, end) in code points of the text, of each word; overlapping ones are all in."""
+        return self.lattice.char_spans()[~self.lattice.is_piece]
+
+    @property
+    def word_vectors(self) -> Tensor:
+        """float[W, D], of each word."""
+        return self.token_vectors[torch.from_numpy(~self.lattice.is_piece)]
+
 
 def read_texts(bert: LatticeBert, tokenizer: LatticeTokenizer, texts: Sequence[str]) -> list[TextFeatures]:
     """Read some texts; gradients flow to `bert` where they are on.

@@ -96,7 +96,7 @@ class LatticeLstmEncoder(nn.Module):
     def _inputs(self, batch: LatticeBatch) -> tuple[LatticeInputs, WordSteps]:
         chars = read_chars(self.embeddings, self.features, batch)
         mirrored = take(chars, mirrored_positions(batch.n_chars, chars.shape[1]))
-        both = torch.stack([chars, mirrored]).transpose(1, 2)  # [2, T, B, C]
+        both = torch.stack([chars, mirrored]).transpose(1, 2).contiguous()  # [2, T, B, C]
         if self.words is None or self.links is None:
             steps = word_steps(replace(batch, n_words=torch.zeros_like(batch.n_words)))
             nothing = chars.new_zeros(2, self.width, 3 * self.width)

@@ -22,9 +22,9 @@ from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
 from cige.models.build import build_network, input_embeddings
 from cige.models.config import ModelConfig
+from cige.models.lattice_bert_features import CharFeatures, load_features
 from cige.models.registry import architecture
 from cige.models.tagger import Tagger
-from cige.nn.bert import BertFeatures
 from cige.nn.crf_numpy import NumpyCRF
 from cige.nn.embeddings import SplitEmbedding
 
@@ -128,7 +128,7 @@ class LatticeModel:
         features = self.tagger.encoder.features
         with atomic_folder(folder) as aside:
             save_file(weights, aside / _WEIGHTS)
-            if isinstance(features, BertFeatures):
+            if isinstance(features, CharFeatures):
                 features.save_pretrained(aside / _BERT)
             words = save_words(aside, self.vocabulary, self.lexicon)
             write_manifest(
@@ -159,7 +159,7 @@ class LatticeModel:
         with must_fit_manifest(folder):
             weights = load_file(folder / _WEIGHTS)
             config = _config(facts)
-            features = BertFeatures.load(folder / _BERT, tuned=config.bert_tuned) if config.bert is not None else None
+            features = load_features(folder / _BERT, tuned=config.bert_tuned) if config.bert is not None else None
             return cls._assemble(facts, config, vocabulary, weights, lexicon, features)
 
     @classmethod
@@ -170,7 +170,7 @@ class LatticeModel:
         vocabulary: Vocabulary,
         weights: dict[str, torch.Tensor],
         lexicon: Lexicon,
-        features: BertFeatures | None,
+        features: CharFeatures | None,
     ) -> LatticeModel:
         if facts["tags"] != tag_set(facts["labels"], facts["scheme"]):
             raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")

@@ -41,6 +41,7 @@ class Architecture:
 ARCHITECTURES = {
     "bilstm_crf": Architecture("cige.models.bilstm_crf", "BiLstmCrfConfig", "BiLstmCrfEncoder"),
     "tener": Architecture("cige.models.tener", "TenerConfig", "TenerEncoder"),
+    "bert_crf": Architecture("cige.models.bert_crf", "BertCrfConfig", "BertCrfEncoder"),
     "lattice_lstm": Architecture("cige.models.lattice_lstm", "LatticeLstmConfig", "LatticeLstmEncoder"),
     "flat": Architecture("cige.models.flat", "FlatConfig", "FlatEncoder"),
     "soft_lexicon": Architecture(
@@ -49,6 +50,7 @@ ARCHITECTURES = {
     "dcsan": Architecture("cige.models.dcsan", "DcsanConfig", "DcsanEncoder", reads_counts=True),
     "cgn": Architecture("cige.models.cgn", "CgnConfig", "CgnEncoder"),
     "lgn": Architecture("cige.models.lgn", "LgnConfig", "LgnEncoder"),
+    "lr_cnn": Architecture("cige.models.lr_cnn", "LrCnnConfig", "LrCnnEncoder"),
     "multi_digraph": Architecture("cige.models.multi_digraph", "MultiDigraphConfig", "MultiDigraphEncoder"),
     "plt": Architecture("cige.models.plt", "PltConfig", "PltEncoder"),
 }

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
 from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.nn.attention_maps import AttentionMaps
 from cige.nn.embeddings import InputSizes
 from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, Sinusoid, head_problem
 
@@ -105,6 +106,10 @@ class TenerEncoder(nn.Module):
             x, probabilities = layer(x, batch.char_mask)
             maps.append(probabilities)
         return x, maps
+
+    def attention_maps(self, batch: LatticeBatch) -> AttentionMaps:
+        """The attention of each layer, as explanations show it."""
+        return AttentionMaps(None, self.encode(batch)[1], layer_name="self-attention")
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and zeros float[B, T, W]: this model reads no words."""

@@ -25,7 +25,9 @@ from accelerate.state import AcceleratorState
 
 from cige.errors import CigeError, RecipeError
 from cige.files import atomic_file
+from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.models.lattice_bert_heads import LatticeBertForPreTraining
+from cige.models.pretrained import PretrainedLatticeBert
 from cige.pretraining.curves import FOLDER as CURVES
 from cige.pretraining.data import PretrainingData, open_data
 from cige.pretraining.history import EvalRecord, LogRecord
@@ -191,10 +193,17 @@ def _origin(model: torch.nn.Module, data: PretrainingData) -> str:
 def _save_model(
     model: LatticeBertForPreTraining, data: PretrainingData, folder: Path, recipe: PretrainRecipe, loop: PretrainLoop
 ) -> None:
-    folder.mkdir(exist_ok=True)
-    from cige.training.checkpoint import save_weights
-
-    save_weights(model, folder / "model.safetensors")
+    vocabulary = data.vocabulary
+    if not recipe.instances.use_words:
+        vocabulary = JointVocabulary(pieces=vocabulary.pieces, words=[])
+    evaluations = loop.history.evaluations
+    facts = {
+        "recipe": asdict(recipe),
+        "n_steps": loop.history.step,
+        "data_fingerprint": data.fingerprint,
+        "held_out": asdict(evaluations[-1]) if evaluations else None,
+    }
+    PretrainedLatticeBert(network=model, vocabulary=vocabulary, facts=facts).save(folder)
 
 
 def _finish(

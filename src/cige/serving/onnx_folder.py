@@ -51,6 +51,6 @@ def write_onnx_folder(
             write_graph(aside)
             save_file({"start": crf.start, "transitions": crf.transitions, "end": crf.end}, aside / CRF)
             words = save_words(aside, vocabulary, lexicon)
-            write_manifest(aside, kind=KIND, version=VERSION, **facts, **words)
+            write_manifest(aside, **(facts | words | {"kind": KIND, "version": VERSION}))
     except (OSError, SafetensorError, LexiconError) as reason:
         raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason

@@ -85,14 +85,13 @@ class OnnxModel:
             for name in (GRAPH, DATA):
                 shutil.copyfile(self.folder / name, aside / name)
 
-        not_ours = ("kind", "version", "files", "n_rows", "lexicon_fingerprint")
         write_onnx_folder(
             Path(folder),
             write_graph=copy_graph,
             crf=self.crf,
             vocabulary=self.vocabulary,
             lexicon=self.lexicon,
-            facts={name: value for name, value in self.manifest.items() if name not in not_ours},
+            facts={name: value for name, value in self.manifest.items() if name != "files"},
         )
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from cige.nn.bert import BertFeatures
+from cige.models.lattice_bert_features import CharFeatures
 from cige.nn.embeddings import SplitEmbedding
 from cige.training.recipe import TrainingConfig
 from cige.training.row_adam import BETAS, EPSILON, RowAdamW
@@ -64,7 +64,7 @@ def _values(parameter: nn.Parameter) -> Tensor:
 
 
 def _parameter_groups(model: nn.Module, tables: list[nn.Parameter], config: TrainingConfig) -> list[dict[str, Any]]:
-    bert = [p for m in model.modules() if isinstance(m, BertFeatures) for p in m.parameters() if p.requires_grad]
+    bert = [p for m in model.modules() if isinstance(m, CharFeatures) for p in m.parameters() if p.requires_grad]
     grouped = {id(p) for p in (*tables, *bert)}
     others = [p for p in model.parameters() if p.requires_grad and id(p) not in grouped]
     rate = config.learning_rate

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from cige.data.user_words import UserWordRegime
 from cige.errors import ModelError, RecipeError
+from cige.lexicon.vectors import VectorLength
 from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig
 from cige.models.registry import architecture
@@ -47,6 +48,8 @@ class VectorsConfig:
     """Vectors of character bigrams."""
     word: str = "vectors/word.npz"
     """Vectors of words."""
+    length: VectorLength = "own"
+    """"own" takes vectors as they are, "unit" scales each to length 1 (released FLAT)."""
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 from cige.models.build import Vectors, build_tagger, input_tables
 from cige.models.config import ModelConfig
+from cige.models.lattice_bert_features import CharFeatures, load_features
 from cige.models.registry import architecture
 from cige.models.tagger import Tagger
-from cige.nn.bert import BertFeatures
 from cige.training.recipe import DataConfig, LexiconConfig, Recipe
 
 
@@ -69,6 +69,7 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
         char=VectorTable.load(find_file(files.char, data_dir)),
         bigram=VectorTable.load(find_file(files.bigram, data_dir)),
         word=VectorTable.load(find_file(files.word, data_dir)),
+        length=files.length,
     )
     lexicon, word_groups = read_lexicon(recipe.lexicon, vectors, data_dir)
     snapshot = lexicon.snapshot()
@@ -129,14 +130,14 @@ def read_lexicon(
     return with_gazetteers(lexicon, [find_file(path, data_dir) for path in words.gazetteers])
 
 
-def load_bert(model: ModelConfig, data_dir: str | Path | None = None) -> BertFeatures:
-    """The BERT that a recipe names: a folder, as `find_file` finds it, or a hub id."""
+def load_bert(model: ModelConfig, data_dir: str | Path | None = None) -> CharFeatures:
+    """The BERT or Lattice-BERT that a recipe names: a folder, as `find_file` finds it, or a hub id."""
     assert model.bert is not None
     try:
         name = str(find_file(model.bert, data_dir))
     except RecipeError:
         name = model.bert
-    return BertFeatures.load(name, tuned=model.bert_tuned)
+    return load_features(name, tuned=model.bert_tuned)
 
 
 def find_file(path: str, data_dir: str | Path | None = None) -> Path:

@@ -1,0 +1,221 @@
+"""Training: speed of a step against the literal equations, padding of the bucketed batches, memory by nodes.
+
+  python benchmarks/bench_train.py --data-dir DATA --json train.json
+
+steps     the Weibo recipe's own batches: forward, CRF, backward, clipping and optimiser, with the shipped encoder and
+          with a literal transcription of the paper's equations (`literal_flat.py`, without dropout) in its place.
+padding   share of what an epoch computes that is padding, over the data sets, with and without sorting by length.
+memory    what forward and backward of one batch add to the memory of a fresh process, beside what `max_pairs` of a
+          recipe counts on (PREDICTED_BYTES a node pair, sentences x longest squared).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from bench_flat import make_batch, make_encoder
+from literal_flat import literal_encode
+from measure import add_data_option, environment, in_turns, options, report, use_threads, write
+
+from cige.data.batch import LatticeBatch
+from cige.lattice.lattice import build_lattice
+from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.vectors import VectorTable
+from cige.models.flat import FlatConfig
+from cige.models.tagger import Tagger
+from cige.training.dataset import TrainingSet, collate_examples
+from cige.training.optimizer import clip_gradients, make_optimizer
+from cige.training.plan import BatchPlan
+from cige.training.recipe import Recipe, TrainingConfig, load_recipe
+from cige.training.setup import read_data, set_up
+
+RECIPES = Path(__file__).resolve().parents[1] / "recipes"
+DATASETS = ("weibo", "resume", "ecommerce", "cluener", "msra")
+N_STEPS = 6
+PREDICTED_BYTES = 250  # a node pair in training; recipes and TrainingConfig.max_pairs speak of 0.25 kB
+SHAPES = ((8, 50), (8, 100), (8, 200), (8, 300), (8, 400), (4, 500), (1, 1000))  # sentences, nodes
+LITERAL_PAIRS = 700_000  # the literal form takes about 8 kB a pair
+
+
+def plan_of(recipe: Recipe, n_nodes: np.ndarray, *, pool_batches: int | None = None) -> BatchPlan:
+    t = recipe.training
+    pool = t.pool_batches if pool_batches is None else pool_batches
+    return BatchPlan(n_nodes, n_epochs=1, batch_size=t.batch_size, max_pairs=t.max_pairs, pool_batches=pool, seed=1)
+
+
+# ---- steps
+
+
+def make_steps(data_dir: Path, n_steps: int) -> tuple[Recipe, Tagger, list[LatticeBatch], int]:
+    """The Weibo recipe, its untrained network, some batches of its first epoch, and how many the epoch has."""
+    recipe = load_recipe(RECIPES / "weibo" / "flat.yaml")
+    setup = set_up(recipe, seed=1, data_dir=data_dir)
+    train_set = TrainingSet(
+        setup.train,
+        setup.train_lattices,
+        vocabulary=setup.vocabulary,
+        tags=setup.tagger.tags,
+        scheme=recipe.data.scheme,
+        regime=recipe.user_words,
+        seed=1,
+    )
+    plan = plan_of(recipe, train_set.n_nodes)
+    batches = [collate_examples([train_set[key] for key in keys]) for keys in islice(plan, n_steps)]
+    return recipe, setup.tagger.train(), batches, len(plan)
+
+
+def train_steps(tagger: Tagger, optimizer: Any, config: TrainingConfig, batches: list[LatticeBatch]) -> None:
+    for batch in batches:
+        optimizer.zero_grad()
+        tagger.loss(batch).backward()
+        clip_gradients(tagger.parameters(), config)
+        optimizer.step()
+
+
+def bench_steps(data_dir: Path, *, n_rounds: int, n_steps: int = N_STEPS) -> dict[str, Any]:
+    recipe, tagger, batches, n_in_epoch = make_steps(data_dir, n_steps)
+    optimizer = make_optimizer(tagger, recipe.training)
+    shipped = tagger.encoder.forward
+
+    def way(forward: Any) -> Any:
+        def run() -> None:
+            tagger.encoder.forward = forward
+            train_steps(tagger, optimizer, recipe.training, batches)
+
+        return run
+
+    ways = {"shipped": way(shipped), "literal": way(lambda batch: literal_encode(tagger.encoder, batch))}
+    taken = in_turns(ways, n_rounds=n_rounds)
+    return {
+        "n_steps": n_steps,
+        "steps_in_an_epoch": n_in_epoch,
+        **{f"{name}_ms": t.clock / n_steps * 1e3 for name, t in taken.items()},
+        **{f"{name}_processor_ms": t.processor / n_steps * 1e3 for name, t in taken.items()},
+        "ratio": taken["literal"].clock / taken["shipped"].clock,
+        "processor_ratio": taken["literal"].processor / taken["shipped"].processor,
+    }
+
+
+# ---- padding
+
+
+def bench_padding(data_dir: Path) -> list[dict[str, Any]]:
+    """Shares in percent of node pairs (attention) and of nodes (all else) that are padding, by data set."""
+    rows = []
+    lexicons: dict[str, Any] = {}
+    for dataset in DATASETS:
+        recipe = load_recipe(RECIPES / dataset / "flat.yaml")
+        name = recipe.vectors.word
+        if name not in lexicons:
+            words = VectorTable.load(data_dir / name).words
+            lexicons[name] = Lexicon.from_words(word for word in words if len(word) >= 2).snapshot()
+        train, _ = read_data(recipe.data, data_dir)
+        n_nodes = np.array([build_lattice(s.text, lexicons[name]).n_nodes for s in train], np.int64)
+        plan, shuffled = plan_of(recipe, n_nodes), plan_of(recipe, n_nodes, pool_batches=0)
+        rows.append(
+            {
+                "dataset": dataset,
+                "n_sentences": len(train),
+                "nodes": float(n_nodes.mean()),
+                "longest": int(n_nodes.max()),
+                "batch_size": recipe.training.batch_size,
+                "pool_batches": recipe.training.pool_batches,
+                "pairs_padded_%": 100 * plan.padding_share(),
+                "nodes_padded_%": 100 * padded_nodes(plan, n_nodes),
+                "pairs_padded_shuffled_%": 100 * shuffled.padding_share(),
+                "nodes_padded_shuffled_%": 100 * padded_nodes(shuffled, n_nodes),
+            }
+        )
+    return rows
+
+
+def padded_nodes(plan: BatchPlan, n_nodes: np.ndarray) -> float:
+    batches = [n_nodes[batch] for batch in plan.epoch(0)]
+    return 1 - sum(int(n.sum()) for n in batches) / sum(len(n) * int(n.max()) for n in batches)
+
+
+# ---- memory
+
+
+def peak_bytes() -> int:
+    """The most memory that this process held since `forget_peak`."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+def forget_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # man 5 proc: resets VmHWM
+
+
+def memory_step(n_sentences: int, n_nodes: int, form: str) -> dict[str, float]:
+    """In a process of its own: bytes that one forward and backward adds, after one on two small sentences."""
+    torch.set_num_threads(1)
+    encoder = make_encoder(FlatConfig()).train()
+    encode = encoder if form == "shipped" else lambda batch: literal_encode(encoder, batch)
+    encode(make_batch([8, 8], seed=0)).square().mean().backward()
+    batch = make_batch([n_nodes] * n_sentences, seed=1)
+    forget_peak()
+    before = peak_bytes()
+    encode(batch).square().mean().backward()
+    return {"bytes": peak_bytes() - before}
+
+
+def bench_memory(shapes: tuple[tuple[int, int], ...] = SHAPES) -> list[dict[str, Any]]:
+    """Megabytes that a batch adds in each form, and what was predicted for the shipped one."""
+    rows = []
+    for n_sentences, n_nodes in shapes:
+        n_pairs = n_sentences * n_nodes**2
+        forms = ["shipped", *(["literal"] if n_pairs <= LITERAL_PAIRS else [])]
+        taken = {form: in_process(n_sentences, n_nodes, form)["bytes"] for form in forms}
+        row: dict[str, Any] = {"n_sentences": n_sentences, "n_nodes": n_nodes, "n_pairs": n_pairs}
+        row["predicted_mb"] = n_pairs * PREDICTED_BYTES / 1e6
+        row["shipped_mb"] = taken["shipped"] / 1e6
+        row["literal_mb"] = taken["literal"] / 1e6 if "literal" in taken else None
+        row["ratio"] = taken["literal"] / taken["shipped"] if "literal" in taken else None
+        rows.append(row)
+    return rows
+
+
+def in_process(*arguments: Any) -> dict[str, float]:
+    command = [sys.executable, __file__, "--memory-step", *map(str, arguments)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "MALLOC_TRIM_THRESHOLD_": "0"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    return dict(json.loads(done.stdout))
+
+
+def bench_train(data_dir: Path, *, n_rounds: int = 3, threads: int = 2) -> dict[str, Any]:
+    """All three parts as a JSON-ready dict."""
+    use_threads(threads)
+    return {
+        "environment": environment(threads=threads, n_rounds=n_rounds),
+        "memory": bench_memory(),
+        "padding": bench_padding(data_dir),
+        "steps": [bench_steps(data_dir, n_rounds=n_rounds)],
+    }
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--memory-step"]:
+        n_sentences, n_nodes, form = sys.argv[2:]
+        print(json.dumps(memory_step(int(n_sentences), int(n_nodes), form)))
+        return
+    parser = options(__doc__, n_rounds=3)
+    add_data_option(parser)
+    args = parser.parse_args()
+    result = bench_train(args.data_dir, n_rounds=args.rounds, threads=args.threads)
+    report("a step of the Weibo recipe, milliseconds", result["steps"])
+    report("padding in the first epoch, percent", result["padding"])
+    report("memory that forward and backward of a batch add, MB", result["memory"])
+    write(result, args.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Fine-tune a pre-trained Lattice-BERT on a task, or on all of the paper's.
+
+Examples:
+  cige finetune tnews --model runs/tiny/model --data data --output runs/tnews
+  cige finetune all --model runs/tiny/model --data data --output runs/finetuned/tiny --grid lr --runs 5
+  cige finetune table runs/finetuned/tiny runs/finetuned/tiny_bert_our
+  cige finetune predict --model runs/tnews/model --data data --output tnews_predict.json
+"""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+
+from cige.tasks.registry import TASKS
+
+# Each is a file finetune_<name>.py here; a task's name stands for finetune_task.py.
+_VERBS = {
+    "all": "all tasks, with the best learning rate and several runs: Table 6",
+    "table": "tables of several models side by side",
+    "predict": "answers of a tuned model",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="TASK|all|table|predict", required=True)
+    for name, what in _VERBS.items():
+        _add(verbs, name, what, f"finetune_{name}")
+    for name, task in TASKS.items():
+        _add(verbs, name, f"{task.title}: {task.kind}", "finetune_task").set_defaults(task=name)
+
+
+def _add(verbs: argparse._SubParsersAction, name: str, what: str, module: str) -> argparse.ArgumentParser:
+    command = import_module(f"cige.commands.{module}")
+    sub = verbs.add_parser(
+        name, help=what, description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    command.add_arguments(sub)
+    return sub

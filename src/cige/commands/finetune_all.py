@@ -1,0 +1,64 @@
+"""Fine-tune on all tasks and print the paper's Table 6 and its row of Table 1.
+
+With --grid lr the best learning rate of each task is searched on the development examples, from the middle of the
+paper's nine in the direction in which scores rise; then it is run several times. What finished is not repeated: the
+same command goes on after a stop, and does only what is new with more tasks or runs. Scores and answers of every run
+are in OUTPUT/TASK-RATE-SEED, all results in OUTPUT/results.json and OUTPUT/tables.md.
+
+Examples:
+  cige finetune all --model runs/tiny/model --data data --output runs/finetuned/tiny --grid lr --runs 5
+  cige finetune all --model runs/tiny/model --data data --output runs/trial --tasks wsc csl --lr 1e-4 --runs 3
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from cige.commands.finetune_task import add_shared_options, changed
+from cige.commands.options import at_least
+from cige.tasks.config import LEARNING_RATES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_shared_options(parser)
+    parser.add_argument("--tasks", nargs="+", metavar="TASK", help="(default: the paper's whose data is there)")
+    parser.add_argument(
+        "--grid", choices=("lr",), help="search the learning rate; without it --lr or the task's counts"
+    )
+    parser.add_argument("--rates", nargs="+", type=float, metavar="RATE", help="rates to search (the paper's nine)")
+    parser.add_argument("--runs", type=at_least(1), metavar="N", help="runs with the best rate (5; 1 for ChID)")
+    parser.add_argument("--name", help="of the model in tables (default: the output folder's)")
+    parser.add_argument("--keep-models", action="store_true", help="keep the model folder of every run")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from pathlib import Path
+
+    from cige.tasks.registry import PAPER_TASKS, get_task
+    from cige.tasks.task_data import find_folder, load_task_data
+
+    tasks = [get_task(name) for name in args.tasks or PAPER_TASKS]
+    if args.tasks is None:
+        tasks = [task for task in tasks if find_folder(task, args.data) is not None]
+    from cige.tasks.grid import GridResult, tune_task
+    from cige.tasks.tables import tables
+
+    folder, rows = Path(args.output), []
+    for task in tasks:
+        config = changed(task.config, args)
+        row = tune_task(
+            load_task_data(task, args.data),
+            args.model,
+            folder,
+            config=config,
+            rates=(args.rates or LEARNING_RATES) if args.grid else [config.learning_rate],
+            n_runs=args.runs or task.n_runs,
+            keep_models=args.keep_models,
+            device=args.device,
+        )
+        rows.append(row)
+        result = GridResult(args.name or folder.name, tuple(rows))
+        result.save(folder)
+        (folder / "tables.md").write_text(tables([result]), encoding="utf-8")
+    print(tables([result]) if rows else f"no data of any task in {args.data}")

@@ -1,0 +1,21 @@
+"""Print Table 6 of each of several models and their rows of Table 1 from what `cige finetune all` wrote.
+
+Examples:
+  cige finetune table runs/finetuned/lattice_tiny runs/finetuned/bert_our_tiny
+"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folders", nargs="+", metavar="FOLDER", help="output folders of `cige finetune all`")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.tasks.grid import GridResult
+    from cige.tasks.tables import tables
+
+    print(tables([GridResult.read(folder) for folder in args.folders]))

@@ -1,0 +1,63 @@
+"""Turn a corpus into data to pre-train on: its lattices, as shards that are mapped and not read.
+
+The corpus holds a sentence a line and a blank line between documents; longer lines are cut at punctuation. Every so
+manieth document is held out, to measure on. A run that was cut off goes on where it stopped when the same command is
+given again, and one over finished data makes whatever shards are missing.
+
+Examples:
+  cige pretrain data corpus.txt.xz --vocab vocabulary --output data
+  cige pretrain data news.txt titles.txt --vocab vocabulary --output data --document-a-line --workers 8
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from cige.commands.options import at_least
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("corpus", nargs="+", metavar="CORPUS", help="UTF-8 text; plain, .gz or .xz")
+    parser.add_argument("--vocab", required=True, metavar="FOLDER", help="what `cige pretrain vocab` made")
+    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="where to write the data")
+    parser.add_argument("--workers", type=at_least(1), default=1, metavar="N", help="processes (default: 1)")
+    parser.add_argument("--document-a-line", action="store_true", help="every line is a text of its own")
+    parser.add_argument("--max-line", type=at_least(1), default=80, metavar="N", help="characters of a sentence (80)")
+    parser.add_argument(
+        "--max-line-tokens", type=at_least(2), default=170, metavar="N", help="its lattice tokens (170)"
+    )
+    parser.add_argument(
+        "--held-out", type=at_least(0), default=200, metavar="N", help="hold out every Nth document (200); 0 for none"
+    )
+    parser.add_argument(
+        "--no-words", action="store_true", help="do not run jieba; whole-word masking (BERT-our) needs its words"
+    )
+    parser.add_argument("--shard-size", type=at_least(1), default=1_000_000, metavar="N", help="characters (1,000,000)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.pretraining.corpus import CorpusRules
+    from cige.pretraining.data import open_data
+    from cige.pretraining.make_data import DataSettings, make_data
+
+    rules = CorpusRules(max_line=args.max_line, is_document_a_line=args.document_a_line)
+    settings = DataSettings(
+        rules=rules,
+        max_line_tokens=args.max_line_tokens,
+        segment_words=not args.no_words,
+        held_out=args.held_out,
+        shard_size=args.shard_size,
+    )
+    report = make_data(args.corpus, args.vocab, args.output, settings=settings, n_workers=args.workers)
+    for note in report.notes(rules):
+        print(note)
+    data = open_data(args.output, check_contents=False)
+    print(f"corpus  {report.n_documents:,} documents, {report.n_lines:,} lines, {report.n_characters:,} characters")
+    print(
+        f"train   {len(data.train)} shards, {data.n_pieces:,} characters (word pieces) as {data.n_tokens:,} lattice "
+        f"tokens, {data.n_tokens / data.n_pieces:.2f} for each"
+    )
+    n_held_out = sum(len(shard.word_starts) for shard in data.held_out)
+    print(f"held out  {len(data.held_out)} shards, {n_held_out:,} characters")
+    print(f"wrote {args.output}")

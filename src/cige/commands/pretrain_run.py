@@ -1,0 +1,60 @@
+"""Pre-train by a recipe.
+
+A run that was cut off goes on where it stopped when the same command is given again; the model is in OUTPUT/model.
+
+Examples:
+  cige pretrain run recipes/pretraining/tiny.yaml --data data --output runs/tiny
+  cige pretrain run recipes/pretraining/tiny_bert_our.yaml --data data --output runs/tiny_bert_our
+  cige pretrain run recipes/pretraining/tiny.yaml --data data --output runs/trial --set short.n_steps=100 long.n_steps=0
+  torchrun --nproc-per-node 8 -m cige.cli pretrain run recipes/pretraining/base.yaml --data data --output runs/base
+"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recipe", metavar="RECIPE", help="YAML file, such as recipes/pretraining/tiny.yaml")
+    parser.add_argument("--data", required=True, metavar="FOLDER", help="what `cige pretrain data` made")
+    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="change settings of the recipe")
+    parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
+    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
+    parser.add_argument("--stop-after", type=float, metavar="MINUTES", help="then write a checkpoint and stop")
+    when_cut_off = parser.add_mutually_exclusive_group()
+    when_cut_off.add_argument("--resume", action="store_true", help="go on with the run in OUTPUT; this is the default")
+    when_cut_off.add_argument("--no-resume", action="store_true", help="start over, whatever the output folder holds")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.pretraining.recipe import load_pretrain_recipe
+
+    recipe = load_pretrain_recipe(args.recipe, args.set)  # a wrong key is told before data is opened
+    from cige.pretraining.pretrain import pretrain
+
+    result = pretrain(
+        recipe,
+        args.data,
+        args.output,
+        seed=args.seed,
+        device=args.device,
+        resume=not args.no_resume,
+        stop_after=None if args.stop_after is None else 60 * args.stop_after,
+    )
+    if result is None:
+        print(f"{recipe.name}: time is up; the same command goes on from the checkpoint in {args.output}")
+        return
+    last = result.logs[-1]
+    print(
+        f"{result.name}, seed {result.seed}: {result.n_steps:,} steps, {result.n_tokens:,} tokens, "
+        f"{result.seconds / 60:.1f} minutes; MLM loss {last.mlm_loss:.3f}, accuracy {100 * last.mlm_accuracy:.1f}%"
+    )
+    if result.evaluations:
+        found = result.evaluations[-1]
+        print(
+            f"held out: MLM {100 * found.mlm_accuracy:.1f}%, sentences {100 * found.sentence_accuracy:.1f}%, hidden "
+            f"segments {100 * found.segment_accuracy:.1f}%"
+        )
+    print(f"model in {result.model}")

@@ -1,0 +1,70 @@
+"""Classification of a text or a pair of texts: logistic regression on the pooled [CLS] (§2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from cige.errors import DataError
+from cige.lattice.token_lattice import LatticeTokenizer
+from cige.models.lattice_bert import LatticeBert, initialise
+from cige.nn.dropout import Dropout
+from cige.tasks.examples import TextExample
+from cige.tasks.items import Item, Room, read_pooled
+
+
+class ClassificationHead(nn.Module):
+    """[CLS] -> one of some labels.
+
+    Args:
+        width: D of the Lattice-BERT.
+        labels: names of the classes.
+    """
+
+    def __init__(self, *, width: int, labels: Sequence[str], dropout_prob: float = 0.1):
+        super().__init__()
+        self.labels = list(labels)
+        self._number = {label: number for number, label in enumerate(self.labels)}
+        self.dropout = Dropout(dropout_prob)
+        self.linear = nn.Linear(width, len(self.labels))
+        initialise(self.linear)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"labels": self.labels}
+
+    def items(self, number: int, example: TextExample, tokenizer: LatticeTokenizer, room: Room) -> list[Item]:
+        """One item. Of a text that is too long the end is cut off, of a pair that of the longer text.
+
+        Raises:
+            DataError: a label that is none of the head's.
+        """
+        if example.label is not None and example.label not in self._number:
+            raise DataError(
+                f"example {example.id}: label {example.label!r} is not one of the {len(self.labels)} that the training "
+                f"data has ({', '.join(self.labels[:20])})"
+            )
+        inputs = tokenizer.encode(example.first, example.second, max_tokens=room.max_tokens, max_chars=room.max_pieces)
+        target = None if example.label is None else self._number[example.label]
+        return [Item(number, (inputs,), target)]
+
+    def losses(self, bert: LatticeBert, items: Sequence[Item]) -> Tensor:
+        logits = self._logits(bert, items)
+        targets = torch.tensor([item.target for item in items], device=logits.device)
+        return F.cross_entropy(logits, targets, reduction="none")
+
+    def outputs(self, bert: LatticeBert, items: Sequence[Item]) -> list[np.ndarray]:
+        """float32[labels] of each: its log-probabilities."""
+        return list(F.log_softmax(self._logits(bert, items), 1).cpu().numpy())
+
+    def answer(self, example: TextExample, items: Sequence[Item], outputs: Sequence[np.ndarray]) -> str:
+        """The most probable label."""
+        return self.labels[int(outputs[0].argmax())]
+
+    def _logits(self, bert: LatticeBert, items: Sequence[Item]) -> Tensor:
+        return self.linear(self.dropout(read_pooled(bert, [item.inputs[0] for item in items]))).float()  # [B, labels]

@@ -1,0 +1,64 @@
+"""Exact match and F1 of CMRC2018, as its official script computes them.
+
+F1 is that of the longest common *run* of units: characters, and words of other scripts; case and punctuation do not
+count. The official script cuts words of other scripts with NLTK's tokenizer; here a run of letters and digits, with
+points and commas between digits, is one. They differ in contractions ("don't") and units glued to numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+_IGNORED = frozenset("-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』")
+_HAN = re.compile("[\u4e00-\u9fa5]")
+_WORD = re.compile(r"\d+(?:[.,]\d+)+|\w+|[^\w\s]")
+
+
+def exact_match(answers: Sequence[str], prediction: str) -> float:
+    """1 if the prediction is one of the answers but for case and punctuation, else 0."""
+    return float(any(_bare(answer) == _bare(prediction) for answer in answers))
+
+
+def f1(answers: Sequence[str], prediction: str) -> float:
+    """The greatest F1 over the answers, 0..1; 0 without answers."""
+    ours = units(prediction)
+    return max((_f1(units(answer), ours) for answer in answers), default=0.0)
+
+
+def units(text: str) -> list[str]:
+    """What F1 counts of a text: its ideographs, and words and marks of other scripts."""
+    found: list[str] = []
+    rest = ""
+    for char in text.lower().strip():
+        if char in _IGNORED:
+            continue
+        if _HAN.match(char):
+            found += [*_WORD.findall(rest), char]
+            rest = ""
+        else:
+            rest += char
+    return [*found, *_WORD.findall(rest)]
+
+
+def _f1(answer: list[str], prediction: list[str]) -> float:
+    common = _longest_common_run(answer, prediction)
+    return 2 * common / (len(answer) + len(prediction)) if common else 0.0
+
+
+def _longest_common_run(first: list[str], second: list[str]) -> int:
+    if not first or not second:
+        return 0
+    second_units = np.array(second, object)
+    ending = np.zeros(len(second) + 1, np.int64)  # the common run that ends at each unit of `second`
+    longest = 0
+    for unit in first:
+        ending[1:] = np.where(second_units == unit, ending[:-1] + 1, 0)
+        longest = max(longest, int(ending.max()))
+    return longest
+
+
+def _bare(text: str) -> str:
+    return "".join(char for char in text.lower().strip() if char not in _IGNORED)

@@ -1,0 +1,146 @@
+"""Grid: every task tuned with the best of several learning rates, several times: the paper's Table 6.
+
+Runs are OUTPUT/TASK-RATE-SEED; one that finished is read, one that was cut off goes on. So a search that was stopped
+goes on when it is started again, and one with more tasks, rates or runs does only what is new.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cige.errors import CigeError
+from cige.files import atomic_file
+from cige.tasks.config import TuningConfig
+from cige.tasks.finetune import TuningResult, finetune
+from cige.tasks.registry import get_task
+from cige.tasks.task_data import TaskData
+
+RESULTS = "results.json"
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A task with its best learning rate.
+
+    Attributes:
+        task: its name. data: what the data is: full, partial or a stand-in.
+        learning_rate: the best; tried: rate -> deciding development score of its first run, 0..1.
+        dev, test: score -> its value in each run with the best rate, 0..1; `test` is {} without labelled examples.
+    """
+
+    task: str
+    data: str
+    learning_rate: float
+    tried: dict[float, float]
+    dev: dict[str, list[float]]
+    test: dict[str, list[float]]
+
+    @property
+    def n_runs(self) -> int:
+        return len(next(iter(self.dev.values())))
+
+
+@dataclass(frozen=True)
+class GridResult:
+    """All tasks of one pre-trained model; `name` is the model's in tables."""
+
+    name: str
+    rows: tuple[TaskRow, ...]
+
+    def save(self, folder: Path) -> None:
+        with atomic_file(folder / RESULTS) as aside:
+            aside.write_text(json.dumps(asdict(self), ensure_ascii=False, indent=1), encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: str | Path) -> GridResult:
+        """What `save` wrote; raises CigeError where there is nothing such."""
+        path = Path(folder) / RESULTS
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            return cls(values["name"], tuple(_read_row(row) for row in values["rows"]))
+        except (OSError, ValueError, TypeError, KeyError) as reason:
+            raise CigeError(f"{path}: not the results of `cige finetune all` ({reason})") from reason
+
+
+def tune_task(
+    data: TaskData,
+    model: str | Path,
+    folder: Path,
+    *,
+    config: TuningConfig,
+    rates: Sequence[float],
+    n_runs: int,
+    keep_models: bool = False,
+    **options: Any,
+) -> TaskRow:
+    """Find the best learning rate with one run each, then run it with seeds 1 to `n_runs`.
+
+    Args:
+        folder: of all runs.
+        rates: to choose from, ascending; with a single one nothing is searched.
+        keep_models: keep the model folder of every run; if not, scores and answers stay.
+        options: of `finetune`: device, show_progress.
+    """
+
+    def run(rate: float, seed: int) -> TuningResult:
+        where = folder / f"{data.task.name}-{rate:g}-{seed}"
+        settings = replace(config, learning_rate=rate)
+        return finetune(data, model, where, config=settings, seed=seed, keep_model=keep_models, **options)
+
+    best, tried = climb(rates, lambda rate: run(rate, 1).deciding)
+    runs = [run(best, seed) for seed in range(1, n_runs + 1)]
+    return TaskRow(
+        task=data.task.name,
+        data=runs[0].data,
+        learning_rate=best,
+        tried=tried,
+        dev=_gathered([result.dev for result in runs]),
+        test=_gathered([result.test for result in runs]),
+    )
+
+
+def climb(rates: Sequence[float], measure: Callable[[float], float]) -> tuple[float, dict[float, float]]:
+    """(the best rate, all that were measured): from the middle on, in the direction in which scores rise.
+
+    As in appendix C.2, no rate is tried beyond two that fall off from the best one. Of equals the one met first stays.
+
+    Raises:
+        CigeError: no rate is given.
+    """
+    rates = sorted(set(rates))
+    if not rates:
+        raise CigeError("no learning rate is given; expected one or more")
+    known: dict[float, float] = {}
+
+    def score(place: int) -> float:
+        if rates[place] not in known:
+            known[rates[place]] = measure(rates[place])
+        return known[rates[place]]
+
+    place = len(rates) // 2
+    while True:
+        around = [place, *(k for k in (place + 1, place - 1) if 0 <= k < len(rates))]
+        best = max(around, key=score)
+        if best == place:
+            return rates[place], known
+        place = best
+
+
+def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and sample standard deviation; that of one value is 0."""
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def _gathered(scores: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+    return {name: [one[name] for one in scores] for name in scores[0]}
+
+
+def _read_row(values: Mapping[str, Any]) -> TaskRow:
+    get_task(values["task"])
+    tried = {float(rate): score for rate, score in values["tried"].items()}
+    return TaskRow(**{**values, "tried": tried})

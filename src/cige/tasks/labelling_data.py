@@ -1,0 +1,49 @@
+"""Word segmentation and named entities as labelled sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cige.data.reading import read_sentences
+from cige.data.sentence import Sentence, Span
+from cige.data.text_files import read_text
+from cige.errors import DataError
+from cige.tasks.records import find_file
+
+WORD = "WORD"  # the one label of segmentation
+N_DEV, DEV_SHARE = 2000, 10  # a data set without a dev file gives its last 2,000 sentences, or a tenth of fewer
+
+
+def read_segmented(folder: Path, split: str) -> list[Sentence]:
+    """A sentence a line, its words parted by white space; every word is a span. [] where there is no such file."""
+    path = find_file(folder, split)
+    if path is None:
+        return []
+    sentences = []
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        words = line.split()
+        if words:
+            sentences.append(_sentence(words, number))
+    if not sentences:
+        raise DataError(f"{path} holds no sentence; expected a sentence a line, its words parted by spaces")
+    return sentences
+
+
+def read_entities(folder: Path, split: str) -> list[Sentence]:
+    """Sentences in any format of `read_sentences`; dev is cut off train where it has no file of its own."""
+    path = find_file(folder, split)
+    if path is not None and (split != "train" or find_file(folder, "dev")):
+        return read_sentences(path)
+    if split == "test" or find_file(folder, "train") is None:
+        return []
+    sentences = read_sentences(find_file(folder, "train"))  # type: ignore[arg-type]
+    n_dev = min(N_DEV, len(sentences) // DEV_SHARE)
+    return sentences[len(sentences) - n_dev :] if split == "dev" else sentences[: len(sentences) - n_dev]
+
+
+def _sentence(words: list[str], line: int) -> Sentence:
+    spans, end = [], 0
+    for word in words:
+        spans.append(Span(end, end + len(word), WORD))
+        end += len(word)
+    return Sentence("".join(words), tuple(spans), line)

@@ -1,0 +1,41 @@
+"""Scores of the tasks, 0..1: accuracy, and F1 of tags, entities and words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cige.data.sentence import Sentence, Span
+from cige.data.tags import spans_to_tags
+from cige.entities.scores import Counts, score
+from cige.errors import DataError
+
+
+def accuracy(gold: Sequence[object], predicted: Sequence[object]) -> float:
+    """Share of answers that are right; 0 for no answers.
+
+    Raises:
+        DataError: the lists have different lengths.
+    """
+    if len(gold) != len(predicted):
+        raise DataError(f"{len(gold)} answers are known and {len(predicted)} were given; they must be in step")
+    return sum(a == b for a, b in zip(gold, predicted, strict=True)) / len(gold) if gold else 0.0
+
+
+def tag_counts(gold: Sequence[Sentence], predicted: Sequence[Sequence[Span]]) -> Counts:
+    """Characters in entities or words, by their BMES tags: the counts behind the paper's label-level F1.
+
+    A character counts as right if its tag is right and not O, as in the released code.
+    """
+    n_gold = n_predicted = n_correct = 0
+    for sentence, spans in zip(gold, predicted, strict=True):
+        ours = spans_to_tags(len(sentence.text), sentence.spans)
+        theirs = spans_to_tags(len(sentence.text), spans)
+        n_gold += sum(tag != "O" for tag in ours)
+        n_predicted += sum(tag != "O" for tag in theirs)
+        n_correct += sum(a == b != "O" for a, b in zip(ours, theirs, strict=True))
+    return Counts(n_gold, n_predicted, n_correct)
+
+
+def span_counts(gold: Sequence[Sentence], predicted: Sequence[Sequence[Span]]) -> Counts:
+    """Entities or words whose span and type are right: the counts behind entity-level F1, and F1 of segmentation."""
+    return score([sentence.spans for sentence in gold], predicted).overall

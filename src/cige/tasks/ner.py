@@ -1,0 +1,99 @@
+"""TunedNER: entities, with offsets and scores, of a Lattice-BERT that was tuned on a labelling task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from os import PathLike
+from typing import overload
+
+import numpy as np
+
+from cige.data.sentence import Sentence
+from cige.entities.entity import Entity
+from cige.errors import ModelError
+from cige.tasks.tagging import TaggingHead, piece_chain
+from cige.tasks.tuned import TunedModel
+
+READ_AHEAD = 16  # batches' worth of texts that `pipe` holds, to read those of like length together
+
+
+class TunedNER:
+    """Finds entities in texts of any length, called as `cige.NER` is.
+
+    A text that is too long for the model is read in windows, and tagged as a whole.
+
+    Raises:
+        ModelError: a model that was tuned for something else.
+    """
+
+    def __init__(self, model: TunedModel):
+        head = model.network.head
+        if not isinstance(head, TaggingHead):
+            raise ModelError(f"a model tuned for {model.task} ({model.kind_name}) finds no entities; expected a tagger")
+        self.model, self._head = model, head
+
+    @classmethod
+    def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], *, device: str = "cpu") -> TunedNER:
+        """Read what `TunedModel.save` wrote; same errors as TunedModel.from_pretrained."""
+        return cls(TunedModel.from_pretrained(folder_or_hub_id, device=device))
+
+    @property
+    def labels(self) -> list[str]:
+        """The types of entity that the model knows."""
+        return list(self._head.labels)
+
+    @overload
+    def __call__(self, text: str) -> list[Entity]: ...
+    @overload
+    def __call__(self, text: list[str] | tuple[str, ...]) -> list[list[Entity]]: ...
+    def __call__(self, text: str | list[str] | tuple[str, ...]) -> list[Entity] | list[list[Entity]]:
+        """The entities of a text, or of each text of a list; sorted, not overlapping.
+
+        Raises:
+            TypeError: neither a str nor a list of str.
+        """
+        if isinstance(text, str):
+            return self._read([text])[0]
+        return list(self.pipe(text))
+
+    def pipe(self, texts: Iterable[str], *, batch_size: int = 16) -> Iterator[list[Entity]]:
+        """The entities of each text, in order, while texts keep coming; memory does not grow with their number.
+
+        Raises:
+            TypeError: `texts` is itself a string, or one of them is none.
+            ValueError: `batch_size` is below 1.
+        """
+        if isinstance(texts, str | bytes):
+            raise TypeError(f"given one {type(texts).__name__}; expected an iterable of str, such as [text]")
+        if batch_size < 1:
+            raise ValueError(f"given batch_size={batch_size}; expected 1 or more")
+        return self._stream(iter(texts), 1 if batch_size == 1 else batch_size * READ_AHEAD)
+
+    def _stream(self, texts: Iterator[str], n_at_once: int) -> Iterator[list[Entity]]:
+        while block := list(islice(texts, n_at_once)):
+            yield from self._read(block)
+
+    def _read(self, texts: Sequence[str]) -> list[list[Entity]]:
+        for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"given {type(text).__name__}; expected str")
+        sentences = [Sentence(text) for text in texts]
+        return [self._entities(text, *read) for text, read in zip(texts, self.model.read(sentences), strict=True)]
+
+    def _entities(self, text: str, items: Sequence, outputs: Sequence[np.ndarray]) -> list[Entity]:
+        chain = piece_chain(items, outputs)
+        if not chain.n_pieces:
+            return []
+        crf = self._head.scores_of_tags()
+        path = crf.decode(chain.emissions[None], [chain.n_pieces])[0]
+        spans = self._head.piece_spans(path)
+        if not spans:
+            return []
+        marginals = crf.marginals(chain.emissions[None], [chain.n_pieces])
+        entities = []
+        for span in spans:
+            found = chain.in_text(span)
+            score = marginals.probability(0, span.start, path[span.start : span.end])
+            entities.append(Entity(found.start, found.end, found.label, text[found.start : found.end], score))
+        return entities

@@ -1,0 +1,114 @@
+"""Records: the JSON objects of a task's files, with file and line in every complaint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cige.data.text_files import read_text
+from cige.errors import DataError
+
+T = TypeVar("T")
+SUFFIXES = (".jsonl", ".json", ".txt", ".bmes", ".bio")
+PACKED = ("", ".xz", ".gz")
+_TYPE_NAMES = {str: "text", int: "whole number", list: "list", dict: "object"}
+
+
+@dataclass(frozen=True)
+class Record:
+    """One JSON object and where it stands ("dev.json, line 3")."""
+
+    values: dict[str, Any]
+    where: str
+
+    def get(self, key: str, kind: type[T]) -> T:
+        """The value of a field; raises DataError where it is missing or of another type."""
+        if key not in self.values:
+            raise DataError(f"{self.where}: the field {key!r} is missing; it has {', '.join(self.values) or 'none'}")
+        value = self.values[key]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise DataError(f"{self.where}: {key} is {json.dumps(value)[:60]}, expected a {_TYPE_NAMES[kind]}")
+        return value
+
+    def text(self, key: str) -> str:
+        return self.get(key, str)
+
+    def texts(self, key: str) -> list[str]:
+        """A list of texts."""
+        values = self.get(key, list)
+        if not all(isinstance(value, str) for value in values):
+            raise DataError(
+                f"{self.where}: {key} is {json.dumps(values, ensure_ascii=False)[:60]}, expected texts only"
+            )
+        return values
+
+    def name(self, *keys: str, default: object) -> str:
+        """The first of some fields that is there, as text; ids are numbers in some files and texts in others."""
+        return str(next((self.values[key] for key in keys if key in self.values), default))
+
+    def part(self, key: str) -> Record:
+        """An object within this one."""
+        return Record(self.get(key, dict), f"{self.where}, {key}")
+
+    def parts(self, key: str) -> Iterator[Record]:
+        """The objects of a list within this one."""
+        for number, value in enumerate(self.get(key, list)):
+            where = f"{self.where}, {key}[{number}]"
+            if not isinstance(value, dict):
+                raise DataError(f"{where} is {json.dumps(value)[:60]}, expected an object")
+            yield Record(value, where)
+
+    def wrong(self, what: str) -> DataError:
+        """A complaint about this record."""
+        return DataError(f"{self.where}: {what}")
+
+
+def find_file(folder: Path, *names: str) -> Path | None:
+    """The first file NAME.jsonl, .json, .txt, .bmes or .bio, plain or packed, of several names; None without any."""
+    for name in names:
+        for suffix in SUFFIXES:
+            for packed in PACKED:
+                path = folder / f"{name}{suffix}{packed}"
+                if path.is_file():
+                    return path
+    return None
+
+
+def read_records(path: Path) -> list[Record]:
+    """The objects of a file that has one on each line."""
+    records = []
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.strip():
+            where = f"{path}, line {number}"
+            value = _load(line, where)
+            if not isinstance(value, dict):
+                raise DataError(f"{where}: {json.dumps(value)[:60]}, expected an object")
+            records.append(Record(value, where))
+    if not records:
+        raise DataError(f"{path} holds no record; expected a JSON object on each line")
+    return records
+
+
+def read_document(path: Path) -> Any:
+    """The one JSON value that a file holds."""
+    return _load(read_text(path), str(path))
+
+
+def is_document(path: Path) -> bool:
+    """Whether a file holds one JSON value rather than one a line, told by its first line."""
+    first = next((line for line in read_text(path).split("\n") if line.strip()), "")
+    try:
+        value = json.loads(first)
+    except ValueError:
+        return True  # it goes on
+    return not isinstance(value, dict) or "data" in value
+
+
+def _load(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: not JSON ({error})") from None

@@ -1,0 +1,182 @@
+"""TunedModel: a Lattice-BERT with the head of a task, saved and loaded as one folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from cige.errors import ModelError
+from cige.files import atomic_folder, read_manifest, refuse_to_replace, write_manifest
+from cige.hub import model_folder
+from cige.lattice.token_lattice import LatticeTokenizer
+from cige.models.lattice_bert import LatticeBert
+from cige.models.pretrained import PretrainedLatticeBert
+from cige.tasks.items import Head, Item, Room, passes
+from cige.tasks.kinds import KINDS, Kind, Scores
+
+KIND, FORMAT_VERSION = "cige tuned model", 1
+ENCODER, HEAD, ABOUT = "encoder", "head.safetensors", "task.json"
+READ_AT_ONCE, MAX_PAIRS = 64, 2**21  # items and token pairs of a forward pass without gradients
+
+
+class TunedNetwork(nn.Module):
+    """What is trained: a Lattice-BERT and a head."""
+
+    def __init__(self, bert: LatticeBert, head: nn.Module):
+        super().__init__()
+        self.bert, self.module = bert, head
+
+    @property
+    def head(self) -> Head:
+        return cast(Head, self.module)
+
+
+@dataclass
+class TunedModel:
+    """All that answers examples of a task.
+
+    Attributes:
+        network: the encoder and the head.
+        pretrained: the encoder with its vocabulary.
+        task: name of the task; kind: a key of KINDS.
+        room: how much of an example is read.
+        facts: anything worth keeping with the model; JSON values.
+    """
+
+    network: TunedNetwork
+    pretrained: PretrainedLatticeBert
+    task: str
+    kind_name: str
+    room: Room
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.kind_name]
+
+    @property
+    def tokenizer(self) -> LatticeTokenizer:
+        return self.pretrained.tokenizer
+
+    def items(self, examples: Sequence[Any]) -> list[Item]:
+        """What the network reads of some examples, in their order."""
+        head, room = self.network.head, self.room
+        return [
+            item
+            for number, example in enumerate(examples)
+            for item in head.items(number, example, self.tokenizer, room)
+        ]
+
+    def predict(
+        self, examples: Sequence[Any], *, items: Sequence[Item] | None = None, precision: str = "fp32"
+    ) -> list[Any]:
+        """The answer to each example: a label, the number of an option, spans or a text, as the head's `answer` says.
+
+        Args:
+            items: what `items` gave for them, to save that work.
+            precision: "bf16" runs matrix products in bfloat16.
+        """
+        found = self.read(examples, items=items, precision=precision)
+        return [self.network.head.answer(example, *read) for example, read in zip(examples, found, strict=True)]
+
+    def read(
+        self, examples: Sequence[Any], *, items: Sequence[Item] | None = None, precision: str = "fp32"
+    ) -> list[tuple[list[Item], list[Any]]]:
+        """The items of each example and what the network says about them; arguments as for `predict`."""
+        items = self.items(examples) if items is None else items
+        outputs = self._outputs(items, precision)
+        own: list[tuple[list[Item], list[Any]]] = [([], []) for _ in examples]
+        for item, output in zip(items, outputs, strict=True):
+            own[item.example][0].append(item)
+            own[item.example][1].append(output)
+        return own
+
+    def score(self, examples: Sequence[Any], answers: Sequence[Any]) -> Scores:
+        """Scores of the task's kind, 0..1."""
+        return self.kind.score(examples, answers)
+
+    @torch.no_grad()
+    def _outputs(self, items: Sequence[Item], precision: str) -> list[Any]:
+        network = self.network
+        was_training = network.training
+        network.eval()
+        order = np.argsort([item.n_tokens for item in items], kind="stable").tolist()
+        outputs: list[Any] = [None] * len(items)
+        try:
+            with autocast(network, precision):
+                for chosen in passes([items[k] for k in order], max_items=READ_AT_ONCE, max_pairs=MAX_PAIRS):
+                    places = [order[k] for k in chosen]
+                    found = network.head.outputs(network.bert, [items[k] for k in places])
+                    for place, output in zip(places, found, strict=True):
+                        outputs[place] = output
+        finally:
+            network.train(was_training)
+        return outputs
+
+    def save(self, folder: Path | str) -> None:
+        """Write the model folder, whole or not at all.
+
+        Raises:
+            ModelError: `folder` holds something else, or writing failed; what was there is unchanged.
+        """
+        folder = Path(folder)
+        refuse_to_replace(folder, kind=KIND, error=ModelError)
+        weights = {k: v.detach().cpu().contiguous() for k, v in self.network.module.state_dict().items()}
+        about = {
+            "task": self.task,
+            "kind": self.kind_name,
+            "head": self.network.head.settings,
+            "room": asdict(self.room),
+            "facts": self.facts,
+        }
+        try:
+            with atomic_folder(folder) as aside:
+                self.pretrained.save(aside / ENCODER)
+                save_file(weights, aside / HEAD)
+                (aside / ABOUT).write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
+                write_manifest(aside, kind=KIND, version=FORMAT_VERSION)
+        except (OSError, SafetensorError, TypeError) as reason:
+            raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
+
+    @classmethod
+    def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], *, device: str = "cpu") -> TunedModel:
+        """Read a folder that `save` wrote, from this disk or from the Hugging Face hub.
+
+        Raises:
+            ModelError: there is none, or a file is missing, cut short, foreign or does not fit the others.
+        """
+        folder = model_folder(folder_or_hub_id)
+        read_manifest(folder, kind=KIND, version=FORMAT_VERSION, error=ModelError, check_contents=True)
+        pretrained = PretrainedLatticeBert.from_pretrained(folder / ENCODER)
+        try:
+            about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+            head = KINDS[about["kind"]].head(width=pretrained.config.width, **about["head"])
+            head.load_state_dict(load_file(folder / HEAD))
+            room = Room(**about["room"])
+            names = str(about["task"]), str(about["kind"])
+            facts = dict(about["facts"])
+        except (SafetensorError, OSError, LookupError, TypeError, ValueError, RuntimeError) as reason:
+            short = " ".join(str(reason).split())[:300]
+            raise ModelError(
+                f"{folder}: {ABOUT} and {HEAD} do not fit each other ({short}); the folder is damaged or mixed from "
+                "two models, copy or save it again"
+            ) from reason
+        network = TunedNetwork(pretrained.bert, head).to(device).eval()
+        return cls(network, pretrained, *names, room=room, facts=facts)
+
+
+def autocast(network: nn.Module, precision: str) -> Any:
+    """The context of a forward pass: matrix products in bfloat16 for "bf16"."""
+    device = next(network.parameters()).device.type
+    return torch.autocast(device, torch.bfloat16) if precision == "bf16" else nullcontext()

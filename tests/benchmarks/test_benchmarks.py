@@ -1,0 +1,68 @@
+"""Each benchmark measures what it says, on inputs that take no time."""
+
+import bench_crf
+import bench_lattice
+import bench_onnx
+import bench_train
+import numpy as np
+import pytest
+import tiny
+
+from cige.training.recipe import load_recipe
+
+
+def test_the_forms_of_the_crf_are_compared_only_if_they_agree(monkeypatch):
+    result = bench_crf.bench_crf(n_rounds=1, lengths=(2, 7))
+    assert [found["n_chars"] for found in result["cases"]] == [2, 7] and result["n_tags"] == 33
+    assert {"log Z, scan_ms", "best tags, shipped_ms", "marginals, one by one_ms"} <= result["cases"][0].keys()
+    scan = bench_crf.log_z_by_scan
+    monkeypatch.setattr(bench_crf, "log_z_by_scan", lambda *given: scan(*given) * 1.01)
+    with pytest.raises(AssertionError):
+        bench_crf.bench_crf(n_rounds=1, lengths=(7,))
+
+
+def test_each_stage_of_a_lattice_is_timed():
+    model = tiny.model()
+    texts = [s.text for s in tiny.sentences(20)]
+    found = bench_lattice.case("tiny", model.lexicon, model.vocabulary, texts, n_rounds=1)
+    assert found["n_words"] == len(tiny.WORDS) and found["words_a_character"] > 0
+    assert all(found[f"{stage}_us"] > 0 for stage in ("match", "lattice", "rows", "batch"))
+
+
+def test_every_runtime_predicts_the_same_file(tmp_path):
+    model = tiny.model()
+    model.save(tmp_path / "model")
+    ners = bench_onnx.load_all(tmp_path / "model", tmp_path)
+    texts = [s.text for s in tiny.sentences(9)]
+    source = tmp_path / "texts.txt"
+    source.write_text("\n".join(texts), encoding="utf-8")
+    found = {}
+    for name, ner in ners.items():
+        bench_onnx.predict_file(ner, source, tmp_path / "found", batch_size=4)
+        found[name] = (tmp_path / "found").read_text(encoding="utf-8").splitlines()
+        assert len(found[name]) == 9
+    one = model.lattices(texts[:1])
+    literal, shipped = (ners[name].model.emissions(one) for name in ("literal", "torch"))
+    np.testing.assert_allclose(literal, shipped, atol=1e-4)
+    speeds = bench_onnx.speeds(ners, texts, tmp_path, batch_size=4, n_rounds=1)
+    assert {"torch", "onnx_ratio", "int8_processor", "literal_processor"} <= speeds.keys()
+    stages = bench_onnx.stages(ners["onnx"], texts, batch_size=4, n_rounds=1)
+    assert list(stages) == ["match and lattice", "rows of the tables", "padding", "network", "CRF"]
+
+
+def test_padding_is_counted_as_it_is_computed():
+    n_nodes = np.array([10, 20, 30, 40], np.int64)
+    recipe = load_recipe(bench_train.RECIPES / "weibo" / "flat.yaml", ["training.batch_size=2"])
+    plan = bench_train.plan_of(recipe, n_nodes, pool_batches=2)
+    assert sorted(map(sorted, plan.epoch(0))) == [[0, 1], [2, 3]]
+    assert bench_train.padded_nodes(plan, n_nodes) == pytest.approx(1 - 100 / (2 * 20 + 2 * 40))
+    assert plan.padding_share() == pytest.approx(1 - (100 + 400 + 900 + 1600) / (2 * 400 + 2 * 1600))
+
+
+def test_memory_is_that_of_a_fresh_process(monkeypatch):
+    assert bench_train.in_process(4, 150, "shipped")["bytes"] > 1_000_000
+    monkeypatch.setattr(bench_train, "in_process", lambda *given: {"bytes": 2e6 if given[2] == "shipped" else 8e6})
+    small, large = bench_train.bench_memory(((2, 60), (8, 400)))
+    assert small["n_pairs"] == 7200 and small["predicted_mb"] == pytest.approx(1.8)
+    assert (small["shipped_mb"], small["literal_mb"], small["ratio"]) == (2.0, 8.0, 4.0)
+    assert large["literal_mb"] is large["ratio"] is None, "more than the literal form has memory for"

@@ -1,0 +1,82 @@
+"""vocabulary_loss against F.cross_entropy, loss and gradients, in one chunk and in many."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from cige.nn import vocabulary_loss as module
+from cige.nn.vocabulary_loss import vocabulary_loss
+
+S, V, E = 23, 301, 7
+
+
+def example(dtype: torch.dtype = torch.float64) -> tuple[list[torch.Tensor], torch.Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    shapes = ((S, E), (V, E), (V,))
+    tensors = [torch.randn(shape, generator=generator, dtype=dtype).requires_grad_() for shape in shapes]
+    return tensors, torch.randint(0, V, (S,), generator=generator)
+
+
+@pytest.mark.parametrize("chunk_rows", [1, 5, 1000])
+def test_loss_and_gradients_equal_cross_entropy(monkeypatch, chunk_rows):
+    monkeypatch.setattr(module, "CHUNK_FLOATS", {"cpu": V * chunk_rows})
+    tensors, targets = example()
+    found = vocabulary_loss(*tensors, targets)
+    (3 * found.loss).backward()
+    gradients = [tensor.grad.clone() for tensor in tensors]
+    for tensor in tensors:
+        tensor.grad = None
+    vectors, table, bias = tensors
+    scores = vectors @ table.t() + bias
+    expected = F.cross_entropy(scores, targets, reduction="sum")
+    (3 * expected).backward()
+    torch.testing.assert_close(found.loss, expected)
+    for gradient, tensor in zip(gradients, tensors, strict=True):
+        torch.testing.assert_close(gradient, tensor.grad)
+    assert int(found.n_right) == int((scores.argmax(1) == targets).sum())
+
+
+def test_single_precision():
+    tensors, targets = example(torch.float32)
+    found = vocabulary_loss(*tensors, targets).loss
+    wide = [tensor.double() for tensor in tensors]
+    expected = F.cross_entropy(wide[0] @ wide[1].t() + wide[2], targets, reduction="sum")
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_target_that_is_all_but_impossible_has_a_finite_loss():
+    vectors, table, bias = torch.ones(1, 1), torch.tensor([[200.0], [-200.0]]), torch.zeros(2)
+    found = vocabulary_loss(vectors, table, bias, torch.tensor([1]))
+    assert found.loss.item() == pytest.approx(400.0) and int(found.n_right) == 0
+
+
+def test_no_target():
+    tensors, _ = example()
+    tensors[0] = torch.zeros(0, E, dtype=torch.float64, requires_grad=True)
+    found = vocabulary_loss(*tensors, torch.zeros(0, dtype=torch.int64))
+    found.loss.backward()
+    assert found.loss.item() == 0 and int(found.n_right) == 0
+    assert not tensors[1].grad.any() and not tensors[2].grad.any()
+
+
+def test_without_gradients_none_are_made():
+    tensors, targets = example()
+    with torch.no_grad():
+        found = vocabulary_loss(*tensors, targets)
+    assert not found.loss.requires_grad
+    torch.testing.assert_close(found.loss, vocabulary_loss(*tensors, targets).loss)
+
+
+def test_bfloat16_products_under_autocast():
+    tensors, targets = example(torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = vocabulary_loss(*tensors, targets)
+    found.loss.backward()
+    exact = F.cross_entropy(tensors[0] @ tensors[1].t() + tensors[2], targets, reduction="sum")
+    assert found.loss.dtype == torch.float32 and found.loss.item() == pytest.approx(exact.item(), rel=0.01)
+    gradients = torch.autograd.grad(exact, tensors)
+    for tensor, gradient in zip(tensors, gradients, strict=True):
+        assert tensor.grad.dtype == torch.float32
+        assert float((tensor.grad - gradient).norm() / gradient.norm()) < 0.02

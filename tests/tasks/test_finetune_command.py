@@ -1,0 +1,68 @@
+"""The command line of fine-tuning."""
+
+import argparse
+import json
+
+import pytest
+import tiny_tasks as tiny
+
+from cige.commands import finetune
+from cige.errors import DataError
+from cige.tasks.registry import PAPER_TASKS
+
+
+def call(*argv):
+    parser = argparse.ArgumentParser()
+    finetune.add_arguments(parser)
+    args = parser.parse_args([str(word) for word in argv])
+    args.run(args)
+
+
+QUICK = ("--epochs", 1, "--batch-size", 4, "--max-pieces", 40, "--lr", 5e-3, "--device", "cpu")
+
+
+def test_one_task_then_its_answers(model_folder, tmp_path, capsys, one_thread):
+    data = tiny.pair_folder(tmp_path / "data")
+    call("afqmc", "--model", model_folder, "--data", data, "--output", tmp_path / "run", *QUICK)
+    printed = capsys.readouterr().out
+    assert "AFQMC (partial" in printed and "dev: accuracy " in printed
+    answers = tmp_path / "answers.json"
+    call("predict", "--model", tmp_path / "run" / "model", "--data", data, "--output", answers)
+    assert answers.read_text() == (tmp_path / "run" / "answers" / "afqmc_predict.json").read_text()
+    call("predict", "--model", tmp_path / "run" / "model", "--data", data, "--split", "dev", "--output", answers)
+    assert "accuracy" in capsys.readouterr().out
+    with pytest.raises(DataError, match="takes more than texts"):
+        call("predict", "--model", tmp_path / "run" / "model", "--texts", answers, "--output", answers)
+
+
+def test_entities_of_texts(model_folder, tmp_path, one_thread):
+    folder = tmp_path / "msra"
+    folder.mkdir()
+    (folder / "train.bmes").write_text("小 B-PER\n明 E-PER\n在 O\n\n" * 20, encoding="utf-8")
+    call("msra", "--model", model_folder, "--data", folder, "--output", tmp_path / "run", "--crf", *QUICK)
+    (tmp_path / "news.txt").write_text("小明在北京\n\n他", encoding="utf-8")
+    found = tmp_path / "found.jsonl"
+    call("predict", "--model", tmp_path / "run" / "model", "--texts", tmp_path / "news.txt", "--output", found)
+    records = [json.loads(line) for line in found.read_text(encoding="utf-8").splitlines()]
+    assert [record["text"] for record in records] == ["小明在北京", "", "他"]
+
+
+def test_all_tasks_at_hand_and_tables(model_folder, tmp_path, capsys, one_thread):
+    data = tiny.pair_folder(tmp_path / "data", n_train=8, n_dev=4)
+    (data / "msr").mkdir()
+    for split in ("train", "dev", "test"):
+        (data / "msr" / f"{split}.txt").write_text("他 在 北京 大学\n小明 不 在\n" * 3, encoding="utf-8")
+    common = ("--model", model_folder, "--data", data, "--output", tmp_path / "all", *QUICK)
+    call("all", *common, "--grid", "lr", "--rates", 1e-3, 5e-3, "--runs", 2, "--name", "tiny")
+    printed = capsys.readouterr().out
+    assert "| AFQMC | partial |" in printed and "| MSR-CWS/F1 |" in printed and "| tiny |" in printed
+    assert (tmp_path / "all" / "tables.md").read_text(encoding="utf-8") in printed
+    call("table", tmp_path / "all", tmp_path / "all")
+    assert capsys.readouterr().out.count("| tiny |") == 2
+
+
+def test_help_names_every_task(capsys):
+    with pytest.raises(SystemExit):
+        call("--help")
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in [*PAPER_TASKS, "all", "predict", "table"])

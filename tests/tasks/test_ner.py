@@ -1,0 +1,82 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+import tiny_tasks as tiny
+import torch
+
+from cige.data.sentence import Sentence, Span
+from cige.errors import ModelError
+from cige.tasks.ner import TunedNER
+from cige.tasks.tagging import piece_chain
+
+LABELLED = [Sentence("小明在北京", (Span(0, 2, "PER"), Span(3, 5, "LOC")))]
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["softmax", "crf"])
+def ner(request):
+    model = tiny.tuned("entities", LABELLED, crf=request.param)
+    torch.manual_seed(4)
+    with torch.no_grad():
+        model.network.head.linear.weight.normal_(0, 1)  # so that it finds something
+        model.network.head.crf.transitions.normal_(0, 1 if request.param else 0)
+    model.network.eval()
+    return TunedNER(model)
+
+
+def test_offsets_point_into_the_given_text(ner):
+    texts = ["小明在北京", "", " \u3000", "他 在 2008 上海ab！\n小明", "ＡＩ研究生" * 30]
+    found = ner(texts)
+    assert any(found) and found[1] == found[2] == []
+    for text, entities in zip(texts, found, strict=True):
+        for entity in entities:
+            assert text[entity.start : entity.end] == entity.text and entity.label in ner.labels
+            assert 0 < entity.score <= 1
+        assert all(a.end <= b.start for a, b in itertools.pairwise(entities))
+    for others in ([ner(text) for text in texts], list(ner.pipe(iter(texts), batch_size=1))):
+        for ours, theirs in zip(found, others, strict=True):
+            assert [(e.start, e.end, e.label) for e in ours] == [(e.start, e.end, e.label) for e in theirs]
+            assert [e.score for e in ours] == pytest.approx([e.score for e in theirs], abs=1e-5)
+
+
+def test_scores_are_probabilities_over_all_legal_sequences(ner):
+    text = "小明在"
+    items, outputs = ner.model.read([Sentence(text)])[0]
+    emissions, crf = piece_chain(items, outputs).emissions.astype(np.float64), ner.model.network.head.scores_of_tags()
+    tags = ner.model.network.head.tags
+    weights = {}
+    for path in itertools.product(range(len(tags)), repeat=3):
+        score = crf.start[path[0]] + crf.end[path[2]] + sum(emissions[k, tag] for k, tag in enumerate(path))
+        score += crf.transitions[path[0], path[1]] + crf.transitions[path[1], path[2]]
+        weights[path] = math.exp(score)
+    total = sum(weights.values())
+    best = max(weights, key=weights.get)
+    entities = ner(text)
+    assert [tags[t] for t in best] == entities_to_tags(entities)
+    for e in entities:
+        same = sum(w for path, w in weights.items() if path[e.start : e.end] == best[e.start : e.end])
+        assert e.score == pytest.approx(same / total)
+
+
+def entities_to_tags(entities):
+    from cige.data.tags import spans_to_tags
+
+    return spans_to_tags(3, [Span(e.start, e.end, e.label) for e in entities])
+
+
+def test_saved_and_loaded(ner, tmp_path):
+    ner.model.save(tmp_path / "model")
+    again = TunedNER.from_pretrained(tmp_path / "model")
+    assert again.labels == ["LOC", "PER"] and again("小明在北京2008") == ner("小明在北京2008")
+
+
+def test_wrong_use(ner):
+    with pytest.raises(TypeError, match="given one str"):
+        ner.pipe("小明")
+    with pytest.raises(TypeError, match="given int; expected str"):
+        ner(["小明", 3])
+    with pytest.raises(ValueError, match="batch_size=0"):
+        ner.pipe([], batch_size=0)
+    with pytest.raises(ModelError, match="finds no entities; expected a tagger"):
+        TunedNER(tiny.tuned("reading", []))

@@ -1,0 +1,111 @@
+"""PNG of the drawings: shapes where the SVG has them, and no box in place of a character."""
+
+from __future__ import annotations
+
+import matplotlib.image
+import numpy as np
+import pytest
+import tiny
+
+from cige import svg_to_png
+from cige.errors import CigeError
+from cige.lattice.svg import stacked, svg_page, svg_text
+from cige.models.dcsan import DcsanConfig
+from cige.pipeline import NER
+from cige.svg_to_png import SCALE, path_points, save_png
+
+
+def drawn(svg: str, tmp_path) -> np.ndarray:
+    """uint8[height, width, 3]."""
+    save_png(svg, tmp_path / "picture.png")
+    return (matplotlib.image.imread(tmp_path / "picture.png")[:, :, :3] * 255).round().astype(np.uint8)
+
+
+def page(elements: str, width: int = 60, height: int = 40) -> str:
+    return svg_page(width, height, elements, title="a page")
+
+
+def test_rectangles_stand_where_the_svg_has_them(tmp_path):
+    rects = '<g><rect x="10" y="20" width="30" height="10" fill="#ff0000"><title>t</title></rect></g>'
+    rects += '<rect x="50" y="0" width="10" height="40" fill="#0000ff" fill-opacity="0.5"/>'
+    picture = drawn(page(rects), tmp_path)
+    assert picture.shape == (40 * SCALE, 60 * SCALE, 3)
+    assert (picture[21 * SCALE : 29 * SCALE, 11 * SCALE : 39 * SCALE] == (255, 0, 0)).all()
+    assert (picture[: 19 * SCALE, : 49 * SCALE] == 255).all() and (picture[32 * SCALE :, : 49 * SCALE] == 255).all()
+    assert (picture[10, 55 * SCALE] == (127, 127, 255)).all()
+
+
+def test_paths_are_read_as_they_are_written(tmp_path):
+    points, codes = path_points("M1 2h6v-3h-6zM10.5 0H20V5q0 6 -6 6Z")
+    assert points == [
+        (1, 2),
+        (7, 2),
+        (7, -1),
+        (1, -1),
+        (1, -1),
+        (10.5, 0),
+        (20, 0),
+        (20, 5),
+        (20, 11),
+        (14, 11),
+        (14, 11),
+    ]
+    assert codes == [1, 2, 2, 2, 79, 1, 2, 2, 3, 3, 79]
+    picture = drawn(page('<path d="M10 10h20v20h-20z" fill="#00ff00"/>'), tmp_path)
+    assert (picture[11 * SCALE : 29 * SCALE, 11 * SCALE : 29 * SCALE] == (0, 255, 0)).all()
+
+
+def test_stacked_pages_stand_under_one_another(tmp_path):
+    box = '<rect x="0" y="0" width="9" height="9" fill="{}"/>'
+    picture = drawn(stacked([page(box.format("#ff0000")), page(box.format("#00ff00"), 80)], title="two"), tmp_path)
+    assert picture.shape == (80 * SCALE, 80 * SCALE, 3)
+    assert (picture[4, 4] == (255, 0, 0)).all() and (picture[40 * SCALE + 4, 4] == (0, 255, 0)).all()
+
+
+def test_different_characters_look_different(tmp_path):
+    pictures = [drawn(page(svg_text(char, 30, 30, size=20)), tmp_path) for char in "AB"]
+    assert (pictures[0] < 128).any() and (pictures[0] != pictures[1]).any()
+
+
+def test_chinese_is_drawn_where_a_font_has_it(tmp_path):
+    if not any("花" in svg_to_png._characters_of(path) for _, path in svg_to_png._candidates()):
+        pytest.skip("no font with Chinese characters on this machine")
+    pictures = [drawn(page(svg_text(char, 30, 30, size=20)), tmp_path) for char in "花开"]
+    assert (pictures[0] < 128).any() and (pictures[0] != pictures[1]).any()  # boxes would be equal
+
+
+def only_latin(monkeypatch) -> None:
+    latin = [entry for entry in svg_to_png._candidates() if entry[0] == "DejaVu Sans"]
+    monkeypatch.setattr(svg_to_png, "_candidates", lambda: iter(latin))
+
+
+def test_without_a_font_it_says_what_to_install(tmp_path, monkeypatch):
+    only_latin(monkeypatch)
+    with pytest.raises(CigeError, match=r"no font on this machine has 公 \(U\+516C\) .*fonts-noto-cjk.*write \.svg or"):
+        save_png(page(svg_text("花开公司", 30, 30, size=20)), tmp_path / "picture.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_symbol_without_a_font_is_its_code_point(tmp_path, monkeypatch):
+    only_latin(monkeypatch)
+    symbol = "\U0001fae8"  # an emoji that the font lacks
+    fonts = svg_to_png._Fonts.for_text([f"a{symbol}"])
+    assert fonts.shown(f"a{symbol}") == "aU+1FAE8" and fonts.shown("abc") == "abc"
+    pictures = [drawn(page(svg_text(char, 30, 30, size=20)), tmp_path) for char in (symbol, "\U0001fae7")]
+    assert (pictures[0] != pictures[1]).any()
+
+
+def test_what_it_does_not_know_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="an element circle"):
+        save_png(page("<circle/>"), tmp_path / "picture.png")
+    with pytest.raises(ValueError, match="a path command L"):
+        save_png(page('<path d="M0 0L1 1"/>'), tmp_path / "picture.png")
+    with pytest.raises(CigeError, match=r"9000 by 9000, too large for a PNG.*\.svg"):
+        save_png(page("", 9000, 9000), tmp_path / "picture.png")
+
+
+def test_an_explanation_as_a_picture(tmp_path):
+    config = DcsanConfig(width=16, n_cross_heads=2, n_self_heads=2, ff_width=16)
+    explanation = NER(tiny.model(architecture="dcsan", config=config)).explain("abc", maps=True)
+    explanation.save(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes()[1:4] == b"PNG"
