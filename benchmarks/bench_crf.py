@@ -108,11 +108,15 @@ def case(crf: CRF, length: int, *, n_rounds: int) -> dict[str, Any]:
         ways[f"{name}, one by one"] = lambda method=method: one_by_one(own, method, arrays, listed)
         ways[f"{name}, shipped"] = lambda method=method: getattr(own, method)(arrays, listed)
     taken = in_turns(ways, n_rounds=n_rounds)
-    return {"n_chars": length} | {f"{name}_ms": timing.clock * 1e3 for name, timing in taken.items()}
+    return {
+        "n_chars": length,
+        **{f"{name}_ms": timing.processor * 1e3 for name, timing in taken.items()},
+        **{f"{name}_clock_ms": timing.clock * 1e3 for name, timing in taken.items()},
+    }
 
 
 def bench_crf(*, n_rounds: int = 7, threads: int = 1, lengths: tuple[int, ...] = LENGTHS) -> dict[str, Any]:
-    """Milliseconds a batch of every form, by length."""
+    """Processor milliseconds a batch of every form, by length, and those on the clock."""
     use_threads(threads)
     crf = make_crf()
     return {
@@ -126,10 +130,12 @@ def bench_crf(*, n_rounds: int = 7, threads: int = 1, lengths: tuple[int, ...] =
 def main() -> None:
     args = options(__doc__, n_rounds=7, n_threads=1).parse_args()
     result = bench_crf(n_rounds=args.rounds, threads=args.threads)
-    report(
-        f"milliseconds for {result['n_sentences']} sentences and {result['n_tags']} tags (log Z with its gradient)",
-        [{name.removesuffix("_ms"): value for name, value in found.items()} for found in result["cases"]],
-    )
+    shown = [
+        {name.removesuffix("_ms"): value for name, value in found.items() if not name.endswith("_clock_ms")}
+        for found in result["cases"]
+    ]
+    size = f"{result['n_sentences']} sentences and {result['n_tags']} tags"
+    report(f"processor milliseconds for {size} (log Z with its gradient)", shown)
     write(result, args.json)
 
 

@@ -34,7 +34,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 def draw_batch(result: Mapping[str, Any]) -> Any:
     """Speed against batch size (FLAT's Figure 3)."""
-    figure, axes = plt.subplots(figsize=(6, 4))
+    figure, axes = plt.subplots(figsize=(6.5, 4.3))
     _speeds(axes, result["by_batch"], "batch_size", "sentences a batch")
     axes.set_title("Weibo test, from file to file")
     return figure
@@ -42,7 +42,7 @@ def draw_batch(result: Mapping[str, Any]) -> Any:
 
 def draw_length(result: Mapping[str, Any]) -> Any:
     """Speed against sentence length (DCSAN's Figures 4 and 5)."""
-    figure, axes = plt.subplots(figsize=(6, 4))
+    figure, axes = plt.subplots(figsize=(6.5, 4.3))
     _speeds(axes, result["by_length"], "n_chars", "characters a sentence")
     axes.set_title("news, batches of 16")
     return figure
@@ -56,12 +56,12 @@ def _speeds(axes: Axes, rows: Rows, key: str, label: str) -> None:
     _log_axes(axes, [row[key] for row in rows])
     axes.set_xlabel(label)
     axes.set_ylabel("sentences a processor second")
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncol=2)
 
 
 def draw_memory(result: Mapping[str, Any]) -> Any:
     """Memory of a training step against nodes."""
-    figure, axes = plt.subplots(figsize=(6, 4))
+    figure, axes = plt.subplots(figsize=(6.5, 4.3))
     rows = [row for row in result["memory"] if row["n_sentences"] == 8]
     nodes = [row["n_nodes"] for row in rows]
     for key, way, style in (("literal_mb", "literal", "-"), ("shipped_mb", "torch", "-"), ("predicted_mb", "", "--")):
@@ -104,14 +104,14 @@ def draw_crf(result: Mapping[str, Any]) -> Any:
     rows, tasks = result["cases"], ("log Z", "best tags", "marginals")
     figure, panels = plt.subplots(1, 3, figsize=(12, 3.6), sharey=True)
     for axes, task in zip(panels, tasks, strict=True):
-        for key in (key for key in rows[0] if key.startswith(task)):
+        for key in (key for key in rows[0] if key.startswith(task) and not key.endswith("_clock_ms")):
             form = key.removeprefix(f"{task}, ").removesuffix("_ms")
             axes.plot([row["n_chars"] for row in rows], [row[key] for row in rows], marker="o", label=form)
         _log_axes(axes, [row["n_chars"] for row in rows])
         axes.set_title(f"{task} and its gradient" if task == "log Z" else task, fontsize=10)
         axes.set_xlabel("characters a sentence")
         axes.legend(frameon=False)
-    panels[0].set_ylabel("ms for 16 sentences")
+    panels[0].set_ylabel("processor ms for 16 sentences")
     return figure
 
 

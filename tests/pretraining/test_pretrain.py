@@ -18,6 +18,7 @@ import tiny_pretraining
 import torch
 
 from cige.errors import CigeError, DataError, ModelError, RecipeError
+from cige.models.pretrained import PretrainedLatticeBert
 from cige.pretraining.loop import PretrainLoop
 from cige.pretraining.pretrain import PretrainResult, pretrain
 
@@ -72,12 +73,22 @@ def test_a_run_in_two_phases(whole: PretrainResult) -> None:
     assert weights(whole.folder) != (whole.folder / "model-short/model.safetensors").read_bytes()
 
 
+def test_tensorboard_holds_every_figure(whole: PretrainResult) -> None:
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    events = accumulator.EventAccumulator(str(whole.folder / "tensorboard"))
+    events.Reload()
+    assert [(e.step, pytest.approx(e.value)) for e in events.Scalars("train/mlm_loss")] == [
+        (r.step, r.mlm_loss) for r in whole.logs
+    ]
+    assert [e.step for e in events.Scalars("held-out/segment_accuracy")] == [4, 8, 12]
+
+
 def test_it_learns(tmp_path: Path, one_thread: None) -> None:
     text = "今天天气很充实，我在北京大学。\n他不去研究生活，有天下雨。\n学生在大学。\n\n" * 30
     tiny_corpus.data_folder(tmp_path, text=text, held_out=6)
-    wider = {"model.width": 64, "model.embedding_width": 32, "model.position_width": 16}
-    steps = {"short.n_steps": 400, "long.n_steps": 0, "rhythm.log_steps": 20, "rhythm.eval_steps": 200}
-    rates = {"optimizer.learning_rate": 3e-3, "rhythm.checkpoint_steps": 500}
+    wider = {"model.width": 32, "model.embedding_width": 32, "model.position_width": 16}
+    steps = {"short.n_steps": 250, "long.n_steps": 0, "rhythm.log_steps": 20, "rhythm.eval_steps": 125}
+    rates = {"optimizer.learning_rate": 5e-3, "rhythm.checkpoint_steps": 500}
     result = run(tmp_path, tmp_path / "run", **wider, **steps, **NO_DROPOUT, **rates)
     # 3.4 is what the frequencies of the tokens alone give: less is learned from the context.
     assert result.logs[0].mlm_loss > 3.4 and result.logs[-1].mlm_loss < 3.0
@@ -169,6 +180,10 @@ def test_every_kind_trains(folder: Path, tmp_path: Path, one_thread: None, overr
         folder, tmp_path, **{"short.n_steps": 2, "long.n_steps": 1, "optimizer.n_warmup_steps": 1}, **overrides
     )
     assert result.n_steps == 3 and all(np.isfinite(record.loss) for record in result.logs)
+    made = PretrainedLatticeBert.from_pretrained(result.model)
+    has_words = overrides.get("instances.use_words") != "false"
+    assert made.facts["n_steps"] == 3 and (made.vocabulary.n_words > 0) == has_words
+    assert made.vocabulary.pieces == tiny_corpus.PIECES and len(made.features(["研究生活"])[0].char_vectors) == 4
 
 
 def test_gradient_accumulation_changes_nothing(folder: Path, tmp_path: Path, one_thread: None) -> None:

@@ -148,6 +148,8 @@ def test_the_command_line_needs_no_torch(model, folder, tmp_path):
     page = tmp_path / "page.html"
     without_torch(CLI, "explain", TEXTS[0], *own, "--output", str(page))
     assert "李" in page.read_text(encoding="utf-8")
+    facts = json.loads(without_torch(CLI, "info", "--model", str(folder), "--json"))
+    assert facts["model"]["labels"] == tiny.LABELS and "not installed" in facts["installation"]["torch"]
 
 
 def test_the_verb_writes_a_folder_that_loads(model, tmp_path, capsys):

@@ -172,6 +172,25 @@ def test_the_papers_settings():
         get_task("tnew")
 
 
+def test_folders_as_clue_names_them(tmp_path):
+    folder = tiny.pair_folder(tmp_path) / "afqmc"
+    (folder / "test.json").rename(folder / "test1.0.json")
+    folder.rename(tmp_path / "afqmc_public")
+    for place in (tmp_path, tmp_path / "afqmc_public"):
+        found = load_task_data(get_task("afqmc"), place)
+        assert (len(found.train), len(found.test)) == (12, 3)
+
+
+def test_home_made_splits_share_no_record(tmp_path):
+    dev = [{"id": k, "abst": f"摘要{k}", "keyword": ["词"], "label": str(k % 2)} for k in range(2010)]
+    tiny.write_lines(tmp_path / "csl" / "dev.jsonl", dev)
+    tiny.write_lines(tmp_path / "csl" / "train.jsonl", dev[:3])
+    found = load_task_data(get_task("csl_cut"), tmp_path)
+    assert (len(found.train), len(found.dev), found.test) == (2001, 12, [])
+    assert found.train[-1].second == "摘要1997" and found.dev[0].second == "摘要1998"
+    assert found.state.startswith("home-made: train is the few-shot file and dev lines 1-1998")
+
+
 def test_stand_ins_say_so(tmp_path):
     for split in ("train", "dev"):
         records = [record | {"label": "neutral"} for record in tiny.pair_records(2)]

@@ -1,7 +1,8 @@
 """Fine-tune on all tasks and print the paper's Table 6 and its row of Table 1.
 
 With --grid lr the best learning rate of each task is searched on the development examples, from the middle of the
-paper's nine in the direction in which scores rise; then it is run several times. What finished is not repeated: the
+paper's nine in the direction in which scores rise; then it is run several times. The paper tunes the model after the
+first phase of pre-training (--short-model) on all tasks but CMRC and C3. What finished is not repeated: the
 same command goes on after a stop, and does only what is new with more tasks or runs. Scores and answers of every run
 are in OUTPUT/TASK-RATE-SEED, all results in OUTPUT/results.json and OUTPUT/tables.md.
 
@@ -21,6 +22,7 @@ from cige.tasks.config import LEARNING_RATES
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser)
+    parser.add_argument("--short-model", metavar="FOLDER", help="for all but CMRC and C3: that of the first phase")
     parser.add_argument("--tasks", nargs="+", metavar="TASK", help="(default: the paper's whose data is there)")
     parser.add_argument(
         "--grid", choices=("lr",), help="search the learning rate; without it --lr or the task's counts"
@@ -35,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from pathlib import Path
 
+    from cige.files import atomic_file
     from cige.tasks.registry import PAPER_TASKS, get_task
     from cige.tasks.task_data import find_folder, load_task_data
 
@@ -49,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
         config = changed(task.config, args)
         row = tune_task(
             load_task_data(task, args.data),
-            args.model,
+            args.model if task.reads_long else args.short_model or args.model,
             folder,
             config=config,
             rates=(args.rates or LEARNING_RATES) if args.grid else [config.learning_rate],
@@ -60,5 +63,6 @@ def run(args: argparse.Namespace) -> None:
         rows.append(row)
         result = GridResult(args.name or folder.name, tuple(rows))
         result.save(folder)
-        (folder / "tables.md").write_text(tables([result]), encoding="utf-8")
+        with atomic_file(folder / "tables.md") as aside:
+            aside.write_text(tables([result]), encoding="utf-8")
     print(tables([result]) if rows else f"no data of any task in {args.data}")

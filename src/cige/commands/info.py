@@ -33,14 +33,19 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _installation() -> dict[str, Any]:
-    import torch
-
     from cige import __version__
+
+    return {"cige": __version__, "python": platform.python_version()} | _torch()
+
+
+def _torch() -> dict[str, Any]:
+    try:
+        import torch
+    except ImportError:
+        return {"torch": "not installed; a model exported for ONNX Runtime does without"}
     from cige.nn import native
 
     return {
-        "cige": __version__,
-        "python": platform.python_version(),
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
@@ -50,10 +55,10 @@ def _installation() -> dict[str, Any]:
 
 def _model(name: str | None) -> dict[str, Any]:
     from cige.hub import model_folder
-    from cige.models.model import LatticeModel
+    from cige.pipeline import load
 
     folder = model_folder(name)
-    model = LatticeModel.load(folder)
+    model = load(folder).model
     n_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     return {
         "model": str(folder),

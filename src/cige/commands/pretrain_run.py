@@ -12,6 +12,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import os
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +44,8 @@ def run(args: argparse.Namespace) -> None:
         resume=not args.no_resume,
         stop_after=None if args.stop_after is None else 60 * args.stop_after,
     )
+    if os.environ.get("RANK", "0") != "0":
+        return  # of several processes the first one tells
     if result is None:
         print(f"{recipe.name}: time is up; the same command goes on from the checkpoint in {args.output}")
         return

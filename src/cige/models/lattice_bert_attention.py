@@ -73,7 +73,8 @@ def attended_tokens(models: Mapping[str, PretrainedLatticeBert], text: str) -> A
     batch = collate_tokens([first.tokenizer.encode(lattice)])
     shares = []
     for model in models.values():
-        bert, was_training = model.bert.eval(), model.bert.training
+        bert, was_training = model.bert, model.bert.training
+        bert.eval()
         shares.append(bert.attention_received(batch.to(bert.pooler.weight.device))[0, 1:-1].cpu().numpy())
         bert.train(was_training)
     return AttendedTokens(lattice, tuple(models), np.stack(shares))

@@ -38,8 +38,10 @@ class ChoiceHead(nn.Module):
 
     def items(self, number: int, example: ChoiceExample, tokenizer: LatticeTokenizer, room: Room) -> list[Item]:
         """One item with an input for each option; the longer text of a pair loses its end where there is no room."""
+        lattices = {text: tokenizer.tokenize(text) for pair in example.pairs for text in pair}  # options share texts
         inputs = []
-        for pair in example.pairs:
+        for first, second in example.pairs:
+            pair = lattices[first], lattices[second]
             one = tokenizer.encode(*pair, max_tokens=room.max_tokens, max_chars=room.max_pieces)
             inputs.append(one if example.blank is None else _masked(one, example.blank, tokenizer.vocabulary.mask_id))
         return [Item(number, tuple(inputs), example.answer)]

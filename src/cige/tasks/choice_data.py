@@ -9,7 +9,7 @@ from typing import Any
 
 from cige.errors import DataError
 from cige.tasks.examples import ChoiceExample
-from cige.tasks.records import Record, find_file, is_document, read_document, read_records
+from cige.tasks.records import Record, find_file, is_document, read_document, read_records, split_names
 
 REACH = 32  # characters on either side of a blank that are read (appendix C.2)
 MARK = "_"  # where blanks stand in the text that is read; the model sees [MASK] at the one asked about
@@ -23,7 +23,7 @@ def read_idioms(folder: Path, split: str) -> list[ChoiceExample]:
     answer to each "#idiom000378#"; or the original ones, {"content", "candidates": [idioms of each blank], "answer"}.
     [] where there is no such file.
     """
-    path = find_file(folder, f"{split}_full", split)
+    path = find_file(folder, *split_names(split))
     if path is None:
         return []
     answer_path = find_file(folder, f"{split}_answer")
@@ -45,7 +45,7 @@ def read_dialogues_and_texts(folder: Path, split: str) -> list[ChoiceExample]:
     Either its own files, c3-m-SPLIT.json and c3-d-SPLIT.json; or a question a line, {"context", "question", "choices",
     "answer"}. [] where there is no such file.
     """
-    path = find_file(folder, f"{split}_full", split)
+    path = find_file(folder, *split_names(split))
     parts = [find_file(folder, f"c3-{kind}-{split}", f"{kind}-{split}") for kind in "md"]
     paths = [path] if path is not None else [part for part in parts if part is not None]
     records = [record for path in paths for record in _c3_questions(path)]

@@ -30,6 +30,7 @@ from cige.tasks.registry import Task
 from cige.tasks.tagging import TaggingHead
 from cige.tasks.task_data import TaskData
 from cige.tasks.tuned import TunedModel, TunedNetwork
+from cige.tasks.used_rows import UsedRows
 from cige.training.checkpoint import discard_checkpoints, last_checkpoint, load_weights, says_what_survives
 from cige.training.recipe_file import read_recipe_file
 from cige.training.run_folder import BEST, MODEL, RESULT, claim
@@ -135,15 +136,18 @@ def finetune(
         return TuningResult.read(folder)
     train, dev, test = data.train[: config.n_train], data.dev[: config.n_dev], data.test[: config.n_dev]
     tuned = _new_model(task, PretrainedLatticeBert.from_pretrained(source), [*data.train, *data.dev], config, seed)
-    items = tuned.items(train)
-    learnt = [item for item in items if item.target is not None]
+    learnt = [item for item in tuned.items(train) if item.target is not None]
+    dev_items = tuned.items(dev)
     if not learnt:
         raise DataError(f"{data.folder}: none of the {len(train):,} training examples has anything to learn")
+    n_parameters = sum(p.numel() for p in tuned.network.parameters() if p.requires_grad)
+    used = UsedRows(tuned.pretrained.bert, [*learnt, *dev_items])
     tuned.network.to(where)
     loop = TuningLoop(
         model=tuned,
-        items=learnt,
+        items=used.renumber(learnt),
         dev=dev,
+        dev_items=used.renumber(dev_items),
         config=config,
         folder=folder,
         origin=hashlib.sha256(repr((settings, seed)).encode()).hexdigest(),
@@ -155,6 +159,8 @@ def finetune(
         loop.load(found)
     best = loop.run()
     load_weights(tuned.network, folder / BEST)
+    used.put_back()
+    tuned.network.to(where)
     facts = {"n_train": len(train), "n_dev": len(dev), "n_test": len(test), "n_items": len(learnt)}
     values: dict[str, Any] = {
         "task": task.name,
@@ -164,7 +170,7 @@ def finetune(
         "best_epoch": best.epoch,
         "dev": best.scores,
         "test": _answer(tuned, {"dev": dev, "test": test}, task, config, folder)["test"],
-        "n_parameters": sum(p.numel() for p in tuned.network.parameters() if p.requires_grad),
+        "n_parameters": n_parameters,
         "seconds": sum(record.seconds + record.dev_seconds for record in loop.history.epochs),
         "facts": facts | tuned.kind.count(train) | {"n_not_learnt": len(train) - len({i.example for i in learnt})},
         "history": [asdict(record) for record in loop.history.epochs],

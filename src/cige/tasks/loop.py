@@ -41,7 +41,7 @@ class TuningLoop:
 
     Args:
         items: what to learn from, all with targets.
-        dev: examples to choose the best epoch by.
+        dev, dev_items: examples to choose the best epoch by, and what is read of them.
         folder: of the run; checkpoints and the best weights go there.
         origin: fingerprint of what the run starts from; a checkpoint of another origin is refused.
     """
@@ -52,6 +52,7 @@ class TuningLoop:
         model: TunedModel,
         items: Sequence[Item],
         dev: Sequence[Any],
+        dev_items: Sequence[Item],
         config: TuningConfig,
         folder: Path,
         origin: str,
@@ -59,8 +60,7 @@ class TuningLoop:
         show_progress: bool = True,
     ):
         self.history = TuningHistory()
-        self._model, self._items, self._dev = model, items, dev
-        self._dev_items = model.items(dev)
+        self._model, self._items, self._dev, self._dev_items = model, items, dev, dev_items
         self.origin = origin
         self._config, self._folder, self._seed = config, folder, seed
         self._plan = BatchPlan(

@@ -8,7 +8,7 @@ from typing import Any
 
 from cige.errors import DataError
 from cige.tasks.examples import Answer, ReadingExample
-from cige.tasks.records import Record, find_file, is_document, read_document, read_records
+from cige.tasks.records import Record, find_file, is_document, read_document, read_records, split_names
 
 
 def read_questions(folder: Path, split: str) -> list[ReadingExample]:
@@ -23,7 +23,7 @@ def read_questions(folder: Path, split: str) -> list[ReadingExample]:
     Raises:
         DataError: a field is missing or of a wrong type, or a question of train or dev has no answer.
     """
-    path = find_file(folder, f"{split}_full", split, f"cmrc2018_{split}")
+    path = find_file(folder, *split_names(split), f"cmrc2018_{split}")
     if path is None:
         return []
     examples: list[ReadingExample] = []

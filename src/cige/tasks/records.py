@@ -66,6 +66,11 @@ class Record:
         return DataError(f"{self.where}: {what}")
 
 
+def split_names(split: str) -> tuple[str, ...]:
+    """Names that the file of a split may have, best first; CLUE numbers some of its test files."""
+    return f"{split}_full", split, f"{split}1.1", f"{split}1.0"
+
+
 def find_file(folder: Path, *names: str) -> Path | None:
     """The first file NAME.jsonl, .json, .txt, .bmes or .bio, plain or packed, of several names; None without any."""
     for name in names:

@@ -12,7 +12,7 @@ from typing import Any
 from cige.errors import DataError
 from cige.tasks import choice_data, labelling_data, reading_data, text_data
 from cige.tasks.config import TuningConfig
-from cige.tasks.records import find_file
+from cige.tasks.records import find_file, split_names
 
 SPLITS = ("train", "dev", "test")
 Reader = Callable[[Path, str], list[Any]]  # (folder, split) -> examples, [] where there is no such file
@@ -31,6 +31,7 @@ class Task:
         folders: names that its folder may have, best first; another than the first holds a stand-in.
         submission: name of CLUE's file of test answers; "" where CLUE has none.
         n_runs: how often the paper trains with the best learning rate.
+        reads_long: whether the paper tunes the model of the second phase of pre-training, not that of the first.
         note: what is home-made about its splits; "" for the paper's eleven tasks.
     """
 
@@ -43,12 +44,13 @@ class Task:
     folders: tuple[str, ...]
     submission: str = ""
     n_runs: int = 5
+    reads_long: bool = False
     note: str = ""
 
 
 def _texts(make: Callable[..., Any]) -> Reader:
     def read(folder: Path, split: str) -> list[Any]:
-        path = find_file(folder, f"{split}_full", split)
+        path = find_file(folder, *split_names(split))
         return [] if path is None else text_data.read_text_examples(path, make, is_labelled=split != "test")
 
     return read
@@ -138,6 +140,7 @@ TASKS: dict[str, Task] = {
             sizes=(10_142, 1_002, 3_219),
             folders=("cmrc", "cmrc2018"),
             submission="cmrc2018_predict.json",
+            reads_long=True,
         ),
         Task(
             name="chid",
@@ -159,6 +162,7 @@ TASKS: dict[str, Task] = {
             sizes=(11_869, 3_816, 3_892),
             folders=("c3",),
             submission="c3_predict.json",
+            reads_long=True,
         ),
         Task(
             name="msr",

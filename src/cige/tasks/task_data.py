@@ -13,6 +13,7 @@ from cige.tasks.registry import SPLITS, Task
 
 PLACES = ("", "clue", "cws", "ner")  # folders of a data folder that hold those of tasks
 NEARLY_ALL = 0.98  # share of the published examples that counts as all
+PUBLIC = "_public"  # what CLUE's archives add to the names of folders
 STAND_INS = {"ocnli": "OCNLI"}  # folder -> what is in it, where that is not the task itself
 
 
@@ -52,8 +53,9 @@ class TaskData:
         sizes = ", ".join(f"{split} {count:,}" for split, count in counts.items() if count)
         if self.task.note:
             return f"home-made: {self.task.note} ({sizes})"
-        if self.folder.name in STAND_INS:
-            return f"stand-in: {STAND_INS[self.folder.name]} for {self.task.title} ({sizes})"
+        stand_in = STAND_INS.get(self.folder.name.removesuffix(PUBLIC))
+        if stand_in:
+            return f"stand-in: {stand_in} for {self.task.title} ({sizes})"
         parts = [
             f"{split} {counts[split]:,} of {size:,}" if counts[split] else f"no {split}"
             for split, size in zip(SPLITS, self.task.sizes, strict=True)
@@ -91,9 +93,10 @@ def load_split(task: Task, data_dir: str | Path, split: str) -> list[Any]:
 def find_folder(task: Task, data_dir: str | Path) -> Path | None:
     """Where a task's files are; None where there is no such folder."""
     data_dir = Path(data_dir)
-    if data_dir.name in task.folders and data_dir.is_dir():
+    names = [f"{name}{suffix}" for name in task.folders for suffix in ("", PUBLIC)]
+    if data_dir.name in names and data_dir.is_dir():
         return data_dir
-    folders = (data_dir / place / name for name in task.folders for place in PLACES)
+    folders = (data_dir / place / name for name in names for place in PLACES)
     return next((folder for folder in folders if folder.is_dir()), None)
 
 
