@@ -290,7 +290,7 @@ def test_losses_are_cross_entropies_of_targets_and_of_pairs():
 def test_nothing_asked_costs_nothing():
     model = LatticeBertForPreTraining(SMALL)
     found = model(batch_of("他"), torch.zeros(1, 1, dtype=torch.int64), torch.tensor([[-1]]), torch.tensor([-1]))
-    assert float(found.total) == 0
+    assert found.total.item() == 0
     found.total.backward()
     assert all(p.grad is None or not p.grad.any() for p in model.parameters())
 

@@ -3,7 +3,7 @@
 Examples:
   cige pretrain describe --size base
   cige pretrain describe --size lite --n-words 0                     characters alone (BERT-our)
-  cige pretrain describe --model runs/lattice_tiny/model --n-chars 512
+  cige pretrain describe --model runs/tiny/model --n-chars 512
 """
 
 from __future__ import annotations
