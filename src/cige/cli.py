@@ -25,6 +25,7 @@ VERBS = {
     "vectors": "train and convert vectors",
     "data": "fetch, describe and convert labelled data",
     "pretrain": "pre-train a Lattice-BERT: its vocabulary, data, training",
+    "finetune": "tune a pre-trained Lattice-BERT on the paper's tasks",
     "bench": "measure speed and memory",
     "compact": "make a small model folder for prediction",
     "export": "write a model for ONNX Runtime, which needs no PyTorch",

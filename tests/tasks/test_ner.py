@@ -1,4 +1,5 @@
 import itertools
+import json
 import math
 
 import numpy as np
@@ -80,3 +81,18 @@ def test_wrong_use(ner):
         ner.pipe([], batch_size=0)
     with pytest.raises(ModelError, match="finds no entities; expected a tagger"):
         TunedNER(tiny.tuned("reading", []))
+
+
+def test_the_predict_command_reads_a_tuned_model(ner, tmp_path, capsys):
+    from cige.cli import main
+
+    ner.model.save(tmp_path / "tuned")
+    text = "他 在 2008 上海ab！"
+    assert main(["predict", text, "--model", str(tmp_path / "tuned"), "--format", "jsonl"]) == 0
+    line = json.loads(capsys.readouterr().out)
+    assert line["text"] == text
+    assert [(e["start"], e["end"], e["label"]) for e in line["entities"]] == [
+        (e.start, e.end, e.label) for e in ner(text)
+    ]
+    assert main(["predict", text, "--model", str(tmp_path / "tuned"), "--words"]) == 2
+    assert "leave --lexicon-add and --words out" in capsys.readouterr().err

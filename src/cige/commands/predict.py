@@ -13,10 +13,12 @@ import json
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cige.commands.options import add_model_options, at_least, load_ner, make_console
 from cige.commands.texts import add_source_argument, texts_of
+from cige.errors import ModelError
+from cige.files import kind_of
 from cige.text.visible import visible
 
 if TYPE_CHECKING:
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
     from cige.entities.entity import Entity
     from cige.explain import AttendedWord, EntityEvidence
     from cige.pipeline import NER
+    from cige.tasks.ner import TunedNER
 
+TUNED = "cige tuned model"  # the kind of folder that tasks/tuned.py writes; named here, so that torch stays out
 SHOWN_CHARS = 300  # of a text above its table; entities of all of it are listed
 
 
@@ -45,21 +49,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    ner = load_ner(args)
+    ner = _load(args)
     batch_size = 1 if args.source == "-" and sys.stdin.isatty() else args.batch_size
     results = _predict(ner, texts_of(args.source), batch_size, with_words=args.words)
     print_results = _print_lines if args.format == "jsonl" else _print_tables
     print_results(results, args.words)
 
 
+def _load(args: argparse.Namespace) -> NER | TunedNER:
+    from cige.hub import model_folder
+
+    folder = model_folder(args.model)
+    if kind_of(folder) != TUNED:
+        return load_ner(args)
+    if args.lexicon_add or args.words:
+        raise ModelError(
+            f"{folder}: a model that `cige finetune` tuned reads the words of its own vocabulary and no others, and "
+            "does not say which it read: leave --lexicon-add and --words out, or use a lattice model"
+        )
+    from cige.tasks.ner import TunedNER
+
+    return TunedNER.from_pretrained(folder, device=args.device)
+
+
 def _predict(
-    ner: NER, texts: Iterable[str], batch_size: int, *, with_words: bool
+    ner: NER | TunedNER, texts: Iterable[str], batch_size: int, *, with_words: bool
 ) -> Iterator[tuple[str, list[EntityEvidence]]]:
     from cige.explain import EntityEvidence
 
     if with_words:
         for text in texts:
-            yield text, ner.explain(text, removals=False, n_words=3).entities
+            yield text, cast("NER", ner).explain(text, removals=False, n_words=3).entities
         return
     read: deque[str] = deque()  # pipe reads ahead
 
