@@ -16,7 +16,7 @@ from cige.errors import LexiconError
 from cige.lexicon.sound_lines import SoundLines
 from cige.lexicon.word_rules import MAX_WORD_CHARS
 from cige.text.code_points import is_ideograph, normal_form
-from cige.text.normalize import normalize
+from cige.text.normalize import fold_width
 
 Segmenter = Callable[[str], Iterable[str]]
 
@@ -148,7 +148,7 @@ def _count(block: list[str], segment: Segmenter | None) -> Counter[str]:
     cut = segment or jieba_segmenter()
     counts: Counter[str] = Counter()
     for text in block:
-        for part in _parts(normalize(text)):
+        for part in _parts(fold_width(text)):
             counts.update(cut(part))
     return counts
 

@@ -14,7 +14,7 @@ from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.lexicon.word_counts import jieba_segmenter
 from cige.pretraining.corpus import cut_line
 from cige.pretraining.shards import TokenLine, pack, write_shard
-from cige.text.normalize import normalize
+from cige.text.normalize import fold_width
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class LineTokenizer:
         if self._segment is None:
             return np.ones(lattice.n_pieces, np.bool_)
         begins = np.zeros(len(lattice.text) + 1, np.bool_)
-        begins[np.cumsum([0, *map(len, self._segment(normalize(lattice.text)))])] = True
+        begins[np.cumsum([0, *map(len, self._segment(fold_width(lattice.text)))])] = True
         found = begins[lattice.piece_starts]
         found[:1] = True
         return found

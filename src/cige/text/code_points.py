@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cige.text.normalize import normalize
+from cige.text.normalize import fold_width
 
 # Kinds, in an order that lets one comparison tell what is dropped.
 _UNSEEN, DROPPED, MARK, SPACE, ALONE, RUN, _SEVERAL = range(7)
@@ -120,7 +120,7 @@ def _past_marks(kinds: np.ndarray) -> np.ndarray:
 
 def _kind_and_form(char: str) -> tuple[int, str]:
     category = unicodedata.category(char)
-    char = normalize(char)
+    char = fold_width(char)
     if char.isspace() and char not in "\x0b\x0c\x1c\x1d\x1e\x1f\x85":
         return SPACE, " "
     # Unassigned code points are kept, unlike in Python's BERT: they may be newer than the tables of this Python.
