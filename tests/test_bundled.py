@@ -45,6 +45,13 @@ def test_plain_sentences(ner, text, expected):
     assert {(e.text, e.label) for e in ner(text)} == expected
 
 
+def test_traditional_text_is_read_as_simplified(ner):
+    found = ner("台灣總統陳水扁昨天在台北會見了國立台灣大學教授張曉風。")
+    assert [e.text for e in found] == ["台灣", "陳水扁", "台北", "國立台灣大學", "張曉風"]
+    simplified = ner("台湾总统陈水扁昨天在台北会见了国立台湾大学教授张晓风。")
+    assert [(e.start, e.end, e.label) for e in found] == [(e.start, e.end, e.label) for e in simplified]
+
+
 def test_the_example_paragraph_as_make_ner_reads_it(ner):
     text = (ROOT / "examples" / "news.txt").read_text(encoding="utf-8").strip()
     found = {(e.text, e.label) for e in ner(text)}
