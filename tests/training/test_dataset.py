@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import tiny
 
+from cige.data.mentions import MentionRegime
 from cige.data.sentence import Sentence, Span
+from cige.data.tags import tags_to_spans
 from cige.data.user_words import UserWordRegime
 from cige.data.vocabulary import UNK, USER
 from cige.errors import DataError
@@ -16,7 +18,12 @@ PLAIN = UserWordRegime(sentence_prob=0, unknown_prob=0)
 EAGER = UserWordRegime(sentence_prob=1, entity_prob=1, n_false=2, unknown_prob=0.5)
 
 
-def training_set(regime: UserWordRegime, *, seed: int = 0) -> TrainingSet:
+def training_set(
+    regime: UserWordRegime,
+    *,
+    seed: int = 0,
+    mentions: MentionRegime = MentionRegime(),  # noqa: B008
+) -> TrainingSet:
     model, known = tiny.model(), tiny.sentences(20)
     lattices = model.lattices([s.text for s in known])
     return TrainingSet(
@@ -27,6 +34,8 @@ def training_set(regime: UserWordRegime, *, seed: int = 0) -> TrainingSet:
         scheme="BMES",
         regime=regime,
         seed=seed,
+        mentions=mentions,
+        snapshot=model.lexicon.snapshot(),
     )
 
 
@@ -77,3 +86,34 @@ def test_a_label_the_model_lacks_is_named() -> None:
     sentence = Sentence("北京人", (Span(0, 2, "CITY"),), line=12)
     with pytest.raises(DataError, match=r"'B-CITY'.*line 12"):
         tag_ids(sentence, ["O", "B-LOC"], "BMES")
+
+
+def test_replaced_mentions_have_lattice_and_tags_of_their_own() -> None:
+    made, known = training_set(PLAIN, mentions=MentionRegime(1.0, 1.0)), tiny.sentences(20)
+    model = tiny.model()
+    names = {(x.label, s.text[x.start : x.end]) for s in known for x in s.spans}
+    n_changed = 0
+    for i, sentence in enumerate(known):
+        lattice, tags = made.example(i, 0)
+        assert same((lattice, tags), made.example(i, 0))
+        assert np.array_equal(lattice.words, model.vocabulary.encode(model.lattices([lattice.text])[0]).words)
+        spans = tags_to_spans([model.tagger.tags[k] for k in tags], "BMES")
+        assert [s.label for s in spans] == [s.label for s in sentence.spans]
+        assert {(s.label, lattice.text[s.start : s.end]) for s in spans} <= names
+        n_changed += lattice.text != sentence.text
+    assert n_changed
+
+
+def test_replacing_mentions_takes_a_snapshot() -> None:
+    model, known = tiny.model(), tiny.sentences(2)
+    with pytest.raises(ValueError, match="snapshot"):
+        TrainingSet(
+            known,
+            model.lattices([s.text for s in known]),
+            vocabulary=model.vocabulary,
+            tags=model.tagger.tags,
+            scheme="BMES",
+            regime=PLAIN,
+            seed=0,
+            mentions=MentionRegime(sentence_prob=0.5),
+        )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from cige.data.mentions import MentionRegime
 from cige.data.user_words import UserWordRegime
 from cige.errors import ModelError, RecipeError
 from cige.lexicon.vectors import VectorLength
@@ -128,6 +129,8 @@ class Recipe:
     """Its settings: the fields of its config."""
     user_words: UserWordRegime = field(default_factory=UserWordRegime)
     """How user words are simulated."""
+    mentions: MentionRegime = field(default_factory=MentionRegime)
+    """How entities are replaced by others."""
     training: TrainingConfig = field(default_factory=TrainingConfig)
     """Optimisation."""
 

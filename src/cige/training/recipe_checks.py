@@ -12,7 +12,9 @@ from cige.lexicon.gazetteers import MAX_GAZETTEERS
 if TYPE_CHECKING:
     from cige.training.recipe import Recipe
 
-_INCLUSIVE = ("user_words.sentence_prob", "user_words.entity_prob")  # may be 1, unlike a dropout
+_INCLUSIVE = tuple(  # may be 1, unlike a dropout
+    f"{section}.{name}" for section in ("user_words", "mentions") for name in ("sentence_prob", "entity_prob")
+)
 
 _RANGES: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
     "at least 1": (
@@ -92,7 +94,7 @@ def _contradictions(recipe: Recipe) -> list[str]:
 def _probabilities(recipe: Recipe) -> list[tuple[str, float]]:
     return [
         (f"{part}.{field.name}", getattr(section, field.name))
-        for part, section in (("model", recipe.model), ("user_words", recipe.user_words))
+        for part, section in (("model", recipe.model), ("user_words", recipe.user_words), ("mentions", recipe.mentions))
         for field in fields(section)
         if field.name.endswith("_prob")
     ]

@@ -126,6 +126,8 @@ def _make_trainer(
         scheme=scheme,
         regime=recipe.user_words,
         seed=seed,
+        mentions=recipe.mentions,
+        snapshot=setup.lexicon.snapshot(),
     )
     dev_set = EvaluationSet(
         setup.dev, setup.dev_lattices, vocabulary=setup.vocabulary, scheme=scheme, max_pairs=config.max_pairs
