@@ -86,7 +86,7 @@ def model(
     vectors = Vectors(
         char=random_table(chars, 12, seed=1),
         bigram=random_table(bigrams, 10, seed=2),
-        word=random_table(WORDS, 8, seed=3),
+        word=random_table([*WORDS, *chars[::2]], 8, seed=3),  # half of the characters are words too
     )
     lattices = [build_lattice(s.text, lexicon.snapshot()) for s in known]
     tables = input_tables(lattices, lexicon, vectors, seed=seed, count=ARCHITECTURES[architecture].reads_counts)

@@ -27,6 +27,7 @@ VARIANTS = [
     replace(tiny.CONFIG, mask_self_matched=True, max_distance=4),
     replace(tiny.CONFIG, use_words=False),
     replace(tiny.CONFIG, bigram_backoff=True),
+    replace(tiny.CONFIG, char_words=True),
     replace(tiny.CONFIG, **RELEASED),
 ]
 

@@ -33,6 +33,7 @@ VARIANTS: dict[str, dict] = {
     "bias, no words": {"position_score": "bias", "use_words": False},
     "composed bigrams": {"bigram_backoff": True},
     "no bigrams": {"use_bigrams": False},
+    "characters as words": {"char_words": True},
 }
 TEXTS = [
     "李明在南京市长江大桥。",

@@ -17,7 +17,8 @@ The default is the paper's form. R is computed once for each distinct relative s
 to the query side, which leaves every score as it is (a bias on W_kR would add a constant in j and cancel in the
 softmax, so there is none). Where the released code departs from the paper there is a switch: `residual`,
 `shared_layer_norm`, `scale_scores`, `key_projection`, `attention_bias`, `fusion_bias`, `sinusoid`,
-`position_offset`, `distances`; `RELEASED` names the settings that make it compute what that code computes.
+`position_offset`, `distances`; `RELEASED` names the settings that make it compute what that code computes. `char_words`
+is an addition of ours.
 """
 
 from __future__ import annotations
@@ -56,6 +57,9 @@ class FlatConfig(ModelConfig):
     """Dropout on attention probabilities."""
     use_words: bool = True
     """False leaves characters alone: the word-free twin (a TENER with span positions)."""
+    char_words: bool = False
+    """Read a character's vector as a word of one character too, beside its own (ours; words of one character are no
+    nodes, here as in the paper, so these vectors would go unused)."""
     distances: tuple[str, ...] = ("hh", "th", "ht", "tt")
     """Relative distances that R sees; ("hh",) is FLAT_head, ("hh", "tt") the released default."""
     mask_self_matched: bool = False
@@ -153,9 +157,10 @@ class FlatEncoder(nn.Module):
     def __init__(self, *, config: FlatConfig, sizes: InputSizes, features: nn.Module | None = None):
         super().__init__()
         self.config = config
-        self.embeddings = input_vectors(config, sizes)
+        self.embeddings = input_vectors(config, sizes, char_words=config.char_words)
         self.features = features
-        self.char_projection = nn.Linear(char_width(self.embeddings, features), config.width)
+        width = char_width(self.embeddings, features) + (self.embeddings.word_width if config.char_words else 0)
+        self.char_projection = nn.Linear(width, config.width)
         self.word_projection = nn.Linear(self.embeddings.word_width, config.width)
         for projection in (self.char_projection, self.word_projection):
             nn.init.xavier_uniform_(projection.weight)
@@ -166,6 +171,11 @@ class FlatEncoder(nn.Module):
     def forward(self, batch: LatticeBatch) -> Tensor:
         """float[B, T, D]."""
         return self.encode(batch, with_attention=False)[0]
+
+    def char_input(self, batch: LatticeBatch) -> Tensor:
+        """float[B, T, C]: all that is looked up for a character, side by side."""
+        chars = read_chars(self.embeddings, self.features, batch)
+        return torch.cat([chars, self.embeddings.char_words(batch)], -1) if self.config.char_words else chars
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features float[B, T, D], and attention to words float[B, T, W], the mean of layers and heads."""
@@ -180,7 +190,7 @@ class FlatEncoder(nn.Module):
 
     def encode(self, batch: LatticeBatch, *, with_attention: bool) -> tuple[Tensor, FlatView, list[Tensor]]:
         """Character features float[B, T, D], the flat view, and each layer's attention float[H, B, N, N] if asked."""
-        chars = read_chars(self.embeddings, self.features, batch)
+        chars = self.char_input(batch)
         nodes = torch.cat([self.char_projection(chars), self.word_projection(self.embeddings.words(batch))], 1)
         view = flat_view(batch, use_words=self.config.use_words)
         x = nodes.gather(1, view.source[:, :, None].expand(-1, -1, nodes.shape[2]))  # [B, N, D]

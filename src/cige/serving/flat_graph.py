@@ -46,7 +46,10 @@ class FlatGraph:
             self._find_word_spans()
         self._measure()
         chars, bigrams = (g.Transpose(self._padded(name), perm=[1, 0]) for name in ("chars", "bigrams"))
-        x = self.layers.linear(self.layers.char_vectors(chars=chars, bigrams=bigrams), "encoder.char_projection")
+        vectors = self.layers.char_vectors(chars=chars, bigrams=bigrams)
+        if config.char_words:
+            vectors = g.Concat(vectors, self.layers.char_words(chars), axis=-1)
+        x = self.layers.linear(vectors, "encoder.char_projection")
         words = None
         if config.use_words:
             vectors = self.layers.word_vectors(g.Transpose("words", perm=[1, 0]))

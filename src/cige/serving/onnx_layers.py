@@ -60,6 +60,10 @@ class LayerBuilder:
             pairs = g.Where(g.Unsqueeze(g.Equal(bigrams, UNK), [-1]), composed, pairs)
         return g.Concat(vectors, pairs, axis=-1)
 
+    def char_words(self, chars: str) -> str:
+        """LatticeVectors.char_words of int64[T, B] rows: float[T, B, C]."""
+        return self._table("char_word", chars)
+
     def word_vectors(self, words: str) -> str:
         """LatticeVectors.words of int64[W, B] rows: float[W, B, C]."""
         return self._table("word", words)
