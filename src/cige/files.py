@@ -19,6 +19,8 @@ from typing import IO, Any, cast
 from cige.errors import CigeError
 
 MANIFEST = "manifest.json"
+BUNDLED = Path(__file__).parent / "bundled"
+"""The folder of the model that comes with the package."""
 UNPACKING_ERRORS = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)  # of a file that is damaged or cut short
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # how packed files begin, and no UTF-8 text does
 

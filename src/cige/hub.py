@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cige.errors import ModelError
-from cige.files import MANIFEST
+from cige.files import BUNDLED, MANIFEST
 
-BUNDLED = Path(__file__).parent / "bundled"
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 

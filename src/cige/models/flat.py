@@ -59,7 +59,7 @@ class FlatConfig(ModelConfig):
     """False leaves characters alone: the word-free twin (a TENER with span positions)."""
     char_words: bool = False
     """Read a character's vector as a word of one character too, beside its own (ours; words of one character are no
-    nodes, here as in the paper, so these vectors would go unused)."""
+    nodes, here as in the paper, so these vectors would go unused). Part of `use_words`."""
     distances: tuple[str, ...] = ("hh", "th", "ht", "tt")
     """Relative distances that R sees; ("hh",) is FLAT_head, ("hh", "tt") the released default."""
     mask_self_matched: bool = False
@@ -89,6 +89,10 @@ class FlatConfig(ModelConfig):
     @property
     def width(self) -> int:
         return self.n_heads * self.head_width
+
+    @property
+    def reads_char_words(self) -> bool:
+        return self.use_words and self.char_words
 
     def problems(self) -> list[str]:
         known = ("hh", "th", "ht", "tt")
@@ -157,9 +161,9 @@ class FlatEncoder(nn.Module):
     def __init__(self, *, config: FlatConfig, sizes: InputSizes, features: nn.Module | None = None):
         super().__init__()
         self.config = config
-        self.embeddings = input_vectors(config, sizes, char_words=config.char_words)
+        self.embeddings = input_vectors(config, sizes, char_words=config.reads_char_words)
         self.features = features
-        width = char_width(self.embeddings, features) + (self.embeddings.word_width if config.char_words else 0)
+        width = char_width(self.embeddings, features) + (self.embeddings.word_width if config.reads_char_words else 0)
         self.char_projection = nn.Linear(width, config.width)
         self.word_projection = nn.Linear(self.embeddings.word_width, config.width)
         for projection in (self.char_projection, self.word_projection):
@@ -175,7 +179,7 @@ class FlatEncoder(nn.Module):
     def char_input(self, batch: LatticeBatch) -> Tensor:
         """float[B, T, C]: all that is looked up for a character, side by side."""
         chars = read_chars(self.embeddings, self.features, batch)
-        return torch.cat([chars, self.embeddings.char_words(batch)], -1) if self.config.char_words else chars
+        return torch.cat([chars, self.embeddings.char_words(batch)], -1) if self.config.reads_char_words else chars
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features float[B, T, D], and attention to words float[B, T, W], the mean of layers and heads."""

@@ -30,7 +30,8 @@ from cige.nn.embeddings import SplitEmbedding
 
 FORMAT_VERSION = 1
 KIND = "cige model"
-_WEIGHTS, _BERT = "model.safetensors", "bert"
+BERT = "bert"  # folder of a model's BERT within its own
+_WEIGHTS = "model.safetensors"
 _TABLES = ("char", "bigram", "word")  # of LatticeVectors
 _FEATURES = "encoder.features."  # the BERT's part of the tagger's weights
 
@@ -129,7 +130,7 @@ class LatticeModel:
         with atomic_folder(folder) as aside:
             save_file(weights, aside / _WEIGHTS)
             if isinstance(features, CharFeatures):
-                features.save_pretrained(aside / _BERT)
+                features.save_pretrained(aside / BERT)
             words = save_words(aside, self.vocabulary, self.lexicon)
             write_manifest(
                 aside,
@@ -159,7 +160,7 @@ class LatticeModel:
         with must_fit_manifest(folder):
             weights = load_file(folder / _WEIGHTS)
             config = _config(facts)
-            features = load_features(folder / _BERT, tuned=config.bert_tuned) if config.bert is not None else None
+            features = load_features(folder / BERT, tuned=config.bert_tuned) if config.bert is not None else None
             return cls._assemble(facts, config, vocabulary, weights, lexicon, features)
 
     @classmethod

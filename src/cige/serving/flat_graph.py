@@ -47,7 +47,7 @@ class FlatGraph:
         self._measure()
         chars, bigrams = (g.Transpose(self._padded(name), perm=[1, 0]) for name in ("chars", "bigrams"))
         vectors = self.layers.char_vectors(chars=chars, bigrams=bigrams)
-        if config.char_words:
+        if config.reads_char_words:
             vectors = g.Concat(vectors, self.layers.char_words(chars), axis=-1)
         x = self.layers.linear(vectors, "encoder.char_projection")
         words = None

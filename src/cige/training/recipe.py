@@ -10,9 +10,11 @@ from typing import Any, Literal
 from cige.data.mentions import MentionRegime
 from cige.data.user_words import UserWordRegime
 from cige.errors import ModelError, RecipeError
+from cige.files import BUNDLED, read_manifest
 from cige.lexicon.vectors import VectorLength
 from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig
+from cige.models.model import FORMAT_VERSION, KIND
 from cige.models.registry import architecture
 from cige.training.recipe_checks import check_recipe
 from cige.training.recipe_file import dump_yaml, read_recipe_file
@@ -123,6 +125,9 @@ class Recipe:
     """Pre-trained vectors."""
     lexicon: LexiconConfig = field(default_factory=LexiconConfig)
     """Words."""
+    start_from: str | None = None
+    """A trained model to go on from: "bundled", or a model folder. Its words, vectors and encoder take the place of
+    `vectors` and `lexicon`; `architecture` and `model` are its own where the recipe does not say otherwise."""
     architecture: str = "flat"
     """Which model: a name of models/registry.py."""
     model: ModelConfig = field(default_factory=FlatConfig)
@@ -151,6 +156,8 @@ def load_recipe(path: str | Path, overrides: Overrides = None) -> Recipe:
     """
     values, origins = read_recipe_file(Path(path), overrides)
     values.setdefault("name", Path(path).stem)
+    if isinstance(values.get("start_from"), str):
+        _take_settings(values, start_folder(values["start_from"]))
     recipe = _build(values, origins)
     check_recipe(recipe, str(path))
     return recipe
@@ -161,6 +168,24 @@ def recipe_from_dict(values: Mapping[str, Any]) -> Recipe:
     recipe = _build(dict(values), {})
     check_recipe(recipe, recipe.name)
     return recipe
+
+
+def start_folder(start_from: str) -> Path:
+    """The folder of the model that a recipe starts from."""
+    return BUNDLED if start_from == "bundled" else Path(start_from)
+
+
+def _take_settings(values: dict[str, Any], folder: Path) -> None:
+    """Fill in what a recipe does not say of its network with the settings of the model in `folder`."""
+    try:
+        facts = read_manifest(folder, kind=KIND, version=FORMAT_VERSION, error=ModelError)
+    except ModelError as reason:
+        raise RecipeError(f"start_from: {reason}") from reason
+    own = facts["architecture"]
+    if values.setdefault("architecture", own) != own:
+        given = values["architecture"]
+        raise RecipeError(f"start_from: {folder} holds a {own}, but the recipe's architecture is {given}")
+    values["model"] = facts["config"] | (values.get("model") or {})
 
 
 def _build(values: dict[str, Any], origins: Mapping[str, str]) -> Recipe:

@@ -80,6 +80,12 @@ def _contradictions(recipe: Recipe) -> list[str]:
         )
     if model.bert_tuned and model.bert is None:
         found.append("model.bert_tuned is true, but model.bert names no BERT to tune")
+    if recipe.start_from is not None:
+        found += [
+            f"{section} is given, but words and vectors are those of start_from ({recipe.start_from}); leave it out"
+            for section in ("vectors", "lexicon")
+            if getattr(recipe, section) != type(getattr(recipe, section))()
+        ]
     if training.warmup_epochs is not None and not 0 <= training.warmup_epochs <= training.n_epochs:
         found.append(
             f"training.warmup_epochs is {training.warmup_epochs}, expected 0 to {training.n_epochs} (n_epochs)"

@@ -22,9 +22,11 @@ from cige.lexicon.vectors import VectorTable
 from cige.models.build import Vectors, build_tagger, input_tables
 from cige.models.config import ModelConfig
 from cige.models.lattice_bert_features import CharFeatures, load_features
+from cige.models.model import BERT, LatticeModel
 from cige.models.registry import architecture
+from cige.models.start import tables_of, take_over
 from cige.models.tagger import Tagger
-from cige.training.recipe import DataConfig, LexiconConfig, Recipe
+from cige.training.recipe import DataConfig, LexiconConfig, Recipe, start_folder
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,11 @@ class TrainingSetup:
 def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> TrainingSetup:
     """Read data, vectors and words and build the network; the same recipe and seed give the same weights."""
     train, dev = read_data(recipe.data, data_dir)
+    labels = sorted({span.label for sentence in train for span in sentence.spans})
+    if not labels:
+        raise RecipeError(f"{recipe.name}: the training sentences hold no entity; there is nothing to learn")
+    if recipe.start_from is not None:
+        return _set_up_from_model(recipe, train, dev, labels, seed=seed)
     files = recipe.vectors
     vectors = Vectors(
         char=VectorTable.load(find_file(files.char, data_dir)),
@@ -75,9 +82,6 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     snapshot = lexicon.snapshot()
     train_lattices = [build_lattice(sentence.text, snapshot) for sentence in train]
     dev_lattices = [build_lattice(sentence.text, snapshot) for sentence in dev]
-    labels = sorted({span.label for sentence in train for span in sentence.spans})
-    if not labels:
-        raise RecipeError(f"{recipe.name}: the training sentences hold no entity; there is nothing to learn")
     count = architecture(recipe.architecture).reads_counts
     tables = input_tables(
         train_lattices,
@@ -99,6 +103,27 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
         features=features,
     )
     return TrainingSetup(train, dev, train_lattices, dev_lattices, lexicon, tables.vocabulary, labels, tagger)
+
+
+def _set_up_from_model(
+    recipe: Recipe, train: list[Sentence], dev: list[Sentence], labels: list[str], *, seed: int
+) -> TrainingSetup:
+    """The same with the words, vectors and encoder of a trained model."""
+    assert recipe.start_from is not None
+    folder = start_folder(recipe.start_from)
+    source = LatticeModel.load(folder)
+    snapshot = source.lexicon.snapshot()
+    train_lattices = [build_lattice(sentence.text, snapshot) for sentence in train]
+    dev_lattices = [build_lattice(sentence.text, snapshot) for sentence in dev]
+    tables = tables_of(source, train_lattices)
+    config = recipe.model
+    features = load_features(folder / BERT, tuned=config.bert_tuned) if config.bert is not None else None
+    torch.manual_seed(seed)
+    tagger = build_tagger(
+        config, tables, labels, architecture=recipe.architecture, scheme=recipe.data.scheme, features=features
+    )
+    take_over(tagger, source)
+    return TrainingSetup(train, dev, train_lattices, dev_lattices, source.lexicon, tables.vocabulary, labels, tagger)
 
 
 def read_data(data: DataConfig, data_dir: str | Path | None = None) -> tuple[list[Sentence], list[Sentence]]:

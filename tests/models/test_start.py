@@ -1,0 +1,86 @@
+"""A tagger that starts from a trained one computes what that one does until it is trained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+import torch
+
+from cige.data.vocabulary import N_SPECIAL, UNK
+from cige.errors import ModelError
+from cige.models.build import build_tagger, input_embeddings
+from cige.models.model import LatticeModel
+from cige.models.registry import ARCHITECTURES
+from cige.models.start import tables_of, take_over
+
+TEXTS = ["李明在南京市长江大桥。", "好", "中国银行的经理来自清华大学，龘"]
+NAMES = sorted(name for name in ARCHITECTURES if name != "bert_crf")  # which has no input without a BERT
+
+
+def source_of(architecture: str) -> LatticeModel:
+    return tiny.model(architecture=architecture, config=ARCHITECTURES[architecture].config_class()())
+
+
+def started(source: LatticeModel, labels: list[str], texts: list[str]) -> LatticeModel:
+    tables = tables_of(source, source.lattices(texts))
+    torch.manual_seed(9)
+    tagger = build_tagger(source.config, tables, labels, architecture=source.architecture, scheme=source.scheme)
+    take_over(tagger, source)
+    return replace(source, tagger=tagger.eval(), vocabulary=tables.vocabulary, labels=labels)
+
+
+def emissions(model: LatticeModel) -> np.ndarray:
+    snapshot = model.lexicon.snapshot()
+    return model.emissions(model.lattices(TEXTS, snapshot))
+
+
+@pytest.mark.parametrize("architecture", NAMES)
+def test_same_labels_same_scores(architecture: str) -> None:
+    source = source_of(architecture)
+    source.lexicon.add("长江大桥。")  # a user's word too
+    made = started(source, source.labels, [*TEXTS, *(s.text for s in tiny.sentences())])
+    np.testing.assert_allclose(emissions(made), emissions(source), atol=1e-5)
+    for own, theirs in zip(made.tagger.crf.parameters(), source.tagger.crf.parameters(), strict=True):
+        assert torch.equal(own, theirs)
+
+
+def test_only_rows_of_the_new_text_are_trained() -> None:
+    source = source_of("flat")
+    made = started(source, source.labels, ["李明李明"])
+    seen = {"李", "明"}
+    known = {c for c in seen if source.vocabulary.chars.look_up(np.array([ord(c)]))[0] != UNK}
+    assert made.vocabulary.n_tuned[0] == N_SPECIAL + len(known)
+    assert made.vocabulary.n_rows == source.vocabulary.n_rows
+    assert len(input_embeddings(made.tagger).char.tuned) == made.vocabulary.n_tuned[0]
+    rows = made.vocabulary.chars.look_up(np.array([ord(c) for c in known]))
+    assert (rows < made.vocabulary.n_tuned[0]).all()
+
+
+def test_a_model_saved_small_can_be_started_from(tmp_path: Path) -> None:
+    source = source_of("flat")
+    source.save(tmp_path / "small", table_dtype="int8")
+    small = LatticeModel.load(tmp_path / "small")
+    made = started(small, small.labels, TEXTS)
+    np.testing.assert_allclose(emissions(made), emissions(small), atol=1e-3)  # tables that stay are kept in float16
+    assert made.vocabulary.n_tuned[0] > N_SPECIAL
+
+
+def test_other_labels_keep_the_encoder() -> None:
+    source = source_of("flat")
+    made = started(source, ["GAME", "TEAM"], TEXTS)
+    assert made.tagger.tags[:2] == ["O", "B-GAME"]
+    with torch.no_grad():
+        own, theirs = (m.tagger.encoder(m.encode(TEXTS)[0]) for m in (made, source))
+    torch.testing.assert_close(own, theirs, atol=1e-5, rtol=0)
+
+
+def test_another_shape_is_refused() -> None:
+    source = source_of("flat")
+    tables = tables_of(source, source.lattices(TEXTS))
+    wider = build_tagger(replace(source.config, ff_width=77), tables, source.labels)
+    with pytest.raises(ModelError, match=r"ff_in.bias is \[480\] .*\[77\] .*leave them out"):
+        take_over(wider, source)

@@ -1,0 +1,68 @@
+"""`start_from`: a recipe that goes on from a trained model, with no vector files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tiny
+import yaml
+
+from cige.data import write_sentences
+from cige.errors import ModelError, RecipeError
+from cige.models.model import LatticeModel
+from cige.pipeline import load
+from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
+from cige.training.train import train
+
+RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+
+
+@pytest.fixture
+def own_data(tmp_path: Path) -> list[str]:
+    """Overrides for labelled data alone: no vectors, no lexicon."""
+    write_sentences(tmp_path / "train.bmes", tiny.sentences(40, seed=1))
+    write_sentences(tmp_path / "dev.bmes", tiny.sentences(20, seed=2))
+    return [f"data.train={tmp_path}/train.bmes", f"data.dev={tmp_path}/dev.bmes", "training.n_epochs=2"]
+
+
+def recipe_of(own_data: list[str], *more: str) -> Recipe:
+    return load_recipe(RECIPES / "own_data.yaml", [*own_data, *more])
+
+
+def test_from_the_bundled_model_with_labels_of_ones_own(own_data: list[str], tmp_path: Path) -> None:
+    recipe = recipe_of(own_data, "training.n_epochs=6")
+    result = train(recipe, tmp_path / "run", seed=1, device="cpu", show_progress=False)
+    assert result.dev_f1 > 0.5
+    model = LatticeModel.load(result.model)
+    assert model.labels == tiny.LABELS and len(model.lexicon) > 100_000
+    ner = load(result.model)
+    ner.lexicon.add("轩辕澜沧江")
+    assert isinstance(ner("李明在南京市轩辕澜沧江。"), list)
+
+
+def test_settings_come_from_the_model_where_the_recipe_is_silent(own_data: list[str]) -> None:
+    recipe = recipe_of(own_data, "model.ff_dropout_prob=0.4")
+    assert recipe.model.bigram_backoff and recipe.model.ff_dropout_prob == 0.4  # type: ignore[attr-defined]
+    again = recipe_from_dict(yaml.safe_load(recipe_to_yaml(recipe)))
+    assert again == recipe
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("start_from=nowhere", r"start_from: nowhere.*"),
+        ("architecture=tener", "holds a flat, but the recipe's architecture is tener"),
+        ("vectors.length=unit", "vectors is given, but words and vectors are those of start_from"),
+        ("lexicon.path=words.txt", "lexicon is given"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(own_data: list[str], override: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        recipe_of(own_data, override)
+
+
+def test_another_shape_is_refused(own_data: list[str], tmp_path: Path) -> None:
+
+    with pytest.raises(ModelError, match="leave them out of the recipe"):
+        train(recipe_of(own_data, "model.n_heads=4"), tmp_path / "run", device="cpu", show_progress=False)
