@@ -12,10 +12,8 @@ from cige.data import write_sentences
 from cige.errors import ModelError, RecipeError
 from cige.models.model import LatticeModel
 from cige.pipeline import load
-from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
+from cige.training.recipe import OWN_DATA, Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
 from cige.training.train import train
-
-RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 
 
 @pytest.fixture
@@ -27,7 +25,7 @@ def own_data(tmp_path: Path) -> list[str]:
 
 
 def recipe_of(own_data: list[str], *more: str) -> Recipe:
-    return load_recipe(RECIPES / "own_data.yaml", [*own_data, *more])
+    return load_recipe(OWN_DATA, [*own_data, *more])
 
 
 def test_from_the_bundled_model_with_labels_of_ones_own(own_data: list[str], tmp_path: Path) -> None:

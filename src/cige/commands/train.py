@@ -1,35 +1,54 @@
-"""Train a model by a recipe.
+"""Train a model: on your own labelled data, on top of the bundled model, or by a recipe.
 
+  cige train --data train.bmes --dev dev.bmes --output runs/own
   cige train recipes/weibo/flat.yaml --output runs/weibo --seed 1
   cige train recipes/weibo/flat.yaml --output runs/trial --set training.n_epochs=2 data.n_train=100
 
-A run that was cut off goes on where it stopped when the same command is given again. The model is in OUTPUT/model.
+Without a recipe, training starts from the bundled model's words, vectors and encoder, whatever your labels are; no
+vector file is needed. A run that was cut off goes on where it stopped when the same command is given again. The model
+is in OUTPUT/model.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+
+from cige.errors import CigeError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_recipe_options(parser)
+    add_recipe_options(parser, optional=True)
+    parser.add_argument("--data", metavar="FILE", help="labelled sentences to learn from, in place of the recipe's")
+    parser.add_argument(
+        "--dev",
+        metavar="FILE",
+        help="labelled sentences to choose the best epoch on (default: the last tenth of --data)",
+    )
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
     parser.add_argument("--no-resume", action="store_true", help="start over, whatever the output folder holds")
     parser.set_defaults(run=run)
 
 
-def add_recipe_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recipe", metavar="RECIPE", help="YAML file, such as recipes/weibo/flat.yaml")
+def add_recipe_options(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    parser.add_argument(
+        "recipe", metavar="RECIPE", nargs="?" if optional else None, help="YAML file, such as recipes/weibo/flat.yaml"
+    )
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="change settings of the recipe")
     parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
 
 
 def run(args: argparse.Namespace) -> None:
-    from cige.training.recipe import load_recipe
+    from cige.training.recipe import OWN_DATA, load_recipe
 
-    recipe = load_recipe(args.recipe, args.set)  # before transformers is imported: a wrong key is told sooner
+    if args.recipe is None and args.data is None:
+        raise CigeError("nothing to learn from: give a recipe, or --data FILE with labelled sentences")
+    if args.dev is not None and args.data is None:
+        raise CigeError("--dev goes with --data; a recipe names its own development file")
+    overrides = [*_data_settings(args), *args.set]
+    recipe = load_recipe(args.recipe or OWN_DATA, overrides)  # before transformers is imported: a slip is told sooner
     from cige.training.train import train
 
     result = train(
@@ -39,3 +58,18 @@ def run(args: argparse.Namespace) -> None:
         f"{result.name}, seed {result.seed}: dev F1 {100 * result.dev_f1:.2f} after epoch {result.best_epoch}, "
         f"{result.minutes:.1f} minutes; model in {result.model}"
     )
+
+
+def _data_settings(args: argparse.Namespace) -> list[str]:
+    """What --data and --dev are in a recipe."""
+    if args.data is None:
+        return []
+    settings = ["data.dataset=null", f"data.train={json.dumps(args.data)}"]
+    if args.dev is not None:
+        return [*settings, f"data.dev={json.dumps(args.dev)}", "data.n_held_out=0"]
+    from cige.data.reading import read_sentences
+
+    n_sentences = len(read_sentences(args.data))
+    if n_sentences < 2:
+        raise CigeError(f"{args.data}: {n_sentences} sentences; expected two or more, or a file of their own for --dev")
+    return [*settings, "data.dev=null", f"data.n_held_out={max(1, n_sentences // 10)}"]

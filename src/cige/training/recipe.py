@@ -20,6 +20,9 @@ from cige.training.recipe_checks import check_recipe
 from cige.training.recipe_file import dump_yaml, read_recipe_file
 from cige.training.strict import build_strictly
 
+OWN_DATA = Path(__file__).with_name("own_data.yaml")
+"""The recipe for labelled data of one's own: on top of the bundled model."""
+
 
 @dataclass(frozen=True)
 class DataConfig:
