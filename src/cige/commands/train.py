@@ -21,9 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recipe_options(parser, optional=True)
     parser.add_argument("--data", metavar="FILE", help="labelled sentences to learn from, in place of the recipe's")
     parser.add_argument(
-        "--dev",
-        metavar="FILE",
-        help="labelled sentences to choose the best epoch on (default: the last tenth of --data)",
+        "--dev", metavar="FILE", help="sentences to choose the epoch on (default: last tenth of --data)"
     )
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
@@ -43,10 +41,10 @@ def add_recipe_options(parser: argparse.ArgumentParser, *, optional: bool = Fals
 def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import OWN_DATA, load_recipe
 
+    if args.dev is not None and args.data is None:
+        raise CigeError("--dev goes with --data FILE; a recipe names its own development file")
     if args.recipe is None and args.data is None:
         raise CigeError("nothing to learn from: give a recipe, or --data FILE with labelled sentences")
-    if args.dev is not None and args.data is None:
-        raise CigeError("--dev goes with --data; a recipe names its own development file")
     overrides = [*_data_settings(args), *args.set]
     recipe = load_recipe(args.recipe or OWN_DATA, overrides)  # before transformers is imported: a slip is told sooner
     from cige.training.train import train
