@@ -50,12 +50,12 @@ def draw_length(result: Mapping[str, Any]) -> Any:
 
 def _speeds(axes: Axes, rows: Rows, key: str, label: str) -> None:
     for way, (name, colour, mark) in WAYS.items():
-        points = [(row[key], row[f"{way}_processor"]) for row in rows if f"{way}_processor" in row]
+        points = [(row[key], row[way]) for row in rows if way in row]
         if points:
             axes.plot(*zip(*points, strict=True), color=colour, marker=mark, label=name)
     _log_axes(axes, [row[key] for row in rows])
     axes.set_xlabel(label)
-    axes.set_ylabel("sentences a processor second")
+    axes.set_ylabel("sentences a second")
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncol=2)
 
 
