@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recipe_options(parser, optional=True)
     parser.add_argument("--data", metavar="FILE", help="labelled sentences to learn from, in place of the recipe's")
     parser.add_argument(
-        "--dev", metavar="FILE", help="... to choose the epoch on (default: the last tenth of --data)"
+        "--dev", metavar="FILE", help="labelled sentences that choose the epoch (default: last tenth)"
     )
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
