@@ -65,4 +65,4 @@ def test_help_names_every_task(capsys):
     with pytest.raises(SystemExit):
         call("--help")
     printed = capsys.readouterr().out
-    assert all(name in printed for name in [*PAPER_TASKS, "all", "predict", "table"])
+    assert all(name in printed for name in [*PAPER_TASKS, "all", "predict", "table", "analyse"])

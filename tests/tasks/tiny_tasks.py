@@ -28,9 +28,12 @@ def vocabulary() -> JointVocabulary:
     return JointVocabulary.build(PIECES, WORDS)
 
 
-def pretrained(*, max_positions: int = 48, seed: int = 0, dropout_prob: float = 0.1) -> PretrainedLatticeBert:
+def pretrained(
+    *, max_positions: int = 48, seed: int = 0, dropout_prob: float = 0.1, words: list[str] | None = None
+) -> PretrainedLatticeBert:
+    """A model of two layers that reads WORDS, or others."""
     torch.manual_seed(seed)
-    tokens = vocabulary()
+    tokens = JointVocabulary.build(PIECES, WORDS if words is None else words)
     config = LatticeBertConfig(
         n_tokens=len(tokens),
         n_layers=2,

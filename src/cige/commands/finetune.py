@@ -5,6 +5,7 @@ Examples:
   cige finetune all --model runs/tiny/model --data data --output runs/finetuned/tiny --grid lr --runs 5
   cige finetune table runs/finetuned/tiny runs/finetuned/tiny_bert_our
   cige finetune predict --model runs/tnews/model --data data --output tnews_predict.json
+  cige finetune analyse tnews --model runs/our_tnews/model --model runs/tnews/model --data data
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ _VERBS = {
     "all": "all tasks, with the best learning rate and several runs: Table 6",
     "table": "tables of several models side by side",
     "predict": "answers of a tuned model",
+    "analyse": "where tuned models differ: by length, words in keywords, nested entities",
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    verbs = parser.add_subparsers(metavar="TASK|all|table|predict", required=True)
+    verbs = parser.add_subparsers(metavar="TASK|all|table|predict|analyse", required=True)
     for name, what in _VERBS.items():
         _add(verbs, name, what, f"finetune_{name}")
     for name, task in TASKS.items():

@@ -1,0 +1,118 @@
+"""Compare tuned models where words may matter: the paper's analyses of TNEWS, CSL and MSRA NER.
+
+Texts with a class: accuracy by length. CSL: accuracy where keywords hold more than two lattice words, and on the rest;
+words are those of the first model that reads any. Entities: wrong ones, and those nested with gold entities. The first
+model is what the others are compared with; the paper takes BERT-our.
+
+Examples:
+  cige finetune analyse tnews --model runs/our_tnews/model --model runs/tnews/model --data data
+  cige finetune analyse tnews --model runs/our_tnews/model --model runs/tnews/model --data data --edges 10 20 30
+  cige finetune analyse msra --model runs/our_msra/model --model runs/msra/model --data data --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cige.commands.options import at_least, make_console
+
+if TYPE_CHECKING:
+    from cige.tasks.registry import Task
+    from cige.tasks.tuned import TunedModel
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("task", metavar="TASK", help="that the models are tuned for")
+    parser.add_argument(
+        "--model", "-m", dest="models", action="append", required=True, metavar="FOLDER", help="tuned; give two or more"
+    )
+    parser.add_argument("--data", required=True, metavar="FOLDER", help="folder that holds those of tasks")
+    parser.add_argument("--split", default="dev", choices=("train", "dev", "test"), help="(default: dev)")
+    bins = parser.add_mutually_exclusive_group()
+    bins.add_argument("--bins", type=at_least(1), metavar="N", help="bins of length, of equal size (5)")
+    bins.add_argument("--edges", type=at_least(1), nargs="+", metavar="N", help="lengths at which new bins begin")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
+    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.errors import DataError
+    from cige.tasks.analysis import KEYWORDS, LENGTH, NESTED, analysis_of
+    from cige.tasks.registry import get_task
+    from cige.tasks.task_data import load_split
+
+    task = get_task(args.task)
+    analysis = analysis_of(task)
+    if analysis != LENGTH and (args.bins or args.edges):
+        raise DataError(f"--bins and --edges are about {LENGTH}; the analysis of {task.name} is {analysis}")
+    if len(args.models) < 2:
+        raise DataError("one model was given; an analysis compares two or more, so give --model again")
+    examples = load_split(task, args.data, args.split)  # before torch is imported: a wrong folder is told sooner
+    models = [_load(folder, task, args.device) for folder in args.models]
+    if not all(map(models[0].kind.is_labelled, examples)):
+        raise DataError(f"the {args.split} examples of {task.name} have no labels to compare with; take --split dev")
+    work = {LENGTH: _length, KEYWORDS: _keywords, NESTED: _nested}[analysis]
+    found, table = work(args, task, models, examples)
+    if args.json:
+        head = {"task": task.name, "split": args.split, "analysis": analysis, "n_examples": len(examples)}
+        told = [{"model": k, "data": m.facts.get("data")} for k, m in zip(args.models, models, strict=True)]
+        print(json.dumps(head | {"models": told} | found, ensure_ascii=False, indent=1))
+        return
+    make_console().print(table)
+    for name, model in zip(args.models, models, strict=True):
+        print(f"{name}: data of tuning {model.facts.get('data', 'not known')}")
+
+
+def _length(args: argparse.Namespace, task: Task, models: Sequence[TunedModel], examples: list[Any]) -> Any:
+    from cige.tasks.analysis import LENGTH, N_BINS, by_length, equal_edges, length_of
+    from cige.tasks.analysis_tables import group_table
+
+    length = length_of(task)
+    edges = sorted(set(args.edges or ())) or equal_edges([length(example) for example in examples], args.bins or N_BINS)
+    groups = by_length(examples, [m.predict(examples) for m in models], length=length, edges=edges)
+    title = f"{task.title} {args.split}: {LENGTH}"
+    found = {"edges": edges, "groups": [group.to_dict() for group in groups]}
+    return found, group_table(title, "characters", args.models, groups)
+
+
+def _keywords(args: argparse.Namespace, task: Task, models: Sequence[TunedModel], examples: list[Any]) -> Any:
+    from cige.errors import DataError
+    from cige.tasks.analysis import KEYWORDS, by_keyword_words
+    from cige.tasks.analysis_tables import group_table
+
+    reader = next((k for k, model in enumerate(models) if model.pretrained.vocabulary.n_words), None)
+    if reader is None:
+        raise DataError(
+            f"none of {', '.join(args.models)} has words in its vocabulary, so none can say how many words a keyword "
+            "holds; give a tuned Lattice-BERT among them"
+        )
+    groups = by_keyword_words(examples, [m.predict(examples) for m in models], models[reader].tokenizer)
+    title = f"{task.title} {args.split}: {KEYWORDS}, those of {args.models[reader]}"
+    found = {"words_of": args.models[reader], "groups": [group.to_dict() for group in groups]}
+    return found, group_table(title, "examples with", args.models, groups)
+
+
+def _nested(args: argparse.Namespace, task: Task, models: Sequence[TunedModel], examples: list[Any]) -> Any:
+    from cige.tasks.analysis import NESTED, nested_errors, reduction
+    from cige.tasks.analysis_tables import error_table
+
+    errors = nested_errors(examples, [m.predict(examples) for m in models])
+    first, told = errors[0], []
+    for own in errors:
+        wrong, nested = reduction(first.n_wrong, own.n_wrong), reduction(first.n_nested, own.n_nested)
+        told.append(own.to_dict() | {"fewer_wrong": wrong, "fewer_nested": nested})
+    return {"errors": told}, error_table(f"{task.title} {args.split}: {NESTED}", args.models, errors)
+
+
+def _load(folder: str, task: Task, device: str) -> TunedModel:
+    from cige.errors import DataError
+    from cige.tasks.tuned import TunedModel
+
+    model = TunedModel.from_pretrained(folder, device=device)
+    if model.task != task.name:
+        raise DataError(f"{folder} is tuned for {model.task}, expected a model tuned for {task.name}")
+    return model
