@@ -20,9 +20,7 @@ from cige.errors import CigeError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recipe_options(parser, optional=True)
     parser.add_argument("--data", metavar="FILE", help="labelled sentences to learn from, in place of the recipe's")
-    parser.add_argument(
-        "--dev", metavar="FILE", help="labelled sentences that choose the epoch (default: last tenth)"
-    )
+    parser.add_argument("--dev", metavar="FILE", help="labelled sentences that choose the epoch (default: last tenth)")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
     parser.add_argument("--no-resume", action="store_true", help="start over, whatever the output folder holds")
