@@ -34,6 +34,17 @@ def test_data_and_dev(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict", "李明在南京市。", "--model", f"{data}/run/model"]) == 0
 
 
+def test_paths_are_those_of_the_working_folder(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of the same name among the data sets is another file."""
+    (data / "sets").mkdir()
+    (data / "sets" / "我的 数据😀.jsonl").write_text("not this one", encoding="utf-8")
+    write_sentences(data / "我的 数据😀.jsonl", tiny.sentences(30, seed=1))
+    monkeypatch.chdir(data)
+    monkeypatch.setenv("CIGE_DATA", str(data / "sets"))
+    assert main(["train", "--data", "我的 数据😀.jsonl", "-o", "run", *QUICK]) == 0
+    assert facts_of(data / "run")["data"]["train"] == f"{data}/我的 数据😀.jsonl"
+
+
 def test_without_dev_the_last_tenth_is_held_out(data: Path) -> None:
     assert main(["train", "--data", f"{data}/my train.bmes", "-o", f"{data}/run", *QUICK]) == 0
     assert facts_of(data / "run")["data"]["n_held_out"] == 3

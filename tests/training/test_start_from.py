@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import tiny
+import torch
 import yaml
+from tiny_bert import write_bert
 
 from cige.data import write_sentences
+from cige.data.vocabulary import UNK, USER
 from cige.errors import ModelError, RecipeError
+from cige.files import BUNDLED
+from cige.models.build import input_embeddings
+from cige.models.lattice_bert_features import load_features
 from cige.models.model import LatticeModel
 from cige.pipeline import load
 from cige.training.recipe import OWN_DATA, Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
+from cige.training.setup import set_up
 from cige.training.train import train
 
 
@@ -39,6 +48,31 @@ def test_from_the_bundled_model_with_labels_of_ones_own(own_data: list[str], tmp
     assert isinstance(ner("李明在南京市轩辕澜沧江。"), list)
 
 
+def test_the_start_is_the_trained_encoder_and_a_user_word_still_reaches_it(own_data: list[str]) -> None:
+    setup = set_up(recipe_of(own_data), seed=1)
+    source = LatticeModel.load(BUNDLED)
+    own, theirs = setup.tagger.encoder.state_dict(), source.tagger.encoder.state_dict()
+    assert torch.equal(own["fusion.weight.weight"], theirs["fusion.weight.weight"])
+    tables = input_embeddings(setup.tagger), input_embeddings(source.tagger)
+    assert torch.equal(*(table.word(torch.tensor([UNK, USER])) for table in tables))  # what training taught of both
+    assert setup.vocabulary.n_tuned < source.vocabulary.n_rows
+
+
+def test_a_model_with_a_bert_brings_its_own(tmp_path: Path, own_data: list[str]) -> None:
+    bert = write_bert(tmp_path / "bert")
+    config = replace(tiny.CONFIG, bert=str(bert), bert_tuned=True)
+    source = tiny.model(config=config, features=load_features(str(bert), tuned=True))
+    with torch.no_grad():
+        for parameter in source.tagger.encoder.features.parameters():
+            parameter.add_(0.01)
+    source.save(tmp_path / "source")
+    shutil.rmtree(bert)
+    recipe = recipe_of(own_data, f"start_from={tmp_path}/source")
+    started = set_up(recipe, seed=1).tagger.encoder.features
+    for own, theirs in zip(started.parameters(), source.tagger.encoder.features.parameters(), strict=True):
+        assert torch.equal(own, theirs) and own.requires_grad
+
+
 def test_settings_come_from_the_model_where_the_recipe_is_silent(own_data: list[str]) -> None:
     recipe = recipe_of(own_data, "model.ff_dropout_prob=0.4")
     assert recipe.model.bigram_backoff and recipe.model.ff_dropout_prob == 0.4  # type: ignore[attr-defined]
@@ -53,6 +87,7 @@ def test_settings_come_from_the_model_where_the_recipe_is_silent(own_data: list[
         ("architecture=tener", "holds a flat, but the recipe's architecture is tener"),
         ("vectors.length=unit", "vectors is given, but words and vectors are those of start_from"),
         ("lexicon.path=words.txt", "lexicon is given"),
+        ("data.n_held_out=3", "data.dev and data.n_held_out are both given"),
     ],
 )
 def test_what_does_not_go_together_is_refused(own_data: list[str], override: str, message: str) -> None:
@@ -61,6 +96,5 @@ def test_what_does_not_go_together_is_refused(own_data: list[str], override: str
 
 
 def test_another_shape_is_refused(own_data: list[str], tmp_path: Path) -> None:
-
     with pytest.raises(ModelError, match="leave them out of the recipe"):
         train(recipe_of(own_data, "model.n_heads=4"), tmp_path / "run", device="cpu", show_progress=False)

@@ -12,7 +12,8 @@ is in OUTPUT/model.
 from __future__ import annotations
 
 import argparse
-import json
+from pathlib import Path
+from typing import Any
 
 from cige.errors import CigeError
 
@@ -38,12 +39,13 @@ def add_recipe_options(parser: argparse.ArgumentParser, *, optional: bool = Fals
 
 def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import OWN_DATA, load_recipe
+    from cige.training.recipe_file import override_pairs
 
     if args.dev is not None and args.data is None:
         raise CigeError("--dev goes with --data FILE; a recipe names its own development file")
     if args.recipe is None and args.data is None:
         raise CigeError("nothing to learn from: give a recipe, or --data FILE with labelled sentences")
-    overrides = [*_data_settings(args), *args.set]
+    overrides = _data_settings(args) | dict(override_pairs(args.set))
     recipe = load_recipe(args.recipe or OWN_DATA, overrides)  # before transformers is imported: a slip is told sooner
     from cige.training.train import train
 
@@ -56,16 +58,16 @@ def run(args: argparse.Namespace) -> None:
     )
 
 
-def _data_settings(args: argparse.Namespace) -> list[str]:
-    """What --data and --dev are in a recipe."""
+def _data_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """What --data and --dev are in a recipe; absolute, since a recipe's paths are looked for among the data first."""
     if args.data is None:
-        return []
-    settings = ["data.dataset=null", f"data.train={json.dumps(args.data)}"]
+        return {}
+    settings = {"data.dataset": None, "data.train": str(Path(args.data).absolute())}
     if args.dev is not None:
-        return [*settings, f"data.dev={json.dumps(args.dev)}", "data.n_held_out=0"]
+        return settings | {"data.dev": str(Path(args.dev).absolute()), "data.n_held_out": 0}
     from cige.data.reading import read_sentences
 
     n_sentences = len(read_sentences(args.data))
     if n_sentences < 2:
         raise CigeError(f"{args.data}: {n_sentences} sentences; expected two or more, or a file of their own for --dev")
-    return [*settings, "data.dev=null", f"data.n_held_out={max(1, n_sentences // 10)}"]
+    return settings | {"data.dev": None, "data.n_held_out": max(1, n_sentences // 10)}

@@ -45,6 +45,13 @@ class CodeTable:
         return np.where(self.codes[place] == codes, self.rows[place], UNK).astype(np.int64)
 
 
+def rows_of_words(order: np.ndarray, n_words: int) -> np.ndarray:
+    """int32[n_words]: row N_SPECIAL + k for the k-th of the distinct words `order`, UNK for the others."""
+    rows = np.full(n_words, UNK, np.int32)
+    rows[order] = np.arange(N_SPECIAL, N_SPECIAL + len(order))
+    return rows
+
+
 def char_codes(text: str) -> np.ndarray:
     """int64[T] code points."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)

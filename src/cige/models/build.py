@@ -9,7 +9,17 @@ import numpy as np
 import torch
 
 from cige.data.tags import tag_set
-from cige.data.vocabulary import N_SPECIAL, PAD, UNK, CodeTable, Vocabulary, code_of, seen_first, split_bigram
+from cige.data.vocabulary import (
+    N_SPECIAL,
+    PAD,
+    UNK,
+    CodeTable,
+    Vocabulary,
+    code_of,
+    rows_of_words,
+    seen_first,
+    split_bigram,
+)
 from cige.data.word_counts import count_words
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
@@ -94,14 +104,12 @@ def input_tables(
     is_seen[seen_words] = True
     kept = (row_in_file >= 0) & ~is_seen
     order = np.concatenate([seen_words, np.flatnonzero(kept)])
-    word_rows = np.full(len(base), UNK, np.int32)
-    word_rows[order] = np.arange(N_SPECIAL, N_SPECIAL + len(order))
     words = _matrix(vectors.word, row_in_file[order], vectors, rng)
 
     vocabulary = Vocabulary(
         chars=chars[0],
         bigrams=bigrams[0],
-        word_rows=word_rows,
+        word_rows=rows_of_words(order, len(base)),
         n_tuned=(chars[2], bigrams[2], N_SPECIAL + len(seen_words)),
         n_rows=(len(chars[1]), len(bigrams[1]), len(words)),
         word_counts=count_words(lattices, len(base)) if count else None,

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from cige.data.vocabulary import N_SPECIAL, UNK, CodeTable, seen_first
+from cige.data.vocabulary import N_SPECIAL, CodeTable, rows_of_words, seen_first
 from cige.errors import ModelError
 from cige.lattice.lattice import Lattice
 from cige.models.build import InputTables, input_embeddings
@@ -82,10 +82,8 @@ def _words_seen_first(word_rows: np.ndarray, seen: np.ndarray) -> tuple[np.ndarr
     words = np.flatnonzero(word_rows >= N_SPECIAL)
     is_seen = np.isin(words, seen)
     order = words[np.lexsort((word_rows[words], ~is_seen))]
-    new_rows = np.full(len(word_rows), UNK, np.int32)
-    new_rows[order] = np.arange(N_SPECIAL, N_SPECIAL + len(order))
     rows = np.concatenate([np.arange(N_SPECIAL), word_rows[order]])
-    return new_rows, rows, N_SPECIAL + int(is_seen.sum())
+    return rows_of_words(order, len(word_rows)), rows, N_SPECIAL + int(is_seen.sum())
 
 
 @torch.no_grad()

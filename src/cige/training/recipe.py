@@ -14,7 +14,7 @@ from cige.files import BUNDLED, read_manifest
 from cige.lexicon.vectors import VectorLength
 from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig
-from cige.models.model import FORMAT_VERSION, KIND
+from cige.models.model import BERT, FORMAT_VERSION, KIND
 from cige.models.registry import architecture
 from cige.training.recipe_checks import check_recipe
 from cige.training.recipe_file import dump_yaml, read_recipe_file
@@ -188,7 +188,10 @@ def _take_settings(values: dict[str, Any], folder: Path) -> None:
     if values.setdefault("architecture", own) != own:
         given = values["architecture"]
         raise RecipeError(f"start_from: {folder} holds a {own}, but the recipe's architecture is {given}")
-    values["model"] = facts["config"] | (values.get("model") or {})
+    settings = facts["config"]
+    if settings.get("bert") is not None:
+        settings["bert"] = str(folder / BERT)  # as that model tuned it, and not what it once began with
+    values["model"] = settings | (values.get("model") or {})
 
 
 def _build(values: dict[str, Any], origins: Mapping[str, str]) -> Recipe:

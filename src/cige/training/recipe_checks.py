@@ -73,6 +73,8 @@ def _contradictions(recipe: Recipe) -> list[str]:
         found.append("data.dev and data.test go with data.train; with data.dataset the files are known")
     if data.train is not None and not data.dev and not data.n_held_out:
         found.append("data.dev is missing: give a file, or data.n_held_out to hold out training sentences")
+    if data.dev is not None and data.n_held_out:
+        found.append("data.dev and data.n_held_out are both given: dev is a file or held out, not both")
     found += model.problems()
     if len(recipe.lexicon.gazetteers) > MAX_GAZETTEERS:
         found.append(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +21,10 @@ from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.gazetteers import with_gazetteers
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
-from cige.models.build import Vectors, build_tagger, input_tables
+from cige.models.build import InputTables, Vectors, build_tagger, input_tables
 from cige.models.config import ModelConfig
 from cige.models.lattice_bert_features import CharFeatures, load_features
-from cige.models.model import BERT, LatticeModel
+from cige.models.model import LatticeModel
 from cige.models.registry import architecture
 from cige.models.start import tables_of, take_over
 from cige.models.tagger import Tagger
@@ -69,29 +71,12 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     labels = sorted({span.label for sentence in train for span in sentence.spans})
     if not labels:
         raise RecipeError(f"{recipe.name}: the training sentences hold no entity; there is nothing to learn")
-    if recipe.start_from is not None:
-        return _set_up_from_model(recipe, train, dev, labels, seed=seed)
-    files = recipe.vectors
-    vectors = Vectors(
-        char=VectorTable.load(find_file(files.char, data_dir)),
-        bigram=VectorTable.load(find_file(files.bigram, data_dir)),
-        word=VectorTable.load(find_file(files.word, data_dir)),
-        length=files.length,
-    )
-    lexicon, word_groups = read_lexicon(recipe.lexicon, vectors, data_dir)
+    source = None if recipe.start_from is None else LatticeModel.load(start_folder(recipe.start_from))
+    lexicon, tables_for = _words_of_files(recipe, seed, data_dir) if source is None else _words_of_model(source)
     snapshot = lexicon.snapshot()
     train_lattices = [build_lattice(sentence.text, snapshot) for sentence in train]
     dev_lattices = [build_lattice(sentence.text, snapshot) for sentence in dev]
-    count = architecture(recipe.architecture).reads_counts
-    tables = input_tables(
-        train_lattices,
-        lexicon,
-        vectors,
-        seed=seed,
-        count=count,
-        word_groups=word_groups,
-        n_groups=1 + len(recipe.lexicon.gazetteers),
-    )
+    tables = tables_for(train_lattices)
     features = load_bert(recipe.model, data_dir) if recipe.model.bert is not None else None
     torch.manual_seed(seed)
     tagger = build_tagger(
@@ -102,28 +87,38 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
         scheme=recipe.data.scheme,
         features=features,
     )
+    if source is not None:
+        take_over(tagger, source)
     return TrainingSetup(train, dev, train_lattices, dev_lattices, lexicon, tables.vocabulary, labels, tagger)
 
 
-def _set_up_from_model(
-    recipe: Recipe, train: list[Sentence], dev: list[Sentence], labels: list[str], *, seed: int
-) -> TrainingSetup:
-    """The same with the words, vectors and encoder of a trained model."""
-    assert recipe.start_from is not None
-    folder = start_folder(recipe.start_from)
-    source = LatticeModel.load(folder)
-    snapshot = source.lexicon.snapshot()
-    train_lattices = [build_lattice(sentence.text, snapshot) for sentence in train]
-    dev_lattices = [build_lattice(sentence.text, snapshot) for sentence in dev]
-    tables = tables_of(source, train_lattices)
-    config = recipe.model
-    features = load_features(folder / BERT, tuned=config.bert_tuned) if config.bert is not None else None
-    torch.manual_seed(seed)
-    tagger = build_tagger(
-        config, tables, labels, architecture=recipe.architecture, scheme=recipe.data.scheme, features=features
+_TablesFor = Callable[[Sequence[Lattice]], InputTables]  # what training lattices make of vectors
+
+
+def _words_of_files(recipe: Recipe, seed: int, data_dir: str | Path | None) -> tuple[Lexicon, _TablesFor]:
+    """The lexicon of a recipe, and tables of its vector files."""
+    files = recipe.vectors
+    vectors = Vectors(
+        char=VectorTable.load(find_file(files.char, data_dir)),
+        bigram=VectorTable.load(find_file(files.bigram, data_dir)),
+        word=VectorTable.load(find_file(files.word, data_dir)),
+        length=files.length,
     )
-    take_over(tagger, source)
-    return TrainingSetup(train, dev, train_lattices, dev_lattices, source.lexicon, tables.vocabulary, labels, tagger)
+    lexicon, word_groups = read_lexicon(recipe.lexicon, vectors, data_dir)
+    return lexicon, partial(
+        input_tables,
+        lexicon=lexicon,
+        vectors=vectors,
+        seed=seed,
+        count=architecture(recipe.architecture).reads_counts,
+        word_groups=word_groups,
+        n_groups=1 + len(recipe.lexicon.gazetteers),
+    )
+
+
+def _words_of_model(source: LatticeModel) -> tuple[Lexicon, _TablesFor]:
+    """The lexicon of a trained model, and tables of its vectors."""
+    return source.lexicon, partial(tables_of, source)
 
 
 def read_data(data: DataConfig, data_dir: str | Path | None = None) -> tuple[list[Sentence], list[Sentence]]:
