@@ -87,3 +87,10 @@ def test_another_shape_is_refused() -> None:
     wider = build_tagger(replace(source.config, ff_width=77), tables, source.labels)
     with pytest.raises(ModelError, match=r"ff_in.bias is \[480\] .*\[77\] .*leave them out"):
         take_over(wider, source)
+
+
+def test_characters_as_words_cannot_come_from_a_model_without() -> None:
+    source = source_of("flat")
+    tables = tables_of(source, source.lattices(TEXTS))
+    with pytest.raises(ModelError, match=r"model.char_words to false"):
+        build_tagger(replace(source.config, char_words=True), tables, source.labels)

@@ -21,6 +21,7 @@ from cige.data.vocabulary import (
     split_bigram,
 )
 from cige.data.word_counts import count_words
+from cige.errors import ModelError
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorLength, VectorTable
@@ -171,11 +172,18 @@ def build_tagger(
     Args:
         architecture: a name of `models.registry`; `config` is of its class.
         features: what `config.bert` names, loaded; None where it names nothing.
+
+    Raises:
+        ModelError: the configuration wants character vectors as words, and the tables have none.
     """
     vocabulary = tables.vocabulary
     tagger = build_network(architecture, config, vocabulary, tag_set(labels, scheme), tables.widths, features)
     own = input_embeddings(tagger)
     matrices = (*tables.matrices, tables.char_words)
+    if own.char_word is not None and not tables.char_words.size:
+        raise ModelError(
+            "the recipe asks for char_words, and the model to start from has none: set model.char_words to false"
+        )
     for table, matrix in zip((own.char, own.bigram, own.word, own.char_word), matrices, strict=True):
         if table is not None:
             table.load_vectors(torch.from_numpy(matrix))
