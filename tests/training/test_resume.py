@@ -113,6 +113,13 @@ def test_another_recipe_or_seed_is_refused(data_dir: Path, uninterrupted: TrainR
         run(data_dir, uninterrupted.folder, recipe=tiny_run.tiny_recipe(learning_rate=0.02))
 
 
+def test_a_run_that_failed_before_it_kept_anything_can_be_put_right(data_dir: Path, tmp_path: Path) -> None:
+    wrong = replace(killed_run.RECIPE, lexicon=LexiconConfig(path="no-such-list.txt"))
+    with pytest.raises(CigeError, match="no-such-list"):
+        run(data_dir, tmp_path, recipe=wrong)
+    assert run(data_dir, tmp_path).best_epoch > 0
+
+
 def test_settings_that_a_later_version_adds_do_not_hinder(
     data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cige.errors import RecipeError
 from cige.files import atomic_file
-from cige.training.checkpoint import discard_checkpoints
+from cige.training.checkpoint import PREFIX, discard_checkpoints
 from cige.training.recipe import load_recipe
 from cige.training.recipe_file import dump_yaml
 
@@ -21,7 +21,8 @@ _SEED = "# seed: "
 def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[[Path], Any] = load_recipe) -> None:
     """Make the folder this run's own: write every setting to recipe.yaml, or find that the run in it is this one.
 
-    Without `resume` whatever a run left there goes.
+    Without `resume` whatever a run left there goes. A run that failed before it kept anything (a setting that does not
+    fit, a file that is not there) is no run: its folder is free for the settings put right.
 
     Args:
         recipe: a dataclass, as `load` reads it from a YAML file.
@@ -30,7 +31,7 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
         RecipeError: it holds a run of another recipe or seed.
     """
     path = folder / RECIPE
-    if resume and path.is_file():
+    if resume and path.is_file() and _holds_training(folder):
         changed = differences(load(path), recipe)
         first_line = path.read_text(encoding="utf-8").partition("\n")[0]
         if first_line != f"{_SEED}{seed}":
@@ -48,6 +49,10 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
         shutil.rmtree(model, ignore_errors=True)
     with atomic_file(path) as aside:
         aside.write_text(f"{_SEED}{seed}\n{dump_yaml(recipe)}", encoding="utf-8")
+
+
+def _holds_training(folder: Path) -> bool:
+    return any(next(folder.glob(name), None) for name in (RESULT, BEST, f"{MODEL}*", f"{PREFIX}*"))
 
 
 def differences(old: Any, new: Any) -> list[str]:
