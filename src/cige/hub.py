@@ -10,6 +10,8 @@ from typing import Any
 from cige.errors import ModelError
 from cige.files import BUNDLED, MANIFEST
 
+RUN_MODEL = "model"
+"""Where the folder of a run, which training and fine-tuning write, has its model."""
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 
@@ -17,7 +19,8 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
     """The folder of a model, fetched from the hub if need be.
 
     Args:
-        path_or_hub_id: a folder, a hub id ("owner/name"), or None for the model that comes with cige.
+        path_or_hub_id: a folder, that of a finished run too; a hub id ("owner/name"); or None for the model that comes
+            with cige.
         hub_options: `revision`, `token`, `cache_dir`, `local_files_only` of huggingface_hub.snapshot_download.
 
     Raises:
@@ -29,7 +32,8 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
         return BUNDLED
     folder = Path(path_or_hub_id)
     if folder.exists():
-        return folder
+        of_run = folder / RUN_MODEL
+        return of_run if (of_run / MANIFEST).is_file() and not (folder / MANIFEST).exists() else folder
     if not _HUB_ID.fullmatch(str(path_or_hub_id)):
         raise ModelError(f"{path_or_hub_id}: no such folder; expected a model folder or a hub id such as owner/name")
 

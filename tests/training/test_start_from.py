@@ -46,6 +46,8 @@ def test_from_the_bundled_model_with_labels_of_ones_own(own_data: list[str], tmp
     ner = load(result.model)
     ner.lexicon.add("轩辕澜沧江")
     assert isinstance(ner("李明在南京市轩辕澜沧江。"), list)
+    further = recipe_of(own_data, f"start_from={tmp_path / 'run'}")  # the run's folder stands for its model
+    assert set_up(further, seed=1).tagger.tags == model.tags
 
 
 def test_the_start_is_the_trained_encoder_and_a_user_word_still_reaches_it(own_data: list[str]) -> None:

@@ -23,11 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from cige.entities.labels import parse_label_map
+    from cige.hub import model_folder
     from cige.models.model import LatticeModel
     from cige.models.trim import rename_labels, trim
 
     names = parse_label_map(args.labels)
-    small = trim(LatticeModel.load(args.model), n_words=args.n_words, n_bigrams=args.n_bigrams)
+    small = trim(LatticeModel.load(model_folder(args.model)), n_words=args.n_words, n_bigrams=args.n_bigrams)
     small = rename_labels(small, names)
     small.save(args.output, table_dtype=args.dtype)
     n_bytes = sum(file.stat().st_size for file in Path(args.output).rglob("*") if file.is_file())

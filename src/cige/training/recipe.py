@@ -10,7 +10,8 @@ from typing import Any, Literal
 from cige.data.mentions import MentionRegime
 from cige.data.user_words import UserWordRegime
 from cige.errors import ModelError, RecipeError
-from cige.files import BUNDLED, read_manifest
+from cige.files import read_manifest
+from cige.hub import model_folder
 from cige.lexicon.vectors import VectorLength
 from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig
@@ -129,8 +130,9 @@ class Recipe:
     lexicon: LexiconConfig = field(default_factory=LexiconConfig)
     """Words."""
     start_from: str | None = None
-    """A trained model to go on from: "bundled", or a model folder. Its words, vectors and encoder take the place of
-    `vectors` and `lexicon`; `architecture` and `model` are its own where the recipe does not say otherwise."""
+    """A trained model to go on from: "bundled", a model's or a run's folder, or a hub id. Its words, vectors and
+    encoder take the place of `vectors` and `lexicon`; `architecture` and `model` are its own where the recipe does not
+    say otherwise."""
     architecture: str = "flat"
     """Which model: a name of models/registry.py."""
     model: ModelConfig = field(default_factory=FlatConfig)
@@ -174,8 +176,11 @@ def recipe_from_dict(values: Mapping[str, Any]) -> Recipe:
 
 
 def start_folder(start_from: str) -> Path:
-    """The folder of the model that a recipe starts from."""
-    return BUNDLED if start_from == "bundled" else Path(start_from)
+    """The folder of the model that a recipe starts from; RecipeError if there is none."""
+    try:
+        return model_folder(None if start_from == "bundled" else start_from)
+    except ModelError as reason:
+        raise RecipeError(f"start_from: {reason}") from reason
 
 
 def _take_settings(values: dict[str, Any], folder: Path) -> None:
