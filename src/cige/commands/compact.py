@@ -1,6 +1,6 @@
 """Make a small model folder for prediction: fewer words and bigrams, tables in 8 or 16 bits, no training state.
 
-cige compact runs/msra/flat/model small --n-words 110000 --n-bigrams 115000 --labels NR=PER,NS=LOC,NT=ORG
+cige compact runs/msra/flat small --n-words 132000 --n-bigrams 125000 --labels NR=PER,NS=LOC,NT=ORG
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="model folder")
     parser.add_argument("output", help="folder to write")
     parser.add_argument(
-        "--n-words", type=int, default=110_000, help="most frequent words to keep (default %(default)s)"
+        "--n-words", type=int, default=132_000, help="most frequent words to keep (default %(default)s)"
     )
-    parser.add_argument("--n-bigrams", type=int, default=115_000, help="bigrams to keep (default %(default)s)")
+    parser.add_argument("--n-bigrams", type=int, default=125_000, help="bigrams to keep (default %(default)s)")
     parser.add_argument("--dtype", choices=["int8", "float16"], default="int8", help="numbers of the tables")
     parser.add_argument("--labels", default="", metavar="NR=PER,...", help="old label = new label")
     parser.set_defaults(run=run)
