@@ -1,6 +1,7 @@
 """Fixtures that several tests share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,3 +24,14 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder} (set CIGE_DATA)")
     return folder
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Sums in one order, for runs whose numbers must be equal to the bit."""
+    import torch  # after OMP_NUM_THREADS is set, and only where a test trains
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

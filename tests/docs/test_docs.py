@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from source_list import expected
 
+from cige import load
 from cige.cli import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,3 +69,17 @@ def test_links_of_the_pages_lead_somewhere():
         text = (ROOT / page).read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#]+)\)", text):
             assert "://" in target or ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+
+
+def test_the_drawn_lattice_is_what_the_readme_says():
+    ner = load()
+    text = "罗氏公司总裁林晓岚从巴塞尔飞抵南京市长江大桥。"
+    found = [entity.text for entity in ner(text)]
+    ner.lexicon.add("南京市长江大桥")
+    with_word = [entity.text for entity in ner(text)]
+    assert found[-2:] == ["南京", "长江大桥"] and with_word[-1] == "南京市长江大桥" and found[:-2] == with_word[:-1]
+    drawn = re.findall(r"<text[^>]*>([^<]*)", (ROOT / "docs/lattice.svg").read_text(encoding="utf-8"))
+    assert [label for label in drawn if re.match("[A-Z]{3} ", label)] == [
+        f"{entity.label} {entity.score:.2f}" for entity in ner(text)
+    ]
+    assert {"南京市长江大桥", "your own word"} <= set(drawn)

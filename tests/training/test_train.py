@@ -101,11 +101,10 @@ def test_eval_start_epoch(data_dir: Path, tmp_path: Path) -> None:
     assert [r.dev_f1 is None for r in result.history] == [True, True, False] and result.best_epoch == 3
 
 
-def test_averaged_weights_are_what_is_scored_and_kept(data_dir: Path, tmp_path: Path) -> None:
+def test_averaged_weights_are_what_is_scored_and_kept(data_dir: Path, tmp_path: Path, one_thread: None) -> None:
     plain = run(tiny_run.tiny_recipe(), data_dir, tmp_path / "plain")
     averaged = run(tiny_run.tiny_recipe(average_weights=0.9), data_dir, tmp_path / "averaged")
-    # Training itself is the same; two runs with several threads may sum in another order.
-    assert [r.loss for r in plain.history] == pytest.approx([r.loss for r in averaged.history], rel=1e-6)
+    assert [r.loss for r in plain.history] == [r.loss for r in averaged.history]  # training itself is the same
     assert [r.dev_f1 for r in plain.history] != [r.dev_f1 for r in averaged.history]
     assert dev_f1(LatticeModel.load(averaged.model), data_dir / "ner/tiny/dev.bmes") == averaged.dev_f1
 

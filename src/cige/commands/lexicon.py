@@ -64,7 +64,7 @@ def open_lexicon(path: str | None) -> Lexicon:
     from cige.hub import model_folder
     from cige.lexicon.lexicon import Lexicon
 
-    folder = model_folder() if path is None else Path(path)
+    folder = model_folder(path) if path is None or Path(path).is_dir() else Path(path)
     if (folder / "lexicon").is_dir():
         folder = folder / "lexicon"
     return Lexicon.load(folder) if folder.is_dir() else Lexicon.from_file(folder)

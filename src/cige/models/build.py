@@ -182,7 +182,8 @@ def build_tagger(
     matrices = (*tables.matrices, tables.char_words)
     if own.char_word is not None and not tables.char_words.size:
         raise ModelError(
-            "the recipe asks for char_words, and the model to start from has none: set model.char_words to false"
+            "the recipe's network reads characters as words, and the model to start from has no vectors for them: set "
+            "model.char_words to false, and leave model.use_words as it is there"
         )
     for table, matrix in zip((own.char, own.bigram, own.word, own.char_word), matrices, strict=True):
         if table is not None:
