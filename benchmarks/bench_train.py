@@ -42,7 +42,7 @@ DATASETS = ("weibo", "resume", "ecommerce", "cluener", "msra")
 N_STEPS = 6
 PREDICTED_BYTES = 250  # a node pair in training; recipes and TrainingConfig.max_pairs speak of 0.25 kB
 SHAPES = ((8, 50), (8, 100), (8, 200), (8, 300), (8, 400), (4, 500), (1, 1000))  # sentences, nodes
-LITERAL_PAIRS = 700_000  # the literal form takes about 8 kB a pair
+LITERAL_PAIRS = 1_500_000  # the literal form takes about 6.4 kB a pair: up to 10 GB
 
 
 def plan_of(recipe: Recipe, n_nodes: np.ndarray, *, pool_batches: int | None = None) -> BatchPlan:
