@@ -13,7 +13,7 @@ import tiny_run
 
 from cige import comparison
 from cige.cli import main
-from cige.comparison import Row, measure_speeds, rows_of, run_all
+from cige.comparison import Row, measure_speeds, rows_of, run_all, user_words_of_runs
 from cige.comparison_views import (
     comparison_table,
     draw_f1_against_speed,
@@ -22,6 +22,7 @@ from cige.comparison_views import (
     user_word_table,
 )
 from cige.errors import CigeError
+from cige.evaluation import user_word_trials
 from cige.training.recipe import Recipe, recipe_to_yaml
 
 
@@ -98,6 +99,20 @@ def test_the_command_writes_table_rows_and_figure(runs, recipes, data_dir, tmp_p
     assert (runs / "user_words.png").read_bytes()[1:4] == b"PNG" and (runs / "user_words.svg").is_file()
     gained = json.loads((runs / "user_words.json").read_text(encoding="utf-8"))
     assert [len(seeds) for seeds in gained.values()] == [2, 2] and "unseen_recall" in gained["good"][0][0]
+
+
+def test_user_words_are_measured_once_for_the_same_gazetteers(runs, recipes, data_dir, monkeypatch):
+    measured = []
+
+    def measure(*args, **options):
+        measured.append(options["gazetteers"])
+        return user_word_trials(*args, **options)
+
+    monkeypatch.setattr(comparison, "user_word_trials", measure)
+    lists = [{"a.txt": ["南京市"]}, {"a.txt": ["南京市"]}, {"a.txt": ["长江大桥"]}]
+    found = [user_words_of_runs(recipes[:1], runs, data_dir=data_dir, gazetteers=words) for words in lists]
+    assert measured == [lists[0]] * 2 + [lists[2]] * 2  # two seeds, and the second call measures nothing
+    assert found[0] == found[1] and [t["words"] for t in found[2]["bad"][0]][-1] == "a.txt"
 
 
 def test_figures_are_mean_and_standard_deviation():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import multiprocessing
 import os
@@ -231,18 +232,21 @@ def user_words_of_runs(
 ) -> dict[str, list[list[dict[str, Any]]]]:
     """For each system, for each finished seed: what user words gain on dev (`evaluation.user_word_trials`).
 
-    What a run gave is kept in its folder and not measured again.
+    What a run gave is kept in its folder and not measured again with the same gazetteers.
     """
+    lists = {name: _digest(words) for name, words in (gazetteers or {}).items()}
     found: dict[str, list[list[dict[str, Any]]]] = {}
     for recipe in recipes:
         for scores in sorted(runs.glob(f"{recipe.name}-[0-9]*/{SCORES}")):
             path = scores.parent / USER_WORDS
-            if not path.is_file():
+            kept = _read(path)
+            if kept.get("gazetteers") != lists:
                 learned, dev = read_data(recipe.data, data_dir)
                 ner = load(read_result(scores.parent).model)
                 trials = user_word_trials(ner, dev, train=learned, gazetteers=gazetteers)
-                _write(path, [trial.to_dict() for trial in trials])
-            found.setdefault(recipe.name, []).append(json.loads(path.read_text(encoding="utf-8")))
+                kept = {"gazetteers": lists, "trials": [trial.to_dict() for trial in trials]}
+                _write(path, kept)
+            found.setdefault(recipe.name, []).append(kept["trials"])
     return found
 
 
@@ -254,6 +258,10 @@ def _finished(name: str, runs: Path, seeds: Sequence[int] | None) -> list[dict[s
 
 def _counts(scores: list[dict[str, Any]], split: str) -> np.ndarray:
     return np.array([x[f"{split}_counts"] for x in scores], np.int64)
+
+
+def _digest(words: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
 def _read(path: Path) -> dict[str, Any]:
