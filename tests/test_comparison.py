@@ -13,7 +13,7 @@ import tiny_run
 
 from cige import comparison
 from cige.cli import main
-from cige.comparison import Row, measure_speeds, rows_of, run_all, user_words_of_runs
+from cige.comparison import Row, check_comparable, measure_speeds, rows_of, run_all, user_words_of_runs
 from cige.comparison_views import (
     comparison_table,
     draw_f1_against_speed,
@@ -75,6 +75,31 @@ def test_several_processes_give_the_same_scores(runs, recipes, data_dir, tmp_pat
 def test_two_recipes_of_one_name_are_refused(recipes, tmp_path):
     with pytest.raises(CigeError, match="several recipes are named good"):
         list(run_all([recipes[1], recipes[1]], [1], tmp_path))
+
+
+def test_recipes_scored_on_different_sentences_are_refused(recipes, tmp_path):
+    other = replace(recipes[0], data=replace(recipes[0].data, dev="other.bmes"))
+    with pytest.raises(CigeError, match=r"good \(.*other.bmes\): scored on different sentences"):
+        list(run_all([recipes[1], other], [1], tmp_path))
+    fewer = replace(recipes[0], data=replace(recipes[0].data, n_train=5))
+    check_comparable([recipes[1], fewer])  # learning from less is what one may want to compare
+
+
+def test_a_table_of_nothing_is_an_error(recipes, tmp_path, capsys):
+    path = tmp_path / "good.yaml"
+    path.write_text(recipe_to_yaml(recipes[1]), encoding="utf-8")
+    assert main(["compare", str(path), "--runs", str(tmp_path / "runs"), "--table"]) == 2
+    assert "no finished run of good; without --table they are trained" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_gazetteer_that_is_missing_is_told_before_training(recipes, data_dir, tmp_path, capsys):
+    path = tmp_path / "good.yaml"
+    path.write_text(recipe_to_yaml(recipes[1]), encoding="utf-8")
+    argv = ["compare", str(path), "--runs", str(tmp_path / "runs"), "--data-dir", data_dir, "--user-words"]
+    assert main([*argv, "--gazetteer", str(tmp_path / "none.txt")]) == 2
+    assert "none.txt" in capsys.readouterr().err and not (tmp_path / "runs").exists()
+    assert main([*argv[:-1], "--gazetteer", str(path)]) == 2 and "give both" in capsys.readouterr().err
 
 
 def test_speeds_are_measured_and_kept(runs, recipes, data_dir):

@@ -71,6 +71,26 @@ class Row:
         return asdict(self)
 
 
+def check_comparable(recipes: Sequence[Recipe]) -> None:
+    """Refuse recipes whose runs could not stand in one table.
+
+    Raises:
+        CigeError: two have one name, or are scored on different sentences.
+    """
+    names = [recipe.name for recipe in recipes]
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise CigeError(f"several recipes are named {', '.join(twice)}; runs are kept by name, so give each its own")
+    if len({_scored_on(recipe) for recipe in recipes}) > 1:
+        each = ", ".join(f"{recipe.name} ({recipe.data.dataset or recipe.data.dev})" for recipe in recipes)
+        raise CigeError(f"{each}: scored on different sentences; compare the recipes of one data set at a time")
+
+
+def _scored_on(recipe: Recipe) -> tuple[Any, ...]:
+    data = recipe.data
+    return data.dataset, data.dev, data.test, data.n_held_out, data.train if data.n_held_out else None
+
+
 def run_all(
     recipes: Sequence[Recipe],
     seeds: Sequence[int],
@@ -88,12 +108,9 @@ def run_all(
         n_jobs: processes side by side; each gets its share of the cores.
 
     Raises:
-        CigeError: two recipes of one name, or what `train` raises.
+        CigeError: what `check_comparable` raises, or `train`.
     """
-    names = [recipe.name for recipe in recipes]
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise CigeError(f"several recipes are named {', '.join(twice)}; runs are kept by name, so give each its own")
+    check_comparable(recipes)
     jobs = [(asdict(recipe), seed, str(runs), data_dir, device) for seed in seeds for recipe in recipes]
     if n_jobs == 1:
         yield from (run_one(*job) for job in jobs)

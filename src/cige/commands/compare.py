@@ -37,29 +37,36 @@ def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import load_recipe
 
     recipes = [load_recipe(path, args.set) for path in args.recipes]
-    from cige.comparison import measure_speeds, rows_of, run_all, user_words_of_runs
+    from cige.comparison import check_comparable, measure_speeds, rows_of, run_all, user_words_of_runs
     from cige.comparison_views import (
         comparison_table,
         draw_f1_against_speed,
         draw_user_words,
         user_word_table,
     )
+    from cige.errors import CigeError
     from cige.files import atomic_file
     from cige.lexicon.words_file import read_words
 
+    check_comparable(recipes)
+    if args.gazetteer and not args.user_words:
+        raise CigeError("--gazetteer names word lists for --user-words; give both, or neither")
     runs, seeds = Path(args.runs), list(range(1, args.seeds + 1))
+    gazetteers = {Path(path).name: read_words(path, spaces=True).words for path in args.gazetteer}
     if not args.table:
         every = run_all(recipes, seeds, runs, data_dir=args.data_dir, n_jobs=args.jobs, device=args.device)
         for scores in every:
             shown = " ".join(f"{s} F1 {100 * scores[s]['f1']:.2f}" for s in ("dev", "test") if s in scores)
             print(f"{scores['name']} seed {scores['seed']}: {shown} ({scores['minutes']:.1f} minutes)", flush=True)
+    names = [recipe.name for recipe in recipes]
+    if args.table and not rows_of(names, runs, seeds=seeds):
+        raise CigeError(f"{runs}: no finished run of {', '.join(names)}; without --table they are trained")
     if not args.no_speed:
         measure_speeds(recipes, runs, data_dir=args.data_dir)
-    rows = rows_of([recipe.name for recipe in recipes], runs, seeds=seeds)
+    rows = rows_of(names, runs, seeds=seeds)
     written = comparison_table(rows)
     if args.user_words:
-        lists = {Path(path).name: read_words(path, spaces=True).words for path in args.gazetteer}
-        found = user_words_of_runs(recipes, runs, data_dir=args.data_dir, gazetteers=lists)
+        found = user_words_of_runs(recipes, runs, data_dir=args.data_dir, gazetteers=gazetteers)
         written += "\n\nF1 / recall of entities unseen in training, with user words:\n\n" + user_word_table(found)
     print(written)
     files = {
@@ -71,7 +78,7 @@ def run(args: argparse.Namespace) -> None:
     for name, text in files.items():
         with atomic_file(runs / name) as aside:
             aside.write_text(text, encoding="utf-8")
-    if not args.no_speed and rows:
+    if not args.no_speed:
         draw_f1_against_speed(rows, runs / "comparison.svg")
     if args.user_words:
         for ending in ("svg", "png"):
