@@ -62,7 +62,7 @@ def test_padding_is_counted_as_it_is_computed():
 def test_memory_is_that_of_a_fresh_process(monkeypatch):
     assert bench_train.in_process(4, 150, "shipped")["bytes"] > 1_000_000
     monkeypatch.setattr(bench_train, "in_process", lambda *given: {"bytes": 2e6 if given[2] == "shipped" else 8e6})
-    small, large = bench_train.bench_memory(((2, 60), (8, 400)))
+    small, large = bench_train.bench_memory(((2, 60), (8, 500)))
     assert small["n_pairs"] == 7200 and small["predicted_mb"] == pytest.approx(1.8)
     assert (small["shipped_mb"], small["literal_mb"], small["ratio"]) == (2.0, 8.0, 4.0)
     assert large["literal_mb"] is large["ratio"] is None, "more than the literal form has memory for"
