@@ -81,6 +81,7 @@ def draw_f1_against_speed(rows: Sequence[Row], path: Path, *, batch_size: int = 
         axes.errorbar(x, y, yerr=statistics.stdev(values) if len(values) > 1 else None, fmt="o", capsize=3)
         axes.annotate(row.name, (x, y), textcoords="offset points", xytext=(6, 4), fontsize=8)
     axes.set_xscale("log")
+    axes.margins(x=0.15)  # room for the last name
     axes.set_xlabel(f"sentences a second, batch {batch_size} (log scale)")
     axes.set_ylabel(f"{'test' if measured and measured[0].test else 'dev'} F1, mean and sd over seeds")
     axes.grid(alpha=0.3)
