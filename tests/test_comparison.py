@@ -155,6 +155,17 @@ def test_systems_without_speed_are_left_out_of_the_figure(tmp_path):
     assert (tmp_path / "f.png").read_bytes()[1:4] == b"PNG"
 
 
+def test_the_figure_names_systems_without_what_all_names_share(tmp_path):
+    rows = [
+        Row(name, "flat", [1], [0.5], [], [0.7], [0.9], 1, [2.0], None, {16: speed})
+        for name, speed in (("weibo-flat", 50.0), ("weibo-flat-head", 80.0), ("weibo-dcsan", 900.0))
+    ]
+    draw_f1_against_speed(rows, tmp_path / "figure.svg")
+    drawn = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    for name in ("flat", "flat-head", "dcsan"):
+        assert f"<!-- {name} -->" in drawn and f"<!-- weibo-{name} -->" not in drawn
+
+
 def trials(*f1: float, unseen: bool = True) -> list[dict]:
     names = ["none", "names of the file", "names and random n-grams", "词典.txt"]
     found = [{"words": name, "n_words": 3, "f1": x} for name, x in zip(names, f1, strict=False)]

@@ -213,6 +213,11 @@ def rows_of(names: Sequence[str], runs: Path, *, seeds: Sequence[int] | None = N
     return rows
 
 
+def any_finished(names: Sequence[str], runs: Path, *, seeds: Sequence[int] | None = None) -> bool:
+    """Whether `rows_of` would have a row."""
+    return any(_finished(name, runs, seeds) for name in names)
+
+
 def measure_speeds(
     recipes: Sequence[Recipe], runs: Path, *, data_dir: str | None = None, device: str = "cpu"
 ) -> dict[str, dict[int, float]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,20 +75,29 @@ def draw_f1_against_speed(rows: Sequence[Row], path: Path, *, batch_size: int = 
     from matplotlib.figure import Figure
 
     measured = [row for row in rows if batch_size in row.speed]
+    names = _short_names([row.name for row in measured])
+    speeds = [row.speed[batch_size] for row in measured]
+    middle = math.sqrt(min(speeds) * max(speeds)) if speeds else 0.0
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.add_subplot()
-    for row in measured:
-        values = [100 * x for x in row.deciding]
-        x, y = row.speed[batch_size], statistics.mean(values)
+    for row, name, x in zip(measured, names, speeds, strict=True):
+        values = [100 * value for value in row.deciding]
+        y = statistics.mean(values)
         axes.errorbar(x, y, yerr=statistics.stdev(values) if len(values) > 1 else None, fmt="o", capsize=3)
-        axes.annotate(row.name, (x, y), textcoords="offset points", xytext=(6, 4), fontsize=8)
+        side, shift = ("left", 6) if x <= middle else ("right", -6)  # names stay within the axes
+        axes.annotate(name, (x, y), textcoords="offset points", xytext=(shift, 4), ha=side, fontsize=8)
     axes.set_xscale("log")
-    axes.margins(x=0.15)  # room for the last name
     axes.set_xlabel(f"sentences a second, batch {batch_size} (log scale)")
     axes.set_ylabel(f"{'test' if measured and measured[0].test else 'dev'} F1, mean and sd over seeds")
     axes.grid(alpha=0.3)
     with atomic_file(path) as aside:
         figure.savefig(aside, format=path.suffix.lstrip(".") or "svg")
+
+
+def _short_names(names: Sequence[str]) -> list[str]:
+    """Names without the words (of `-`) that all begin with, such as the data set's."""
+    shared = os.path.commonprefix([*names]).rpartition("-")[0]  # noqa: RUF071 letter by letter is what is wanted
+    return [name.removeprefix(f"{shared}-") for name in names] if shared else list(names)
 
 
 def draw_user_words(found: dict[str, list[list[dict[str, Any]]]], path: Path, *, split: str = "dev") -> None:
@@ -115,7 +126,7 @@ def draw_user_words(found: dict[str, list[list[dict[str, Any]]]], path: Path, *,
         for axes, (key, name) in zip(every, drawn.items(), strict=True):
             _draw_bars(axes, found, lists, key)
             axes.set_ylabel(f"{name}, %")
-        every[-1].set_xticks(range(len(found)), list(found), rotation=20 if len(found) > 4 else 0)
+        every[-1].set_xticks(range(len(found)), _short_names(list(found)), rotation=20 if len(found) > 4 else 0)
         if lists:
             figure.legend(*every[0].get_legend_handles_labels(), loc="outside upper left", ncols=5, frameon=False)
         with atomic_file(path) as aside:

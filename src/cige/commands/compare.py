@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import load_recipe
 
     recipes = [load_recipe(path, args.set) for path in args.recipes]
-    from cige.comparison import check_comparable, measure_speeds, rows_of, run_all, user_words_of_runs
+    from cige.comparison import any_finished, check_comparable, measure_speeds, rows_of, run_all, user_words_of_runs
     from cige.comparison_views import (
         comparison_table,
         draw_f1_against_speed,
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
             shown = " ".join(f"{s} F1 {100 * scores[s]['f1']:.2f}" for s in ("dev", "test") if s in scores)
             print(f"{scores['name']} seed {scores['seed']}: {shown} ({scores['minutes']:.1f} minutes)", flush=True)
     names = [recipe.name for recipe in recipes]
-    if args.table and not rows_of(names, runs, seeds=seeds):
+    if args.table and not any_finished(names, runs, seeds=seeds):
         raise CigeError(f"{runs}: no finished run of {', '.join(names)}; without --table they are trained")
     if not args.no_speed:
         measure_speeds(recipes, runs, data_dir=args.data_dir)
