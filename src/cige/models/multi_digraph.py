@@ -167,50 +167,50 @@ class AdaptedGgnn(nn.Module):
             mask: bool[B, T], real characters.
         """
         first, inner, last = (
-            x.transpose(0, 1)[..., None].to(chars.dtype) for x in (edges.first, edges.inner, edges.last)
-        )
+            x.transpose(1, 2)[..., None].to(chars.dtype) for x in (edges.first, edges.inner, edges.last)
+        )  # float[B, T, G, 1]
+        share = torch.sigmoid(self.alpha)
+        weight, bias = self.weight * share[:, None, None], self.bias * share[:, None]
         states = torch.cat([chars, ends.flatten(1, 2)], 1)  # [B, T + 2G, D]
         for _ in range(self.n_steps):
-            read = self._read(states, first, inner, last, mask)  # [B, T + 2G, labels * D]
+            read = self._read(states, weight, bias, (first, inner, last), mask)  # [B, T + 2G, labels * D]
             states = self.cell(read.flatten(0, 1), states.flatten(0, 1)).view_as(states)
         return states[:, : chars.shape[1]]
 
-    def _read(self, states: Tensor, first: Tensor, inner: Tensor, last: Tensor, mask: Tensor) -> Tensor:
-        """a_v of every node; `first`, `inner` and `last` are float[G, B, T, 1]."""
-        n_groups = self.n_groups
+    def _read(
+        self, states: Tensor, weight: Tensor, bias: Tensor, edges: tuple[Tensor, Tensor, Tensor], mask: Tensor
+    ) -> Tensor:
+        """a_v of every node, with the labels' matrices float[labels, D, D] and biases float[labels, D]."""
+        n_groups, (first, inner, last) = self.n_groups, edges
         n_chars = states.shape[1] - 2 * n_groups
-        chars, ends = states[:, :n_chars], states[:, n_chars:].unflatten(1, (2, n_groups)).permute(1, 2, 0, 3)
-        sent = self._send(chars[None], slice(None)) * mask[:, :, None]  # [labels, B, T, D]
-        along, against = sent[2:].split(n_groups) if n_groups else (sent[2:], sent[2:])
-        from_start = self._send(ends[0, :, :, None], slice(2, 2 + n_groups))  # [G, B, 1, D]
-        from_end = self._send(ends[1, :, :, None], slice(2 + n_groups, None))
+        chars, ends = states[:, :n_chars], states[:, n_chars:].unflatten(1, (2, n_groups))
+        sent = F.linear(chars, weight.transpose(1, 2).flatten(0, 1), bias.flatten())  # all labels in one product
+        sent = sent.unflatten(2, bias.shape) * mask[:, :, None, None]  # [B, T, labels, D]
+        along, against = sent[:, :, 2:].split(n_groups, 2) if n_groups else (sent[:, :, 2:], sent[:, :, 2:])
+        of_start, of_end = slice(2, 2 + n_groups), slice(2 + n_groups, None)
+        from_start = torch.einsum("bgi,giw->bgw", ends[:, 0], weight[of_start]) + bias[of_start]
+        from_end = torch.einsum("bgi,giw->bgw", ends[:, 1], weight[of_end]) + bias[of_end]
         to_chars = torch.cat(
             [
-                _from_before(sent[:1]),
-                _from_behind(sent[1:2]),
-                first * from_start + _from_before(inner * along),
-                last * from_end + inner * _from_behind(against),
-            ]
-        )  # [labels, B, T, D]
-        to_start, to_end = (first * against).sum(2), (last * along).sum(2)  # [G, B, D]
+                _from_before(sent[:, :, :1]),
+                _from_behind(sent[:, :, 1:2]),
+                first * from_start[:, None] + _from_before(inner * along),
+                last * from_end[:, None] + inner * _from_behind(against),
+            ],
+            2,
+        )  # [B, T, labels, D]
         gazetteer = torch.arange(n_groups, device=states.device)
-        to_ends = states.new_zeros(2, n_groups, len(sent), *to_end.shape[1:])  # [2, G, labels, B, D]
-        to_ends[0, gazetteer, 2 + n_groups + gazetteer] = to_start
-        to_ends[1, gazetteer, 2 + gazetteer] = to_end
-        read = torch.cat([to_chars.permute(1, 2, 0, 3), to_ends.flatten(0, 1).permute(2, 0, 1, 3)], 1)
-        return read.flatten(2)
-
-    def _send(self, states: Tensor, labels: slice) -> Tensor:
-        """sigmoid(alpha) (W h + b) of some labels; float[labels or 1, B, N, D] -> float[labels, B, N, D]."""
-        out = states @ self.weight[labels, None] + self.bias[labels, None, None]
-        return out * torch.sigmoid(self.alpha[labels])[:, None, None, None]
+        to_ends = sent.new_zeros(len(sent), 2, n_groups, *sent.shape[2:])  # [B, 2, G, labels, D]
+        to_ends[:, 0, gazetteer, 2 + n_groups + gazetteer] = (first * against).sum(1)
+        to_ends[:, 1, gazetteer, 2 + gazetteer] = (last * along).sum(1)
+        return torch.cat([to_chars, to_ends.flatten(1, 2)], 1).flatten(2)
 
 
 def _from_before(x: Tensor) -> Tensor:
-    """What the character before sent; zeros at the first. [..., T, D]."""
-    return F.pad(x, (0, 0, 1, -1))
+    """What the character before sent; zeros at the first. [B, T, labels, D]."""
+    return F.pad(x, (0, 0, 0, 0, 1, -1))
 
 
 def _from_behind(x: Tensor) -> Tensor:
-    """What the character behind sent; zeros at the last. [..., T, D]."""
-    return F.pad(x, (0, 0, -1, 1))
+    """What the character behind sent; zeros at the last. [B, T, labels, D]."""
+    return F.pad(x, (0, 0, 0, 0, -1, 1))
