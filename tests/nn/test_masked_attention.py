@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from cige.nn.masked_attention import Relations, by_head, masked_attention
+from cige.nn.dropout import Dropout
+from cige.nn.masked_attention import Relations, attention_of_one, by_head, masked_attention
 
 
 def example(seed: int = 0):
@@ -57,3 +58,27 @@ def test_relations_may_leave_values_alone():
 def test_heads_are_blocks_of_the_width():
     x = torch.arange(12.0).view(1, 2, 6)
     assert by_head(x, 3)[0, 2].tolist() == [[4, 5], [10, 11]]
+
+
+def test_one_query_reads_what_it_would_of_projected_keys():
+    """Keys that are not projected give the same output, the same gradients and the same dropout."""
+    generator = torch.Generator().manual_seed(1)
+    query = torch.randn(3, 2, 1, 4, generator=generator, dtype=torch.float64, requires_grad=True)
+    keys = torch.randn(3, 6, 5, generator=generator, dtype=torch.float64, requires_grad=True)
+    allowed = torch.rand(3, 1, 6, generator=generator) < 0.7
+    allowed[1] = False
+    torch.manual_seed(0)
+    key, value = (torch.nn.Linear(5, 8, dtype=torch.float64) for _ in range(2))
+    dropout = Dropout(0.5)
+    leaves = [query, keys, *value.parameters(), key.weight]
+    results = []
+    for read in (
+        lambda: masked_attention(query, by_head(key(keys), 2), by_head(value(keys), 2), allowed, dropout=dropout),
+        lambda: attention_of_one(query, keys, allowed, key=key, value=value, dropout=dropout),
+    ):
+        torch.manual_seed(3)
+        out, probabilities = read()
+        results.append([out, probabilities, *torch.autograd.grad((out**2).sum(), leaves)])
+    for slow, fast in zip(*results, strict=True):
+        torch.testing.assert_close(fast, slow)
+    assert not results[1][0][1].any()  # the sentence whose keys are all hidden

@@ -33,7 +33,7 @@ from cige.data.batch import LatticeBatch
 from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
-from cige.nn.masked_attention import Relations, by_head, masked_attention
+from cige.nn.masked_attention import Relations, attention_of_one, by_head, masked_attention
 from cige.nn.recurrent import mirrored_positions, take
 
 BEGIN, MIDDLE, END = range(3)  # where in a word a character stands
@@ -262,26 +262,30 @@ class Aggregation(nn.Module):
             allowed: bool[B, Q, K].
             places: int64[B, Q, K] codes and a vector for each, which goes behind the key's own numbers.
         """
-        own = keys.shape[2]
-        key = by_head(F.linear(keys, self.key.weight[:, :own], self.key.bias), self.n_heads)
-        value = by_head(F.linear(keys, self.value.weight[:, :own], self.value.bias), self.n_heads)
-        relations = None
-        if places is not None:
-            codes, vectors = places
-            tables = [
-                by_head(F.linear(vectors, weight[:, own:])[None], self.n_heads)[0]
-                for weight in (self.key.weight, self.value.weight)
-            ]
-            relations = Relations(codes, *tables)
-        read, probabilities = masked_attention(
-            by_head(self.query(query) * self.scale, self.n_heads),
-            key,
-            value,
-            allowed,
-            relations=relations,
-            dropout=self.dropout,
-        )
+        queries = by_head(self.query(query) * self.scale, self.n_heads)
+        if query.shape[1] == 1 and places is None:
+            read, probabilities = attention_of_one(
+                queries, keys, allowed, key=self.key, value=self.value, dropout=self.dropout
+            )
+        else:
+            key, value, relations = self._project(keys, places)
+            read, probabilities = masked_attention(
+                queries, key, value, allowed, relations=relations, dropout=self.dropout
+            )
         return self.norm(query + F.leaky_relu(self.output(read))), probabilities
+
+    def _project(self, keys: Tensor, places: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor, Relations | None]:
+        """Keys and values float[B, H, K, d], and what places add to them."""
+        own, weights = keys.shape[2], (self.key.weight, self.value.weight)
+        both = F.linear(  # one product for keys and values
+            keys, torch.cat([weight[:, :own] for weight in weights]), torch.cat([self.key.bias, self.value.bias])
+        )
+        key, value = (by_head(x, self.n_heads) for x in both.chunk(2, -1))
+        if places is None:
+            return key, value, None
+        codes, vectors = places
+        tables = [by_head(F.linear(vectors, weight[:, own:])[None], self.n_heads)[0] for weight in weights]
+        return key, value, Relations(codes, *tables)
 
 
 class LatticeCell(nn.Module):

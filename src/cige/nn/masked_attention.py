@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from cige.nn.dropout import Dropout
 
@@ -57,14 +57,52 @@ def masked_attention(
     if relations is not None:
         codes = relations.codes[:, None].expand(scores.shape)
         scores = scores + (query @ relations.keys.transpose(1, 2)).gather(3, codes)
-    sees_nothing = ~allowed.any(3, keepdim=True)
-    probabilities = torch.softmax(scores.masked_fill(~(allowed | sees_nothing), float("-inf")), -1) * allowed
+    probabilities = _masked_softmax(scores, allowed)
     kept = dropout(probabilities) if dropout is not None else probabilities
     out = kept @ value  # [B, H, Q, d]
     if relations is not None and relations.values is not None:
         shares = kept.new_zeros(*kept.shape[:3], relations.values.shape[1]).scatter_add(3, codes, kept)  # [B, H, Q, R]
         out = out + shares @ relations.values
     return out.transpose(1, 2).flatten(2), probabilities.detach()
+
+
+def attention_of_one(
+    query: Tensor, keys: Tensor, allowed: Tensor, *, key: nn.Linear, value: nn.Linear, dropout: Dropout | None = None
+) -> tuple[Tensor, Tensor]:
+    """masked_attention of a single query over keys that are not projected yet, nor need to be.
+
+        q . (K x_j + b) = (K' q) . x_j + q . b
+        sum over j of p_j (V x_j + c) = V (sum of p_j x_j) + c (sum of p_j)
+
+    so that what is projected is one vector a head in place of all keys.
+
+    Args:
+        query: float[B, H, 1, d], scaled.
+        keys: float[B, K, w].
+        allowed: bool[B, 1, K].
+        key, value: from w to H * d.
+        dropout: dropout on the probabilities.
+
+    Returns:
+        float[B, 1, H * d], and the probabilities float[B, H, 1, K] (no gradient flows through these).
+    """
+    n_heads, head_width = query.shape[1], query.shape[3]
+    of_key, of_value = (x.weight.view(n_heads, head_width, -1) for x in (key, value))  # [H, d, w]
+    alone = query[:, :, 0].transpose(0, 1)  # [H, B, d]
+    folded = (alone @ of_key).transpose(0, 1)  # [B, H, w]
+    bias = (query[:, :, 0] * key.bias.view(n_heads, head_width)).sum(2, keepdim=True)  # [B, H, 1]
+    scores = folded @ keys.transpose(1, 2) + bias  # [B, H, K]
+    probabilities = _masked_softmax(scores, allowed)
+    kept = dropout(probabilities) if dropout is not None else probabilities
+    read = (kept @ keys).transpose(0, 1) @ of_value.transpose(1, 2)  # [H, B, d]
+    out = read.transpose(0, 1) + kept.sum(2, keepdim=True) * value.bias.view(n_heads, head_width)  # [B, H, d]
+    return out.flatten(1)[:, None], probabilities.detach()[:, :, None]
+
+
+def _masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
+    """Softmax over the last axis where allowed (broadcast to the scores); zeros in a row where nothing is."""
+    sees_nothing = ~allowed.any(-1, keepdim=True)
+    return torch.softmax(scores.masked_fill(~(allowed | sees_nothing), float("-inf")), -1) * allowed
 
 
 def by_head(x: Tensor, n_heads: int) -> Tensor:
