@@ -1,4 +1,4 @@
-"""Builds the optional C parts: the CPU kernel, matching words, reading vectors; all else is in pyproject.toml.
+"""Builds the optional C parts: the CPU kernels, matching words, reading vectors; all else is in pyproject.toml.
 
 `optional=True`: where there is no C compiler the installation goes on without them, and cige.nn.native falls back to
 PyTorch operations, cige.lexicon.walk and cige.lexicon.parse to Python, with the same results.
@@ -10,7 +10,7 @@ setup(
     ext_modules=[
         Extension(
             "cige.nn.native._kernels",
-            sources=["src/cige/nn/native/kernels.c"],
+            sources=[f"src/cige/nn/native/{name}.c" for name in ("kernels", "vocabulary")],
             extra_compile_args=["-O3", "-march=native", "-ffast-math", "-std=gnu11", "-pthread"],
             extra_link_args=["-pthread", "-lm"],
             py_limited_api=True,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 from torch.nn import functional as F
 
+from cige.nn import native
 from cige.nn import vocabulary_loss as module
 from cige.nn.vocabulary_loss import vocabulary_loss
 
@@ -80,3 +83,26 @@ def test_bfloat16_products_under_autocast():
     for tensor, gradient in zip(tensors, gradients, strict=True):
         assert tensor.grad.dtype == torch.float32
         assert float((tensor.grad - gradient).norm() / gradient.norm()) < 0.02
+
+
+@pytest.mark.skipif(native.load() is None, reason="the kernels were not built")
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_compiled_form_turns_scores_into_the_same_loss_and_gradients(dtype, n_threads, monkeypatch):
+    generator = torch.Generator().manual_seed(2)
+    scores = (5 * torch.randn(S, V, generator=generator)).to(dtype)
+    targets = torch.randint(0, V, (S,), generator=generator)
+    targets[:4] = scores[:4].argmax(1)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: n_threads)
+    results = []
+    for turn in (module._turning("cpu", dtype, torch.float32), partial(module._turn, torch.float32)):
+        changed, of_bias = scores.clone(), torch.ones(V)
+        results.append((*turn(changed, targets, of_bias), changed.float(), of_bias))
+        unchanged_loss, _ = turn(scores.clone(), targets, None)
+        torch.testing.assert_close(unchanged_loss, results[-1][0])
+    assert module._turning("cpu", dtype, torch.float32).func is module._turn_compiled
+    (loss, right, gradient, of_bias), expected = results
+    torch.testing.assert_close(loss, expected[0])
+    assert int(right) == int(expected[1]) >= 4
+    torch.testing.assert_close(gradient, expected[2], rtol=2**-7, atol=1e-6)  # one step of bfloat16
+    torch.testing.assert_close(of_bias, expected[3], rtol=1e-5, atol=1e-5)

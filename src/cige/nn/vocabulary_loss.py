@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from cige.nn import native
 
 # Scores held at once: 64 MB on a CPU, where more falls out of the cache; 1 GB elsewhere, to fill the device.
 CHUNK_FLOATS = {"cpu": 2**24}
@@ -52,30 +57,24 @@ class _VocabularyLoss(torch.autograd.Function):
         device = vectors.device.type
         n_rows = max(1, CHUNK_FLOATS.get(device, CHUNK_FLOATS_ELSEWHERE) // len(table))
         gradients = [torch.zeros_like(x) for x in (vectors, table, bias)] if with_grad else []
+        of_bias = gradients[2] if with_grad else None
         loss, n_right = bias.new_zeros(()), targets.new_zeros(())
         narrow_vectors, narrow_table, narrow_bias = vectors.to(dtype), table.to(dtype), bias.to(dtype)
-        products = narrow_vectors.new_empty(min(n_rows, len(vectors)), len(table))
-        wide = products if dtype == bias.dtype else products.to(bias.dtype)  # fresh memory a chunk would cost a pass
+        turn = _turning(device, dtype, bias.dtype)
+        scores = narrow_vectors.new_empty(min(n_rows, len(vectors)), len(table))  # fresh memory a chunk costs a pass
         with torch.autocast(device, enabled=False):
             for start in range(0, len(vectors), n_rows):
-                chunk, target = narrow_vectors[start : start + n_rows], targets[start : start + n_rows, None]
-                narrow = products[: len(chunk)]
-                scores = narrow if wide is products else wide[: len(chunk)]
-                scores.copy_(torch.addmm(narrow_bias, chunk, narrow_table.t(), out=narrow))  # nothing if they are one
-                best, score = scores.amax(1, keepdim=True), scores.gather(1, target)
-                n_right += (score == best).sum()
-                probabilities = torch.softmax(scores, 1, out=scores)
-                # log p(target) may be of a p that rounds to 0, so it is told from the best score, whose p is >= 1 / V.
-                loss += (best - probabilities.amax(1, keepdim=True).log() - score).sum()
+                chunk, target = narrow_vectors[start : start + n_rows], targets[start : start + n_rows]
+                gradient = torch.addmm(narrow_bias, chunk, narrow_table.t(), out=scores[: len(chunk)])
+                chunk_loss, chunk_right = turn(gradient, target, of_bias)
+                loss += chunk_loss
+                n_right += chunk_right
                 if with_grad:
-                    probabilities.scatter_add_(1, target, torch.full_like(score, -1.0))  # now the scores' gradient
-                    gradients[2] += probabilities.sum(0)
-                    narrow.copy_(probabilities)
-                    gradients[0][start : start + n_rows] = narrow @ narrow_table
+                    gradients[0][start : start + n_rows] = gradient @ narrow_table
                     if dtype == table.dtype:
-                        gradients[1].addmm_(narrow.t(), chunk)
+                        gradients[1].addmm_(gradient.t(), chunk)
                     else:
-                        gradients[1] += narrow.t() @ chunk
+                        gradients[1] += gradient.t() @ chunk
         ctx.save_for_backward(*gradients)
         ctx.mark_non_differentiable(n_right)
         return loss, n_right
@@ -84,3 +83,44 @@ class _VocabularyLoss(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         return (*(gradient.mul_(grad) for gradient in ctx.saved_tensors), None, None, None)
+
+
+Turn = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]
+"""Scores float[S, V], targets and the gradient of the bias float[V] -> the loss and how many are right, both sums.
+
+The scores become their own gradient where they lie, and it is added to the bias's; where that is None, nobody needs
+them any more.
+"""
+
+
+def _turning(device: str, dtype: torch.dtype, wide: torch.dtype) -> Turn:
+    """The compiled form where it applies (the CPU, float32 sums over scores in float32 or bfloat16), or PyTorch's."""
+    if device == "cpu" and wide == torch.float32 and dtype in (torch.float32, torch.bfloat16):
+        library = native.load()
+        if library is not None:
+            return partial(_turn_compiled, library)
+    return partial(_turn, wide)
+
+
+def _turn(wide: torch.dtype, scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:
+    wide_scores, target = scores.to(wide), targets[:, None]  # no copy where they are wide already
+    best, score = wide_scores.amax(1, keepdim=True), wide_scores.gather(1, target)
+    probabilities = torch.softmax(wide_scores, 1, out=wide_scores)
+    # log p(target) may be of a p that rounds to 0, so it is told from the best score, whose p is >= 1 / V.
+    loss = (best - probabilities.amax(1, keepdim=True).log() - score).sum()
+    if of_bias is not None:
+        probabilities.scatter_add_(1, target, torch.full_like(score, -1.0))  # now the scores' gradient
+        of_bias += probabilities.sum(0)
+        scores.copy_(probabilities)
+    return loss, (score == best).sum()
+
+
+def _turn_compiled(library: Any, scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:
+    loss = torch.empty(len(scores))
+    right = torch.empty(len(scores), dtype=torch.uint8)
+    sizes = (ctypes.c_int64 * 4)(*scores.shape, scores.dtype == torch.bfloat16, torch.get_num_threads())
+    targets = targets.contiguous()
+    pointers = (x.data_ptr() for x in (scores, targets, loss, right))
+    if library.vocabulary_gradient(sizes, *pointers, None if of_bias is None else of_bias.data_ptr()):
+        raise MemoryError("the vocabulary's loss: no memory for a work buffer; use smaller batches")
+    return loss.sum(), right.sum()

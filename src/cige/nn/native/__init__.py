@@ -1,8 +1,10 @@
-"""The optional CPU kernel for FLAT's attention: C, called through ctypes, the same results as PyTorch operations.
+"""The optional CPU kernels: C, called through ctypes, the same results as PyTorch operations.
 
-It exists because PyTorch must gather an [N, N, D] tensor for the position term and pads every sentence to the longest
-of the batch; the kernel walks the [U, D] table directly and touches real nodes only. Where it was not built (no C
-compiler at installation) `load()` returns None and callers use their PyTorch form.
+kernels.c     FLAT's attention: PyTorch must gather an [N, N, D] tensor for the position term and pads every sentence to
+              the longest of the batch; the kernel walks the [U, D] table directly and touches real nodes only
+vocabulary.c  the softmax of a large vocabulary and its gradient: one pass over memory where PyTorch makes eight
+
+Where they were not built (no C compiler at installation) `load()` returns None and callers use their PyTorch form.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import importlib.util
 import os
 from functools import cache
 
-LANES = 16  # the kernel works on 16 floats at a time, so D must be a multiple of it
+LANES = 16  # FLAT's kernel works on 16 floats at a time, so D must be a multiple of it
 
 
 @cache
@@ -25,10 +27,11 @@ def load() -> ctypes.CDLL | None:
         return None
     try:
         library = ctypes.CDLL(spec.origin)
-    except OSError:  # built for another machine: slower, still right
+        library.span_attention_forward.argtypes = [ctypes.c_void_p] * 11
+        library.span_attention_backward.argtypes = [ctypes.c_void_p] * 15
+        library.vocabulary_gradient.argtypes = [ctypes.c_void_p] * 6
+    except (OSError, AttributeError):  # built for another machine, or from older sources: slower, still right
         return None
-    library.span_attention_forward.argtypes = [ctypes.c_void_p] * 11
-    library.span_attention_backward.argtypes = [ctypes.c_void_p] * 15
-    library.span_attention_forward.restype = ctypes.c_int
-    library.span_attention_backward.restype = ctypes.c_int
+    for function in (library.span_attention_forward, library.span_attention_backward, library.vocabulary_gradient):
+        function.restype = ctypes.c_int
     return library

@@ -1,0 +1,98 @@
+/* The softmax of a large vocabulary on the CPU: scores become the gradient of -log p(target) where they lie.
+
+   scores   float or bfloat16 [S, V], read as scores, written as softmax - (1 at the target) in the same type
+   targets  int64 [S], in [0, V)
+   loss     float [S], -log p(target)
+   right    uint8 [S], 1 where no score is higher than the target's
+   bias     float [V], to which the gradients of all rows are added (before they are rounded); or NULL, and then
+            scores stay as they are
+
+   A row is passed over three times (highest, sum, gradient) and stays in the cache meanwhile; exponentials are made
+   twice, which costs less than to keep them. Threads share the rows out. Functions return 0, or 1 when memory ran out. */
+
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define MAX_THREADS 64
+
+typedef uint32_t __attribute__((may_alias)) bits_t;
+
+static inline float widen_bf16(uint16_t x) {
+  float wide;
+  *(bits_t *)&wide = (uint32_t)x << 16;
+  return wide;
+}
+
+static inline uint16_t narrow_bf16(float x) { /* to nearest, ties to even */
+  const uint32_t bits = *(bits_t *)&x;
+  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+static inline float same(float x) { return x; }
+
+#define DEFINE_ROW(NAME, TYPE, WIDEN, NARROW)                                                               \
+  static float NAME(TYPE *score, int64_t n, int64_t target, uint8_t *right, float *bias) {                  \
+    float top = WIDEN(score[0]), sum = 0;                                                                   \
+    for (int64_t j = 1; j < n; j++) top = WIDEN(score[j]) > top ? WIDEN(score[j]) : top;                    \
+    for (int64_t j = 0; j < n; j++) sum += expf(WIDEN(score[j]) - top);                                     \
+    const float own = WIDEN(score[target]), scale = 1 / sum;                                                \
+    *right = own == top;                                                                                    \
+    if (bias) {                                                                                             \
+      for (int64_t j = 0; j < n; j++) {                                                                     \
+        const float share = expf(WIDEN(score[j]) - top) * scale;                                            \
+        bias[j] += share;                                                                                   \
+        score[j] = NARROW(share);                                                                           \
+      }                                                                                                     \
+      bias[target] -= 1;                                                                                    \
+      score[target] = NARROW(expf(own - top) * scale - 1);                                                  \
+    }                                                                                                       \
+    return logf(sum) + top - own;                                                                           \
+  }
+
+DEFINE_ROW(row_bf16, uint16_t, widen_bf16, narrow_bf16)
+DEFINE_ROW(row_float, float, same, same)
+
+typedef struct {
+  int64_t first, last, V, is_bf16;
+  void *scores;
+  const int64_t *targets;
+  float *loss, *bias;
+  uint8_t *right;
+} Rows;
+
+static void *work(void *argument) {
+  const Rows *rows = argument;
+  for (int64_t i = rows->first; i < rows->last; i++)
+    rows->loss[i] = rows->is_bf16 ? row_bf16((uint16_t *)rows->scores + i * rows->V, rows->V, rows->targets[i],
+                                             rows->right + i, rows->bias)
+                                  : row_float((float *)rows->scores + i * rows->V, rows->V, rows->targets[i],
+                                              rows->right + i, rows->bias);
+  return NULL;
+}
+
+/* sizes = {S, V, 1 for bfloat16, threads}. */
+int vocabulary_gradient(const int64_t *sizes, void *scores, const int64_t *targets, float *loss, uint8_t *right,
+                        float *bias) {
+  const int64_t S = sizes[0], V = sizes[1], most = S < MAX_THREADS ? S : MAX_THREADS;
+  const int64_t n_threads = sizes[3] > most ? most : sizes[3] < 1 ? 1 : sizes[3];
+  Rows rows[MAX_THREADS];
+  pthread_t threads[MAX_THREADS];
+  int started[MAX_THREADS] = {0}, failed = 0;
+  for (int64_t t = 0; t < n_threads; t++) {
+    float *own = t && bias ? calloc(V, sizeof(float)) : bias; /* the first adds to what was given */
+    rows[t] = (Rows){S * t / n_threads, S * (t + 1) / n_threads, V, sizes[2], scores, targets, loss, own, right};
+    failed |= bias && !own;
+  }
+  for (int64_t t = 1; t < n_threads && !failed; t++) started[t] = !pthread_create(&threads[t], NULL, work, &rows[t]);
+  for (int64_t t = 0; t < n_threads && !failed; t++) {
+    if (started[t]) pthread_join(threads[t], NULL);
+    else work(&rows[t]); /* the caller's share, and that of a thread that would not start */
+  }
+  for (int64_t t = 1; t < n_threads && bias; t++) {
+    for (int64_t j = 0; j < V && !failed; j++) bias[j] += rows[t].bias[j];
+    free(rows[t].bias);
+  }
+  return failed;
+}
