@@ -20,7 +20,7 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-SOURCES_C = src/cige/nn/native/kernels.c src/cige/nn/native/vocabulary.c src/cige/lexicon/walk.c src/cige/lexicon/parse.c
+SOURCES_C = $(wildcard src/cige/nn/native/*.[ch] src/cige/lexicon/*.c)
 PIP = $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 
 $(VENV)/.core: pyproject.toml setup.py constraints.txt $(SOURCES_C)

@@ -10,7 +10,8 @@ setup(
     ext_modules=[
         Extension(
             "cige.nn.native._kernels",
-            sources=[f"src/cige/nn/native/{name}.c" for name in ("kernels", "vocabulary")],
+            sources=[f"src/cige/nn/native/{name}.c" for name in ("kernels", "softmax", "vocabulary")],
+            depends=["src/cige/nn/native/bf16.h"],
             extra_compile_args=["-O3", "-march=native", "-ffast-math", "-std=gnu11", "-pthread"],
             extra_link_args=["-pthread", "-lm"],
             py_limited_api=True,

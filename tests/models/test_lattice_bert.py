@@ -301,12 +301,13 @@ def test_one_batch_is_learned_by_heart(settings):
     still = {"dropout_prob": 0.0, "attention_dropout_prob": 0.0}
     config = replace(SMALL, width=32, embedding_width=16, **settings, **still)
     model = LatticeBertForPreTraining(config)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     example = masked_example()
-    for _ in range(90):
+    for _ in range(200):
         loss = model(*example).total
         optimizer.zero_grad()
         loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # else the path hangs on the last digit of a sum
         optimizer.step()
     losses = model(*example)
     assert float(losses.total.detach()) < 0.1

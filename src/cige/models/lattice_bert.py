@@ -30,6 +30,7 @@ from cige.data.token_batch import TokenBatch
 from cige.nn.dropout import Dropout
 from cige.nn.lattice_positions import LatticePositionScores, RelationRule
 from cige.nn.masked_attention import by_head
+from cige.nn.scored_attention import scored_attention, scored_probabilities
 
 LAYER_NORM_EPS = 1e-12
 INITIAL_SD = 0.02
@@ -245,8 +246,7 @@ class LatticeAttention(nn.Module):
         n_heads = self.n_heads
         query, key, value = (by_head(x, n_heads) for x in (self.query(queries), self.key(hidden), self.value(hidden)))
         if scores.device.type == "cpu" and scores.requires_grad:
-            # PyTorch's fused attention for CPUs gives no gradient of the scores, and its fallback is slower than this.
-            attended = self.dropout(_probabilities(query, key, scores, self.scale)) @ value
+            attended = scored_attention(query, key, value, scores, scale=self.scale, dropout=self.dropout)
         else:
             dropout_prob = self.dropout.prob if self.training else 0.0
             attended = F.scaled_dot_product_attention(
@@ -257,14 +257,7 @@ class LatticeAttention(nn.Module):
     def probabilities(self, hidden: Tensor, scores: Tensor) -> Tensor:
         """float[B, H, N, N]."""
         query, key = (by_head(x, self.n_heads) for x in (self.query(hidden), self.key(hidden)))
-        return _probabilities(query, key, scores, self.scale)
-
-
-def _probabilities(query: Tensor, key: Tensor, scores: Tensor, scale: float) -> Tensor:
-    products = torch.baddbmm(
-        scores.flatten(0, 1), query.flatten(0, 1), key.flatten(0, 1).transpose(1, 2), alpha=scale
-    )  # one pass over [B, H, N, N] in place of three
-    return torch.softmax(products, -1).view_as(scores)
+        return scored_probabilities(query, key, scores, scale=self.scale)
 
 
 def initialise(module: nn.Module) -> None:

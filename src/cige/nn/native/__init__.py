@@ -2,6 +2,7 @@
 
 kernels.c     FLAT's attention: PyTorch must gather an [N, N, D] tensor for the position term and pads every sentence to
               the longest of the batch; the kernel walks the [U, D] table directly and touches real nodes only
+softmax.c     softmax and dropout of attention, forth and back, each in one pass over memory
 vocabulary.c  the softmax of a large vocabulary and its gradient: one pass over memory where PyTorch makes eight
 
 Where they were not built (no C compiler at installation) `load()` returns None and callers use their PyTorch form.
@@ -30,8 +31,8 @@ def load() -> ctypes.CDLL | None:
         library.span_attention_forward.argtypes = [ctypes.c_void_p] * 11
         library.span_attention_backward.argtypes = [ctypes.c_void_p] * 15
         library.vocabulary_gradient.argtypes = [ctypes.c_void_p] * 6
+        library.softmax_dropout_forward.argtypes = [ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 2]
+        library.softmax_dropout_backward.argtypes = [ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 4]
     except (OSError, AttributeError):  # built for another machine, or from older sources: slower, still right
         return None
-    for function in (library.span_attention_forward, library.span_attention_backward, library.vocabulary_gradient):
-        function.restype = ctypes.c_int
     return library

@@ -15,22 +15,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "bf16.h"
+
 #define MAX_THREADS 64
-
-typedef uint32_t __attribute__((may_alias)) bits_t;
-
-static inline float widen_bf16(uint16_t x) {
-  float wide;
-  *(bits_t *)&wide = (uint32_t)x << 16;
-  return wide;
-}
-
-static inline uint16_t narrow_bf16(float x) { /* to nearest, ties to even */
-  const uint32_t bits = *(bits_t *)&x;
-  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-}
-
-static inline float same(float x) { return x; }
 
 #define DEFINE_ROW(NAME, TYPE, WIDEN, NARROW)                                                               \
   static float NAME(TYPE *score, int64_t n, int64_t target, uint8_t *right, float *bias) {                  \

@@ -1,0 +1,23 @@
+/* Numbers of 16 bits that kernels read and write; sums are in float. */
+
+#ifndef CIGE_BF16_H
+#define CIGE_BF16_H
+
+#include <stdint.h>
+
+typedef uint32_t __attribute__((may_alias)) bits_t;
+
+static inline float widen_bf16(uint16_t x) {
+  float wide;
+  *(bits_t *)&wide = (uint32_t)x << 16;
+  return wide;
+}
+
+static inline uint16_t narrow_bf16(float x) { /* to nearest, ties to even */
+  const uint32_t bits = *(bits_t *)&x;
+  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+static inline float same(float x) { return x; }
+
+#endif

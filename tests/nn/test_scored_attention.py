@@ -1,0 +1,95 @@
+"""Attention with scores of its own: against loops, its gradients, hidden keys, and dropout in the compiled form."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from cige.nn import native
+from cige.nn.dropout import Dropout
+from cige.nn.scored_attention import scored_attention, scored_probabilities
+
+B, H, M, N, D = 2, 3, 4, 6, 5
+SCALE = 0.4
+compiled = pytest.mark.skipif(native.load() is None, reason="the kernels were not built")
+
+
+def example(dtype: torch.dtype) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    query, key, value = (torch.randn(B, n, H, D, generator=generator, dtype=torch.float64) for n in (M, N, N))
+    scores = torch.randn(H, B, M, N, generator=generator, dtype=torch.float64).transpose(0, 1)
+    scores[1, :, :, 4:] = -torch.inf  # padding of the second sequence
+    return [x.to(dtype).requires_grad_() for x in (*(x.transpose(1, 2) for x in (query, key, value)), scores)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_equals_loops_over_queries(dtype):
+    query, key, value, scores = (x.detach() for x in example(dtype))
+    found = scored_attention(query, key, value, scores, scale=SCALE, dropout=Dropout(0.5).eval())
+    shares = scored_probabilities(query, key, scores, scale=SCALE)
+    for b in range(B):
+        for h in range(H):
+            for i in range(M):
+                seen = [j for j in range(N) if scores[b, h, i, j].isfinite()]
+                raw = [math.exp(SCALE * float(query[b, h, i] @ key[b, h, j]) + float(scores[b, h, i, j])) for j in seen]
+                expected = sum(x / sum(raw) * value[b, h, j] for x, j in zip(raw, seen, strict=True))
+                torch.testing.assert_close(found[b, h, i], expected, rtol=1e-5, atol=1e-6)
+                assert shares[b, h, i, seen].tolist() == pytest.approx([x / sum(raw) for x in raw], rel=1e-5)
+    assert len(seen) == 4 and not shares[1, :, :, 4:].any()
+
+
+@compiled
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.bfloat16, 0.03)])
+def test_gradients_reach_all_four(dtype, tolerance):
+    tensors = example(dtype)
+    weight = torch.randn(B, H, M, D, generator=torch.Generator().manual_seed(3))
+    found = scored_attention(*tensors, scale=SCALE, dropout=Dropout(0.0))
+    gradients = torch.autograd.grad((found.float() * weight).sum(), tensors)
+    wide = [x.detach().double().requires_grad_() for x in tensors]
+    query, key, value, scores = wide
+    exact = torch.softmax(SCALE * query @ key.transpose(2, 3) + scores, -1) @ value
+    expected = torch.autograd.grad((exact * weight).sum(), wide)
+    torch.testing.assert_close(found.double(), exact, rtol=tolerance, atol=tolerance)
+    for ours, theirs in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(ours.double(), theirs, rtol=tolerance, atol=2 * tolerance)
+
+
+@compiled
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.03)])
+def test_gradients_follow_what_dropout_kept(dtype, tolerance):
+    """With the identity as values the output is what dropout left of the probabilities: it tells what was kept."""
+    tensors = example(dtype)
+    query, key, _, scores = tensors
+    value = torch.eye(N, dtype=dtype).expand(B, H, N, N)
+    torch.manual_seed(5)
+    found = scored_attention(query, key, value, scores, scale=SCALE, dropout=Dropout(0.3))
+    kept = (found != 0).double() / 0.7
+    weight = torch.randn(found.shape, generator=torch.Generator().manual_seed(3))
+    gradients = torch.autograd.grad((found.float() * weight).sum(), (query, key, scores))
+    wide = [x.detach().double().requires_grad_() for x in (query, key, scores)]
+    exact = torch.softmax(SCALE * wide[0] @ wide[1].transpose(2, 3) + wide[2], -1) * kept
+    torch.testing.assert_close(found.double(), exact, rtol=tolerance, atol=tolerance)
+    for ours, theirs in zip(gradients, torch.autograd.grad((exact * weight).sum(), wide), strict=True):
+        torch.testing.assert_close(ours.double(), theirs, rtol=tolerance, atol=2 * tolerance)
+
+
+@compiled
+def test_dropout_hangs_on_the_seed_and_not_on_threads(monkeypatch):
+    rows, n, prob = 400, 300, 0.1
+    query, key, value = torch.zeros(1, 1, rows, 1), torch.zeros(1, 1, n, 1), torch.eye(n)[None, None]
+    scores = torch.zeros(1, 1, rows, n)
+
+    def kept(seed: int, n_threads: int) -> torch.Tensor:
+        monkeypatch.setattr(torch, "get_num_threads", lambda: n_threads)
+        torch.manual_seed(seed)
+        return scored_attention(query, key, value, scores, scale=1.0, dropout=Dropout(prob))[0, 0] != 0
+
+    first = kept(1, 1)
+    assert torch.equal(first, kept(1, 3)) and not torch.equal(first, kept(2, 1))
+    share = first.double()
+    spread = math.sqrt(prob * (1 - prob))
+    assert share.mean().item() == pytest.approx(1 - prob, abs=4 * spread / math.sqrt(rows * n))
+    for axis, count in ((0, rows), (1, n)):  # as even along rows and columns as chance makes it
+        assert share.mean(axis).std().item() == pytest.approx(spread / math.sqrt(count), rel=0.25)
