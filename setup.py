@@ -11,7 +11,7 @@ setup(
         Extension(
             "cige.nn.native._kernels",
             sources=[f"src/cige/nn/native/{name}.c" for name in ("kernels", "softmax", "vocabulary")],
-            depends=["src/cige/nn/native/bf16.h"],
+            depends=[f"src/cige/nn/native/{name}.h" for name in ("bf16", "threads")],
             extra_compile_args=["-O3", "-march=native", "-ffast-math", "-std=gnu11", "-pthread"],
             extra_link_args=["-pthread", "-lm"],
             py_limited_api=True,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 START, END = "<!-- files: python tests/docs/source_list.py --write -->\n", "<!-- end of files -->"
+C = (".c", ".h")
 FOLDERS = [
     "text",
     "lexicon",
@@ -30,7 +31,7 @@ FOLDERS = [
 def lines() -> list[str]:
     """One Markdown line a file: Python by docstring, C by the first sentence of its opening comment."""
     source = ROOT / "src" / "cige"
-    files = sorted([*source.rglob("*.py"), *source.rglob("*.c")])
+    files = sorted(file for suffix in ("py", "c", "h") for file in source.rglob(f"*.{suffix}"))
 
     def place(file: Path) -> int:
         parent = file.relative_to(source).parent
@@ -41,14 +42,14 @@ def lines() -> list[str]:
 
 def first_sentence(file: Path) -> str:
     text = file.read_text(encoding="utf-8")
-    if file.suffix == ".c":
+    if file.suffix in C:
         opening = text.partition("/*")[2].partition("*/")[0]
     else:
         opening = ast.get_docstring(ast.parse(text)) or ""
     paragraph = " ".join(opening.strip().split("\n\n")[0].split())
     return (
-        re.split(r"(?<=[.:])\s", paragraph + " ", maxsplit=1)[0].strip().rstrip(":")
-        if file.suffix == ".c"
+        re.split(r"(?<=[.:])(?<!Eq.)\s", paragraph + " ", maxsplit=1)[0].strip().rstrip(":")
+        if file.suffix in C
         else paragraph
     )
 

@@ -93,3 +93,19 @@ def test_dropout_hangs_on_the_seed_and_not_on_threads(monkeypatch):
     assert share.mean().item() == pytest.approx(1 - prob, abs=4 * spread / math.sqrt(rows * n))
     for axis, count in ((0, rows), (1, n)):  # as even along rows and columns as chance makes it
         assert share.mean(axis).std().item() == pytest.approx(spread / math.sqrt(count), rel=0.25)
+
+
+@compiled
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_what_is_no_number_is_not_hidden(dtype):
+    """The kernel is compiled as if all numbers were finite; a run that diverged must still be seen to."""
+    query, key, value, scores = example(dtype)
+    with torch.no_grad():
+        query[0, 0, 1, 0] = torch.nan
+    found = scored_attention(query, key, value, scores, scale=SCALE, dropout=Dropout(0.1))
+    assert found[0, 0, 1].isnan().all() and not found[0, 0, 0].isnan().any()
+
+
+def test_no_sequence_at_all():
+    query, key, value, scores = (x[:0] for x in example(torch.float32))
+    assert scored_attention(query, key, value, scores, scale=SCALE, dropout=Dropout(0.1)).shape == (0, H, M, D)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import pytest
@@ -106,3 +107,13 @@ def test_the_compiled_form_turns_scores_into_the_same_loss_and_gradients(dtype, 
     assert int(right) == int(expected[1]) >= 4
     torch.testing.assert_close(gradient, expected[2], rtol=2**-7, atol=1e-6)  # one step of bfloat16
     torch.testing.assert_close(of_bias, expected[3], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_score_that_is_no_number_makes_the_loss_none(bad, dtype):
+    tensors, targets = example(torch.float32)
+    with torch.no_grad():
+        tensors[2][3] = bad
+    with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
+        assert vocabulary_loss(*tensors, targets).loss.isnan()

@@ -90,6 +90,7 @@ def attention_of_one(
     of_key, of_value = (x.weight.view(n_heads, head_width, -1) for x in (key, value))  # [H, d, w]
     alone = query[:, :, 0].transpose(0, 1)  # [H, B, d]
     folded = (alone @ of_key).transpose(0, 1)  # [B, H, w]
+    # The same for all keys, so it changes nothing; with it every parameter has a gradient, as in masked_attention.
     bias = (query[:, :, 0] * key.bias.view(n_heads, head_width)).sum(2, keepdim=True)  # [B, H, 1]
     scores = folded @ keys.transpose(1, 2) + bias  # [B, H, K]
     probabilities = _masked_softmax(scores, allowed)

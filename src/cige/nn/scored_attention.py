@@ -34,7 +34,7 @@ def scored_attention(
     n_heads, n_batch = query.shape[1], len(query)
     queries, keys, values = (_heads_first(x) for x in (query, key, value))
     weights = _weights(queries, keys, _heads_first(scores.to(query.dtype)), scale, dropout)
-    return (weights @ values).view(n_heads, n_batch, query.shape[2], -1).transpose(0, 1)
+    return (weights @ values).view(n_heads, n_batch, query.shape[2], value.shape[3]).transpose(0, 1)
 
 
 def scored_probabilities(query: Tensor, key: Tensor, scores: Tensor, *, scale: float) -> Tensor:

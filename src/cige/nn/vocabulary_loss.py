@@ -116,7 +116,7 @@ def _turn(wide: torch.dtype, scores: Tensor, targets: Tensor, of_bias: Tensor | 
 
 
 def _turn_compiled(library: Any, scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:
-    loss = torch.empty(len(scores))
+    loss = torch.empty(len(scores), dtype=torch.float32)
     right = torch.empty(len(scores), dtype=torch.uint8)
     sizes = (ctypes.c_int64 * 4)(*scores.shape, scores.dtype == torch.bfloat16, torch.get_num_threads())
     targets = targets.contiguous()

@@ -3,7 +3,7 @@
 kernels.c     FLAT's attention: PyTorch must gather an [N, N, D] tensor for the position term and pads every sentence to
               the longest of the batch; the kernel walks the [U, D] table directly and touches real nodes only
 softmax.c     softmax and dropout of attention, forth and back, each in one pass over memory
-vocabulary.c  the softmax of a large vocabulary and its gradient: one pass over memory where PyTorch makes eight
+vocabulary.c  the softmax of a large vocabulary and its gradient, a row at a time while it is in the cache
 
 Where they were not built (no C compiler at installation) `load()` returns None and callers use their PyTorch form.
 """

@@ -15,17 +15,17 @@
    A task is a sentence, or in the forward pass a block of its rows; threads take tasks from a counter. */
 
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "threads.h"
+
 #define HEADS 8  /* heads share a float vector in the relation term */
 #define PAIRS 8  /* key nodes handled together, so that one load of the query serves eight of them */
 #define LANES 16 /* floats of D handled together in the backward pass */
 #define ROWS 32  /* query rows of a forward task */
-#define MAX_THREADS 64
 #define HIDDEN (-1e30f) /* finite, since the compiler may assume that no infinity occurs */
 
 typedef float heads_t __attribute__((vector_size(HEADS * 4), aligned(4)));
@@ -228,19 +228,10 @@ static void *work(void *argument) {
 }
 
 static int run(Worker *workers, int64_t n_threads) {
-  pthread_t threads[MAX_THREADS];
-  int started[MAX_THREADS] = {0}, failed = 0;
-  for (int64_t t = 1; t < n_threads; t++) started[t] = !pthread_create(&threads[t], NULL, work, &workers[t]);
-  work(&workers[0]); /* the caller works too, so a thread that would not start costs time only */
-  for (int64_t t = 1; t < n_threads; t++)
-    if (started[t]) pthread_join(threads[t], NULL);
+  int failed = 0;
+  in_threads(work, workers, sizeof(Worker), n_threads);
   for (int64_t t = 0; t < n_threads; t++) failed |= workers[t].failed;
   return failed;
-}
-
-static int64_t usable_threads(int64_t asked, int64_t n_tasks) {
-  const int64_t most = n_tasks < MAX_THREADS ? n_tasks : MAX_THREADS;
-  return asked > most ? most : asked < 1 ? 1 : asked;
 }
 
 /* sizes = {H, B, N, d, D, U, threads} in both functions. */

@@ -10,13 +10,12 @@
    and j alone, however many threads there are. Functions return 0, or 1 when memory ran out. */
 
 #include <math.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "bf16.h"
+#include "threads.h"
 
-#define MAX_THREADS 64
 #define HIDDEN (-1e30f) /* in place of -inf, since the compiler may assume that no infinity occurs */
 
 typedef struct {
@@ -99,22 +98,16 @@ static void *work(void *argument) {
 
 /* sizes = {rows, n, 1 for bfloat16, threads, seed}; prob is that of dropout. */
 static int run(const int64_t *sizes, double prob, const void *from, void *probability, void *dropped, void *out) {
-  const int64_t most = sizes[0] < MAX_THREADS ? sizes[0] : MAX_THREADS;
-  const int64_t n_threads = sizes[3] > most ? most : sizes[3] < 1 ? 1 : sizes[3];
+  const int64_t n_threads = usable_threads(sizes[3], sizes[0]);
   Rows rows[MAX_THREADS];
-  pthread_t threads[MAX_THREADS];
-  int started[MAX_THREADS] = {0}, failed = 0;
+  int failed = 0;
   for (int64_t t = 0; t < n_threads; t++)
     rows[t] = (Rows){.first = sizes[0] * t / n_threads, .last = sizes[0] * (t + 1) / n_threads, .n = sizes[1],
                      .is_bf16 = sizes[2], .seed = sizes[4], .threshold = (uint32_t)(prob * 4294967296.0),
                      .scale = 1 / (1 - prob), .from = from, .probability = probability, .dropped = dropped,
                      .out = out};
-  for (int64_t t = 1; t < n_threads; t++) started[t] = !pthread_create(&threads[t], NULL, work, &rows[t]);
-  for (int64_t t = 0; t < n_threads; t++) {
-    if (started[t]) pthread_join(threads[t], NULL);
-    else work(&rows[t]); /* the caller's share, and that of a thread that would not start */
-    failed |= rows[t].failed;
-  }
+  in_threads(work, rows, sizeof(Rows), n_threads);
+  for (int64_t t = 0; t < n_threads; t++) failed |= rows[t].failed;
   return failed;
 }
 

@@ -8,16 +8,14 @@
             scores stay as they are
 
    A row is passed over three times (highest, sum, gradient) and stays in the cache meanwhile; exponentials are made
-   twice, which costs less than to keep them. Threads share the rows out. Functions return 0, or 1 when memory ran out. */
+   twice, so that none need be kept in float. Threads share the rows out. Functions return 0, or 1 when memory ran out. */
 
 #include <math.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "bf16.h"
-
-#define MAX_THREADS 64
+#include "threads.h"
 
 #define DEFINE_ROW(NAME, TYPE, WIDEN, NARROW)                                                               \
   static float NAME(TYPE *score, int64_t n, int64_t target, uint8_t *right, float *bias) {                  \
@@ -62,21 +60,15 @@ static void *work(void *argument) {
 /* sizes = {S, V, 1 for bfloat16, threads}. */
 int vocabulary_gradient(const int64_t *sizes, void *scores, const int64_t *targets, float *loss, uint8_t *right,
                         float *bias) {
-  const int64_t S = sizes[0], V = sizes[1], most = S < MAX_THREADS ? S : MAX_THREADS;
-  const int64_t n_threads = sizes[3] > most ? most : sizes[3] < 1 ? 1 : sizes[3];
+  const int64_t S = sizes[0], V = sizes[1], n_threads = usable_threads(sizes[3], S);
   Rows rows[MAX_THREADS];
-  pthread_t threads[MAX_THREADS];
-  int started[MAX_THREADS] = {0}, failed = 0;
+  int failed = 0;
   for (int64_t t = 0; t < n_threads; t++) {
     float *own = t && bias ? calloc(V, sizeof(float)) : bias; /* the first adds to what was given */
     rows[t] = (Rows){S * t / n_threads, S * (t + 1) / n_threads, V, sizes[2], scores, targets, loss, own, right};
     failed |= bias && !own;
   }
-  for (int64_t t = 1; t < n_threads && !failed; t++) started[t] = !pthread_create(&threads[t], NULL, work, &rows[t]);
-  for (int64_t t = 0; t < n_threads && !failed; t++) {
-    if (started[t]) pthread_join(threads[t], NULL);
-    else work(&rows[t]); /* the caller's share, and that of a thread that would not start */
-  }
+  if (!failed) in_threads(work, rows, sizeof(Rows), n_threads);
   for (int64_t t = 1; t < n_threads && bias; t++) {
     for (int64_t j = 0; j < V && !failed; j++) bias[j] += rows[t].bias[j];
     free(rows[t].bias);
