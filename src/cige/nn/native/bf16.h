@@ -13,9 +13,10 @@ static inline float widen_bf16(uint16_t x) {
   return wide;
 }
 
-static inline uint16_t narrow_bf16(float x) { /* to nearest, ties to even */
+static inline uint16_t narrow_bf16(float x) { /* to nearest, ties to even; rounded up, a NaN could become 0 */
   const uint32_t bits = *(bits_t *)&x;
-  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  const int is_nan = (bits & 0x7fffffff) > 0x7f800000; /* told by bits: the compiler takes x == x for granted */
+  return is_nan ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
 static inline float same(float x) { return x; }

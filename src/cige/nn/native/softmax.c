@@ -16,7 +16,8 @@
 #include "bf16.h"
 #include "threads.h"
 
-#define HIDDEN (-1e30f) /* in place of -inf, since the compiler may assume that no infinity occurs */
+#define MINUS_INFINITY 0xff800000 /* by its bits: the compiler may assume that no infinity occurs; a NaN stays */
+#define HIDDEN (-1e30f)           /* and what takes its place */
 
 typedef struct {
   int64_t first, last, n, is_bf16, seed;
@@ -45,12 +46,13 @@ static inline uint32_t random_bits(uint64_t key, uint32_t j) { /* murmur3's last
   static void forward_##NAME(TYPE *probability, TYPE *dropped, int64_t n, uint64_t key, const Rows *rows,   \
                              float *buffer) {                                                               \
     const uint32_t threshold = rows->threshold;                                                             \
-    float top = HIDDEN, sum = 0;                                                                            \
+    float top, sum = 0;                                                                                     \
     for (int64_t j = 0; j < n; j++) {                                                                       \
       const float product = WIDEN(probability[j]);                                                          \
-      buffer[j] = product > HIDDEN ? product : HIDDEN;                                                      \
-      top = buffer[j] > top ? buffer[j] : top;                                                              \
+      buffer[j] = *(const bits_t *)&product == MINUS_INFINITY ? HIDDEN : product;                           \
     }                                                                                                       \
+    top = buffer[0];                                                                                        \
+    for (int64_t j = 1; j < n; j++) top = buffer[j] > top ? buffer[j] : top;                                \
     for (int64_t j = 0; j < n; j++) sum += buffer[j] = expf(buffer[j] - top);                               \
     const float share = 1 / sum, scaled = share * rows->scale;                                              \
     for (int64_t j = 0; j < n; j++) probability[j] = NARROW(buffer[j] * share);                             \
