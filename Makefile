@@ -29,7 +29,9 @@ $(VENV)/.core: pyproject.toml setup.py constraints.txt $(SOURCES_C)
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
+# seqeval asks for setuptools_scm while it is built, and finds it only where it is installed already.
 $(VENV)/.dev: $(VENV)/.core
+	$(PIP) setuptools_scm
 	$(PIP) --no-build-isolation --editable ".[dev]"
 	@touch $@
 
