@@ -1,4 +1,4 @@
-/* parse_rows: lines of `word number ... number` -> float32, at some 500 MB/s.
+/* Lines of `word number ... number` -> float32, at some 500 MB/s; parse_rows is the one function.
  *
  * A line that is not exactly of this form is marked and left to Python, which knows every case and names the problem;
  * so what is taken here has the value that float() gives it, and nothing is refused here.
