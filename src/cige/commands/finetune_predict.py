@@ -29,10 +29,12 @@ def run(args: argparse.Namespace) -> None:
     from cige.data.sentence import Sentence
     from cige.data.text_files import read_text, write_text
     from cige.errors import DataError
+    from cige.nn.memory import keep_freed_memory
     from cige.tasks.registry import get_task
     from cige.tasks.task_data import load_split
     from cige.tasks.tuned import TunedModel
 
+    keep_freed_memory()
     model = TunedModel.from_pretrained(args.model, device=args.device)
     if args.texts:
         if model.kind_name not in ("entities", "segmentation"):

@@ -42,8 +42,10 @@ def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> NER:
     from cige.hub import model_folder
 
     folder = model_folder(path_or_hub_id)  # before torch is imported: a wrong name is told at once
+    from cige.nn.memory import keep_freed_memory
     from cige.pipeline import load
 
+    keep_freed_memory()
     ner = load(folder, device=args.device)
     for path in args.lexicon_add:
         report = ner.lexicon.add_file(path)

@@ -67,8 +67,10 @@ def _load(args: argparse.Namespace) -> NER | TunedNER:
             f"{folder}: a model that `cige finetune` tuned reads the words of its own vocabulary and no others, and "
             "does not say which it read: leave --lexicon-add and --words out, or use a lattice model"
         )
+    from cige.nn.memory import keep_freed_memory
     from cige.tasks.ner import TunedNER
 
+    keep_freed_memory()
     return TunedNER.from_pretrained(folder, device=args.device)
 
 

@@ -34,6 +34,7 @@ from cige.models.config import ModelConfig, char_width, input_vectors, read_char
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
 from cige.nn.lattice_graph import begin_end_graph, containing_graph, node_spans, transition_graph
+from cige.nn.masked_attention import hide
 from cige.nn.recurrent import BiRecurrent
 
 
@@ -168,10 +169,12 @@ class GraphAttentionLayer(nn.Module):
 
     def forward(self, nodes: Tensor, graph: Tensor) -> tuple[Tensor, Tensor]:
         """What each head read, and its attention float[B, H, N, N] (no gradient flows through this)."""
-        values = nodes[:, None] @ self.weight  # [B, H, N, d]
-        scores = values @ self.query + (values @ self.key).transpose(2, 3)  # [B, H, N, N]
-        scores = F.leaky_relu(scores, self.slope).masked_fill(~graph[:, None], float("-inf"))
-        probabilities = torch.softmax(scores, -1)
+        # All heads by one product, and W a_query, W a_key before the nodes are known: [H, in_width, 1] each.
+        heads = torch.cat([self.weight, self.weight @ self.query, self.weight @ self.key], 2)
+        products = (nodes @ heads.transpose(0, 1).flatten(1)).unflatten(2, (len(heads), -1)).transpose(1, 2)
+        values, of_query, of_key = products.contiguous().split([products.shape[3] - 2, 1, 1], 3)  # [B, H, N, d or 1]
+        scores = F.leaky_relu(of_query + of_key.transpose(2, 3), self.slope)  # [B, H, N, N]
+        probabilities = torch.softmax(hide(scores, graph[:, None]), -1)
         return self.dropout(probabilities) @ values, probabilities.detach()
 
 

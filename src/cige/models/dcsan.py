@@ -38,6 +38,7 @@ from cige.models.config import ModelConfig, char_width, input_vectors, read_char
 from cige.nn.attention_maps import AttentionMaps
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
+from cige.nn.masked_attention import hide
 from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, Sinusoid, head_problem
 from cige.nn.soft_lexicon import SoftLexicon, Weighting, WordSets
 
@@ -240,10 +241,10 @@ class CrossLatticeAttention(nn.Module):
         if self.config.cross_activation:
             asking, answering = (self.dropout(torch.relu(x)) for x in (asking, answering))
         query, key, value = map(self._by_head, (self.query(asking), self.key(answering), self.value(answering)))
-        hidden = ~mask
-        hidden[:, 0] = False  # an empty sentence still sees one place, or its softmax would be 0 / 0
-        score = query @ key.transpose(2, 3) * query.shape[3] ** -0.5  # [H, B, T, T]
-        probabilities = torch.softmax(score.masked_fill(hidden[:, None], float("-inf")), -1)
+        seen = mask.clone()
+        seen[:, 0] = True  # an empty sentence still sees one place, or its softmax would be 0 / 0
+        score = (query * query.shape[3] ** -0.5) @ key.transpose(2, 3)  # [H, B, T, T]
+        probabilities = torch.softmax(hide(score, seen[:, None]), -1)
         inter = (probabilities @ value).permute(1, 2, 0, 3).flatten(2)
         if self.output is not None:
             inter = self.output(inter)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cige.nn.dropout import Dropout
+from cige.nn.masked_attention import hide
 from cige.nn.sinusoid import sinusoid
 
 Sinusoid = Literal["interleaved", "concatenated"]
@@ -81,13 +82,13 @@ class RelativeSelfAttention(nn.Module):
         """
         query, key, value = self._by_head(self.query(x)), self._by_head(self.key(x)), self._by_head(self.value(x))
         table = self._distances(x)  # [2T, D / H]
-        score = (query + self.u[:, None, None]) @ key.transpose(2, 3)  # [H, B, T, T]
-        score = score + slide((query + self.v[:, None, None]) @ table.t())
+        of_keys, of_distances = ((query + bias[:, None, None]) * self.scale for bias in (self.u, self.v))
+        score = of_keys @ key.transpose(2, 3) + slide(of_distances @ table.t())  # [H, B, T, T]
         if self.key_positions:
-            score = score + slide(key @ table.t()).transpose(2, 3)
-        hidden = ~mask
-        hidden[:, 0] = False  # an empty sentence still sees one place, or its softmax would be 0 / 0
-        probabilities = torch.softmax((score * self.scale).masked_fill(hidden[:, None], float("-inf")), -1)
+            score = score + slide(key * self.scale @ table.t()).transpose(2, 3)
+        seen = mask.clone()
+        seen[:, 0] = True  # an empty sentence still sees one place, or its softmax would be 0 / 0
+        probabilities = torch.softmax(hide(score, seen[:, None]), -1)
         read = self.dropout(probabilities) @ value  # [H, B, T, D / H]
         return self.output(read.permute(1, 2, 0, 3).flatten(2)), probabilities.detach()
 

@@ -28,6 +28,7 @@ from cige.files import atomic_file
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.models.lattice_bert_heads import LatticeBertForPreTraining
 from cige.models.pretrained import PretrainedLatticeBert
+from cige.nn.memory import keep_freed_memory
 from cige.pretraining.curves import FOLDER as CURVES
 from cige.pretraining.data import PretrainingData, open_data
 from cige.pretraining.history import EvalRecord, LogRecord
@@ -112,6 +113,7 @@ def pretrain(
     accelerator.wait_for_everyone()
     if (folder / RESULT).is_file():
         return PretrainResult.read(folder)
+    keep_freed_memory()
     data = open_data(data_dir, check_contents=accelerator.is_main_process)
     _check_data(recipe, data)
     model = _make_model(recipe, data, seed)

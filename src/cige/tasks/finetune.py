@@ -21,6 +21,7 @@ from cige.errors import CigeError, DataError
 from cige.files import MANIFEST, atomic_file, sha256
 from cige.hub import model_folder
 from cige.models.pretrained import PretrainedLatticeBert
+from cige.nn.memory import keep_freed_memory
 from cige.tasks.config import TuningConfig
 from cige.tasks.history import TunedEpoch
 from cige.tasks.items import Room
@@ -134,6 +135,7 @@ def finetune(
     claim(folder, settings, seed=seed, resume=resume, load=_load_settings)
     if (folder / RESULT).is_file():
         return TuningResult.read(folder)
+    keep_freed_memory()
     train, dev, test = data.train[: config.n_train], data.dev[: config.n_dev], data.test[: config.n_dev]
     tuned = _new_model(task, PretrainedLatticeBert.from_pretrained(source), [*data.train, *data.dev], config, seed)
     learnt = [item for item in tuned.items(train) if item.target is not None]

@@ -20,6 +20,7 @@ import torch
 from cige.errors import CigeError
 from cige.files import atomic_file
 from cige.models.model import LatticeModel
+from cige.nn.memory import keep_freed_memory
 from cige.training.checkpoint import (
     discard_checkpoints,
     last_checkpoint,
@@ -93,6 +94,7 @@ def train(
     claim(folder, recipe, seed=seed, resume=resume)
     if (folder / RESULT).is_file():
         return read_result(folder)
+    keep_freed_memory()
     setup = set_up(recipe, seed=seed, data_dir=data_dir)
     trainer = _make_trainer(recipe, setup, folder, seed=seed, device=device, show_progress=show_progress)
     found = last_checkpoint(folder, origin=trainer.origin)
