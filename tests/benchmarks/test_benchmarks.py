@@ -1,6 +1,7 @@
 """Each benchmark measures what it says, on inputs that take no time."""
 
 import bench_crf
+import bench_kept
 import bench_lattice
 import bench_onnx
 import bench_train
@@ -66,3 +67,11 @@ def test_memory_is_that_of_a_fresh_process(monkeypatch):
     assert small["n_pairs"] == 7200 and small["predicted_mb"] == pytest.approx(1.8)
     assert (small["shipped_mb"], small["literal_mb"], small["ratio"]) == (2.0, 8.0, 4.0)
     assert large["literal_mb"] is large["ratio"] is None, "more than the literal form has memory for"
+
+
+def test_kept_memory_is_measured_in_a_process_a_way(monkeypatch):
+    assert bench_kept.in_process("bilstm_crf", "given back")["seconds"] > 0
+    taken = {"kept": {"seconds": 0.1, "bytes": 2e6}, "given back": {"seconds": 0.15, "bytes": 1e6}}
+    monkeypatch.setattr(bench_kept, "in_process", lambda name, way: taken[way])
+    (row,) = bench_kept.bench_kept(["flat"], n_rounds=2)["models"]
+    assert row["times as fast"] == pytest.approx(1.5) and row["kept, ms"] == pytest.approx(25)

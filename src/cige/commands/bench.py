@@ -3,6 +3,7 @@
 Examples:
   cige bench crf        the CRF against its plain forms
   cige bench flat       the shipped FLAT against a literal transcription of the paper's equations
+  cige bench kept       training steps with freed memory kept and given back
   cige bench lattice    from a sentence to a batch: matching, lattice, rows
   cige bench lexicon    a lexicon from 0.3 to 8.8 million words: building, memory, speed
   cige bench match      word matching, a sentence at a time
@@ -25,7 +26,10 @@ from cige.errors import CigeError
 
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 FIGURES = "figures"
-NAMES = ("crf", "flat", "lattice", "lexicon", "match", "models", "onnx", "predict", "pretrain", "train", FIGURES)
+NAMES = (
+    *("crf", "flat", "kept", "lattice", "lexicon", "match", "models", "onnx", "predict", "pretrain", "train"),
+    FIGURES,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
