@@ -8,7 +8,8 @@ update (clipping, Adam) is shared by --batch instances, those of the size's reci
 text, in documents of 128 (or --n-chars) characters with 35% more lattice tokens; "encoder" is a pass through the
 network without its vocabulary (a table of 102,128 rows to 21,128). "longer" is BERT-our over as many characters as the
 other has lattice tokens, an instance by an instance: how the paper got its 1.48. On a GPU "share of peak" is
-arithmetic a second by that of a large matrix product. The bar: a character costs at most 1.35 times as much.
+arithmetic a second by that of a large matrix product. Freed memory is kept, as pre-training keeps it. The bar: a
+character costs at most 1.35 times as much.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from torch import nn
 from cige.models.lattice_bert import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES, LatticeBertConfig
 from cige.models.lattice_bert_costs import describe
 from cige.models.lattice_bert_heads import LatticeBertForPreTraining
+from cige.nn.memory import keep_freed_memory
 from cige.pretraining.batch import MaskedBatch, collate_masked
 from cige.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
 from cige.pretraining.optimizer import make_optimizer
@@ -68,6 +70,7 @@ def main() -> None:
     )
     args = parser.parse_args()
     use_threads(args.threads)
+    keep_freed_memory()
 
     config, size = SIZES[args.size], args.micro_batch
     plain = replace(config, n_tokens=PAPER_N_PIECES, **BASELINE)

@@ -1,7 +1,7 @@
 """Memory that is freed stays with the process, for work that takes and frees large arrays in every step.
 
 The allocator of glibc gives large arrays back to the system as soon as they are freed, and the system zeroes the pages
-of the next ones: on a CPU that is a tenth to a third of what a step takes (docs/speed.md). Training and the commands
+of the next ones: on a CPU that is up to a fifth of what a step takes (docs/speed.md). Training and the commands
 that run a model change this for their process; `load()` does not, for a process that only uses a model is its owner's.
 """
 
