@@ -4,11 +4,13 @@ import bench_crf
 import bench_kept
 import bench_lattice
 import bench_onnx
+import bench_tokens
 import bench_train
 import numpy as np
 import pytest
 import tiny
 
+from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.training.recipe import load_recipe
 
 
@@ -75,3 +77,15 @@ def test_kept_memory_is_measured_in_a_process_a_way(monkeypatch):
     monkeypatch.setattr(bench_kept, "in_process", lambda name, way: taken[way])
     (row,) = bench_kept.bench_kept(["flat"], n_rounds=2)["models"]
     assert row["times as fast"] == pytest.approx(1.5) and row["kept, ms"] == pytest.approx(25)
+
+
+def test_tokens_are_counted_over_the_lines_that_were_read(tmp_path):
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("研究生活\n\n 很充实 \n研究\n", encoding="utf-8")
+    lines = bench_tokens.first_lines(corpus, 20e-6)
+    assert lines == ["研究生活", "很充实"]
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"研究生活很充实"]
+    vocabulary = JointVocabulary(pieces=pieces, words=["研究", "研究生", "生活", "充实"])
+    result = bench_tokens.bench_tokens(lines, vocabulary, n_rounds=1)
+    of_all, _, of_pieces = (row["tokens a character"] for row in result["rows"])
+    assert (of_all, of_pieces) == (11 / 7, 1.0)
