@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import matplotlib.image
 import numpy as np
 import pytest
 import tiny
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
+from matplotlib import font_manager
 
 from cige import svg_to_png
 from cige.errors import CigeError
@@ -67,11 +72,40 @@ def test_different_characters_look_different(tmp_path):
     assert (pictures[0] < 128).any() and (pictures[0] != pictures[1]).any()
 
 
-def test_chinese_is_drawn_where_a_font_has_it(tmp_path):
-    if not any("花" in svg_to_png._characters_of(path) for _, path in svg_to_png._candidates()):
-        pytest.skip("no font with Chinese characters on this machine")
+def small_font(path: Path, family: str, outlines: dict[str, list[tuple[int, int]]]) -> None:
+    """A TrueType font with one polygon for each character."""
+    glyphs = {".notdef": TTGlyphPen(None).glyph()}
+    for name, points in outlines.items():
+        pen = TTGlyphPen(None)
+        pen.moveTo(points[0])
+        for point in points[1:]:
+            pen.lineTo(point)
+        pen.closePath()
+        glyphs[f"uni{ord(name):04X}"] = pen.glyph()
+    builder = FontBuilder(1000, isTTF=True)
+    builder.setupGlyphOrder(list(glyphs))
+    builder.setupCharacterMap({ord(name): f"uni{ord(name):04X}" for name in outlines})
+    builder.setupGlyf(glyphs)
+    builder.setupHorizontalMetrics(dict.fromkeys(glyphs, (1000, 0)))
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupNameTable({"familyName": family, "styleName": "Regular"})
+    builder.setupOS2()
+    builder.setupPost()
+    builder.save(path)
+
+
+def test_chinese_is_drawn_where_a_font_has_it(tmp_path, monkeypatch):
+    square, triangle = [(0, 0), (0, 800), (800, 800), (800, 0)], [(0, 0), (400, 800), (800, 0)]
+    small_font(tmp_path / "small.ttf", "Noto Sans SC Small", {"花": square, "开": triangle})
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", [*font_manager.fontManager.ttflist])
+    font_manager.fontManager.addfont(tmp_path / "small.ttf")
     pictures = [drawn(page(svg_text(char, 30, 30, size=20)), tmp_path) for char in "花开"]
-    assert (pictures[0] < 128).any() and (pictures[0] != pictures[1]).any()  # boxes would be equal
+    n_dark = [int((picture < 128).all(2).sum()) for picture in pictures]
+    assert n_dark[0] > 1.5 * n_dark[1] > 0, "a square and a triangle, and no box for either"
+
+
+def test_no_font_that_has_a_box_for_everything_is_taken():
+    assert not any("Last Resort" in family for family, _ in svg_to_png._candidates())
 
 
 def only_latin(monkeypatch) -> None:

@@ -113,7 +113,8 @@ def _candidates() -> Iterator[tuple[str, str]]:
         known = [k for k, prefix in enumerate(_PREFERRED) if family.startswith(prefix)]
         return (known[0] if known else len(_PREFERRED), family)
 
-    yield from ((family, found[family]) for family in sorted(found, key=rank) if family != "Last Resort")
+    # Matplotlib's Last Resort claims every character and draws each as a box.
+    yield from ((family, found[family]) for family in sorted(found, key=rank) if not family.startswith("Last Resort"))
 
 
 @cache
