@@ -3,9 +3,9 @@
   python benchmarks/bench_kept.py --json kept.json
   python benchmarks/bench_kept.py flat dcsan --rounds 3
 
-A step is forward and backward of one of four batches of 16 made-up sentences with the shape of Weibo's lattices, the
-widths of each model's Weibo recipe, one thread. Each way runs in processes of its own, turn by turn; a process counts
-its fastest pass over the four batches, of these the median is shown. Processor seconds, those of the system included.
+A step is forward and backward of a batch of 16 made-up sentences with the shape of Weibo's lattices, the widths of each
+model's Weibo recipe, one thread. Each way runs in processes of its own, turn by turn; a process counts its fastest pass
+over four batches, of these the median is shown. Processor seconds, those of the system included.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CHILD = "--one-process"
 
 
 def run_passes(name: str, *, keep: bool, n_passes: int = N_PASSES) -> dict[str, float]:
-    """In a process of its own: processor seconds of its fastest pass, and the most memory that it held, in bytes."""
+    """In a process of its own: processor seconds a step, and the most memory that it held, in bytes."""
     if keep and not keep_freed_memory():
         sys.exit("the allocator of this machine cannot keep freed memory, or MALLOC_* in the environment forbids it")
     use_threads(1)
@@ -42,7 +42,7 @@ def run_passes(name: str, *, keep: bool, n_passes: int = N_PASSES) -> dict[str, 
             tagger(batch).emissions.square().mean().backward()
         after = resource.getrusage(resource.RUSAGE_SELF)
         taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return {"seconds": min(taken[1:]), "bytes": after.ru_maxrss * 1024}
+    return {"seconds": min(taken[1:]) / len(batches), "bytes": after.ru_maxrss * 1024}
 
 
 def in_process(name: str, way: str) -> dict[str, float]:
@@ -59,7 +59,7 @@ def bench_kept(names: list[str], *, n_rounds: int) -> dict[str, Any]:
         for _ in range(n_rounds):
             for way, found in taken.items():
                 found.append(in_process(name, way))
-        milliseconds = {way: median(x["seconds"] for x in found) / 4 * 1e3 for way, found in taken.items()}
+        milliseconds = {way: median(x["seconds"] for x in found) * 1e3 for way, found in taken.items()}
         rows.append(
             {
                 "model": name,

@@ -107,9 +107,9 @@ def _masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
 
 
 def hide(scores: Tensor, allowed: Tensor) -> Tensor:
-    """Scores where allowed (broadcast to the scores), -inf elsewhere.
+    """Finite scores where allowed (broadcast to the scores), -inf elsewhere.
 
-    An addition: on a CPU it takes a third of the time of masked_fill over all heads, or less.
+    An addition: on a CPU it takes half the time of masked_fill over all heads, or less.
     """
     return scores + torch.where(allowed, 0.0, float("-inf")).to(scores.dtype)
 

@@ -14,10 +14,8 @@ import sys
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # malloc.h
 KEPT = 2**31 - 1  # bytes free at the end of the heap before any go back
 TAKEN = 64 << 20  # bytes asked for beyond what is needed when the heap grows
-HEAP_BELOW = (
-    1 << 30,
-    32 << 20,
-)  # bytes from which an array has pages of its own; older versions allow the second at most
+# Bytes from which an array has pages of its own; older versions of glibc allow the second at most.
+HEAP_BELOW = 1 << 30, 32 << 20
 
 
 def keep_freed_memory() -> bool:
