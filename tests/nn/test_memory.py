@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-# Page faults of taking and freeing three arrays forty times, once the heap has found its shape. Arrays of more than 32 MB
-# have pages of their own where nothing else was said, smaller ones only if it so happens.
+# Page faults of taking and freeing three arrays forty times, once the heap has found its shape. Arrays of more than
+# 32 MB have pages of their own where nothing else was said, smaller ones only if it so happens.
 STEPS = """
 import resource, torch
 from cige.nn.memory import keep_freed_memory
