@@ -67,7 +67,10 @@ def main() -> None:
     parser.add_argument("--megabytes", type=float, default=10, help="of the corpus (default: %(default)s)")
     args = parser.parse_args()
     vocabulary = JointVocabulary.load(args.vocab)
-    result = bench_tokens(first_lines(args.corpus, args.megabytes), vocabulary, n_rounds=args.rounds)
+    lines = first_lines(args.corpus, args.megabytes)
+    if not lines:
+        parser.error(f"{args.corpus}: no line with text in the first {args.megabytes:g} MB; give a corpus of some text")
+    result = bench_tokens(lines, vocabulary, n_rounds=args.rounds)
     report(f"{result['n_lines']:,} lines, {result['n_words']:,} words beside word pieces", result["rows"])
     write(result, args.json)
 

@@ -89,3 +89,13 @@ def test_tokens_are_counted_over_the_lines_that_were_read(tmp_path):
     result = bench_tokens.bench_tokens(lines, vocabulary, n_rounds=1)
     of_all, _, of_pieces = (row["tokens a character"] for row in result["rows"])
     assert (of_all, of_pieces) == (11 / 7, 1.0)
+
+
+def test_a_corpus_without_text_is_refused(tmp_path, monkeypatch, capsys):
+    (tmp_path / "corpus.txt").write_text("\n \n", encoding="utf-8")
+    JointVocabulary(pieces=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "研"], words=[]).save(tmp_path / "vocab")
+    given = ["bench_tokens.py", str(tmp_path / "corpus.txt"), "--vocab", str(tmp_path / "vocab")]
+    monkeypatch.setattr("sys.argv", given)
+    with pytest.raises(SystemExit):
+        bench_tokens.main()
+    assert "no line with text" in capsys.readouterr().err

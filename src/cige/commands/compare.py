@@ -47,7 +47,9 @@ def run(args: argparse.Namespace) -> None:
     from cige.errors import CigeError
     from cige.files import atomic_file
     from cige.lexicon.words_file import read_words
+    from cige.nn.memory import keep_freed_memory
 
+    keep_freed_memory()  # scores of finished runs too
     check_comparable(recipes)
     if args.gazetteer and not args.user_words:
         raise CigeError("--gazetteer names word lists for --user-words; give both, or neither")

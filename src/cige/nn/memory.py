@@ -1,8 +1,8 @@
 """Memory that is freed stays with the process, for work that takes and frees large arrays in every step.
 
 The allocator of glibc gives large arrays back to the system as soon as they are freed, and the system zeroes the pages
-of the next ones: on a CPU that is up to a fifth of what a step takes (docs/speed.md). Training and the commands
-that run a model change this for their process; `load()` does not, for a process that only uses a model is its owner's.
+of the next ones: on a CPU that is 1 to 22% of a training step (docs/speed.md). Training and the commands that find
+entities change this for their process; `load()` does not, for a process that only uses a model is its owner's.
 """
 
 from __future__ import annotations
