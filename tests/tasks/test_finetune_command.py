@@ -7,7 +7,7 @@ import pytest
 import tiny_tasks as tiny
 
 from cige.commands import finetune
-from cige.errors import DataError
+from cige.errors import CigeError, DataError
 from cige.tasks.registry import PAPER_TASKS
 
 
@@ -59,6 +59,19 @@ def test_all_tasks_at_hand_and_tables(model_folder, tmp_path, capsys, one_thread
     assert (tmp_path / "all" / "tables.md").read_text(encoding="utf-8") in printed
     call("table", tmp_path / "all", tmp_path / "all")
     assert capsys.readouterr().out.count("| tiny |") == 2
+    before = json.loads((tmp_path / "all" / "results.json").read_text(encoding="utf-8"))["rows"]
+    call("all", *common, "--tasks", "afqmc", "--runs", 1)  # fewer runs of one task: the other task stays
+    after = json.loads((tmp_path / "all" / "results.json").read_text(encoding="utf-8"))["rows"]
+    assert [row["task"] for row in after] == ["afqmc", "msr"] and after[1] == before[1]
+    assert len(after[0]["dev"]["accuracy"]) == 1 and "| MSR-CWS/F1 |" in capsys.readouterr().out
+
+
+def test_all_refuses_another_models_folder(model_folder, tmp_path):
+    data = tiny.pair_folder(tmp_path / "data", n_train=8, n_dev=4)
+    call("all", "--model", model_folder, "--data", data, "--output", tmp_path / "all", "--runs", 1, *QUICK)
+    tiny.pretrained(seed=2).save(tmp_path / "other")
+    with pytest.raises(CigeError, match="results of another pre-trained model; give another output folder"):
+        call("all", "--model", tmp_path / "other", "--data", data, "--output", tmp_path / "all", *QUICK)
 
 
 def test_help_names_every_task(capsys):

@@ -3,8 +3,9 @@
 With --grid lr the best learning rate of each task is searched on the development examples, from the middle of the
 paper's nine in the direction in which scores rise; then it is run several times. The paper tunes the model after the
 first phase of pre-training (--short-model) on all tasks but CMRC and C3. What finished is not repeated: the
-same command goes on after a stop, and does only what is new with more tasks or runs. Scores and answers of every run
-are in OUTPUT/TASK-RATE-SEED, all results in OUTPUT/results.json and OUTPUT/tables.md.
+same command goes on after a stop, and does only what is new with more tasks or runs; what earlier calls found of other
+tasks stays in the tables, so tasks may be learnt with different options one after another. Scores and answers of every
+run are in OUTPUT/TASK-RATE-SEED, all results in OUTPUT/results.json and OUTPUT/tables.md.
 
 Examples:
   cige finetune all --model runs/tiny/model --data data --output runs/finetuned/tiny --grid lr --runs 5
@@ -44,15 +45,20 @@ def run(args: argparse.Namespace) -> None:
     tasks = [get_task(name) for name in args.tasks or PAPER_TASKS]
     if args.tasks is None:
         tasks = [task for task in tasks if find_folder(task, args.data) is not None]
+    from cige.hub import model_folder
+    from cige.tasks.finetune import model_fingerprint
     from cige.tasks.grid import GridResult, tune_task
     from cige.tasks.tables import tables
 
-    folder, rows = Path(args.output), []
+    folder, model = Path(args.output), model_folder(args.model)
+    short_model = model_folder(args.short_model) if args.short_model else model
+    origin = [model_fingerprint(model), model_fingerprint(short_model)]
+    result = GridResult.begin(folder, args.name or folder.name, origin)
     for task in tasks:
         config = changed(task.config, args)
         row = tune_task(
             load_task_data(task, args.data),
-            args.model if task.reads_long else args.short_model or args.model,
+            model if task.reads_long else short_model,
             folder,
             config=config,
             rates=(args.rates or LEARNING_RATES) if args.grid else [config.learning_rate],
@@ -60,9 +66,8 @@ def run(args: argparse.Namespace) -> None:
             keep_models=args.keep_models,
             device=args.device,
         )
-        rows.append(row)
-        result = GridResult(args.name or folder.name, tuple(rows))
+        result = result.with_row(row)
         result.save(folder)
         with atomic_file(folder / "tables.md") as aside:
             aside.write_text(tables([result]), encoding="utf-8")
-    print(tables([result]) if rows else f"no data of any task in {args.data}")
+    print(tables([result]) if result.rows else f"no data of any task in {args.data}")

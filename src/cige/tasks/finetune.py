@@ -131,7 +131,7 @@ def finetune(
     task, folder, source = data.task, Path(output_dir), model_folder(model)
     config = config or task.config
     where = _device(device)
-    settings = RunSettings(task.name, _fingerprint(source), data.fingerprint, config)
+    settings = RunSettings(task.name, model_fingerprint(source), data.fingerprint, config)
     claim(folder, settings, seed=seed, resume=resume, load=_load_settings)
     if (folder / RESULT).is_file():
         return TuningResult.read(folder)
@@ -229,7 +229,7 @@ def _device(name: str) -> str:
     return "cuda" if name != "cpu" and torch.cuda.is_available() else "cpu"
 
 
-def _fingerprint(model: Path) -> str:
+def model_fingerprint(model: Path) -> str:
     """Of all files of a model folder, by its manifest; "" where there is none, which loading will tell."""
     manifest = model / MANIFEST
     return sha256(manifest) if manifest.is_file() else ""

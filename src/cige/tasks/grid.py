@@ -17,7 +17,7 @@ from cige.errors import CigeError
 from cige.files import atomic_file
 from cige.tasks.config import TuningConfig
 from cige.tasks.finetune import TuningResult, finetune
-from cige.tasks.registry import get_task
+from cige.tasks.registry import TASKS, get_task
 from cige.tasks.task_data import TaskData
 
 RESULTS = "results.json"
@@ -47,10 +47,22 @@ class TaskRow:
 
 @dataclass(frozen=True)
 class GridResult:
-    """All tasks of one pre-trained model; `name` is the model's in tables."""
+    """Tasks of one pre-trained model.
+
+    Attributes:
+        name: the model's in tables.
+        rows: a task each, in the order of the paper's tables.
+        origin: fingerprints of the pre-trained model and of that of the first phase.
+    """
 
     name: str
     rows: tuple[TaskRow, ...]
+    origin: tuple[str, ...] = ()
+
+    def with_row(self, row: TaskRow) -> GridResult:
+        """The same with `row` in place of that of its task, or more."""
+        rows = {own.task: own for own in (*self.rows, row)}
+        return replace(self, rows=tuple(rows[name] for name in TASKS if name in rows))
 
     def save(self, folder: Path) -> None:
         with atomic_file(folder / RESULTS) as aside:
@@ -62,9 +74,24 @@ class GridResult:
         path = Path(folder) / RESULTS
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            return cls(values["name"], tuple(_read_row(row) for row in values["rows"]))
+            rows = tuple(_read_row(row) for row in values["rows"])
+            return cls(values["name"], rows, tuple(values["origin"]))
         except (OSError, ValueError, TypeError, KeyError) as reason:
             raise CigeError(f"{path}: not the results of `cige finetune all` ({reason})") from reason
+
+    @classmethod
+    def begin(cls, folder: Path, name: str, origin: Sequence[str]) -> GridResult:
+        """What `folder` holds so far of the models with these fingerprints, now called `name`; no rows where it is new.
+
+        Raises:
+            CigeError: it holds results of another model.
+        """
+        if not (folder / RESULTS).exists():
+            return cls(name, (), tuple(origin))
+        found = cls.read(folder)
+        if found.origin != tuple(origin):
+            raise CigeError(f"{folder} holds results of another pre-trained model; give another output folder")
+        return replace(found, name=name)
 
 
 def tune_task(
