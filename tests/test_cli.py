@@ -1,5 +1,6 @@
 """The command line: every verb, what it prints, and what a mistake costs."""
 
+import argparse
 import io
 import json
 import subprocess
@@ -9,6 +10,7 @@ import pytest
 import tiny
 
 from cige.cli import VERBS, main
+from cige.commands import compare, pretrain_run, train
 from cige.data import Sentence, Span, read_sentences, write_sentences
 from cige.lexicon.lexicon import Lexicon
 from cige.pipeline import NER
@@ -53,6 +55,15 @@ def type_in(monkeypatch):
 
 
 # ---- the frame
+
+
+@pytest.mark.parametrize("command", [train, compare, pretrain_run])
+def test_settings_given_one_after_another_all_count(command):
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    given = ["recipe.yaml", "--data", "data", "--output", "run", "--set", "a=1", "b=2", "--set", "c=3"]
+    assert parser.parse_known_args(given)[0].set == ["a=1", "b=2", "c=3"]
+    assert parser.parse_known_args(given[:5])[0].set == []
 
 
 def test_help_names_every_verb(run):

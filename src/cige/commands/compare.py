@@ -23,13 +23,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=at_least(1), default=3, metavar="N", help="seeds 1 to N (default: 3)")
     parser.add_argument("--runs", default="runs", metavar="FOLDER", help="folder of the runs (default: runs)")
     parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="processes side by side (default: 1)")
-    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="change settings of every recipe")
+    parser.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of every recipe"
+    )
     parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
     parser.add_argument("--table", action="store_true", help="train nothing; a table of what finished")
     parser.add_argument("--no-speed", action="store_true", help="do not measure sentences a second")
     parser.add_argument("--user-words", action="store_true", help="measure what user words gain with each system")
-    parser.add_argument("--gazetteer", nargs="+", default=[], metavar="FILE", help="word lists for --user-words")
+    parser.add_argument(
+        "--gazetteer", nargs="+", action="extend", default=[], metavar="FILE", help="word lists for --user-words"
+    )
     parser.set_defaults(run=run)
 
 

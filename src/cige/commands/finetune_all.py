@@ -24,11 +24,15 @@ from cige.tasks.config import LEARNING_RATES
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser)
     parser.add_argument("--short-model", metavar="FOLDER", help="for all but CMRC and C3: that of the first phase")
-    parser.add_argument("--tasks", nargs="+", metavar="TASK", help="(default: the paper's whose data is there)")
+    parser.add_argument(
+        "--tasks", nargs="+", action="extend", metavar="TASK", help="(default: the paper's whose data is there)"
+    )
     parser.add_argument(
         "--grid", choices=("lr",), help="search the learning rate; without it --lr or the task's counts"
     )
-    parser.add_argument("--rates", nargs="+", type=float, metavar="RATE", help="rates to search (the paper's nine)")
+    parser.add_argument(
+        "--rates", nargs="+", action="extend", type=float, metavar="RATE", help="rates to search (the paper's nine)"
+    )
     parser.add_argument("--runs", type=at_least(1), metavar="N", help="runs with the best rate (5; 1 for ChID)")
     parser.add_argument("--name", help="of the model in tables (default: the output folder's)")
     parser.add_argument("--keep-models", action="store_true", help="keep the model folder of every run")

@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", default="dev", choices=("train", "dev", "test"), help="(default: dev)")
     bins = parser.add_mutually_exclusive_group()
     bins.add_argument("--bins", type=at_least(1), metavar="N", help="bins of length, of equal size (5)")
-    bins.add_argument("--edges", type=at_least(1), nargs="+", metavar="N", help="lengths at which new bins begin")
+    bins.add_argument(
+        "--edges", type=at_least(1), nargs="+", action="extend", metavar="N", help="lengths at which new bins begin"
+    )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
     parser.set_defaults(run=run)

@@ -19,7 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", metavar="RECIPE", help="YAML file, such as recipes/pretraining/tiny.yaml")
     parser.add_argument("--data", required=True, metavar="FOLDER", help="what `cige pretrain data` made")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
-    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="change settings of the recipe")
+    parser.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
+    )
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
     parser.add_argument("--stop-after", type=float, metavar="MINUTES", help="then write a checkpoint and stop")

@@ -32,7 +32,9 @@ def add_recipe_options(parser: argparse.ArgumentParser, *, optional: bool = Fals
     parser.add_argument(
         "recipe", metavar="RECIPE", nargs="?" if optional else None, help="YAML file, such as recipes/weibo/flat.yaml"
     )
-    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="change settings of the recipe")
+    parser.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
+    )
     parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
 

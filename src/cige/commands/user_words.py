@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser, several=True)
     add_data_options(parser)
-    parser.add_argument("--gazetteer", nargs="+", default=[], metavar="FILE", help="word lists to try, each by itself")
+    parser.add_argument(
+        "--gazetteer", nargs="+", action="extend", default=[], metavar="FILE", help="word lists to try, each by itself"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the random n-grams (default: 0)")
     parser.add_argument("--figure", metavar="FILE", help="draw the table as bars, into a .svg, .png or .pdf file")
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
