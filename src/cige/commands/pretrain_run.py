@@ -1,11 +1,13 @@
 """Pre-train by a recipe.
 
 A run that was cut off goes on where it stopped when the same command is given again; the model is in OUTPUT/model.
+With start_from a pre-trained model goes on with other text: give the data a vocabulary with the words of that text.
 
 Examples:
   cige pretrain run recipes/pretraining/tiny.yaml --data data --output runs/tiny
   cige pretrain run recipes/pretraining/tiny_bert_our.yaml --data data --output runs/tiny_bert_our
   cige pretrain run recipes/pretraining/tiny.yaml --data data --output runs/trial --set short.n_steps=100 long.n_steps=0
+  cige pretrain run recipes/pretraining/tiny.yaml --data ours --output runs/ours --set start_from=runs/tiny/model
   torchrun --nproc-per-node 8 -m cige.cli pretrain run recipes/pretraining/base.yaml --data data --output runs/base
 """
 
@@ -51,6 +53,11 @@ def run(args: argparse.Namespace) -> None:
     if result is None:
         print(f"{recipe.name}: time is up; the same command goes on from the checkpoint in {args.output}")
         return
+    if result.origins is not None:
+        print(
+            f"went on from {recipe.start_from}: {result.origins.known:,} tokens known to it, {result.origins.made:,} "
+            f"words made of their pieces, {result.origins.drawn:,} tokens new"
+        )
     last = result.logs[-1]
     print(
         f"{result.name}, seed {result.seed}: {result.n_steps:,} steps, {result.n_tokens:,} tokens, "

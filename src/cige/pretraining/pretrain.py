@@ -36,6 +36,7 @@ from cige.pretraining.instances import N_SENTENCE_CLASSES
 from cige.pretraining.loop import PretrainLoop
 from cige.pretraining.packing import longest_line
 from cige.pretraining.recipe import PretrainRecipe, load_pretrain_recipe
+from cige.pretraining.start import Origins, go_on_from
 from cige.training.checkpoint import discard_checkpoints, last_checkpoint, says_what_survives
 from cige.training.run_folder import MODEL, RESULT, claim
 
@@ -50,6 +51,7 @@ class PretrainResult:
         n_tokens: tokens read, padding not counted; seconds: of training, over all sittings.
         logs, evaluations: how it went.
         folder: the run's; model: its model folder.
+        origins: where the tokens come from in a run that went on from another model, else None.
     """
 
     name: str
@@ -62,6 +64,7 @@ class PretrainResult:
     evaluations: tuple[EvalRecord, ...]
     folder: Path
     model: Path
+    origins: Origins | None = None
 
     @classmethod
     def read(cls, folder: str | Path) -> PretrainResult:
@@ -71,7 +74,11 @@ class PretrainResult:
             values = json.loads((folder / RESULT).read_text(encoding="utf-8"))
             logs = tuple(LogRecord(**record) for record in values.pop("logs"))
             evaluations = tuple(EvalRecord(**record) for record in values.pop("evaluations"))
-            return cls(**values, logs=logs, evaluations=evaluations, folder=folder, model=folder / MODEL)
+            found = values.pop("origins", None)
+            origins = None if found is None else Origins(**found)
+            return cls(
+                **values, logs=logs, evaluations=evaluations, folder=folder, model=folder / MODEL, origins=origins
+            )
         except (OSError, ValueError, TypeError, KeyError) as reason:
             raise CigeError(f"{folder / RESULT}: not the result of a finished run ({reason})") from reason
 
@@ -116,7 +123,7 @@ def pretrain(
     keep_freed_memory()
     data = open_data(data_dir, check_contents=accelerator.is_main_process)
     _check_data(recipe, data)
-    model = _make_model(recipe, data, seed)
+    model, origins = _make_model(recipe, data, seed)
     loop = PretrainLoop(
         model=model,
         recipe=recipe,
@@ -140,7 +147,7 @@ def pretrain(
         if accelerator.is_main_process and end < recipe.n_steps and loop.history.step == end:
             _save_model(model, data, folder / f"{MODEL}-short", recipe, loop)
     if accelerator.is_main_process:
-        _finish(recipe, model, data, loop, folder, seed)
+        _finish(recipe, model, data, loop, folder, seed, origins)
     accelerator.wait_for_everyone()
     return PretrainResult.read(folder)
 
@@ -177,12 +184,17 @@ def _check_data(recipe: PretrainRecipe, data: PretrainingData) -> None:
                 )
 
 
-def _make_model(recipe: PretrainRecipe, data: PretrainingData, seed: int) -> LatticeBertForPreTraining:
+def _make_model(
+    recipe: PretrainRecipe, data: PretrainingData, seed: int
+) -> tuple[LatticeBertForPreTraining, Origins | None]:
     vocabulary = data.vocabulary
     n_tokens = len(vocabulary) if recipe.instances.use_words else vocabulary.n_pieces
     torch.manual_seed(seed)
     n_classes = N_SENTENCE_CLASSES[recipe.instances.sentence_task]
-    return LatticeBertForPreTraining(replace(recipe.model, n_tokens=n_tokens), n_classes)
+    model = LatticeBertForPreTraining(replace(recipe.model, n_tokens=n_tokens), n_classes)
+    if recipe.start_from is None:
+        return model, None
+    return model, go_on_from(model, PretrainedLatticeBert.from_pretrained(recipe.start_from), vocabulary)
 
 
 def _origin(model: torch.nn.Module, data: PretrainingData) -> str:
@@ -215,6 +227,7 @@ def _finish(
     loop: PretrainLoop,
     folder: Path,
     seed: int,
+    origins: Origins | None,
 ) -> None:
     logs = loop.history.logs
     values: Mapping[str, Any] = {
@@ -226,6 +239,7 @@ def _finish(
         "seconds": sum(record.seconds for record in logs),
         "logs": [asdict(record) for record in logs],
         "evaluations": [asdict(record) for record in loop.history.evaluations],
+        "origins": None if origins is None else asdict(origins),
     }
     _save_model(model, data, folder / MODEL, recipe, loop)
     with says_what_survives(folder), atomic_file(folder / RESULT) as aside:

@@ -11,6 +11,7 @@ from cige.errors import RecipeError
 from cige.models.lattice_bert import SIZES, LatticeBertConfig
 from cige.pretraining.dataset import InstanceConfig
 from cige.pretraining.packing import N_SPECIAL, Room
+from cige.pretraining.start import settings_of
 from cige.training.recipe_file import read_recipe_file
 from cige.training.strict import build_strictly
 
@@ -84,6 +85,9 @@ class PretrainRecipe:
     """What the run is called."""
     size: Literal["tiny", "lite", "base"] = "tiny"
     """Where the settings of `model` come from that are not given."""
+    start_from: str | None = None
+    """A pre-trained model to go on from, its folder or hub id; settings of `model` that are not given are then its own.
+    Its vocabulary may be another than the data's: see pretraining/start.py."""
     model: LatticeBertConfig = SIZES["tiny"]
     """The network; `n_tokens` is that of the data's vocabulary, whatever is said here."""
     instances: InstanceConfig = field(default_factory=InstanceConfig)
@@ -124,7 +128,9 @@ def load_pretrain_recipe(
     values.setdefault("name", Path(path).stem)
     size = values.get("size", "tiny")
     if isinstance(values.get("model", {}), Mapping) and size in SIZES:
-        values["model"] = asdict(SIZES[size]) | values.get("model", {})
+        start_from = values.get("start_from")
+        own = settings_of(start_from) if isinstance(start_from, str) else asdict(SIZES[size])
+        values["model"] = own | values.get("model", {})
     recipe = build_strictly(PretrainRecipe, values, origins)
     for problem in _problems(recipe):
         raise RecipeError(f"{path}: {problem}")
