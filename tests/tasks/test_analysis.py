@@ -18,10 +18,13 @@ from cige.tasks.analysis import (
     LENGTH,
     NESTED,
     EntityErrors,
+    Group,
     analysis_of,
     by_keyword_words,
     by_length,
     equal_edges,
+    errors_over_runs,
+    groups_over_runs,
     length_of,
     nested_errors,
     reduction,
@@ -225,6 +228,24 @@ def test_nested_errors_against_a_slow_definition(pairs):
     assert found == EntityErrors(sum(len(predicted) for _, predicted in pairs), n_wrong, n_nested)
 
 
+def test_runs_of_a_model_become_means_and_deviations():
+    (group,) = groups_over_runs([Group("all", 10, (4, 5, 9, 6, 7))], [1, 2, 2])
+    assert group.n_correct == (4, 7, 6.5) and group.gains == pytest.approx((0.3, 0.25))
+    assert group.sds == pytest.approx((0, 8**0.5 / 10, 0.5**0.5 / 10))
+    assert group.to_dict()["sds"] == list(group.sds)
+    empty = Group("none", 0, (0, 0))
+    assert groups_over_runs([empty], [1, 1]) == [empty]
+    assert groups_over_runs([empty], [2])[0].accuracies == (None,)
+
+
+def test_errors_of_runs_become_means_and_deviations():
+    runs = [EntityErrors(10, 4, 2), EntityErrors(14, 6, 2), EntityErrors(9, 3, 1)]
+    first, second = errors_over_runs(runs, [2, 1])
+    assert first.counts == (12, 5, 2) and first.sds == pytest.approx((8**0.5, 2**0.5, 0))
+    assert second.counts == (9, 3, 1) and second.sds == (0, 0, 0)
+    assert errors_over_runs(runs, [1, 1, 1]) == runs
+
+
 # --- command line ---
 
 
@@ -274,6 +295,8 @@ def test_command_by_length(tmp_path, capsys, one_thread):
     printed = capsys.readouterr().out
     assert "TNEWS dev: accuracy by length" in printed and "up to 3" in printed and "4 or more" in printed
     assert "data of tuning partial" in printed
+    call("tnews", *models, folders[0], "--data", data, "--bins", 2)  # two runs of the second model
+    assert "and 1 more" in " ".join(capsys.readouterr().out.split())
     with pytest.raises(DataError, match="test examples of tnews have no labels"):
         call("tnews", *models, "--data", data, "--split", "test")
     with pytest.raises(DataError, match="one model was given"):
@@ -319,6 +342,10 @@ def test_command_nested_errors(tmp_path, capsys, one_thread):
         e.to_dict() for e in expected
     ]
     assert found["errors"][1]["fewer_wrong"] == reduction(expected[0].n_wrong, expected[1].n_wrong)
+    call("msra", "--model", folders[0], "--model", *folders, "--data", tmp_path / "data", "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert found["models"][1]["runs"] == list(map(str, folders))
+    assert found["errors"][1]["n_wrong"] == sum(e.n_wrong for e in expected) / 2
     call("msra", *models, "--data", tmp_path / "data")
     printed = capsys.readouterr().out
     assert "nested with gold" in printed and "MSRA-NER dev" in printed

@@ -2,11 +2,13 @@
 
 Texts with a class: accuracy by length. CSL: accuracy where keywords hold more than two lattice words, and on the rest;
 words are those of the first model that reads any. Entities: wrong ones, and those nested with gold entities. The first
-model is what the others are compared with; the paper takes BERT-our.
+model is what the others are compared with; the paper takes BERT-our. Runs of a model with several seeds are given
+together: tables then show means and standard deviations.
 
 Examples:
   cige finetune analyse tnews --model runs/our_tnews/model --model runs/tnews/model --data data
   cige finetune analyse tnews --model runs/our_tnews/model --model runs/tnews/model --data data --edges 10 20 30
+  cige finetune analyse msra --model runs/our_1 runs/our_2 runs/our_3 --model runs/lattice_{1,2,3} --data data
   cige finetune analyse msra --model runs/our_msra/model --model runs/msra/model --data data --json
 """
 
@@ -27,7 +29,14 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", help="that the models are tuned for")
     parser.add_argument(
-        "--model", "-m", dest="models", action="append", required=True, metavar="FOLDER", help="tuned; give two or more"
+        "--model",
+        "-m",
+        dest="models",
+        action="append",
+        nargs="+",
+        required=True,
+        metavar="FOLDER",
+        help="tuned, with one seed or several; give two or more such models",
     )
     parser.add_argument("--data", required=True, metavar="FOLDER", help="folder that holds those of tasks")
     parser.add_argument("--split", default="dev", choices=("train", "dev", "test"), help="(default: dev)")
@@ -54,60 +63,81 @@ def run(args: argparse.Namespace) -> None:
     if len(args.models) < 2:
         raise DataError("one model was given; an analysis compares two or more, so give --model again")
     examples = load_split(task, args.data, args.split)  # before torch is imported: a wrong folder is told sooner
-    models = [_load(folder, task, args.device) for folder in args.models]
-    if not all(map(models[0].kind.is_labelled, examples)):
+    runs = [[_load(folder, task, args.device) for folder in folders] for folders in args.models]
+    if not all(map(runs[0][0].kind.is_labelled, examples)):
         raise DataError(f"the {args.split} examples of {task.name} have no labels to compare with; take --split dev")
     work = {LENGTH: _length, KEYWORDS: _keywords, NESTED: _nested}[analysis]
-    found, table = work(args, task, models, examples)
+    found, table = work(args, task, runs, examples)
     if args.json:
         head = {"task": task.name, "split": args.split, "analysis": analysis, "n_examples": len(examples)}
-        told = [{"model": k, "data": m.facts.get("data")} for k, m in zip(args.models, models, strict=True)]
+        told = [_told(folders, own) for folders, own in zip(args.models, runs, strict=True)]
         print(json.dumps(head | {"models": told} | found, ensure_ascii=False, indent=1))
         return
     make_console().print(table)
-    for name, model in zip(args.models, models, strict=True):
-        print(f"{name}: data of tuning {model.facts.get('data', 'not known')}")
+    for name, own in zip(_names(args), runs, strict=True):
+        print(f"{name}: data of tuning {own[0].facts.get('data', 'not known')}")
 
 
-def _length(args: argparse.Namespace, task: Task, models: Sequence[TunedModel], examples: list[Any]) -> Any:
-    from cige.tasks.analysis import LENGTH, N_BINS, by_length, equal_edges, length_of
+def _names(args: argparse.Namespace) -> list[str]:
+    return [first + (f" and {len(more)} more" if more else "") for first, *more in args.models]
+
+
+def _told(folders: list[str], runs: list[TunedModel]) -> dict[str, Any]:
+    told = {"model": folders[0], "data": runs[0].facts.get("data")}
+    return told | ({"runs": folders} if len(folders) > 1 else {})
+
+
+def _answers(runs: Sequence[Sequence[TunedModel]], examples: list[Any]) -> list[list[Any]]:
+    return [model.predict(examples) for own in runs for model in own]
+
+
+def _length(
+    args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
+) -> tuple[dict[str, Any], Any]:
+    from cige.tasks.analysis import LENGTH, N_BINS, by_length, equal_edges, groups_over_runs, length_of
     from cige.tasks.analysis_tables import group_table
 
     length = length_of(task)
     edges = sorted(set(args.edges or ())) or equal_edges([length(example) for example in examples], args.bins or N_BINS)
-    groups = by_length(examples, [m.predict(examples) for m in models], length=length, edges=edges)
+    groups = by_length(examples, _answers(runs, examples), length=length, edges=edges)
+    groups = groups_over_runs(groups, list(map(len, runs)))
     title = f"{task.title} {args.split}: {LENGTH}"
     found = {"edges": edges, "groups": [group.to_dict() for group in groups]}
-    return found, group_table(title, "characters", args.models, groups)
+    return found, group_table(title, "characters", _names(args), groups)
 
 
-def _keywords(args: argparse.Namespace, task: Task, models: Sequence[TunedModel], examples: list[Any]) -> Any:
+def _keywords(
+    args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
+) -> tuple[dict[str, Any], Any]:
     from cige.errors import DataError
-    from cige.tasks.analysis import KEYWORDS, by_keyword_words
+    from cige.tasks.analysis import KEYWORDS, by_keyword_words, groups_over_runs
     from cige.tasks.analysis_tables import group_table
 
-    reader = next((k for k, model in enumerate(models) if model.pretrained.vocabulary.n_words), None)
+    reader = next((k for k, own in enumerate(runs) if own[0].pretrained.vocabulary.n_words), None)
     if reader is None:
         raise DataError(
-            f"none of {', '.join(args.models)} has words in its vocabulary, so none can say how many words a keyword "
+            f"none of {', '.join(_names(args))} has words in its vocabulary, so none can say how many words a keyword "
             "holds; give a tuned Lattice-BERT among them"
         )
-    groups = by_keyword_words(examples, [m.predict(examples) for m in models], models[reader].tokenizer)
-    title = f"{task.title} {args.split}: {KEYWORDS}, those of {args.models[reader]}"
-    found = {"words_of": args.models[reader], "groups": [group.to_dict() for group in groups]}
-    return found, group_table(title, "examples with", args.models, groups)
+    groups = by_keyword_words(examples, _answers(runs, examples), runs[reader][0].tokenizer)
+    groups = groups_over_runs(groups, list(map(len, runs)))
+    title = f"{task.title} {args.split}: {KEYWORDS}, those of {args.models[reader][0]}"
+    found = {"words_of": args.models[reader][0], "groups": [group.to_dict() for group in groups]}
+    return found, group_table(title, "examples with", _names(args), groups)
 
 
-def _nested(args: argparse.Namespace, task: Task, models: Sequence[TunedModel], examples: list[Any]) -> Any:
-    from cige.tasks.analysis import NESTED, nested_errors, reduction
+def _nested(
+    args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
+) -> tuple[dict[str, Any], Any]:
+    from cige.tasks.analysis import NESTED, errors_over_runs, nested_errors, reduction
     from cige.tasks.analysis_tables import error_table
 
-    errors = nested_errors(examples, [m.predict(examples) for m in models])
+    errors = errors_over_runs(nested_errors(examples, _answers(runs, examples)), list(map(len, runs)))
     first, told = errors[0], []
     for own in errors:
         wrong, nested = reduction(first.n_wrong, own.n_wrong), reduction(first.n_nested, own.n_nested)
         told.append(own.to_dict() | {"fewer_wrong": wrong, "fewer_nested": nested})
-    return {"errors": told}, error_table(f"{task.title} {args.split}: {NESTED}", args.models, errors)
+    return {"errors": told}, error_table(f"{task.title} {args.split}: {NESTED}", _names(args), errors)
 
 
 def _load(folder: str, task: Task, device: str) -> TunedModel:

@@ -5,7 +5,8 @@
     MSRA NER                          wrong entities that are nested with gold ones
 
 Everything here counts answers that models gave already; `answers` has a list for each model, in step with the examples.
-The first model is what the others are compared with.
+The first model is what the others are compared with. Runs of a model with several seeds are counted as models and put
+together by `groups_over_runs` and `errors_over_runs`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
 from cige.lattice.token_lattice import LatticeTokenizer
 from cige.tasks.examples import TextExample
+from cige.tasks.grid import mean_and_sd
 from cige.tasks.registry import TASKS, Task
 
 N_BINS = 5  # of equal size, as in the paper
@@ -35,12 +38,14 @@ class Group:
     Attributes:
         name: what they have in common.
         n_examples: how many there are.
-        n_correct: one number for each model.
+        n_correct: one number for each model, the mean of its runs.
+        sds: standard deviation of each model's accuracy over its runs, 0..1; empty where each ran once.
     """
 
     name: str
     n_examples: int
-    n_correct: tuple[int, ...]
+    n_correct: tuple[float, ...]
+    sds: tuple[float, ...] = ()
 
     @property
     def accuracies(self) -> tuple[float | None, ...]:
@@ -60,25 +65,32 @@ class Group:
             "n_correct": list(self.n_correct),
             "accuracies": list(self.accuracies),
             "gains": list(self.gains),
-        }
+        } | ({"sds": list(self.sds)} if self.sds else {})
 
 
 @dataclass(frozen=True)
 class EntityErrors:
-    """Counts of the entities that one model predicted.
+    """Counts of the entities that one model predicted, means over its runs.
 
     Attributes:
         n_predicted: all of them.
         n_wrong: those that no gold entity equals in span and type.
         n_nested: those of the wrong ones that are nested with a gold entity.
+        sds: standard deviations of these three over the runs; empty where it ran once.
     """
 
-    n_predicted: int
-    n_wrong: int
-    n_nested: int
+    n_predicted: float
+    n_wrong: float
+    n_nested: float
+    sds: tuple[float, ...] = ()
 
-    def to_dict(self) -> dict[str, int]:
-        return {"n_predicted": self.n_predicted, "n_wrong": self.n_wrong, "n_nested": self.n_nested}
+    @property
+    def counts(self) -> tuple[float, float, float]:
+        return self.n_predicted, self.n_wrong, self.n_nested
+
+    def to_dict(self) -> dict[str, Any]:
+        counts = {"n_predicted": self.n_predicted, "n_wrong": self.n_wrong, "n_nested": self.n_nested}
+        return counts | ({"sds": list(self.sds)} if self.sds else {})
 
 
 def analysis_of(task: Task) -> str:
@@ -178,7 +190,35 @@ def nested_errors(examples: Sequence[Sentence], answers: Sequence[Sequence[Seque
     return found
 
 
-def reduction(before: int, after: int) -> float | None:
+def groups_over_runs(groups: Sequence[Group], n_runs: Sequence[int]) -> list[Group]:
+    """Groups with a number for each model out of groups with one for each run; `n_runs` of each model, in order."""
+    if set(n_runs) == {1}:
+        return list(groups)
+    found = []
+    for group in groups:
+        means, sds = zip(*map(mean_and_sd, _by_model(group.n_correct, n_runs)), strict=True)
+        of_one = max(1, group.n_examples)
+        found.append(Group(group.name, group.n_examples, means, tuple(sd / of_one for sd in sds)))
+    return found
+
+
+def errors_over_runs(errors: Sequence[EntityErrors], n_runs: Sequence[int]) -> list[EntityErrors]:
+    """The counts of each model out of those of each run; `n_runs` of each model, in order."""
+    if set(n_runs) == {1}:
+        return list(errors)
+    found = []
+    for runs in _by_model(errors, n_runs):
+        predicted, wrong, nested = (mean_and_sd(counts) for counts in zip(*(run.counts for run in runs), strict=True))
+        found.append(EntityErrors(predicted[0], wrong[0], nested[0], (predicted[1], wrong[1], nested[1])))
+    return found
+
+
+def _by_model(values: Sequence[Any], n_runs: Sequence[int]) -> list[list[Any]]:
+    remaining = iter(values)
+    return [list(islice(remaining, n)) for n in n_runs]
+
+
+def reduction(before: float, after: float) -> float | None:
     """Share of `before` that is gone, 1 or less; negative where there are more. None where there was nothing."""
     return (before - after) / before if before else None
 

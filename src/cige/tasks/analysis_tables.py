@@ -18,7 +18,8 @@ def group_table(title: str, heading: str, models: Sequence[str], groups: Sequenc
     for number, group in enumerate(groups):
         if number == len(groups) - 1:
             table.add_section()
-        first, *others = map(_per_cent, group.accuracies)
+        sds = [f" ± {100 * sd:.2f}" for sd in group.sds] or [""] * len(models)
+        first, *others = (_per_cent(a) + sd for a, sd in zip(group.accuracies, sds, strict=True))
         gains = (_per_cent(gain, sign="+") for gain in group.gains)
         pairs = (cell for pair in zip(others, gains, strict=True) for cell in pair)
         table.add_row(group.name, f"{group.n_examples:,}", first, *pairs)
@@ -39,8 +40,15 @@ def error_table(title: str, models: Sequence[str], errors: Sequence[EntityErrors
                 _per_cent(reduction(errors[0].n_nested, own.n_nested)),
             )
         )
-        table.add_row(name, f"{own.n_predicted:,}", f"{own.n_wrong:,}", wrong, f"{own.n_nested:,}", nested)
+        predicted, n_wrong, n_nested = _counts(own)
+        table.add_row(name, predicted, n_wrong, wrong, n_nested, nested)
     return table
+
+
+def _counts(errors: EntityErrors) -> list[str]:
+    if not errors.sds:
+        return [f"{count:,}" for count in errors.counts]
+    return [f"{count:,.1f} ± {sd:.1f}" for count, sd in zip(errors.counts, errors.sds, strict=True)]
 
 
 def _per_cent(share: float | None, *, sign: str = "") -> str:
