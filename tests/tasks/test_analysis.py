@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import subprocess
+import sys
 
 import pytest
 import tiny_tasks as tiny
@@ -275,6 +277,13 @@ def news_folder(folder):
     tiny.write_lines(folder / "tnews" / "dev.json", records)
     tiny.write_lines(folder / "tnews" / "test.json", [{"sentence": "今天", "keywords": ""}])
     return folder
+
+
+def test_a_wrong_folder_is_told_before_torch_is_imported(tmp_path):
+    words = ["finetune", "analyse", "tnews", "--model", "a", "--model", "b", "--data", str(tmp_path)]
+    code = f"import sys; from cige.cli import main; print(main({words}), 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2", "False"] and str(tmp_path) in done.stderr
 
 
 def test_command_by_length(tmp_path, capsys, one_thread):

@@ -13,7 +13,8 @@ from cige.tasks import finetune as module
 from cige.tasks import loop
 from cige.tasks.examples import TextExample
 from cige.tasks.finetune import TuningResult, finetune
-from cige.tasks.grid import GridResult, TaskRow, climb, mean_and_sd, tune_task
+from cige.tasks.grid import GridResult, TaskRow, climb, tune_task
+from cige.tasks.metrics import mean_and_sd
 from cige.tasks.registry import PAPER_TASKS, TASKS, get_task
 from cige.tasks.tables import table_1, tables
 from cige.tasks.task_data import load_split, load_task_data

@@ -22,7 +22,7 @@ from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
 from cige.lattice.token_lattice import LatticeTokenizer
 from cige.tasks.examples import TextExample
-from cige.tasks.grid import mean_and_sd
+from cige.tasks.metrics import mean_and_sd
 from cige.tasks.registry import TASKS, Task
 
 N_BINS = 5  # of equal size, as in the paper

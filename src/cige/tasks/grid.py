@@ -7,7 +7,6 @@ goes on when it is started again, and one with more tasks, rates or runs does on
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -156,11 +155,6 @@ def climb(rates: Sequence[float], measure: Callable[[float], float]) -> tuple[fl
         if best == place:
             return rates[place], known
         place = best
-
-
-def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and sample standard deviation; that of one value is 0."""
-    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
 
 
 def _gathered(scores: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:

@@ -1,7 +1,8 @@
-"""Scores of the tasks, 0..1: accuracy, and F1 of tags, entities and words."""
+"""Scores of the tasks, 0..1: accuracy, F1 of tags, entities and words, and the spread over runs."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 
 from cige.data.sentence import Sentence, Span
@@ -39,3 +40,8 @@ def tag_counts(gold: Sequence[Sentence], predicted: Sequence[Sequence[Span]]) ->
 def span_counts(gold: Sequence[Sentence], predicted: Sequence[Sequence[Span]]) -> Counts:
     """Entities or words whose span and type are right: the counts behind entity-level F1, and F1 of segmentation."""
     return score([sentence.spans for sentence in gold], predicted).overall
+
+
+def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and sample standard deviation; that of one value is 0."""
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0

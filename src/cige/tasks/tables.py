@@ -8,7 +8,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from cige.tasks.grid import GridResult, TaskRow, mean_and_sd
+from cige.tasks.grid import GridResult, TaskRow
+from cige.tasks.metrics import mean_and_sd
 from cige.tasks.registry import TASKS
 
 SHORT_NAMES = {"accuracy": "", "f1": "F1", "em": "EM", "label_f1": "LF1", "entity_f1": "EF1", "word_f1": "F1"}
