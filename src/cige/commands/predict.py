@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from cige.commands.options import add_model_options, at_least, load_ner, make_console
+from cige.commands.options import TUNED, add_model_options, at_least, load_ner, make_console
 from cige.commands.texts import add_source_argument, texts_of
 from cige.errors import ModelError
 from cige.files import kind_of
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from cige.pipeline import NER
     from cige.tasks.ner import TunedNER
 
-TUNED = "cige tuned model"  # the kind of folder that tasks/tuned.py writes; named here, so that torch stays out
 SHOWN_CHARS = 300  # of a text above its table; entities of all of it are listed
 
 
