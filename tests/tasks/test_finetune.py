@@ -272,3 +272,5 @@ def test_tables_by_hand():
     assert "| BERT | 60.0 | - | - |" in table_1([result, other])
     assert mean_and_sd([0.5]) == (0.5, 0.0)
     assert "- CMRC: full" in text
+    cut = TaskRow("afqmc", "full, the first 10 learnt", 1e-4, {1e-4: 0.7}, {"accuracy": [0.7]}, {})
+    assert "| AFQMC | full | 0.0001 | 1 | 70.0 | 0.0 | - | - |" in tables([GridResult("LBERT", (cut,))])

@@ -81,4 +81,4 @@ def _average(rows: Sequence[TaskRow], split: str) -> str:
 
 
 def _kind_of_data(row: TaskRow) -> str:
-    return row.data.partition(" ")[0].rstrip(":")
+    return row.data.partition(" ")[0].rstrip(":,")
