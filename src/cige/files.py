@@ -157,9 +157,10 @@ def refuse_to_replace(folder: Path, *, kind: str, error: type[CigeError]) -> Non
 def kind_of(folder: Path) -> str | None:
     """What the manifest of a folder says that it holds; None where there is none that can be read."""
     try:
-        return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["kind"]
-    except (OSError, ValueError, TypeError, KeyError):
+        kind = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["kind"]
+    except (OSError, ValueError, RecursionError, TypeError, KeyError):
         return None
+    return kind if isinstance(kind, str) else None
 
 
 def _listed_files(facts: dict[str, Any], folder: Path, error: type[CigeError]) -> list[tuple[str, dict[str, Any]]]:

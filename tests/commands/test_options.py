@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import tiny_lattice_bert
 
 from cige.cli import main
 from cige.commands.options import PRETRAINED, TUNED
+from cige.files import MANIFEST
 from cige.models import pretrained
 from cige.tasks import tuned
 
@@ -20,3 +23,16 @@ def test_a_pretrained_model_is_no_tagger_and_it_is_said_what_to_do_with_it(verb,
     tiny_lattice_bert.pretrained().save(tmp_path / "model")
     assert main([verb, "重庆", "--model", str(tmp_path / "model")]) == 2
     assert "expected a tagger; tune it (`cige finetune TASK --model`)" in capsys.readouterr().err
+
+
+def test_a_tuned_model_explains_nothing_and_it_is_said_who_reads_with_it(tmp_path, capsys):
+    (tmp_path / MANIFEST).write_text(json.dumps({"kind": TUNED}), encoding="utf-8")
+    assert main(["explain", "重庆", "--model", str(tmp_path)]) == 2
+    assert "`cige predict` reads with it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("manifest", ['{"kind": ["a", "list"]}', "[" * 100_000, '{"kind": null}'])
+def test_a_manifest_that_makes_no_sense_is_told(manifest, tmp_path, capsys):
+    (tmp_path / MANIFEST).write_text(manifest, encoding="utf-8")
+    assert main(["explain", "重庆", "--model", str(tmp_path)]) == 2
+    assert str(tmp_path) in capsys.readouterr().err
