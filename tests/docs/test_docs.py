@@ -1,4 +1,4 @@
-"""README and tutorial tell the truth: their Python runs, their commands parse, and README names every source file."""
+"""README, tutorial and guide tell the truth: their Python runs, their commands parse, and README names every source file."""
 
 import argparse
 import re
@@ -13,7 +13,7 @@ from cige import load
 from cige.cli import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/tutorial.md"]
+PAGES = ["README.md", "docs/tutorial.md", "docs/lattice_bert.md"]
 
 
 def blocks(page: str, language: str) -> list[str]:
