@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from cige.entities.entity import Entity
+from cige.entities.finder import EntityFinder
 from cige.errors import ModelError
 from cige.files import kind_of
 from cige.hub import model_folder, push_folder
@@ -78,7 +79,7 @@ def load(path_or_hub_id: str | PathLike[str] | None = None, device: str = "cpu")
     return NER.from_pretrained(path_or_hub_id, device=device)
 
 
-class NER:
+class NER(EntityFinder):
     """Finds entities in texts of any length.
 
     Words of the user's own go into `lexicon` (`ner.lexicon.add("罗氏婴儿配方粉")`) and count from the next call on. A
@@ -99,38 +100,6 @@ class NER:
     def labels(self) -> list[str]:
         """The types of entity that the model knows."""
         return list(self.model.labels)
-
-    @overload
-    def __call__(self, text: str) -> list[Entity]: ...
-    @overload
-    def __call__(self, text: list[str] | tuple[str, ...]) -> list[list[Entity]]: ...
-    def __call__(self, text: str | list[str] | tuple[str, ...]) -> list[Entity] | list[list[Entity]]:
-        """The entities of a text, or of each text of a list; sorted, not overlapping.
-
-        Raises:
-            TypeError: neither a str nor a list of str.
-        """
-        if isinstance(text, str):
-            return next(iter(self.pipe([text])))
-        if not isinstance(text, list | tuple):
-            raise TypeError(f"given {type(text).__name__}; expected a str or a list of str; ner.pipe takes others")
-        return list(self.pipe(text))
-
-    def pipe(self, texts: Iterable[str], *, batch_size: int = 16) -> Iterator[list[Entity]]:
-        """The entities of each text, in order, while texts keep coming; memory does not grow with their number.
-
-        Texts are read ahead to make batches of like length. With `batch_size=1` each text is answered before the
-        next is asked for. All texts are read with the lexicon as it is when `pipe` is called.
-
-        Raises:
-            TypeError: `texts` is itself a string, or one of them is none.
-            ValueError: `batch_size` is below 1.
-        """
-        if isinstance(texts, str | bytes):
-            raise TypeError(f"given one {type(texts).__name__}; expected an iterable of str, such as [text]")
-        if batch_size < 1:
-            raise ValueError(f"given batch_size={batch_size}; expected 1 or more")
-        return self._stream(texts, self.lexicon.snapshot(), batch_size)
 
     def analyze(self, text: str) -> Analysis:
         """Entities, the words of the lattice they were read from, and how many words the node budget left out."""
@@ -192,7 +161,10 @@ class NER:
                 Path(folder) / "model", repo_id, private=private, token=token, message="Upload a cige model"
             )
 
-    def _stream(self, texts: Iterable[str], snapshot: LexiconSnapshot, batch_size: int) -> Iterator[list[Entity]]:
+    def _stream(self, texts: Iterable[str], batch_size: int) -> Iterator[list[Entity]]:
+        return self._stream_with(self.lexicon.snapshot(), texts, batch_size)
+
+    def _stream_with(self, snapshot: LexiconSnapshot, texts: Iterable[str], batch_size: int) -> Iterator[list[Entity]]:
         n_pooled = 1 if batch_size == 1 else batch_size * POOL_BATCHES
         waiting: deque[_PendingText] = deque()
         pool: list[tuple[_PendingText, Window]] = []

@@ -1,4 +1,4 @@
-"""README, tutorial and guide tell the truth: their Python runs, their commands parse, and README names every source file."""
+"""The pages tell the truth: their Python runs, their commands parse, and README names every source file."""
 
 import argparse
 import re

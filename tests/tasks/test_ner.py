@@ -77,6 +77,8 @@ def test_wrong_use(ner):
         ner.pipe("小明")
     with pytest.raises(TypeError, match="given int; expected str"):
         ner(["小明", 3])
+    with pytest.raises(TypeError, match="given int; expected a str or a list of str"):
+        ner(3)
     with pytest.raises(ValueError, match="batch_size=0"):
         ner.pipe([], batch_size=0)
     with pytest.raises(ModelError, match="finds no entities; expected a tagger"):

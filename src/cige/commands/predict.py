@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from cige.entities.entity import Entity
+    from cige.entities.finder import EntityFinder
     from cige.explain import AttendedWord, EntityEvidence
     from cige.pipeline import NER
-    from cige.tasks.ner import TunedNER
 
 SHOWN_CHARS = 300  # of a text above its table; entities of all of it are listed
 
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> None:
     print_results(results, args.words)
 
 
-def _load(args: argparse.Namespace) -> NER | TunedNER:
+def _load(args: argparse.Namespace) -> EntityFinder:
     from cige.hub import model_folder
 
     folder = model_folder(args.model)
@@ -74,7 +74,7 @@ def _load(args: argparse.Namespace) -> NER | TunedNER:
 
 
 def _predict(
-    ner: NER | TunedNER, texts: Iterable[str], batch_size: int, *, with_words: bool
+    ner: EntityFinder, texts: Iterable[str], batch_size: int, *, with_words: bool
 ) -> Iterator[tuple[str, list[EntityEvidence]]]:
     from cige.explain import EntityEvidence
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike
-from typing import overload
 
 import numpy as np
 
 from cige.data.sentence import Sentence
 from cige.entities.entity import Entity
+from cige.entities.finder import EntityFinder
 from cige.errors import ModelError
 from cige.tasks.tagging import TaggingHead, piece_chain
 from cige.tasks.tuned import TunedModel
@@ -18,7 +18,7 @@ from cige.tasks.tuned import TunedModel
 READ_AHEAD = 16  # batches' worth of texts that `pipe` holds, to read those of like length together
 
 
-class TunedNER:
+class TunedNER(EntityFinder):
     """Finds entities in texts of any length, called as `cige.NER` is.
 
     A text that is too long for the model is read in windows, and tagged as a whole.
@@ -43,35 +43,9 @@ class TunedNER:
         """The types of entity that the model knows."""
         return list(self._head.labels)
 
-    @overload
-    def __call__(self, text: str) -> list[Entity]: ...
-    @overload
-    def __call__(self, text: list[str] | tuple[str, ...]) -> list[list[Entity]]: ...
-    def __call__(self, text: str | list[str] | tuple[str, ...]) -> list[Entity] | list[list[Entity]]:
-        """The entities of a text, or of each text of a list; sorted, not overlapping.
-
-        Raises:
-            TypeError: neither a str nor a list of str.
-        """
-        if isinstance(text, str):
-            return self._read([text])[0]
-        return list(self.pipe(text))
-
-    def pipe(self, texts: Iterable[str], *, batch_size: int = 16) -> Iterator[list[Entity]]:
-        """The entities of each text, in order, while texts keep coming; memory does not grow with their number.
-
-        Raises:
-            TypeError: `texts` is itself a string, or one of them is none.
-            ValueError: `batch_size` is below 1.
-        """
-        if isinstance(texts, str | bytes):
-            raise TypeError(f"given one {type(texts).__name__}; expected an iterable of str, such as [text]")
-        if batch_size < 1:
-            raise ValueError(f"given batch_size={batch_size}; expected 1 or more")
-        return self._stream(iter(texts), 1 if batch_size == 1 else batch_size * READ_AHEAD)
-
-    def _stream(self, texts: Iterator[str], n_at_once: int) -> Iterator[list[Entity]]:
-        while block := list(islice(texts, n_at_once)):
+    def _stream(self, texts: Iterable[str], batch_size: int) -> Iterator[list[Entity]]:
+        n_at_once, left = 1 if batch_size == 1 else batch_size * READ_AHEAD, iter(texts)
+        while block := list(islice(left, n_at_once)):
             yield from self._read(block)
 
     def _read(self, texts: Sequence[str]) -> list[list[Entity]]:
