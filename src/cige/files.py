@@ -21,6 +21,15 @@ from cige.errors import CigeError
 MANIFEST = "manifest.json"
 BUNDLED = Path(__file__).parent / "bundled"
 """The folder of the model that comes with the package."""
+USES = {
+    "cige model": "`cige predict --model` and `cige.load` read it",
+    "cige onnx model": "`cige predict --model` and `cige.load` read it",
+    "cige pre-trained model": "tune it (`cige finetune TASK --model`), see what it attends to (`cige pretrain explain "
+    "--model`), or read it with PretrainedLatticeBert.from_pretrained",
+    "cige tuned model": "`cige predict` reads with it, and in Python TunedNER or TunedModel.from_pretrained; `cige "
+    "pretrain explain --tuned` shows what it attends to, and what was tuned is in its folder encoder/",
+}
+"""What can be done with a folder of each kind that was given where another was expected."""
 UNPACKING_ERRORS = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)  # of a file that is damaged or cut short
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # how packed files begin, and no UTF-8 text does
 
@@ -129,7 +138,8 @@ def read_manifest(
         raise error(f"{folder / MANIFEST}: cannot be read ({reason}); save or copy the {kind} again") from reason
     if not isinstance(facts, dict) or facts.get("kind") != kind:
         found = facts.get("kind") if isinstance(facts, dict) else type(facts).__name__
-        raise error(f"{folder}: holds {found!r}, expected a {kind} folder")
+        use = f"; {USES[found]}" if isinstance(found, str) and found in USES else ""
+        raise error(f"{folder}: holds {found!r}, expected a {kind} folder{use}")
     if not isinstance(facts.get("version"), int) or facts["version"] > version:
         raise error(
             f"{folder}: {kind} format version {facts.get('version')}, this cige reads up to {version}; upgrade cige"

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from cige.errors import ModelError
-from cige.files import kind_of
+from cige.files import USES, kind_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from cige.pipeline import NER
 
 PRETRAINED, TUNED = "cige pre-trained model", "cige tuned model"  # what models/pretrained.py and tasks/tuned.py write
-_OTHERS = {  # kinds of model folders that are no taggers, and what can be done with them
-    PRETRAINED: "tune it (`cige finetune TASK --model`), or see what it attends to (`cige pretrain explain --model`)",
-    TUNED: "`cige predict` reads with it, and `cige pretrain explain --tuned` shows what it attends to",
-}
 
 
 def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
@@ -51,8 +47,8 @@ def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> NER:
     from cige.hub import model_folder
 
     folder = model_folder(path_or_hub_id)  # before torch is imported: a wrong name is told at once
-    if (kind := kind_of(folder)) in _OTHERS:
-        raise ModelError(f"{folder}: holds {kind!r}, expected a tagger; {_OTHERS[kind]}")
+    if (kind := kind_of(folder)) in (PRETRAINED, TUNED):
+        raise ModelError(f"{folder}: holds {kind!r}, expected a tagger; {USES[kind]}")
     from cige.nn.memory import keep_freed_memory
     from cige.pipeline import load
 
