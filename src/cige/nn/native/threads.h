@@ -1,4 +1,4 @@
-/* Work shared out to threads: a part each. */
+/* Work shared out to threads, a part each. */
 
 #ifndef CIGE_THREADS_H
 #define CIGE_THREADS_H

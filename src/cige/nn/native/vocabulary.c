@@ -1,4 +1,4 @@
-/* The softmax of a large vocabulary on the CPU: scores become the gradient of -log p(target) where they lie.
+/* The softmax of a large vocabulary on the CPU, whose scores become the gradient of -log p(target) where they lie.
 
    scores   float or bfloat16 [S, V], read as scores, written as softmax - (1 at the target) in the same type
    targets  int64 [S], in [0, V)
