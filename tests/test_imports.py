@@ -37,6 +37,7 @@ LAYERS = [
         "explain_set_views",
         "comparison",
         "comparison_views",
+        "pretraining_views",
     },
     {"commands", "cli"},
 ]

@@ -44,7 +44,7 @@ def comparison_table(rows: Sequence[Row]) -> str:
         ]
         for row in rows
     ]
-    return _markdown(heads, body)
+    return markdown_table(heads, body)
 
 
 def user_word_table(found: dict[str, list[list[dict[str, Any]]]]) -> str:
@@ -55,7 +55,7 @@ def user_word_table(found: dict[str, list[list[dict[str, Any]]]]) -> str:
         + [f"{_mean(seeds, k, 'f1')} / {_mean(seeds, k, 'unseen_recall')}" for k in range(len(lists))]
         for name, seeds in found.items()
     ]
-    return _markdown(["system", "seeds", *lists], body)
+    return markdown_table(["system", "seeds", *lists], body)
 
 
 def _mean(seeds: list[list[dict[str, Any]]], place: int, key: str) -> str:
@@ -63,7 +63,8 @@ def _mean(seeds: list[list[dict[str, Any]]], place: int, key: str) -> str:
     return f"{100 * statistics.mean(measured):.1f}" if measured else "-"
 
 
-def _markdown(heads: list[str], body: list[list[str]]) -> str:
+def markdown_table(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, ["---"] * len(heads), *body))
 
 

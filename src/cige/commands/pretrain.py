@@ -4,6 +4,7 @@ Examples:
   cige pretrain vocab corpus.txt.xz vocabulary --pieces vocab.txt
   cige pretrain data corpus.txt.xz --vocab vocabulary --output data
   cige pretrain run recipes/pretraining/tiny.yaml --data data --output runs/tiny
+  cige pretrain table runs/tiny runs/tiny_bert_our
   cige pretrain describe --model runs/tiny/model
   cige pretrain explain --model runs/tiny/model --tuned runs/ner/model "研究生活很充实"
 """
@@ -18,6 +19,7 @@ SUB_VERBS = {
     "vocab": "word pieces and the most frequent words of a corpus as one vocabulary",
     "data": "a corpus as shards of tokenised text",
     "run": "train by a recipe",
+    "table": "what finished runs found on held-out text, side by side",
     "describe": "the size of a model, and what a character costs it",
     "explain": "the attention that each lattice token of a text gets, before and after tuning",
 }

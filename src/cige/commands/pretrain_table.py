@@ -1,0 +1,32 @@
+"""Print what finished pre-training runs found on held-out text, side by side, as a table in Markdown.
+
+The last three columns are of wholly hidden segments, their characters and the order of two texts; characters and order
+can be compared between models with words and without, the tokens that a run itself was asked for cannot.
+
+Examples:
+  cige pretrain table runs/tiny runs/tiny_bert_our
+  cige pretrain table runs/tiny runs/tiny_no_msp runs/tiny_bert_our --curves curves.svg
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folders", nargs="+", metavar="RUN", help="output folders of `cige pretrain run`")
+    parser.add_argument(
+        "--curves", type=Path, metavar="FILE", help="draw characters and order over steps (.svg, .png, .pdf)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.pretraining.pretrain import PretrainResult
+    from cige.pretraining_views import draw_curves, held_out_table
+
+    results = [PretrainResult.read(folder) for folder in args.folders]
+    print(held_out_table(results))
+    if args.curves:
+        draw_curves(results, args.curves)

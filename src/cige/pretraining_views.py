@@ -1,0 +1,86 @@
+"""Pre-training runs side by side: what they found on held-out text, as a table and as curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+
+from cige.comparison_views import markdown_table
+from cige.errors import CigeError
+from cige.files import atomic_file
+from cige.lattice.draw import PALETTE
+from cige.pretraining.history import EvalRecord
+from cige.pretraining.pretrain import PretrainResult
+from cige.svg_to_png import families_for
+from cige.training.recipe_file import read_recipe_file
+from cige.training.run_folder import RECIPE
+
+HEADS = (
+    "run", "parameters", "million tokens", "minutes", "phase", "tokens found", "loss", "hidden segments found",
+    "their characters", "order of two texts",
+)  # fmt: skip
+CURVES = {
+    "segment_char_accuracy": "characters of hidden segments found, %",
+    "sentence_accuracy": "order of two texts told rightly, %",
+}
+
+
+def held_out_table(results: Sequence[PretrainResult]) -> str:
+    """Markdown: for each run a line a phase, with the measurement at its end; "-" where no text was held out."""
+    body = []
+    for result in results:
+        facts = (
+            result.folder.name,
+            f"{result.n_parameters / 1e6:.1f}M",
+            f"{result.n_tokens / 1e6:.1f}",
+            f"{result.seconds / 60:.0f}",
+        )
+        for name, record in _ends_of_phases(result):
+            body.append([*facts, name, *(_figures(record) if record else ["-"] * 5)])
+            facts = ("", "", "", "")
+    return markdown_table(HEADS, body)
+
+
+def draw_curves(results: Sequence[PretrainResult], path: Path) -> None:
+    """A figure (SVG, PNG or PDF by the path's ending): what each run found on held-out text, step after step.
+
+    Drawn is what can be compared between models with words and without.
+
+    Raises:
+        CigeError: no font of this machine has the characters of a run's name, or the ending names no format.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    names = [result.folder.name for result in results]
+    with matplotlib.rc_context({"font.family": families_for(names), "text.parse_math": False, "svg.fonttype": "none"}):
+        figure = Figure(figsize=(10, 4.2), layout="constrained")
+        for axes, (key, label) in zip(figure.subplots(1, len(CURVES)), CURVES.items(), strict=True):
+            for number, (name, result) in enumerate(zip(names, results, strict=True)):
+                points = [(record.step, 100 * getattr(record, key)) for record in result.evaluations]
+                steps, shares = zip(*points, strict=True) if points else ((), ())
+                axes.plot(steps, shares, color=PALETTE[number % len(PALETTE)], marker=".", label=name)
+            axes.set_xlabel("steps")
+            axes.set_ylabel(label)
+            axes.grid(alpha=0.3)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+        form = path.suffix.lstrip(".")
+        if form not in figure.canvas.get_supported_filetypes():
+            raise CigeError(f"{path}: ends in {path.suffix!r}; expected .svg, .png or .pdf")
+        with atomic_file(path) as aside:
+            figure.savefig(aside, format=form, dpi=150)
+
+
+def _ends_of_phases(result: PretrainResult) -> list[tuple[str, EvalRecord | None]]:
+    """(what its instances hold, measurement at its end) of each phase that has steps."""
+    values, _ = read_recipe_file(result.folder / RECIPE, None)
+    phases = [values[name] for name in ("short", "long") if values[name]["n_steps"]]
+    ends = accumulate(phase["n_steps"] for phase in phases)
+    at = {record.step: record for record in result.evaluations}
+    return [(f"{phase['n_characters']} characters", at.get(end)) for phase, end in zip(phases, ends, strict=True)]
+
+
+def _figures(record: EvalRecord) -> list[str]:
+    shares = (record.segment_accuracy, record.segment_char_accuracy, record.sentence_accuracy)
+    return [f"{record.mlm_accuracy:.1%}", f"{record.mlm_loss:.2f}", *(f"{share:.1%}" for share in shares)]
