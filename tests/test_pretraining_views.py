@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,13 @@ def test_a_line_a_phase_with_what_was_measured_at_its_end(tmp_path):
     assert rows[0] == ["with_words", "3.6M", "12.3", "2", "128 characters", "20.0%", "2.00", "21.0%", "22.0%", "23.0%"]
     assert rows[1] == ["", "", "", "", "512 characters", "30.0%", "3.00", "31.0%", "32.0%", "33.0%"]
     assert rows[2][4:] == ["128 characters", "-", "-", "-", "-", "-"] and len(rows) == 4
+
+
+def test_what_was_not_asked_is_a_dash(tmp_path):
+    run = make_run(tmp_path / "run", {20: 0.2})
+    found = replace(run, evaluations=(replace(run.evaluations[0], sentence_accuracy=math.nan),))
+    assert cells(held_out_table([found]))[2][-2:] == ["22.0%", "-"]
+    draw_curves([found], tmp_path / "curves.svg")
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf"])

@@ -10,7 +10,7 @@ from cige.comparison_views import markdown_table
 from cige.errors import CigeError
 from cige.files import atomic_file
 from cige.lattice.draw import PALETTE
-from cige.pretraining.history import EvalRecord
+from cige.pretraining.history import EvalRecord, per_cent
 from cige.pretraining.pretrain import PretrainResult
 from cige.svg_to_png import families_for
 from cige.training.recipe_file import read_recipe_file
@@ -83,4 +83,4 @@ def _ends_of_phases(result: PretrainResult) -> list[tuple[str, EvalRecord | None
 
 def _figures(record: EvalRecord) -> list[str]:
     shares = (record.segment_accuracy, record.segment_char_accuracy, record.sentence_accuracy)
-    return [f"{record.mlm_accuracy:.1%}", f"{record.mlm_loss:.2f}", *(f"{share:.1%}" for share in shares)]
+    return [per_cent(record.mlm_accuracy), f"{record.mlm_loss:.2f}", *map(per_cent, shares)]

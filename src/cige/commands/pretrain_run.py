@@ -37,6 +37,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.pretraining.recipe import load_pretrain_recipe
 
     recipe = load_pretrain_recipe(args.recipe, args.set)  # a wrong key is told before data is opened
+    from cige.pretraining.history import per_cent
     from cige.pretraining.pretrain import pretrain
 
     result = pretrain(
@@ -61,12 +62,12 @@ def run(args: argparse.Namespace) -> None:
     last = result.logs[-1]
     print(
         f"{result.name}, seed {result.seed}: {result.n_steps:,} steps, {result.n_tokens:,} tokens, "
-        f"{result.seconds / 60:.1f} minutes; MLM loss {last.mlm_loss:.3f}, accuracy {100 * last.mlm_accuracy:.1f}%"
+        f"{result.seconds / 60:.1f} minutes; MLM loss {last.mlm_loss:.3f}, accuracy {per_cent(last.mlm_accuracy)}"
     )
     if result.evaluations:
         found = result.evaluations[-1]
         print(
-            f"held out: MLM {100 * found.mlm_accuracy:.1f}%, sentences {100 * found.sentence_accuracy:.1f}%, hidden "
-            f"segments {100 * found.segment_accuracy:.1f}%"
+            f"held out: MLM {per_cent(found.mlm_accuracy)}, sentences {per_cent(found.sentence_accuracy)}, hidden "
+            f"segments {per_cent(found.segment_accuracy)}"
         )
     print(f"model in {result.model}")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from cige.pretraining.plan import Place
 from cige.pretraining.sums import Sums
+
+
+def per_cent(share: float) -> str:
+    """0.123 as "12.3%", or "-" where nothing was asked (nan)."""
+    return "-" if math.isnan(share) else f"{100 * share:.1f}%"
 
 
 @dataclass(frozen=True)

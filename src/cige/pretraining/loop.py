@@ -24,7 +24,7 @@ from cige.pretraining.curves import Curves
 from cige.pretraining.data import PretrainingData
 from cige.pretraining.dataset import InstanceSet, TokenIds
 from cige.pretraining.evaluate import evaluate, forward, sums_of
-from cige.pretraining.history import EvalRecord, LogRecord, PretrainHistory
+from cige.pretraining.history import EvalRecord, LogRecord, PretrainHistory, per_cent
 from cige.pretraining.optimizer import make_optimizer
 from cige.pretraining.plan import Place, StepData, StepPlan
 from cige.pretraining.recipe import PhaseConfig, PretrainRecipe
@@ -209,8 +209,8 @@ class PretrainLoop:
         history.sums, history.seconds = Sums(), 0.0
         self._curves.add("train", record)
         self._bar.say(
-            f"step {record.step}/{self._recipe.n_steps}  MLM {mlm_loss:.3f} ({100 * mlm_accuracy:.1f}%)  "
-            f"sentences {sentence_loss:.3f} ({100 * sentence_accuracy:.1f}%)  "
+            f"step {record.step}/{self._recipe.n_steps}  MLM {mlm_loss:.3f} ({per_cent(mlm_accuracy)})  "
+            f"sentences {sentence_loss:.3f} ({per_cent(sentence_accuracy)})  "
             f"{record.n_tokens / record.seconds:,.0f} tokens/s"
         )
 
@@ -231,9 +231,9 @@ class PretrainLoop:
         self.history.evaluations.append(record)
         self._curves.add("held-out", record)
         self._bar.say(
-            f"held-out at step {record.step}: MLM {record.mlm_loss:.3f} ({100 * record.mlm_accuracy:.1f}%), sentences "
-            f"{100 * record.sentence_accuracy:.1f}%, hidden segments {100 * record.segment_accuracy:.1f}% "
-            f"(characters {100 * record.segment_char_accuracy:.1f}%)"
+            f"held-out at step {record.step}: MLM {record.mlm_loss:.3f} ({per_cent(record.mlm_accuracy)}), sentences "
+            f"{per_cent(record.sentence_accuracy)}, hidden segments {per_cent(record.segment_accuracy)} "
+            f"(characters {per_cent(record.segment_char_accuracy)})"
         )
         self._clock = time.perf_counter()
 
