@@ -38,6 +38,7 @@ LAYERS = [
         "comparison",
         "comparison_views",
         "pretraining_views",
+        "view_parts",
     },
     {"commands", "cli"},
 ]

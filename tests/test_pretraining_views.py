@@ -45,6 +45,21 @@ def test_a_line_a_phase_with_what_was_measured_at_its_end(tmp_path):
     assert rows[2][4:] == ["128 characters", "-", "-", "-", "-", "-"] and len(rows) == 4
 
 
+def test_runs_called_alike_are_told_apart_by_their_paths(tmp_path):
+    for parent in "ab":
+        (tmp_path / parent).mkdir()
+    runs = [make_run(tmp_path / parent / "run", {20: 0.2, 25: 0.3}) for parent in "ab"]
+    assert [row[0] for row in cells(held_out_table(runs))[2::2]] == [str(tmp_path / parent / "run") for parent in "ab"]
+
+
+@pytest.mark.parametrize("recipe", ["short: {n_steps: 20}", "data: {dataset: weibo}", "short: 3"])
+def test_a_recipe_of_something_else_is_told(recipe, tmp_path):
+    run = make_run(tmp_path / "run", {20: 0.2})
+    (run.folder / "recipe.yaml").write_text(recipe, encoding="utf-8")
+    with pytest.raises(CigeError, match=r"recipe.yaml: not the recipe of a pre-training run"):
+        held_out_table([run])
+
+
 def test_what_was_not_asked_is_a_dash(tmp_path):
     run = make_run(tmp_path / "run", {20: 0.2})
     found = replace(run, evaluations=(replace(run.evaluations[0], sentence_accuracy=math.nan),))

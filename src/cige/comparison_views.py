@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from cige.comparison import SPEED_BATCHES, Row
-from cige.files import atomic_file
 from cige.lattice.draw import PALETTE
-from cige.svg_to_png import families_for
+from cige.view_parts import drawn_with_fonts_for, markdown_table, save_figure
 
 
 def mean_sd(values: Sequence[float]) -> str:
@@ -63,11 +62,6 @@ def _mean(seeds: list[list[dict[str, Any]]], place: int, key: str) -> str:
     return f"{100 * statistics.mean(measured):.1f}" if measured else "-"
 
 
-def markdown_table(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, ["---"] * len(heads), *body))
-
-
 def draw_f1_against_speed(rows: Sequence[Row], path: Path, *, batch_size: int = SPEED_BATCHES[-1]) -> None:
     """A figure (SVG, PNG or PDF by the path's ending): each system's F1 over its sentences a second.
 
@@ -91,8 +85,7 @@ def draw_f1_against_speed(rows: Sequence[Row], path: Path, *, batch_size: int = 
     axes.set_xlabel(f"sentences a second, batch {batch_size} (log scale)")
     axes.set_ylabel(f"{'test' if measured and measured[0].test else 'dev'} F1, mean and sd over seeds")
     axes.grid(alpha=0.3)
-    with atomic_file(path) as aside:
-        figure.savefig(aside, format=path.suffix.lstrip(".") or "svg")
+    save_figure(figure, path)
 
 
 def _short_names(names: Sequence[str]) -> list[str]:
@@ -111,16 +104,14 @@ def draw_user_words(found: dict[str, list[list[dict[str, Any]]]], path: Path, *,
         split: what was read, for the name of the axis.
 
     Raises:
-        CigeError: no font of this machine has the characters of a name.
+        CigeError: no font of this machine has the characters of a name, or the ending names no format.
     """
-    import matplotlib
     from matplotlib.figure import Figure
 
     lists = [str(trial["words"]) for trial in next(iter(found.values()))[0]] if found else []
     measures = {"f1": f"{split} F1".strip(), "unseen_recall": "recall of entities unseen in training"}
     drawn = {key: name for key, name in measures.items() if key == "f1" or any(key in t for t in _trials(found))}
-    fonts = families_for([*lists, *found, *measures.values()])
-    with matplotlib.rc_context({"font.family": fonts, "text.parse_math": False, "svg.fonttype": "none"}):
+    with drawn_with_fonts_for([*lists, *found, *measures.values()]):
         width = max(6.0, 1.2 + 0.2 * len(found) * (len(lists) + 1.5))
         figure = Figure(figsize=(width, 1.2 + 2.8 * len(drawn)), layout="constrained")
         every = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
@@ -130,8 +121,7 @@ def draw_user_words(found: dict[str, list[list[dict[str, Any]]]], path: Path, *,
         every[-1].set_xticks(range(len(found)), _short_names(list(found)), rotation=20 if len(found) > 4 else 0)
         if lists:
             figure.legend(*every[0].get_legend_handles_labels(), loc="outside upper left", ncols=5, frameon=False)
-        with atomic_file(path) as aside:
-            figure.savefig(aside, format=path.suffix.lstrip(".") or "svg", dpi=150)
+        save_figure(figure, path)
 
 
 def _draw_bars(axes: Any, found: dict[str, list[list[dict[str, Any]]]], lists: list[str], key: str) -> None:

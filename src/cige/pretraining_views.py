@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from cige.comparison_views import markdown_table
 from cige.errors import CigeError
-from cige.files import atomic_file
 from cige.lattice.draw import PALETTE
 from cige.pretraining.history import EvalRecord, per_cent
 from cige.pretraining.pretrain import PretrainResult
-from cige.svg_to_png import families_for
 from cige.training.recipe_file import read_recipe_file
 from cige.training.run_folder import RECIPE
+from cige.view_parts import drawn_with_fonts_for, markdown_table, names_of_folders, save_figure
 
 HEADS = (
     "run", "parameters", "million tokens", "minutes", "phase", "tokens found", "loss", "hidden segments found",
@@ -29,9 +27,10 @@ CURVES = {
 def held_out_table(results: Sequence[PretrainResult]) -> str:
     """Markdown: for each run a line a phase, with the measurement at its end; "-" where no text was held out."""
     body = []
-    for result in results:
+    names = names_of_folders([str(result.folder) for result in results])
+    for run, result in zip(names, results, strict=True):
         facts = (
-            result.folder.name,
+            run,
             f"{result.n_parameters / 1e6:.1f}M",
             f"{result.n_tokens / 1e6:.1f}",
             f"{result.seconds / 60:.0f}",
@@ -50,11 +49,10 @@ def draw_curves(results: Sequence[PretrainResult], path: Path) -> None:
     Raises:
         CigeError: no font of this machine has the characters of a run's name, or the ending names no format.
     """
-    import matplotlib
     from matplotlib.figure import Figure
 
-    names = [result.folder.name for result in results]
-    with matplotlib.rc_context({"font.family": families_for(names), "text.parse_math": False, "svg.fonttype": "none"}):
+    names = names_of_folders([str(result.folder) for result in results])
+    with drawn_with_fonts_for(names):
         figure = Figure(figsize=(10, 4.2), layout="constrained")
         for axes, (key, label) in zip(figure.subplots(1, len(CURVES)), CURVES.items(), strict=True):
             for number, (name, result) in enumerate(zip(names, results, strict=True)):
@@ -65,20 +63,24 @@ def draw_curves(results: Sequence[PretrainResult], path: Path) -> None:
             axes.set_ylabel(label)
             axes.grid(alpha=0.3)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
-        form = path.suffix.lstrip(".")
-        if form not in figure.canvas.get_supported_filetypes():
-            raise CigeError(f"{path}: ends in {path.suffix!r}; expected .svg, .png or .pdf")
-        with atomic_file(path) as aside:
-            figure.savefig(aside, format=form, dpi=150)
+        save_figure(figure, path)
 
 
 def _ends_of_phases(result: PretrainResult) -> list[tuple[str, EvalRecord | None]]:
     """(what its instances hold, measurement at its end) of each phase that has steps."""
-    values, _ = read_recipe_file(result.folder / RECIPE, None)
-    phases = [values[name] for name in ("short", "long") if values[name]["n_steps"]]
-    ends = accumulate(phase["n_steps"] for phase in phases)
+    path = result.folder / RECIPE
+    values, _ = read_recipe_file(path, None)
+    try:
+        phases = [(values[name]["n_steps"], values[name]["n_characters"]) for name in ("short", "long")]
+    except (LookupError, TypeError) as reason:
+        raise CigeError(f"{path}: not the recipe of a pre-training run ({reason!r}); restore the run's own") from reason
+    ends = accumulate(n_steps for n_steps, _ in phases)
     at = {record.step: record for record in result.evaluations}
-    return [(f"{phase['n_characters']} characters", at.get(end)) for phase, end in zip(phases, ends, strict=True)]
+    return [
+        (f"{n_characters} characters", at.get(end))
+        for (n_steps, n_characters), end in zip(phases, ends, strict=True)
+        if n_steps
+    ]
 
 
 def _figures(record: EvalRecord) -> list[str]:

@@ -43,3 +43,8 @@ def test_models_of_one_folder_name_keep_their_paths(argv, capsys):
     same = argv[2]
     assert main(["user-words", "--model", same, "--model", same + "/", *argv[5:], "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)) == [same, same + "/"]
+
+
+def test_a_figure_in_no_format_is_told(argv, capsys, tmp_path):
+    assert main([*argv, "--json", "--figure", str(tmp_path / "gain.txt")]) == 2
+    assert "gain.txt: ends in '.txt'; expected .svg, .png or .pdf" in capsys.readouterr().err

@@ -41,13 +41,14 @@ def run(args: argparse.Namespace) -> None:
     from cige.entities.labels import parse_label_map
     from cige.evaluation import user_word_trials
     from cige.lexicon.words_file import read_words
+    from cige.view_parts import names_of_folders
 
     lists = {path: read_words(path, spaces=True) for path in args.gazetteer}
     for found in lists.values():
         if found.report.n_refused:
             print(f"cige: {found.report}", file=sys.stderr)
     models: list[str | None] = args.model or [None]
-    names = _names(models)
+    names = names_of_folders([model or "bundled" for model in models])
     sentences = read_sentences(args.data, repair=args.repair)
     train = read_sentences(args.train, repair=args.repair) if args.train else None
     trials = {
@@ -88,10 +89,3 @@ def _print_table(trials: Sequence[UserWordTrial], title: str) -> None:
         ratios += [] if trial.unseen_recall is None else [trial.unseen_recall]
         table.add_row(trial.name, f"{trial.n_words:,}", *(f"{100 * ratio:.2f}" for ratio in ratios))
     make_console().print(table)
-
-
-def _names(models: Sequence[str | None]) -> list[str]:
-    """A short name for each model: its folder, or the run whose `model` folder it is; its path where those clash."""
-    given = [model or "bundled" for model in models]
-    short = [Path(m).parent.name if Path(m).name == "model" else Path(m).name for m in given]
-    return short if len(set(short)) == len(short) and all(short) else given
