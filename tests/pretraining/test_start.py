@@ -10,9 +10,9 @@ import torch
 
 from cige.errors import RecipeError
 from cige.lexicon.joint_vocabulary import JointVocabulary
-from cige.models.lattice_bert import LatticeBertConfig
-from cige.models.lattice_bert_heads import LatticeBertForPreTraining
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.heads import LatticeBertForPreTraining
+from cige.models.lattice_bert.network import LatticeBertConfig
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.pretraining.pretrain import PretrainResult, pretrain
 from cige.pretraining.start import Origins, go_on_from
 
