@@ -85,7 +85,8 @@ def test_both_readmes_have_the_same_shape():
     for pattern in (r"^(#+) ", r"\]\((?!README)([^)]+)\)", r"[0-9]+\.[0-9]+"):
         assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE), pattern
     typed = [
-        [line.partition("#")[0].strip() for block in blocks(page, "sh") for line in block.splitlines()] for page in pages
+        [line.partition("#")[0].strip() for block in blocks(page, "sh") for line in block.splitlines()]
+        for page in pages
     ]
     assert typed[0] == typed[1]
 
