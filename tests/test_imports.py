@@ -12,7 +12,7 @@ import cige
 SOURCE = Path(cige.__file__).parent
 # From left to right; names in one place may import one another.
 LAYERS = [
-    {"errors"},
+    {"errors", "json_text"},
     {"files", "hub"},
     {"text"},
     {"lexicon"},

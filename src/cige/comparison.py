@@ -25,6 +25,7 @@ from cige.entities.significance import paired_bootstrap, sentence_counts
 from cige.errors import CigeError
 from cige.evaluation import user_word_trials
 from cige.files import atomic_file
+from cige.json_text import to_json
 from cige.pipeline import NER, load
 from cige.training.recipe import Recipe, recipe_from_dict
 from cige.training.setup import find_file, read_data
@@ -292,4 +293,4 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _write(path: Path, values: Any) -> None:
     with atomic_file(path) as aside:
-        aside.write_text(json.dumps(values, ensure_ascii=False), encoding="utf-8")
+        aside.write_text(to_json(values), encoding="utf-8")

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from cige.errors import LexiconError, ModelError
 from cige.files import atomic_folder, read_manifest, refuse_to_replace, write_manifest
 from cige.hub import model_folder
+from cige.json_text import to_json
 from cige.lattice.token_lattice import LatticeTokenizer
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.models.lattice_bert import LatticeBert, LatticeBertConfig
@@ -105,7 +106,7 @@ class PretrainedLatticeBert:
         try:
             with atomic_folder(folder) as aside:
                 save_file(weights, aside / WEIGHTS)
-                (aside / CONFIG).write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
+                (aside / CONFIG).write_text(to_json(about, indent=1), encoding="utf-8")
                 self.vocabulary.save(aside / VOCABULARY)
                 write_manifest(aside, kind=KIND, version=FORMAT_VERSION)
         except (OSError, SafetensorError, LexiconError, TypeError) as reason:

@@ -20,6 +20,7 @@ import torch
 from cige.errors import CigeError, DataError
 from cige.files import MANIFEST, atomic_file, sha256
 from cige.hub import model_folder
+from cige.json_text import to_json
 from cige.models.pretrained import PretrainedLatticeBert
 from cige.nn.memory import keep_freed_memory
 from cige.tasks.config import TuningConfig
@@ -216,7 +217,7 @@ def _finish(tuned: TunedModel, values: Mapping[str, Any], folder: Path, *, keep_
         if keep_model:
             tuned.save(folder / MODEL)
         with atomic_file(folder / RESULT) as aside:
-            aside.write_text(json.dumps(values, ensure_ascii=False, indent=1), encoding="utf-8")
+            aside.write_text(to_json(values, indent=1), encoding="utf-8")
     discard_checkpoints(folder)
     (folder / BEST).unlink()
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from cige.errors import CigeError
 from cige.files import atomic_file
+from cige.json_text import to_json
 from cige.tasks.config import TuningConfig
 from cige.tasks.finetune import TuningResult, finetune
 from cige.tasks.registry import TASKS, get_task
@@ -65,7 +66,7 @@ class GridResult:
 
     def save(self, folder: Path) -> None:
         with atomic_file(folder / RESULTS) as aside:
-            aside.write_text(json.dumps(asdict(self), ensure_ascii=False, indent=1), encoding="utf-8")
+            aside.write_text(to_json(asdict(self), indent=1), encoding="utf-8")
 
     @classmethod
     def read(cls, folder: str | Path) -> GridResult:

@@ -19,6 +19,7 @@ from torch import nn
 from cige.errors import ModelError
 from cige.files import atomic_folder, read_manifest, refuse_to_replace, write_manifest
 from cige.hub import model_folder
+from cige.json_text import to_json
 from cige.lattice.token_lattice import LatticeTokenizer
 from cige.models.lattice_bert import LatticeBert
 from cige.models.pretrained import PretrainedLatticeBert
@@ -144,7 +145,7 @@ class TunedModel:
             with atomic_folder(folder) as aside:
                 self.pretrained.save(aside / ENCODER)
                 save_file(weights, aside / HEAD)
-                (aside / ABOUT).write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
+                (aside / ABOUT).write_text(to_json(about, indent=1), encoding="utf-8")
                 write_manifest(aside, kind=KIND, version=FORMAT_VERSION)
         except (OSError, SafetensorError, TypeError) as reason:
             raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from cige.errors import CigeError, ModelError
 from cige.files import atomic_file, atomic_folder, read_manifest, write_manifest
+from cige.json_text import to_json
 from cige.training.history import History
 
 T = TypeVar("T")
@@ -71,7 +72,7 @@ def new_checkpoint(folder: Path, step: int, history: Any, *, origin: str, n_kept
     path = folder / f"{PREFIX}{step}"
     with says_what_survives(path), atomic_folder(path) as aside:
         yield aside
-        (aside / _HISTORY).write_text(json.dumps(asdict(history)), encoding="utf-8")
+        (aside / _HISTORY).write_text(to_json(asdict(history), ensure_ascii=True), encoding="utf-8")
         write_manifest(aside, kind=_KIND, version=_VERSION, origin=origin)
     discard_checkpoints(folder, n_kept=n_kept)
 
