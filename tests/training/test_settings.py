@@ -19,7 +19,7 @@ import torch
 from cige.data.mentions import MentionRegime
 from cige.data.user_words import UserWordRegime
 from cige.errors import RecipeError
-from cige.models.lattice_bert import LatticeBertConfig
+from cige.models.lattice_bert.network import LatticeBertConfig
 from cige.models.registry import ARCHITECTURES, architecture
 from cige.nn.bert import BertFeatures
 from cige.pretraining import recipe as pretraining

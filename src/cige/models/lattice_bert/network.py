@@ -1,0 +1,274 @@
+"""Lattice-BERT: one Transformer that reads the characters of a text and every word over them, with BERT's training.
+
+Lai, Liu, Feng, Huang, Zhao: "Lattice-BERT: Leveraging Multi-Granularity Representations in Chinese Pre-trained
+Language Models", NAACL 2021.
+
+    [CLS] 研 究 研究 生 研究生 生活 活 ... [SEP]       tokens: characters (word pieces) and words            §2.2
+    0     1  2  1    3  1      3    4  ...           start, by character; end is inclusive
+
+§2.1, 2.6  LatticeBertLayer        post-LN Transformer layer with GELU; the embedding matrix is factorised (ALBERT)
+§2.3       LatticePositionScores   Eq. 2: att + b + r, computed once and added to the scores of every layer
+§2.4       LatticeBertForPreTraining, in lattice_bert_heads.py
+
+The default is the paper's form. The released code departs from it in two places, and RELEASED names its settings:
+`position_scale` (1 / sqrt(d_k) where the paper writes 1 / sqrt(2 d_k), for content and positions alike) and
+`relations` (which relation pairs of tokens with a shared edge have). BASELINE names those of the paper's character
+model BERT-our, which reads characters alone; ablations are `relations=None` (-Rel), `distances=False` (-Dis) and
+`embedding_width=None` (-EmbDe).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from cige.data.token_batch import TokenBatch
+from cige.nn.dropout import Dropout
+from cige.nn.lattice_positions import LatticePositionScores, RelationRule
+from cige.nn.masked_attention import by_head
+from cige.nn.scored_attention import scored_attention, scored_probabilities
+
+LAYER_NORM_EPS = 1e-12
+INITIAL_SD = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatticeBertConfig:
+    """Every choice in Lattice-BERT; widths and probabilities as in Table 4."""
+
+    n_tokens: int
+    """Rows of the joint vocabulary V: word pieces, then words."""
+    n_layers: int
+    """Transformer layers."""
+    n_heads: int
+    """Attention heads; they share the width."""
+    width: int
+    """Width D of the hidden vectors."""
+    embedding_width: int | None = 128
+    """Width of the token embeddings, projected to `width`; None gives them `width` themselves (-EmbDe)."""
+    ff_width: int | None = None
+    """Inner width of the feed-forward networks; None means 4 * width."""
+    position_width: int = 128
+    """Width d_e of the start and end embeddings in att."""
+    max_positions: int = 515
+    """Positions: pieces of a text with [CLS] and [SEP]; 512 characters and three of these."""
+    n_types: int = 2
+    """Segment types."""
+    dropout_prob: float = 0.1
+    """Dropout on embeddings and on the output of each sub-layer."""
+    attention_dropout_prob: float = 0.1
+    """Dropout on attention probabilities."""
+    position_scale: Literal["single", "double"] = "double"
+    """Scores are divided by sqrt(d_k) ("single", the released code) or by sqrt(2 d_k) ("double", Eq. 2)."""
+    relations: RelationRule | None = "paper"
+    """The rule of the seven relations r: "paper", "released", or None to leave r out (-Rel)."""
+    distances: bool = True
+    """Whether there is b, the four clipped distances; False leaves it out (-Dis)."""
+    clip_distance: int = 128
+    """Distances beyond this count as this."""
+    cls_reset: bool = True
+    """Give [CLS] learned position scores of its own in place of Eq. 2."""
+
+    @property
+    def head_width(self) -> int:
+        return self.width // self.n_heads
+
+    @property
+    def inner_width(self) -> int:
+        return self.ff_width or 4 * self.width
+
+    @property
+    def scale(self) -> float:
+        """What products of queries and keys are multiplied by."""
+        return (self.head_width * (2 if self.position_scale == "double" else 1)) ** -0.5
+
+    def problems(self) -> list[str]:
+        """What is wrong with settings that are each of the right type; empty if they make sense together."""
+        counts = ["n_tokens", "n_layers", "n_heads", "width", "embedding_width", "ff_width", "position_width"]
+        counts += ["max_positions", "n_types", "clip_distance"]
+        values = [(name, getattr(self, name)) for name in counts]
+        found = [f"{name} is {value}, expected 1 or more" for name, value in values if value is not None and value < 1]
+        probabilities = (self.dropout_prob, self.attention_dropout_prob)
+        for name, value in zip(("dropout_prob", "attention_dropout_prob"), probabilities, strict=True):
+            if not 0 <= value < 1:
+                found.append(f"{name} is {value}, expected from 0 to below 1")
+        if not found and self.width % self.n_heads:
+            found.append(f"width {self.width} cannot be shared by {self.n_heads} heads (n_heads)")
+        return found
+
+
+PAPER_N_PIECES, PAPER_N_WORDS = 21_128, 81_000  # appendix C: Google's Chinese vocabulary and frequent words
+PAPER_N_TOKENS = PAPER_N_PIECES + PAPER_N_WORDS
+SIZES = {
+    "tiny": LatticeBertConfig(n_tokens=PAPER_N_TOKENS, n_layers=4, n_heads=4, width=256),
+    "lite": LatticeBertConfig(n_tokens=PAPER_N_TOKENS, n_layers=6, n_heads=8, width=512),
+    "base": LatticeBertConfig(n_tokens=PAPER_N_TOKENS, n_layers=12, n_heads=12, width=768),
+}
+"""Table 4, and the released "tiny"; give yours the size of its vocabulary with dataclasses.replace(.., n_tokens=..)."""
+RELEASED: dict[str, Any] = {"position_scale": "single", "relations": "released"}
+"""Settings of the released code."""
+BASELINE: dict[str, Any] = {"relations": None}
+"""Settings of BERT-our, for a vocabulary without words: absolute positions and distances (appendix C.1)."""
+
+
+@dataclass(frozen=True)
+class LatticeBertOutput:
+    """What the last layer says.
+
+    Attributes:
+        hidden: float[B, N, D] of every token, or float[B, M, D] of the M rows that were asked for.
+        pooled: float[B, D], of [CLS], through the pooler.
+    """
+
+    hidden: Tensor
+    pooled: Tensor
+
+
+class LatticeBert(nn.Module):
+    """Token lattices -> a vector for each token."""
+
+    def __init__(self, config: LatticeBertConfig):
+        super().__init__()
+        if problems := config.problems():
+            raise ValueError(f"this Lattice-BERT cannot be built: {'; '.join(problems)}")
+        self.config = config
+        self.embeddings = LatticeBertEmbeddings(config)
+        self.positions = LatticePositionScores(
+            n_heads=config.n_heads,
+            head_width=config.head_width,
+            position_width=config.position_width,
+            max_positions=config.max_positions,
+            scale=config.scale,
+            relations=config.relations,
+            distances=config.distances,
+            clip_distance=config.clip_distance,
+            cls_reset=config.cls_reset,
+        )
+        self.layers = nn.ModuleList(LatticeBertLayer(config) for _ in range(config.n_layers))
+        self.pooler = nn.Linear(config.width, config.width)
+        self.out_width = config.width
+        initialise(self)
+
+    def forward(self, batch: TokenBatch, rows: Tensor | None = None) -> LatticeBertOutput:
+        """Encode a batch.
+
+        Args:
+            rows: int64[B, M], the tokens to say something about, rows[:, 0] being [CLS] (0). The last layer computes
+                these alone: the same vectors at a sixth of that layer's cost when few are asked for.
+        """
+        hidden = self.encode(batch, rows)
+        return LatticeBertOutput(hidden, torch.tanh(self.pooler(hidden[:, 0])))
+
+    def encode(self, batch: TokenBatch, rows: Tensor | None = None) -> Tensor:
+        """float[B, N, D], or float[B, M, D] of `rows`, in any order."""
+        hidden, scores = self.embeddings(batch), self._scores(batch)
+        *lower, last = self.layers
+        for layer in lower:
+            hidden = layer(hidden, scores)
+        return last(hidden, scores, rows)
+
+    @torch.no_grad()
+    def attention_received(self, batch: TokenBatch) -> Tensor:
+        """float[B, N]: the share of attention that each token gets, over all layers, heads and real tokens (Figure 4).
+
+        Shares of a text sum to 1; 0 on padding.
+        """
+        hidden, scores, is_query = self.embeddings(batch), self._scores(batch), batch.mask[:, None, :, None]
+        total = torch.zeros(batch.ids.shape, device=hidden.device)
+        for module in self.layers:
+            layer = cast(LatticeBertLayer, module)
+            total += (layer.attention.probabilities(hidden, scores) * is_query).sum((1, 2))
+            hidden = layer(hidden, scores)
+        return total / (self.config.n_layers * self.config.n_heads * batch.n_tokens[:, None])
+
+    def _scores(self, batch: TokenBatch) -> Tensor:
+        scores = self.positions(batch)
+        device = scores.device.type
+        # Cast once here; autocast would cast it again in each layer.
+        return scores.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else scores
+
+
+class LatticeBertEmbeddings(nn.Module):
+    """Token and type embeddings; where a token stands is known to attention alone."""
+
+    def __init__(self, config: LatticeBertConfig):
+        super().__init__()
+        self.tokens = nn.Embedding(config.n_tokens, config.embedding_width or config.width)
+        factorised = config.embedding_width is not None
+        self.projection = nn.Linear(self.tokens.embedding_dim, config.width, bias=False) if factorised else None
+        self.types = nn.Embedding(config.n_types, config.width)
+        self.norm = nn.LayerNorm(config.width, eps=LAYER_NORM_EPS)
+        self.dropout = Dropout(config.dropout_prob)
+
+    def forward(self, batch: TokenBatch) -> Tensor:
+        tokens = self.tokens(batch.ids)
+        if self.projection is not None:
+            tokens = self.projection(tokens)
+        return self.dropout(self.norm(tokens + self.types(batch.types)))
+
+
+class LatticeBertLayer(nn.Module):
+    """Attention and a feed-forward network, each followed by residual connection and layer normalisation."""
+
+    def __init__(self, config: LatticeBertConfig):
+        super().__init__()
+        self.attention = LatticeAttention(config)
+        self.attention_norm = nn.LayerNorm(config.width, eps=LAYER_NORM_EPS)
+        self.ff_in = nn.Linear(config.width, config.inner_width)
+        self.ff_out = nn.Linear(config.inner_width, config.width)
+        self.ff_norm = nn.LayerNorm(config.width, eps=LAYER_NORM_EPS)
+        self.dropout = Dropout(config.dropout_prob)
+
+    def forward(self, hidden: Tensor, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+        """float[B, N, D] of float[B, N, D] and the position scores float[B, H, N, N]; of `rows` alone if given."""
+        queries = hidden
+        if rows is not None:
+            queries = hidden.gather(1, rows[:, :, None].expand(-1, -1, hidden.shape[2]))  # [B, M, D]
+            scores = scores.gather(2, rows[:, None, :, None].expand(-1, scores.shape[1], -1, scores.shape[3]))
+        queries = self.attention_norm(queries + self.dropout(self.attention(queries, hidden, scores)))
+        changed = self.ff_out(F.gelu(self.ff_in(queries), approximate="tanh"))
+        return self.ff_norm(queries + self.dropout(changed))
+
+
+class LatticeAttention(nn.Module):
+    """Eq. 1 with the scores of Eq. 2; position scores come from outside, the same for every layer."""
+
+    def __init__(self, config: LatticeBertConfig):
+        super().__init__()
+        self.n_heads, self.scale = config.n_heads, config.scale
+        self.query = nn.Linear(config.width, config.width)
+        self.key = nn.Linear(config.width, config.width)
+        self.value = nn.Linear(config.width, config.width)
+        self.output = nn.Linear(config.width, config.width)
+        self.dropout = Dropout(config.attention_dropout_prob)
+
+    def forward(self, queries: Tensor, hidden: Tensor, scores: Tensor) -> Tensor:
+        """float[B, M, D] of queries float[B, M, D], hidden float[B, N, D] and scores float[B, H, M, N]."""
+        n_heads = self.n_heads
+        query, key, value = (by_head(x, n_heads) for x in (self.query(queries), self.key(hidden), self.value(hidden)))
+        if scores.device.type == "cpu" and scores.requires_grad:
+            attended = scored_attention(query, key, value, scores, scale=self.scale, dropout=self.dropout)
+        else:
+            dropout_prob = self.dropout.prob if self.training else 0.0
+            attended = F.scaled_dot_product_attention(
+                query, key, value, attn_mask=scores, dropout_p=dropout_prob, scale=self.scale
+            )
+        return self.output(attended.transpose(1, 2).flatten(2))
+
+    def probabilities(self, hidden: Tensor, scores: Tensor) -> Tensor:
+        """float[B, H, N, N]."""
+        query, key = (by_head(x, self.n_heads) for x in (self.query(hidden), self.key(hidden)))
+        return scored_probabilities(query, key, scores, scale=self.scale)
+
+
+def initialise(module: nn.Module) -> None:
+    """§1.6 of the released code: matrices from a truncated normal distribution, biases 0."""
+    for name, parameter in module.named_parameters():
+        if parameter.ndim > 1:
+            nn.init.trunc_normal_(parameter, std=INITIAL_SD, a=-2 * INITIAL_SD, b=2 * INITIAL_SD)
+        elif name.endswith("bias"):
+            nn.init.zeros_(parameter)
