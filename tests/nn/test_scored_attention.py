@@ -40,6 +40,21 @@ def test_equals_loops_over_queries(dtype):
     assert len(seen) == 4 and not shares[1, :, :, 4:].any()
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])  # the first has no compiled form
+@pytest.mark.parametrize("prob", [0.0, 0.5])
+def test_a_query_that_sees_nothing_reads_zeros(dtype, prob):
+    query, key, value, scores = example(dtype)
+    with torch.no_grad():
+        scores[0, 1, 2] = scores[1, :, 3] = -torch.inf
+    found = scored_attention(query, key, value, scores, scale=SCALE, dropout=Dropout(prob))
+    assert found.isfinite().all() and not found[0, 1, 2].any() and not found[1, :, 3].any()
+    shares = scored_probabilities(query, key, scores, scale=SCALE)
+    assert shares.isfinite().all() and not shares[0, 1, 2].any() and not shares[1, :, 3].any()
+    gradients = torch.autograd.grad(found.float().square().sum(), (query, key, value, scores))
+    assert all(g.isfinite().all() for g in gradients)
+    assert not gradients[0][0, 1, 2].any() and not gradients[3][1, :, 3].any()
+
+
 @compiled
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.bfloat16, 0.03)])
 def test_gradients_reach_all_four(dtype, tolerance):

@@ -106,6 +106,46 @@ def test_probabilities_sum_to_one_and_respect_the_mask(form):
         assert float(block[:, :, :n][:, hidden[b, :n, :n]].abs().max()) == 0 if hidden[b, :n, :n].any() else True
 
 
+def blinded(hidden, n_nodes):
+    """`hidden` with nothing left to see for two nodes, one of them the only one of its sentence."""
+    hidden = hidden.clone()
+    hidden[0, 3] = hidden[2, 0] = True
+    hidden[1, 2, : n_nodes[1]] = True  # all real nodes; beyond them is padding, which nobody sees
+    return hidden, [(0, 3), (2, 0), (1, 2)]
+
+
+def test_a_node_that_sees_nothing_reads_zeros(form):
+    tensors, spans, n_nodes, hidden = example(with_mask=True)
+    *inputs, relation = tensors
+    hidden, blind = blinded(hidden, n_nodes)
+    pairs = SpanPairs(relation, spans, n_nodes, hidden)
+    out, probabilities = span_attention.span_attention(*inputs, pairs)
+    exact = [t.detach().double().requires_grad_() for t in tensors]
+    expected = literal(*exact, spans.index.long(), n_nodes, hidden)
+    real = torch.arange(out.shape[1]) < n_nodes[:, None]
+    for b, i in blind:
+        assert not out[b, i].any() and not probabilities[:, b, i].any()
+        real[b, i] = False
+    torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=1e-5)
+    (out.square().sum(2) * (torch.arange(out.shape[1]) < n_nodes[:, None])).sum().backward()
+    expected[real].square().sum().backward()
+    for mine, theirs in zip(tensors, exact, strict=True):
+        torch.testing.assert_close(mine.grad.double(), theirs.grad, atol=1e-4, rtol=1e-4)
+
+
+def test_a_node_that_sees_nothing_reads_zeros_with_biases_too():
+    (query, _, key, value, relation), spans, n_nodes, hidden = example(with_mask=True)
+    hidden, blind = blinded(hidden, n_nodes)
+    bias = torch.randn(H, len(relation), generator=torch.Generator().manual_seed(3)).requires_grad_()
+    for mask in (hidden, torch.ones_like(hidden)):
+        pairs = SpanPairs(relation.detach(), spans, n_nodes, mask)
+        out, probabilities = biased_attention(query, bias, key, value, pairs, with_attention=True)
+        for b, i in blind:
+            assert not out[b, i].any() and not probabilities[:, b, i].any()
+        gradients = torch.autograd.grad(out.square().sum(), (query, bias, key, value))
+        assert out.isfinite().all() and all(g.isfinite().all() for g in gradients)
+
+
 def test_empty_sentence_gives_finite_values_and_gradients(form):
     tensors, spans, _, _ = example(with_mask=False)
     *inputs, relation = tensors

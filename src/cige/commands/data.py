@@ -9,11 +9,11 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from cige.commands.lexicon import open_lexicon
 from cige.commands.options import make_console
+from cige.json_text import to_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def run_stats(args: argparse.Namespace) -> None:
     sentences = _read(args)
     found = dataset_stats(sentences, open_lexicon(args.lexicon).snapshot() if args.lexicon else None)
     if args.json:
-        print(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
+        print(to_json(found.to_dict(), indent=1))
     else:
         make_console().print(found.table(title=args.file))
 

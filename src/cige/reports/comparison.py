@@ -24,6 +24,7 @@ from cige.data.sentence import Sentence
 from cige.entities.scores import score
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
+from cige.json_text import to_json
 from cige.reports.significance import paired_bootstrap, sentence_counts
 from cige.tagging.evaluation import user_word_trials
 from cige.tagging.finder import EntityFinder
@@ -293,4 +294,4 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _write(path: Path, values: Any) -> None:
     with atomic_file(path) as aside:
-        aside.write_text(json.dumps(values, ensure_ascii=False), encoding="utf-8")
+        aside.write_text(to_json(values), encoding="utf-8")

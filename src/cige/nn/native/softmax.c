@@ -6,7 +6,7 @@
               kept, 0 elsewhere; what was kept is told by dropped, where only zeros of the softmax are 0 besides
 
    All are float or bfloat16 [rows, n]. Without dropout `dropped` is NULL, and the probabilities are what attends. -inf
-   is a hidden key; a row of nothing else would be shared by all. Whether element (i, j) is kept depends on the seed, i
+   is a hidden key; a row of nothing else is zeros. Whether element (i, j) is kept depends on the seed, i
    and j alone, however many threads there are. Functions return 0, or 1 when memory ran out. */
 
 #include <math.h>
@@ -54,7 +54,7 @@ static inline uint32_t random_bits(uint64_t key, uint32_t j) { /* murmur3's last
     top = buffer[0];                                                                                        \
     for (int64_t j = 1; j < n; j++) top = buffer[j] > top ? buffer[j] : top;                                \
     for (int64_t j = 0; j < n; j++) sum += buffer[j] = expf(buffer[j] - top);                               \
-    const float share = 1 / sum, scaled = share * rows->scale;                                              \
+    const float share = top == HIDDEN ? 0 : 1 / sum, scaled = share * rows->scale;                          \
     for (int64_t j = 0; j < n; j++) probability[j] = NARROW(buffer[j] * share);                             \
     if (dropped)                                                                                            \
       for (int64_t j = 0; j < n; j++)                                                                       \
