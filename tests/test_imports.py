@@ -37,6 +37,7 @@ LAYERS = [
         "explain_set_views",
         "comparison",
         "comparison_views",
+        "finished_runs",
         "pretraining_views",
         "view_parts",
     },
