@@ -76,7 +76,9 @@ def points_per_skill(n_tables: int = 100) -> float:
     """Points of F1 (0..100) that one unit of skill is worth near SKILL."""
     step = 0.2
     low, high = (
-        np.mean([f1(Tables(t).draw(1, 1, skills=np.array([SKILL + x]), seed_sds=np.zeros(1))[0]) for t in range(n_tables)])
+        np.mean(
+            [f1(Tables(t).draw(1, 1, skills=np.array([SKILL + x]), seed_sds=np.zeros(1))[0]) for t in range(n_tables)]
+        )
         for x in (-step, step)
     )
     return float(100 * (high - low) / (2 * step))

@@ -94,6 +94,7 @@ def test_scores_are_made_again_where_the_model_was_trained_again(recipes, data_d
     (again,) = run_all(recipes[:1], [1], tmp_path, data_dir=data_dir)
     assert again == first == json.loads(scores.read_text(encoding="utf-8"))
 
+
 def test_a_finished_run_is_read_and_not_repeated(runs, recipes, data_dir, monkeypatch):
     monkeypatch.setattr(comparison, "score", lambda *_: pytest.fail("scored again"))
     assert len(list(run_all(recipes, [1, 2], runs, data_dir=data_dir))) == 4
@@ -199,12 +200,20 @@ def row(name: str = "a", **changed: object) -> Row:
 
 def test_figures_are_mean_and_standard_deviation():
     assert mean_sd([0.5]) == "50.00" and mean_sd([0.5, 0.6]) == "55.00 ± 7.07" and mean_sd([]) == "-"
-    expected = "| a | 1, 2 | 55.00 ± 7.07 | 40.00 ± 0.00 | 70.00 ± 0.00 | 90.00 ± 0.00 | - | best | 1.5M | 2.5 | - | 100 |"
+    expected = (
+        "| a | 1, 2 | 55.00 ± 7.07 | 40.00 ± 0.00 | 70.00 ± 0.00 | 90.00 ± 0.00 | - | best | 1.5M | 2.5 | - | 100 |"
+    )
     assert expected in comparison_table([row()])
 
 
 def test_differences_have_intervals_and_a_small_p_is_no_zero():
-    assert [shown_p(p) for p in (1.0, 0.05, 0.001, 0.0009999, 1e-30)] == ["1.000", "0.050", "0.001", "< 0.001", "< 0.001"]
+    assert [shown_p(p) for p in (1.0, 0.05, 0.001, 0.0009999, 1e-30)] == [
+        "1.000",
+        "0.050",
+        "0.001",
+        "< 0.001",
+        "< 0.001",
+    ]
     behind = {"behind": 0.021, "behind_low": -0.004, "behind_high": 0.0463, "p_covers_seeds": True}
     rows = [row(), *(row(name, p_value=p, **behind) for name, p in (("b", 0.2), ("c", 0.00001)))]
     table, note = comparison_table(rows), comparison_note(rows)

@@ -241,7 +241,9 @@ def _against_first(systems: Sequence[Sequence[FinishedRun]], split: str) -> list
         differences = all_differences(counts)
     except ValueError as reason:
         names = ", ".join(run.folder.name for of_system in systems for run in of_system)
-        raise CigeError(f"{names}: not scored on the same {split} sentences ({reason}); train them on one data folder") from reason
+        raise CigeError(
+            f"{names}: not scored on the same {split} sentences ({reason}); train them on one data folder"
+        ) from reason
     fields: list[dict[str, Any]] = []
     for place in range(len(systems)):
         of_pair = differences.get((0, place))

@@ -84,13 +84,20 @@ def _behind(row: Row) -> str:
 
 
 def user_word_table(found: dict[str, list[list[dict[str, Any]]]]) -> str:
-    """Markdown: for each system, F1 / recall of entities unseen in training (-: not measured), by list of words."""
-    lists = [trial["words"] for trial in next(iter(found.values()))[0]] if found else []
+    """Markdown: for each system, F1 / recall of entities unseen in training (-: not measured), by list of words.
+
+    The last row is the share of the file's distinct names that each list has, where it was measured.
+    """
+    first = next(iter(found.values()))[0] if found else []
+    lists = [trial["words"] for trial in first]
     body = [
         [name, str(len(seeds))]
         + [f"{_mean(seeds, k, 'f1')} / {_mean(seeds, k, 'unseen_recall')}" for k in range(len(lists))]
         for name, seeds in found.items()
     ]
+    if any("listed_names" in trial for trial in first):
+        shares = [f"{100 * trial['listed_names']:.1f}%" if "listed_names" in trial else "-" for trial in first]
+        body.append(["(share of the names listed)", "", *shares])
     return markdown_table(["system", "seeds", *lists], body)
 
 

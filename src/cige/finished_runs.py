@@ -62,7 +62,9 @@ def finished_runs(recipe: Recipe, runs: Path, *, seeds: Collection[int] | None =
         scores = read_json(folder / SCORES)
         reason = _why_other(folder, recipe, seed, scores)
         if reason:
-            message = f"{folder} is left out: {reason}; give one of the two recipes another name, or --runs another folder"
+            message = (
+                f"{folder} is left out: {reason}; give one of the two recipes another name, or --runs another folder"
+            )
             warnings.warn(message, OtherRunWarning, stacklevel=1)  # one place, so that it is shown once
         else:
             found.append(FinishedRun(folder, seed, scores))

@@ -11,9 +11,9 @@ comparison.svg are written at the end; with --user-words also user_words.json, u
 
 What p means. If two systems were equally good, so that only the luck of their training seeds and the choice of the
 sentences set them apart, a difference as large as the one shown would come up somewhere in a table of this size with
-probability p at most. Sentences and seeds are both taken to be a sample (hierarchical paired bootstrap, Student's t), and p is
-corrected for all pairs of systems in the table (Holm), because the best row was picked on the same sentences. The 95%
-intervals of the differences hold for all pairs together.
+probability p at most. Seeds and sentences are both taken to be a sample (hierarchical paired bootstrap, Student's t),
+and p is corrected for all pairs of systems in the table (Holm), because the best row was picked on the same sentences.
+The 95% intervals of the differences hold for all pairs together.
 
 What p does not mean. It is not the probability that a lead is chance, nor that the two systems are equal; a large p
 says that these sentences and seeds cannot tell. It knows nothing of other data sets, nor of how long each system was

@@ -4,10 +4,10 @@ The question is about the *systems*: would they still differ with other training
 same kind? Three things make the answer honest; `docs/results.md`, "What the p values mean", says them in prose.
 
 1. **Seeds and sentences vary together** (a hierarchical, paired bootstrap). Sentences are resampled, the same ones for
-   all systems; for each resample the variance that resampling the seeds would add is known in closed form, so seeds
-   are not drawn. Few seeds give too small a variance, so it is divided by S - 1 and not by S; what one seed's mistakes on
-   single sentences add is in both parts, and is taken out of one. One or a few seeds say little about their own spread,
-   so the spread is pooled over all systems of the table; a system whose own is larger keeps its own.
+   all systems. The variance that resampling seeds too would add is known in closed form, so seeds are not drawn. Few
+   seeds show too small a variance, so its sum is divided by S - 1 and not by S. What a seed's luck with single
+   sentences adds is in both parts, and is taken out of one of them. Two or three seeds say little about their own
+   spread, so it is pooled over all systems of the table; a system whose own spread is larger keeps its own.
 2. **Student's t, not the normal distribution**, with the degrees of freedom that the seeds leave (Satterthwaite 1946).
 3. **Holm's correction (1979) over all pairs of systems**, and not over the pairs with the best system alone: which
    system is the best was read off the same sentences, so each pair was a candidate.
@@ -35,7 +35,7 @@ class Difference:
 
     Attributes:
         value: difference of the mean F1 over seeds, -1..1.
-        low, high: interval of the difference; the intervals of all pairs of a table hold together with 95% (Bonferroni).
+        low, high: interval of the difference; those of all pairs of a table hold together with 95% (Bonferroni).
         p_value: two-sided, after Holm's correction over all pairs of the table, in (0, 1].
         covers_seeds: False if no system of the table has two seeds. Then nothing is known about other seeds, and the
             interval and the p value are about other sentences for these very models.

@@ -50,9 +50,7 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
         aside.write_text(f"{_SEED}{seed}\n{dump_yaml(recipe)}", encoding="utf-8")
 
 
-def changes_since(
-    folder: Path, recipe: Any, *, seed: int, load: Callable[[Path], Any] = load_recipe
-) -> list[str]:
+def changes_since(folder: Path, recipe: Any, *, seed: int, load: Callable[[Path], Any] = load_recipe) -> list[str]:
     """How a recipe and seed differ from those of the run in a folder, each as `training.n_epochs 3 (was 2)`.
 
     Raises:
