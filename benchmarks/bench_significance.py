@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from measure import environment, options, report, write
 
-from cige.entities.significance import all_differences
+from cige.reports.significance import all_differences
 
 N_SENTENCES, N_EMPTY, N_ENTITIES = 270, 107, 418  # Weibo's test set
 SKILL = 0.55  # gives an F1 of about 60%, as on Weibo

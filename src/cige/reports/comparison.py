@@ -1,0 +1,336 @@
+"""Comparison: several systems trained and scored alike, over seeds, with their speed and what separates them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import multiprocessing
+import os
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cige.api import NER, load
+from cige.data.reading import read_sentences
+from cige.data.registry import load_split
+from cige.data.sentence import Sentence
+from cige.entities.scores import score
+from cige.errors import CigeError
+from cige.folders.atomic import atomic_file
+from cige.reports.finished_runs import FinishedRun, are_of_training, finished_runs, read_json, run_folder
+from cige.reports.significance import all_differences, sentence_counts
+from cige.tagging.evaluation import user_word_trials
+from cige.tagging.finder import EntityFinder
+from cige.training.recipe import Recipe, recipe_from_dict
+from cige.training.run_folder import RESULT, SCORES, SPEED, USER_WORDS
+from cige.training.setup import find_file, read_data
+from cige.training.train import read_result, train
+
+SPEED_BATCHES = (1, 16)
+_SPEED_SENTENCES, _SPEED_ROUNDS = 200, 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system of a comparison; scores are strict F1, 0..1, one per seed.
+
+    Attributes:
+        name: of the recipe; architecture: of the model.
+        seeds: those that finished.
+        dev, test: F1 by seed; `test` is empty where the data set has no test file here.
+        span_f1, type_accuracy: of the split that decides (test, else dev), by seed.
+        n_parameters: weights that were trained, those of the rows of tables that training reads included.
+        minutes: training and scoring, by seed.
+        behind: mean F1 of the best row minus that of this row, on the split that decides; None for the best row.
+        behind_low, behind_high: interval of that difference; those of all pairs of the table hold together with 95%.
+        p_value: how often systems that do not differ would show a difference this large, corrected for all pairs of
+            the table (`cige.reports.significance`); None for the best row.
+        p_covers_seeds: whether interval and p value take other training seeds into account, or, where every system has
+            one seed, other sentences alone; None for the best row.
+        speed: batch size -> sentences per second, measured for all systems in turn; empty if that was not asked for.
+    """
+
+    name: str
+    architecture: str
+    seeds: list[int]
+    dev: list[float]
+    test: list[float]
+    span_f1: list[float]
+    type_accuracy: list[float]
+    n_parameters: int
+    minutes: list[float]
+    behind: float | None
+    behind_low: float | None
+    behind_high: float | None
+    p_value: float | None
+    p_covers_seeds: bool | None
+    speed: dict[int, float]
+
+    @property
+    def deciding(self) -> list[float]:
+        """The F1 that ranks systems: test, else dev."""
+        return self.test or self.dev
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def check_comparable(recipes: Sequence[Recipe]) -> None:
+    """Refuse recipes whose runs could not stand in one table.
+
+    Raises:
+        CigeError: two have one name, or are scored on different sentences.
+    """
+    names = [recipe.name for recipe in recipes]
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise CigeError(f"several recipes are named {', '.join(twice)}; runs are kept by name, so give each its own")
+    if len({_scored_on(recipe) for recipe in recipes}) > 1:
+        each = ", ".join(f"{recipe.name} ({recipe.data.dataset or recipe.data.dev})" for recipe in recipes)
+        raise CigeError(f"{each}: scored on different sentences; compare the recipes of one data set at a time")
+
+
+def _scored_on(recipe: Recipe) -> tuple[Any, ...]:
+    data = recipe.data
+    return data.dataset, data.dev, data.test, data.n_held_out, data.train if data.n_held_out else None
+
+
+def run_all(
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    runs: Path,
+    *,
+    data_dir: str | None = None,
+    n_jobs: int = 1,
+    device: str = "auto",
+) -> Iterator[dict[str, Any]]:
+    """Train and score each recipe with each seed; yields a run's scores as it finishes.
+
+    A run is `runs/NAME-SEED`; one that finished is read, one that was cut off goes on.
+
+    Args:
+        n_jobs: processes side by side; each gets its share of the cores.
+
+    Raises:
+        CigeError: what `check_comparable` raises, or `train`.
+    """
+    check_comparable(recipes)
+    jobs = [(asdict(recipe), seed, str(runs), data_dir, device) for seed in seeds for recipe in recipes]
+    if n_jobs == 1:
+        yield from (run_one(*job) for job in jobs)
+        return
+    threads = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // n_jobs))}
+    with _environment(threads), ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for finished in as_completed([pool.submit(run_one, *job) for job in jobs]):
+            yield finished.result()
+
+
+class _environment:
+    """Environment variables for the processes started within."""
+
+    def __init__(self, values: Mapping[str, str]):
+        self._values = values
+        self._before: dict[str, str] = {}
+
+    def __enter__(self) -> None:
+        self._before = dict(os.environ)
+        os.environ.update(self._values)
+
+    def __exit__(self, *_: object) -> None:
+        os.environ.clear()
+        os.environ.update(self._before)
+
+
+def run_one(recipe_values: dict[str, Any], seed: int, runs: str, data_dir: str | None, device: str) -> dict[str, Any]:
+    """Train one run, score dev and test with the weights of its best epoch, and keep the scores in its folder."""
+    recipe = recipe_from_dict(recipe_values)
+    folder = run_folder(recipe, seed, Path(runs))
+    result = train(recipe, folder, seed=seed, data_dir=data_dir, device=device, show_progress=False)
+    kept = read_json(folder / SCORES)
+    if kept and are_of_training(kept, read_json(folder / RESULT)):
+        return kept
+    ner = load(result.model)
+    scores: dict[str, Any] = {
+        "name": recipe.name,
+        "architecture": recipe.architecture,
+        "seed": seed,
+        "minutes": result.minutes,
+        "best_epoch": result.best_epoch,
+        "n_parameters": result.n_parameters,
+        "machine": result.machine,
+    }
+    for split, sentences in splits_of(recipe, data_dir).items():
+        predicted = list(ner.pipe([s.text for s in sentences]))
+        gold = [list(s.spans) for s in sentences]
+        scores[split] = score(gold, predicted).to_dict()
+        scores[f"{split}_counts"] = sentence_counts(gold, predicted).tolist()
+    _write(folder / SCORES, scores)
+    return scores
+
+
+def splits_of(recipe: Recipe, data_dir: str | None) -> dict[str, list[Sentence]]:
+    """The labelled sentences to score: dev, and test where there is one."""
+    splits = {"dev": read_data(recipe.data, data_dir)[1]}
+    if recipe.data.dataset is None:
+        if recipe.data.test is not None:
+            splits["test"] = read_sentences(find_file(recipe.data.test, data_dir))
+        return splits
+    with contextlib.suppress(CigeError):  # this data set has no test file here
+        splits["test"] = load_split(recipe.data.dataset, "test", data_dir=data_dir)
+    return splits
+
+
+def rows_of(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | None = None) -> list[Row]:
+    """What finished, the best system first; differences and p values are against it.
+
+    A run counts if its folder holds this very recipe (`finished_runs`); others of its name are left out with a warning.
+
+    Args:
+        seeds: only these; None takes all that there are.
+
+    Raises:
+        CigeError: the runs were not scored on the same sentences.
+    """
+    found = {recipe.name: runs_ for recipe in recipes if (runs_ := finished_runs(recipe, runs, seeds=seeds))}
+    if not found:
+        return []
+    split = "test" if all("test" in run.scores for runs_ in found.values() for run in runs_) else "dev"
+
+    def mean(name: str) -> float:
+        return statistics.mean(run.scores[split]["f1"] for run in found[name])
+
+    ranked = sorted(found, key=mean, reverse=True)
+    against_best = _against_first([found[name] for name in ranked], split)
+    rows = []
+    for name, differs in zip(ranked, against_best, strict=True):
+        scores = [run.scores for run in found[name]]
+        rows.append(
+            Row(
+                name=name,
+                architecture=scores[0]["architecture"],
+                seeds=[run.seed for run in found[name]],
+                dev=[x["dev"]["f1"] for x in scores],
+                test=[x["test"]["f1"] for x in scores] if split == "test" else [],
+                span_f1=[x[split]["span_f1"] for x in scores],
+                type_accuracy=[x[split]["type_accuracy"] for x in scores],
+                n_parameters=scores[0]["n_parameters"],
+                minutes=[x["minutes"] for x in scores],
+                **differs,
+                speed=_kept_speed(next(recipe for recipe in recipes if recipe.name == name), runs),
+            )
+        )
+    return rows
+
+
+def _kept_speed(recipe: Recipe, runs: Path) -> dict[int, float]:
+    """What `measure_speeds` kept for the recipe, whichever seed it read; {} if nothing."""
+    kept = next(filter(None, (read_json(run.folder / SPEED) for run in finished_runs(recipe, runs))), {})
+    return {int(size): value for size, value in kept.items()}
+
+
+def _against_first(systems: Sequence[Sequence[FinishedRun]], split: str) -> list[dict[str, Any]]:
+    """For each system the fields of its row that tell how far it is behind the first of them."""
+    counts = [np.array([run.scores[f"{split}_counts"] for run in of_system], np.int64) for of_system in systems]
+    try:
+        differences = all_differences(counts)
+    except ValueError as reason:
+        names = ", ".join(run.folder.name for of_system in systems for run in of_system)
+        raise CigeError(
+            f"{names}: not scored on the same {split} sentences ({reason}); train them on one data folder"
+        ) from reason
+    fields: list[dict[str, Any]] = []
+    for place in range(len(systems)):
+        of_pair = differences.get((0, place))
+        fields.append(
+            {
+                "behind": of_pair and of_pair.value,
+                "behind_low": of_pair and of_pair.low,
+                "behind_high": of_pair and of_pair.high,
+                "p_value": of_pair and of_pair.p_value,
+                "p_covers_seeds": of_pair and of_pair.covers_seeds,
+            }
+        )
+    return fields
+
+
+def any_finished(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | None = None) -> bool:
+    """Whether `rows_of` would have a row."""
+    return any(finished_runs(recipe, runs, seeds=seeds) for recipe in recipes)
+
+
+def measure_speeds(
+    recipes: Sequence[Recipe], runs: Path, *, data_dir: str | None = None, device: str = "cpu"
+) -> dict[str, dict[int, float]]:
+    """Sentences per second of each finished system, by batch size; kept as speed.json in the run whose model was read.
+
+    Reading is end to end (match, lattice, tag), on up to 200 sentences of the recipe's deciding split. Systems take
+    turns and each figure is the best of three rounds, so that what else the machine does falls on all alike.
+    """
+    taggers: dict[str, tuple[EntityFinder, list[str]]] = {}
+    folders: dict[str, Path] = {}
+    for recipe in recipes:
+        finished = finished_runs(recipe, runs)
+        if finished:
+            sentences = list(splits_of(recipe, data_dir).values())[-1][:_SPEED_SENTENCES]
+            folders[recipe.name] = finished[0].folder
+            ner = load(read_result(finished[0].folder).model, device=device)
+            taggers[recipe.name] = (ner, [s.text for s in sentences])
+    speeds: dict[str, dict[int, float]] = {name: dict.fromkeys(SPEED_BATCHES, 0.0) for name in taggers}
+    for _ in range(_SPEED_ROUNDS):
+        for name, (ner, texts) in taggers.items():
+            for batch_size in SPEED_BATCHES:
+                begin = time.perf_counter()
+                list(ner.pipe(texts, batch_size=batch_size))
+                speed = len(texts) / (time.perf_counter() - begin)
+                speeds[name][batch_size] = max(speeds[name][batch_size], speed)
+    for name, folder in folders.items():
+        _write(folder / SPEED, speeds[name])
+    return speeds
+
+
+def user_words_of_runs(
+    recipes: Sequence[Recipe],
+    runs: Path,
+    *,
+    seeds: Sequence[int] | None = None,
+    data_dir: str | None = None,
+    gazetteers: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, list[list[dict[str, Any]]]]:
+    """For each system, for each finished seed: what user words gain on dev (`evaluation.user_word_trials`).
+
+    What a run gave is kept in its folder and not measured again with the same gazetteers.
+
+    Args:
+        seeds: only these; None takes all that there are.
+        gazetteers: name -> words.
+    """
+    lists = {name: _digest(words) for name, words in (gazetteers or {}).items()}
+    found: dict[str, list[list[dict[str, Any]]]] = {}
+    for recipe in recipes:
+        for run in finished_runs(recipe, runs, seeds=seeds):
+            path = run.folder / USER_WORDS
+            kept = read_json(path)
+            if kept.get("gazetteers") != lists:
+                learned, dev = read_data(recipe.data, data_dir)
+                ner = NER.from_pretrained(read_result(run.folder).model)
+                trials = user_word_trials(ner, dev, train=learned, gazetteers=gazetteers)
+                kept = {"gazetteers": lists, "trials": [trial.to_dict() for trial in trials]}
+                _write(path, kept)
+            found.setdefault(recipe.name, []).append(kept["trials"])
+    return found
+
+
+def _digest(words: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()
+
+
+def _write(path: Path, values: Any) -> None:
+    with atomic_file(path) as aside:
+        aside.write_text(json.dumps(values, ensure_ascii=False), encoding="utf-8")
