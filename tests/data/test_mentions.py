@@ -43,6 +43,13 @@ def test_probabilities_are_kept() -> None:
     assert 0.33 < changed / 2000 < 0.42  # half, less a quarter that draw their own text twice
 
 
+def test_a_sentence_in_which_nothing_changed_is_the_sentence_itself() -> None:
+    pool = MentionPool([KNOWN[0]])  # each label has one name alone, so it is drawn in its own place
+    assert all(pool.replace(KNOWN[0], ALWAYS, np.random.default_rng(k)) is KNOWN[0] for k in range(20))
+    changed = [s for s in outcomes(KNOWN[0], ALWAYS) if s.text != KNOWN[0].text]
+    assert changed and all(s is not KNOWN[0] for s in changed)
+
+
 names = st.text(st.sampled_from("甲乙丙丁戊"), min_size=1, max_size=3)
 
 
