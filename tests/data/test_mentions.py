@@ -50,6 +50,14 @@ def test_a_sentence_in_which_nothing_changed_is_the_sentence_itself() -> None:
     assert changed and all(s is not KNOWN[0] for s in changed)
 
 
+def test_a_sentence_without_entities_draws_nothing() -> None:
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    assert POOL.replace(KNOWN[2], ALWAYS, rng) is KNOWN[2] and rng.bit_generator.state == before
+    POOL.replace(KNOWN[0], ALWAYS, rng)
+    assert rng.bit_generator.state != before
+
+
 names = st.text(st.sampled_from("甲乙丙丁戊"), min_size=1, max_size=3)
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from cige.errors import LexiconError
 from cige.lexicon import vectors as module
+from cige.lexicon.build_with_vectors import build_with_vectors
 from cige.lexicon.convert_vectors import convert_vectors
+from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 
 WORDS = ["的", "南京", " ", "a\xa0b", "。</s>", "\U00020bb7野家"]
@@ -72,6 +74,18 @@ def test_a_folder_is_mapped(tmp_path):
     write_folder(tmp_path / "folder")
     vectors = VectorTable.load(tmp_path / "folder").vectors
     assert isinstance(vectors.base, np.memmap) and not vectors.flags.writeable
+
+
+def test_a_lexicon_folder_with_vectors_and_a_folder_with_gaps(tmp_path):
+    (tmp_path / "v.txt").write_bytes(text_of(["南京", "长江"], VECTORS[:2]))
+    build_with_vectors(tmp_path / "v.txt", tmp_path / "lexicon")
+    convert_vectors(tmp_path / "v.txt", tmp_path / "gaps", lexicon=Lexicon.from_words(["长江", "没有", "南京"]))
+    whole, gaps = (VectorTable.load(tmp_path / name) for name in ("lexicon", "gaps"))
+    assert list(whole.words) == ["南京", "长江"] and whole.present is None
+    assert whole.rows(["长江", "没有", "南京"]).tolist() == [1, -1, 0]
+    assert np.array_equal(whole.vectors.astype(np.float32), VECTORS[:2])
+    assert gaps.present.tolist() == [True, False, True]
+    assert gaps.rows(["长江", "没有", "南京"]).tolist() == [0, -1, 2]
 
 
 def test_words_are_looked_up_where_the_folder_says_and_else_in_one_dictionary(tmp_path, monkeypatch):

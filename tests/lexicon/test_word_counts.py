@@ -89,7 +89,9 @@ def test_several_processes_count_alike(corpus, monkeypatch):
 
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_one_worker_is_this_process(corpus, monkeypatch, n_workers):
-    monkeypatch.setattr(module, "_count_in_processes", lambda blocks, segment, n_workers: [(["研究"], {"研究": n_workers})])
+    monkeypatch.setattr(
+        module, "_count_in_processes", lambda blocks, segment, n_workers: [(["研究"], {"研究": n_workers})]
+    )
     made = count_words(corpus("研究 研究 研究\n"), segment=blanks, n_workers=n_workers)
     assert made.counts == {"研究": 3 if n_workers == 1 else 2}
 

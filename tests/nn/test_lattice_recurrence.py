@@ -35,7 +35,9 @@ def copied(inputs: LatticeInputs) -> LatticeInputs:
 
 
 def unchanged(inputs: LatticeInputs, before: LatticeInputs) -> dict[str, bool]:
-    return {field.name: torch.equal(getattr(inputs, field.name), getattr(before, field.name)) for field in fields(inputs)}
+    return {
+        field.name: torch.equal(getattr(inputs, field.name), getattr(before, field.name)) for field in fields(inputs)
+    }
 
 
 @pytest.mark.parametrize("n_gates", [3, 4])

@@ -65,7 +65,9 @@ def test_where_memory_is_kept(platform, environment, has_mallopt, answer, kept, 
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     asked = []
-    library = SimpleNamespace(mallopt=lambda *given: asked.append(given) or answer) if has_mallopt else SimpleNamespace()
+    library = (
+        SimpleNamespace(mallopt=lambda *given: asked.append(given) or answer) if has_mallopt else SimpleNamespace()
+    )
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(ctypes, "CDLL", lambda path: library)
     assert memory.keep_freed_memory() == kept

@@ -87,7 +87,9 @@ def cutter_noting_cuts() -> tuple[WordPieces, list[str]]:
 def test_a_run_is_cut_once_and_then_remembered():
     cutter, cut = cutter_noting_cuts()
     for _ in range(3):
-        assert cutter.split("unable iPhone12 unable").ids.tolist() == CUTTER.split("unable iPhone12 unable").ids.tolist()
+        assert (
+            cutter.split("unable iPhone12 unable").ids.tolist() == CUTTER.split("unable iPhone12 unable").ids.tolist()
+        )
     assert cut == ["unable", "iphone12"]
 
 

@@ -80,8 +80,7 @@ class _Plan:
             windows = overlapping_windows(lattice.n_pieces, max_pieces)
             self._windows.append([(len(self.inputs) + k, *window) for k, window in enumerate(windows)])
             for start, end, _, _ in windows:
-                part = lattice if end - start == lattice.n_pieces else lattice.part(start, end)
-                self.inputs.append(tokenizer.encode(part))
+                self.inputs.append(tokenizer.encode(lattice.part(start, end)))
         n_tokens = [window.n_tokens for window in self.inputs]
         order = np.argsort(n_tokens, kind="stable")  # like lengths together: little padding
         sizes = [n_tokens[number] for number in order]
