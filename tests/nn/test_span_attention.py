@@ -132,7 +132,7 @@ def test_attention_dropout_drops_probabilities():
 
 
 class KernelSpy:
-    """Takes the place of the compiled kernel and of its library, so that the choice is tested where neither is built."""
+    """Takes the place of the compiled kernel and its library, so that the choice is tested where neither is built."""
 
     def __init__(self, monkeypatch):
         self.dtypes: list[torch.dtype] = []
