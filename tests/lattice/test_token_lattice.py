@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.lattice.token_lattice import LatticeTokenizer, TokenLattice
+from cige.lattice.token_lattice import TokenLattice
+from cige.lattice.tokenizer import LatticeTokenizer
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.text.normalize import normalize
 
@@ -222,7 +223,7 @@ def test_many_texts_in_several_blocks():
     ("sizes", "expected"), [([], [0]), ([3], [1]), ([9], [1, 0]), ([4, 4, 1], [2, 1]), ([20, 1, 1], [1, 2])]
 )
 def test_texts_are_read_in_blocks_of_bounded_size(sizes, expected, monkeypatch):
-    monkeypatch.setattr("cige.lattice.token_lattice._BLOCK_CHARS", 10)
+    monkeypatch.setattr("cige.lattice.tokenizer._BLOCK_CHARS", 10)
     made, blocks = tokenizer(), []
     usual = made._tokenize_block
     made._tokenize_block = lambda texts: blocks.append(len(texts)) or usual(texts)
