@@ -13,8 +13,9 @@ from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
 
 from cige.api import NER
-from cige.drawing import png as svg_to_png
-from cige.drawing.png import SCALE, path_points, save_png
+from cige.drawing import fonts
+from cige.drawing.fonts import Fonts
+from cige.drawing.png import SCALE, save_png
 from cige.drawing.svg import stacked, svg_page, svg_text
 from cige.errors import CigeError
 from cige.models.dcsan import DcsanConfig
@@ -40,24 +41,11 @@ def test_rectangles_stand_where_the_svg_has_them(tmp_path):
     assert (picture[10, 55 * SCALE] == (127, 127, 255)).all()
 
 
-def test_paths_are_read_as_they_are_written(tmp_path):
-    points, codes = path_points("M1 2h6v-3h-6zM10.5 0H20V5q0 6 -6 6Z")
-    assert points == [
-        (1, 2),
-        (7, 2),
-        (7, -1),
-        (1, -1),
-        (1, -1),
-        (10.5, 0),
-        (20, 0),
-        (20, 5),
-        (20, 11),
-        (14, 11),
-        (14, 11),
-    ]
-    assert codes == [1, 2, 2, 2, 79, 1, 2, 2, 3, 3, 79]
+def test_paths_and_lines_are_drawn(tmp_path):
     picture = drawn(page('<path d="M10 10h20v20h-20z" fill="#00ff00"/>'), tmp_path)
     assert (picture[11 * SCALE : 29 * SCALE, 11 * SCALE : 29 * SCALE] == (0, 255, 0)).all()
+    picture = drawn(page('<circle cx="30" cy="20" r="10" fill="#0000ff"/>'), tmp_path)
+    assert (picture[20 * SCALE, 30 * SCALE] == (0, 0, 255)).all() and (picture[11 * SCALE, 21 * SCALE] == 255).all()
 
 
 def test_stacked_pages_stand_under_one_another(tmp_path):
@@ -88,7 +76,7 @@ def small_font(path: Path, family: str, outlines: dict[str, list[tuple[int, int]
     builder.setupGlyf(glyphs)
     builder.setupHorizontalMetrics(dict.fromkeys(glyphs, (1000, 0)))
     builder.setupHorizontalHeader(ascent=800, descent=-200)
-    builder.setupNameTable({"familyName": family, "styleName": "Regular"})
+    builder.setupNameTable({"familyName": family, "styleName": "Regular", "psName": family.replace(" ", "")})
     builder.setupOS2()
     builder.setupPost()
     builder.save(path)
@@ -105,12 +93,12 @@ def test_chinese_is_drawn_where_a_font_has_it(tmp_path, monkeypatch):
 
 
 def test_no_font_that_has_a_box_for_everything_is_taken():
-    assert not any("Last Resort" in family for family, _ in svg_to_png._candidates())
+    assert not any("Last Resort" in family for family, _ in fonts.candidates())
 
 
 def only_latin(monkeypatch) -> None:
-    latin = [entry for entry in svg_to_png._candidates() if entry[0] == "DejaVu Sans"]
-    monkeypatch.setattr(svg_to_png, "_candidates", lambda: iter(latin))
+    latin = [entry for entry in fonts.candidates() if entry[0] == "DejaVu Sans"]
+    monkeypatch.setattr(fonts, "candidates", lambda: iter(latin))
 
 
 def test_without_a_font_it_says_what_to_install(tmp_path, monkeypatch):
@@ -120,21 +108,30 @@ def test_without_a_font_it_says_what_to_install(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_bold_text_is_bolder(tmp_path):
+    plain, bold = (drawn(page(svg_text("MM", 30, 30, size=20, weight=w)), tmp_path) for w in ("400", "600"))
+    assert (bold < 128).sum() > 1.1 * (plain < 128).sum()
+
+
+def test_a_font_file_that_is_gone_is_passed_over(tmp_path, monkeypatch):
+    small_font(tmp_path / "small.ttf", "Noto Sans SC Gone", {"开": [(0, 0), (400, 800), (800, 0)]})
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", [*font_manager.fontManager.ttflist])
+    font_manager.fontManager.addfont(tmp_path / "small.ttf")
+    (tmp_path / "small.ttf").unlink()
+    assert "Noto Sans SC Gone" not in Fonts.for_text(["abc"]).families
+
+
 def test_a_symbol_without_a_font_is_its_code_point(tmp_path, monkeypatch):
     only_latin(monkeypatch)
     symbol = "\U0001fae8"  # an emoji that the font lacks
-    fonts = svg_to_png._Fonts.for_text([f"a{symbol}"])
-    assert fonts.shown(f"a{symbol}") == "aU+1FAE8" and fonts.shown("abc") == "abc"
+    found = Fonts.for_text([f"a{symbol}"])
+    assert found.shown(f"a{symbol}") == "aU+1FAE8" and found.shown("abc") == "abc"
     pictures = [drawn(page(svg_text(char, 30, 30, size=20)), tmp_path) for char in (symbol, "\U0001fae7")]
     assert (pictures[0] != pictures[1]).any()
 
 
-def test_what_it_does_not_know_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match="an element circle"):
-        save_png(page("<circle/>"), tmp_path / "picture.png")
-    with pytest.raises(ValueError, match="a path command L"):
-        save_png(page('<path d="M0 0L1 1"/>'), tmp_path / "picture.png")
-    with pytest.raises(CigeError, match=r"9000 by 9000, too large for a PNG.*\.svg"):
+def test_a_drawing_that_is_too_large_is_refused(tmp_path):
+    with pytest.raises(CigeError, match=r"9000 by 9000 pixels, too large for a PNG.*\.svg"):
         save_png(page("", 9000, 9000), tmp_path / "picture.png")
 
 

@@ -125,5 +125,7 @@ def test_a_model_that_is_not_there(tmp_path: Path):
 def test_a_tuned_model_is_no_start_and_it_is_said_where_the_one_in_it_lies(tmp_path: Path):
     (tmp_path / "tuned").mkdir()
     (tmp_path / "tuned/manifest.json").write_text('{"kind": "cige tuned model"}', encoding="utf-8")
-    with pytest.raises(RecipeError, match=r"tuned is no pre-trained model .*the fine-tuned encoder is in its folder encoder/"):
+    with pytest.raises(
+        RecipeError, match=r"tuned is no pre-trained model .*fine-tuned encoder is in its folder encoder/"
+    ):
         tiny_pretraining.recipe(tmp_path, start_from=tmp_path / "tuned")

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from cige.drawing.png import families_for
+from cige.drawing.fonts import Fonts
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import RUN_MODEL
@@ -32,7 +32,8 @@ def drawn_with_fonts_for(texts: Iterable[str]) -> AbstractContextManager[None]:
     """
     import matplotlib
 
-    return matplotlib.rc_context({"font.family": families_for(texts), "text.parse_math": False, "svg.fonttype": "none"})
+    families = Fonts.for_text(texts).families
+    return matplotlib.rc_context({"font.family": families, "text.parse_math": False, "svg.fonttype": "none"})
 
 
 def save_figure(figure: Any, path: Path) -> None:
