@@ -160,6 +160,27 @@ def test_padding_does_not_change_a_sentence():
     assert crf.decode(emissions, alone) == crf.decode(padded, together)
 
 
+def test_sentences_of_equal_length_pay_for_no_mask(monkeypatch):
+    """Only the characters beyond the end of the shortest sentence go through torch.where, in both directions."""
+    calls = []
+    where = torch.where
+    monkeypatch.setattr(torch, "where", lambda *given: calls.append(given) or where(*given))
+    crf = random_crf(len(TAGS))
+    emissions = torch.randn(2, 5, len(TAGS), requires_grad=True)
+    for lengths, n_masked in (([5, 5], 0), ([5, 3], 2), ([5, 1], 4)):
+        calls.clear()
+        crf.log_partition(emissions, torch.tensor(lengths)).sum().backward()
+        assert len(calls) == 2 * n_masked
+
+
+def test_a_batch_of_single_characters():
+    crf = random_crf(len(TAGS))
+    emissions = torch.randn(2, 1, len(TAGS))
+    best = (emissions[:, 0] + crf.start + crf.end).argmax(1)
+    assert crf.decode(emissions, torch.tensor([1, 1])) == [[int(tag)] for tag in best]
+    assert crf.decode(emissions, torch.tensor([1, 0])) == [[int(best[0])], []]
+
+
 def test_extreme_emissions_stay_finite():
     crf = random_crf(len(TAGS), allowed_transitions(TAGS))
     emissions = (torch.randn(2, 6, len(TAGS)) * 200).requires_grad_()

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -58,8 +59,41 @@ def test_the_choice_follows_size_and_how_many_distinct_rows_there_are(monkeypatc
     assert choose_form(query, relation, reach) == "gathered"  # all of it stays in the cache
     monkeypatch.setattr(module, "CHUNK_FLOATS", 300)
     assert choose_form(query, relation, reach) == "grouped"
-    assert choose_form(query[:, :, :1], relation.repeat(50, 1), reach) == "gathered"
+    assert choose_form(query, relation.repeat(50, 1), reach) == "gathered"  # too many rows for each span length
     torch.testing.assert_close(position_scores(query, relation, index, reach), by_definition(query, relation, index))
+
+
+@pytest.mark.parametrize("form", ["gathered", "grouped", "triton"])
+def test_the_chosen_form_is_the_one_that_runs(form, monkeypatch):
+    ran = []
+
+    def recorder(name: str):
+        return SimpleNamespace(apply=lambda query, relation, index, *rest: ran.append((name, len(rest))))
+
+    monkeypatch.setattr(module, "choose_form", lambda *given: form)
+    monkeypatch.setattr(module, "GatheredScores", recorder("gathered"))
+    monkeypatch.setattr(module, "GroupedScores", recorder("grouped"))
+    triton = SimpleNamespace(PositionScores=recorder("triton"))
+    monkeypatch.setitem(sys.modules, "cige.nn.position_scores_triton", triton)
+    position_scores(*example())
+    assert ran == [(form, 1 if form == "grouped" else 0)]  # the reach of each row is what grouping goes by
+
+
+class OnCuda(torch.Tensor):
+    """A tensor that says it is on CUDA, where there is none."""
+
+    is_cuda = True
+
+
+@pytest.mark.parametrize(
+    ("on_cuda", "has_triton", "form"),
+    [(True, True, "triton"), (True, False, "gathered"), (False, True, "gathered")],
+)
+def test_triton_is_for_cuda_and_where_it_is_installed(on_cuda, has_triton, form, monkeypatch):
+    query, relation, _, reach = example()
+    found = SimpleNamespace(name="triton") if has_triton else None
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: found if name == "triton" else None)
+    assert choose_form(query.as_subclass(OnCuda) if on_cuda else query, relation, reach) == form
 
 
 INTERPRETED = """

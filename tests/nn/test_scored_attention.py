@@ -121,6 +121,62 @@ def test_what_is_no_number_is_not_hidden(dtype):
     assert found[0, 0, 1].isnan().all() and not found[0, 0, 0].isnan().any()
 
 
+class Library:
+    """Takes the place of the compiled kernels, so that what they are asked for is tested where they are not built."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[float, bool]] = []
+
+    def softmax_dropout_forward(self, sizes, prob, probabilities, dropped) -> int:
+        self.calls.append((prob, dropped is not None))
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "device", "is_built", "is_compiled"),
+    [
+        (torch.float32, "cpu", True, True),
+        (torch.bfloat16, "cpu", True, True),
+        (torch.float32, "cpu", False, False),
+        (torch.float64, "cpu", True, False),
+        (torch.float32, "meta", True, False),
+    ],
+)
+def test_where_the_compiled_form_applies(dtype, device, is_built, is_compiled, monkeypatch):
+    library = Library()
+    monkeypatch.setattr(native, "load", lambda: library if is_built else None)
+    tensors = [x.detach().to(device) for x in example(dtype)]
+    found = scored_attention(*tensors, scale=SCALE, dropout=Dropout(0.0))
+    assert found.shape == (B, H, M, D) and bool(library.calls) == is_compiled
+
+
+@pytest.mark.parametrize("dropout", [Dropout(0.0), Dropout(0.5).eval(), Dropout(0.5)], ids=["none", "eval", "training"])
+def test_only_dropout_takes_a_random_number_and_room_for_what_it_leaves(dropout, monkeypatch):
+    library = Library()
+    monkeypatch.setattr(native, "load", lambda: library)
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    scored_attention(*example(torch.float32), scale=SCALE, dropout=dropout)
+    drops = dropout.training and dropout.prob > 0
+    assert torch.equal(torch.get_rng_state(), before) != drops
+    assert library.calls == [(0.5, True) if drops else (0.0, False)]
+
+
+@pytest.mark.parametrize("is_built", [False, pytest.param(True, marks=compiled)])
+def test_dropout_is_off_outside_training_and_on_in_it_in_both_forms(is_built, monkeypatch):
+    if not is_built:
+        monkeypatch.setattr(native, "load", lambda: None)
+    tensors = [x.detach() for x in example(torch.float32)]
+    torch.manual_seed(0)
+    plain, still, first, second = (
+        scored_attention(*tensors, scale=SCALE, dropout=dropout)
+        for dropout in (Dropout(0.0), Dropout(0.5).eval(), Dropout(0.5), Dropout(0.5))
+    )
+    assert torch.equal(plain, still) and not torch.allclose(first, plain) and not torch.allclose(first, second)
+    drawn = torch.stack([scored_attention(*tensors, scale=SCALE, dropout=Dropout(0.5)) for _ in range(400)])
+    assert ((drawn.mean(0) - plain).abs() <= 5 * drawn.std(0) / 400**0.5 + 1e-5).all()
+
+
 def test_no_sequence_at_all():
     query, key, value, scores = (x[:0] for x in example(torch.float32))
     assert scored_attention(query, key, value, scores, scale=SCALE, dropout=Dropout(0.1)).shape == (0, H, M, D)

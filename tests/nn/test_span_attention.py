@@ -156,14 +156,71 @@ def test_empty_sentence_gives_finite_values_and_gradients(form):
 
 
 def test_attention_dropout_drops_probabilities():
+    """On real rows alone: what stands in rows of padding differs between the two forms as it is."""
     tensors, spans, n_nodes, _ = example(with_mask=False)
-    *inputs, relation = tensors
+    *inputs, relation = (t.detach() for t in tensors)
+    real = torch.arange(11) < n_nodes[:, None]
     torch.manual_seed(0)
     pairs = SpanPairs(relation, spans, n_nodes)
-    dropped = torch.stack([span_attention.span_attention(*inputs, pairs, dropout_prob=0.5)[0] for _ in range(300)])
-    kept, _ = span_attention.span_attention(*inputs, pairs)
-    assert (dropped[0] - kept).abs().max() > 0.1
-    torch.testing.assert_close(dropped.mean(0)[0], kept[0], atol=0.35, rtol=0)
+    results = [span_attention.span_attention(*inputs, pairs, dropout_prob=0.5) for _ in range(300)]
+    dropped = torch.stack([out[real] for out, _ in results])
+    kept, probabilities = span_attention.span_attention(*inputs, pairs)
+    assert (dropped[0] - kept[real]).abs().max() > 0.1 and (dropped[0] - dropped[1]).abs().max() > 0.1
+    standard_error = dropped.std(0) / len(dropped) ** 0.5
+    assert ((dropped.mean(0) - kept[real]).abs() <= 5 * standard_error + 1e-5).all()
+    torch.testing.assert_close(results[0][1][:, 0], probabilities[:, 0])  # the probabilities are returned undropped
+
+
+class KernelSpy:
+    """Takes the place of the compiled kernel and its library, so that the choice is tested where neither is built."""
+
+    def __init__(self, monkeypatch):
+        self.dtypes: list[torch.dtype] = []
+        monkeypatch.setattr(native, "load", lambda: "library")
+        monkeypatch.setattr(span_attention, "_NativeAttention", self)
+
+    def apply(self, library, query, relation_query, key, value, relation, pairs):
+        assert library == "library"
+        self.dtypes += [x.dtype for x in (query, relation_query, key, value, relation)]
+        n_heads, n_batch, n, width = query.shape
+        return query.new_zeros(n_batch, n, n_heads, width), query.new_zeros(n_heads, n_batch, n, n)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_the_compiled_kernel_is_used_in_float32_whatever_autocast_made_of_the_inputs(dtype, monkeypatch):
+    spy = KernelSpy(monkeypatch)
+    (query, relation_query, key, value, relation), spans, n_nodes, _ = example(with_mask=False)
+    pairs = SpanPairs(relation, spans, n_nodes)
+    span_attention.span_attention(query.to(dtype), relation_query.to(dtype), key, value.to(dtype), pairs)
+    assert spy.dtypes == [torch.float32] * 5
+
+
+@pytest.mark.parametrize(
+    ("width", "dtype", "dropout_prob"),
+    [(32, torch.float64, 0.0), (20, torch.float32, 0.0), (32, torch.float32, 0.5)],
+    ids=["float64", "a width that is no multiple of 16", "dropout"],
+)
+def test_the_compiled_kernel_is_not_used_where_it_does_not_apply(width, dtype, dropout_prob, monkeypatch):
+    spy = KernelSpy(monkeypatch)
+    (query, relation_query, key, value, relation), spans, n_nodes, _ = example(with_mask=False)
+    query, relation_query, key, value, relation = (
+        x.detach().to(dtype) for x in (query, relation_query[..., :width], key, value, relation[:, :width])
+    )
+    torch.manual_seed(0)
+    pairs = SpanPairs(relation, spans, n_nodes)
+    out, _ = span_attention.span_attention(query, relation_query, key, value, pairs, dropout_prob=dropout_prob)
+    assert not spy.dtypes and out.dtype == dtype
+    if not dropout_prob:
+        doubles = [x.double() for x in (query, relation_query, key, value, relation)]
+        expected = literal(*doubles, spans.index.long(), n_nodes, None)
+        real = torch.arange(out.shape[1]) < n_nodes[:, None]
+        torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=1e-5)
+
+
+def test_the_compiled_kernel_is_for_the_cpu(monkeypatch):
+    monkeypatch.setattr(native, "load", lambda: "library")
+    for device, library in (("cpu", "library"), ("meta", None)):
+        assert span_attention._native_for(torch.zeros(1, device=device), torch.zeros(1, 32, device=device)) == library
 
 
 @pytest.mark.parametrize("with_mask", [False, True])

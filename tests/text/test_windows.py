@@ -65,6 +65,21 @@ def test_a_million_characters():
     assert max(w.end - w.start for w in windows) == CORE + 2 * CONTEXT
 
 
+@pytest.mark.parametrize(
+    ("n", "n_at_once", "expected"),
+    [
+        (0, 4, []),
+        (3, 4, [(0, 3, 0, 3)]),
+        (4, 4, [(0, 4, 0, 4)]),
+        (5, 4, [(0, 4, 0, 2), (1, 5, 2, 5)]),
+        (9, 4, [(0, 4, 0, 3), (2, 6, 3, 5), (4, 8, 5, 6), (5, 9, 6, 9)]),
+        (3, 1, [(0, 1, 0, 1), (1, 2, 1, 2), (2, 3, 2, 3)]),
+    ],
+)
+def test_overlapping_windows(n, n_at_once, expected):
+    assert overlapping_windows(n, n_at_once) == expected
+
+
 @pytest.mark.parametrize("options", [{"core": 0}, {"context": -1}])
 def test_impossible_sizes(options):
     with pytest.raises(ValueError, match="expected core >= 1 and context >= 0"):

@@ -80,9 +80,7 @@ class _Plan:
         for lattice in lattices:
             windows = overlapping_windows(lattice.n_pieces, max_pieces)
             self._windows.append([(len(self.inputs) + k, window) for k, window in enumerate(windows)])
-            for w in windows:
-                part = lattice if w.end - w.start == lattice.n_pieces else lattice.part(w.start, w.end)
-                self.inputs.append(tokenizer.encode(part))
+            self.inputs += [tokenizer.encode(lattice.part(window.start, window.end)) for window in windows]
         n_tokens = [window.n_tokens for window in self.inputs]
         order = np.argsort(n_tokens, kind="stable")  # like lengths together: little padding
         sizes = [n_tokens[number] for number in order]
