@@ -2,17 +2,19 @@
 
 `optional=True`: where there is no C compiler, or it does not know an instruction set, the installation goes on without
 that part. cige.nn.native then takes another level or PyTorch operations, and cige.lexicon.walk and cige.lexicon.parse
-take Python, with the same results.
+take Python, with the same results. Where no part could be built, the wheel is one for any platform.
 
 No part is built for the processor of the machine that builds it. The kernels are compiled once per level of
 instruction sets, each level into a library of its own, and cige.nn.native chooses one when the program runs. Walking
 and parsing wait for memory and branch on every byte; wider vectors would do nothing for them.
 """
 
+import os
 import platform
 import sys
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 ABI = {"py_limited_api": True, "define_macros": [("Py_LIMITED_API", "0x030A0000")], "optional": True}
@@ -25,9 +27,9 @@ if platform.machine().lower() in ("x86_64", "amd64") and sys.maxsize > 2**32 and
     avx512 = [*avx2, "-mavx512f", "-mavx512vl", "-mavx512bw", "-mavx512dq"]
     LEVELS = {name: ["-march=x86-64", *more] for name, more in {"portable": [], "avx2": avx2, "avx512": avx512}.items()}
 
-# -ffast-math would let the compiler take NaN and infinity for impossible, which hid a run that had diverged. Of its
-# parts one is needed: without -fno-trapping-math, GCC leaves loops with a selection unvectorised (up to six times
-# slower). It changes no value. Sums are kept in lanes by the sources themselves (rows.h).
+# -ffast-math would let the compiler take NaN and infinity for impossible; a kernel hid a NaN that way once. One of its
+# parts is needed for speed: without -fno-trapping-math, GCC 12 leaves loops with a selection unvectorised, and
+# softmax.c is up to six times slower. It changes no value. Sums are kept in lanes by the sources themselves (rows.h).
 FLAGS = ["-O3", "-std=gnu11", "-fno-fast-math", "-fno-trapping-math", "-pthread"]
 
 
@@ -45,6 +47,15 @@ class BuildExtensions(build_ext):
             super().build_extension(ext)
         finally:
             self.build_temp = shared
+
+
+class BuildWheel(bdist_wheel):
+    """A wheel into which no compiled part came says that it runs anywhere."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        if not any(map(os.path.exists, self.get_finalized_command("build_ext").get_outputs())):
+            self.root_is_pure = True
+        return super().get_tag()
 
 
 def kernels(level: str, options: list[str]) -> Extension:
@@ -65,7 +76,8 @@ def lexicon(name: str) -> Extension:
 
 
 setup(
-    cmdclass={"build_ext": BuildExtensions},
+    cmdclass={"build_ext": BuildExtensions, "bdist_wheel": BuildWheel},
+    options={"bdist_wheel": {"py_limited_api": "cp310"}},
     ext_modules=[
         *(kernels(level, options) for level, options in LEVELS.items()),
         *(lexicon(name) for name in ("walk", "parse")),
