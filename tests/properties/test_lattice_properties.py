@@ -7,7 +7,7 @@ from flat_lattice import FlatLattice, flatten, recover
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cige.lattice.draw import Mark, draw_lattice
+from cige.drawing.lattice import Mark, draw_lattice
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.text.normalize import normalize
