@@ -1,5 +1,8 @@
 """span_attention against the literal equations of FLAT, forward and backward, compiled and in PyTorch."""
 
+import math
+
+import kernel_forms
 import pytest
 import torch
 
@@ -27,23 +30,21 @@ def literal(query, relation_query, key, value, relation, index, n_nodes, hidden)
     return out
 
 
-@pytest.fixture(params=["native", "torch"])
+@pytest.fixture(params=kernel_forms.FORMS)
 def form(request, monkeypatch):
-    if request.param == "native" and native.load() is None:
-        pytest.skip("the compiled kernel was not built here")
+    kernel_forms.use(request.param, monkeypatch)
     if request.param == "torch":
-        monkeypatch.setattr(span_attention, "_native_for", lambda query, relation: None)
         monkeypatch.setattr(position_scores, "CHUNK_FLOATS", 700)  # several chunks
     return request.param
 
 
-def example(*, n_heads=H, with_mask: bool, seed: int = 0):
+def example(*, n_heads=H, with_mask: bool, seed: int = 0, n: int = 11):
     generator = torch.Generator().manual_seed(seed)
-    n_batch, n, width = 3, 11, 32
+    n_batch, width = 3, 32
     head = torch.randint(0, 7, (n_batch, n), generator=generator)
     tail = head + torch.randint(0, 4, (n_batch, n), generator=generator)
     spans = relative_spans(head, tail)
-    n_nodes = torch.tensor([11, 4, 1])
+    n_nodes = torch.tensor([n, 4, 1])
     hidden = None
     if with_mask:
         hidden = torch.rand(n_batch, n, n, generator=generator) < 0.3
@@ -54,9 +55,10 @@ def example(*, n_heads=H, with_mask: bool, seed: int = 0):
     return [t.requires_grad_() for t in tensors], spans, n_nodes, hidden
 
 
-@pytest.mark.parametrize("with_mask", [False, True])
-def test_equals_literal_equations_forward_and_backward(form, with_mask):
-    tensors, spans, n_nodes, hidden = example(with_mask=with_mask)
+@pytest.mark.parametrize(("n", "with_mask"), [(11, False), (11, True), (37, True), (64, False)])
+def test_equals_literal_equations_forward_and_backward(form, n, with_mask):
+    """Lengths below a vector, above several, and of whole vectors; 37 and 64 rows make several forward tasks."""
+    tensors, spans, n_nodes, hidden = example(with_mask=with_mask, n=n)
     query, relation_query, key, value, relation = tensors
     out, _ = span_attention.span_attention(
         query, relation_query, key, value, SpanPairs(relation, spans, n_nodes, hidden)
@@ -72,19 +74,17 @@ def test_equals_literal_equations_forward_and_backward(form, with_mask):
         torch.testing.assert_close(mine.grad.double(), theirs.grad, atol=1e-4, rtol=1e-4)
 
 
-def test_more_than_one_group_of_heads_and_several_threads():
-    if native.load() is None:
-        pytest.skip("the compiled kernel was not built here")
+@pytest.mark.parametrize("level", kernel_forms.LEVELS)
+def test_more_than_one_group_of_heads_and_several_threads(level):
     tensors, spans, n_nodes, hidden = example(n_heads=12, with_mask=True)
     *inputs, relation = tensors
     pairs = SpanPairs(relation, spans, n_nodes, hidden)
     real = (torch.arange(11) < n_nodes[:, None])[:, :, None]
     results = []
     threads = torch.get_num_threads()
-    for native_form, n_threads in ((True, 1), (True, 3), (False, 1)):
+    for form, n_threads in ((level, 1), (level, 3), ("torch", 1)):
         with pytest.MonkeyPatch.context() as patch:
-            if not native_form:
-                patch.setattr(span_attention, "_native_for", lambda query, relation: None)
+            kernel_forms.use(form, patch)
             torch.set_num_threads(n_threads)
             out, probabilities = span_attention.span_attention(*inputs, pairs)
             gradients = torch.autograd.grad((out * real).square().sum(), tensors)
@@ -153,6 +153,38 @@ def test_empty_sentence_gives_finite_values_and_gradients(form):
     assert out.isfinite().all()
     out[0, :3].sum().backward()
     assert all(t.grad.isfinite().all() for t in tensors)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("which", range(5))
+def test_what_is_no_number_goes_where_the_equations_take_it(form, which, bad):
+    """A NaN or an infinity in any input reaches the rows that hang on it, as in PyTorch, and no other sentence."""
+    tensors, spans, n_nodes, hidden = example(with_mask=True)
+    with torch.no_grad():
+        # the row of R for a pair, or node 2, of the first sentence
+        place = (int(spans.index[0, 2, 2]), 1) if which == 4 else (0, 0, 2, 1)
+        tensors[which][place] = bad
+        *inputs, relation = tensors
+        out, probabilities = span_attention.span_attention(*inputs, SpanPairs(relation, spans, n_nodes, hidden))
+        with pytest.MonkeyPatch.context() as patch:
+            kernel_forms.use("torch", patch)
+            expected, shares = span_attention.span_attention(*inputs, SpanPairs(relation, spans, n_nodes, hidden))
+    real = torch.arange(out.shape[1]) < n_nodes[:, None]
+    assert not expected[real].isfinite().all()
+    torch.testing.assert_close(out[real], expected[real], atol=1e-5, rtol=1e-5, equal_nan=True)
+    torch.testing.assert_close(
+        probabilities.transpose(0, 1)[:, :, :4][0], shares.transpose(0, 1)[:, :, :4][0], equal_nan=True
+    )
+
+
+def test_a_gradient_that_is_no_number_reaches_every_input(form):
+    tensors, spans, n_nodes, hidden = example(with_mask=True)
+    *inputs, relation = tensors
+    out, _ = span_attention.span_attention(*inputs, SpanPairs(relation, spans, n_nodes, hidden))
+    upstream = torch.zeros_like(out)
+    upstream[0, 2] = math.nan
+    for gradient in torch.autograd.grad(out, tensors, upstream):
+        assert gradient.isnan().any()
 
 
 def test_attention_dropout_drops_probabilities():

@@ -77,7 +77,7 @@ def test_a_million_characters():
     ],
 )
 def test_overlapping_windows(n, n_at_once, expected):
-    assert overlapping_windows(n, n_at_once) == expected
+    assert overlapping_windows(n, n_at_once) == [Window(*window) for window in expected]
 
 
 @pytest.mark.parametrize("options", [{"core": 0}, {"context": -1}])

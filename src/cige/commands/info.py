@@ -50,7 +50,7 @@ def _torch() -> dict[str, Any]:
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
-        "compiled kernel": "yes" if native.load() is not None else "no (slower)",
+        "compiled kernels": native.level() or "none (slower)",
     }
 
 

@@ -266,7 +266,7 @@ class LatticeAttention(nn.Module):
 
 
 def initialise(module: nn.Module) -> None:
-    """§1.6 of the released code: matrices from a truncated normal distribution, biases 0."""
+    """As the released code does: matrices from a truncated normal distribution, biases 0."""
     for name, parameter in module.named_parameters():
         if parameter.ndim > 1:
             nn.init.trunc_normal_(parameter, std=INITIAL_SD, a=-2 * INITIAL_SD, b=2 * INITIAL_SD)
