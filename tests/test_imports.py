@@ -14,6 +14,7 @@ SOURCE = Path(cige.__file__).parent
 LAYERS = [
     {"errors"},
     {"files", "hub"},
+    {"recipes"},
     {"text"},
     {"lexicon"},
     {"lattice"},

@@ -10,7 +10,7 @@ from cige.errors import CigeError
 from cige.lattice.draw import PALETTE
 from cige.pretraining.history import EvalRecord, per_cent
 from cige.pretraining.pretrain import PretrainResult
-from cige.training.recipe_file import read_recipe_file
+from cige.recipes.recipe_file import read_recipe_file
 from cige.training.run_folder import RECIPE
 from cige.view_parts import drawn_with_fonts_for, markdown_table, names_of_folders, save_figure
 

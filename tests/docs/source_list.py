@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 START, END = "<!-- files: python tests/docs/source_list.py --write -->\n", "<!-- end of files -->"
 C = (".c", ".h")
 FOLDERS = [
+    "recipes",
     "text",
     "lexicon",
     "lattice",
