@@ -79,7 +79,8 @@ def test_a_copy_begins_with_its_command_and_says_what_it_is(capsys, tmp_path):
     assert lines[0] == f"# {command}" and said == f"{path}: {command}\n"
     assert "flat-lattice Transformer" in lines[2] and any("Weibo NER" in line for line in lines)
     assert all(len(line) <= 120 for line in lines[1:])
-    assert "did you mean" not in said and "is there already" in refused(capsys, "copy", "weibo/flat", str(path))
+    assert "# For this pair alone: model.ff_dropout_prob." in lines
+    assert "is there already" in refused(capsys, "copy", "weibo/flat", str(path))
 
 
 def test_mistakes_are_named(capsys, tmp_path):

@@ -77,7 +77,7 @@ def run_show(args: argparse.Namespace) -> None:
 def run_copy(args: argparse.Namespace) -> None:
     from cige.files import atomic_file
     from cige.recipes.annotated import annotated_yaml
-    from cige.recipes.shipped import files_of, no_such_recipe, opening, shipped
+    from cige.recipes.shipped import PAIRS, files_of, no_such_recipe, opening, shipped
 
     path = Path(args.path)
     if args.recipe not in shipped():
@@ -87,13 +87,16 @@ def run_copy(args: argparse.Namespace) -> None:
     if path.suffix not in (".yaml", ".yml"):
         raise RecipeError(f"{path}: expected a file that ends in .yaml")
     one = shipped()[args.recipe]
-    settings, _ = _resolve(one.kind, args.recipe, [])
+    settings, origins = _resolve(one.kind, args.recipe, [])
     if "name" in settings:
         settings["name"] = path.stem  # runs are kept by name, and this one's are not those of the recipe that ships
     comments = [command_of(one, args.path), ""]
     for file in files_of(one.name):
         what, _, *more = opening(file)
         comments += [*_wrapped([what, *more]), ""]
+    exceptions = [key for key in _leaves(settings) if origins.get(key, "").startswith(PAIRS)]
+    if exceptions:
+        comments += [*_wrapped([f"For this pair alone: {', '.join(exceptions)}."]), ""]
     comments.append(f"Every setting of {one.name}; `cige recipes show {one.name}` says where each comes from.")
     with atomic_file(path) as aside:
         opened = "".join(f"# {line}".rstrip() + "\n" for line in comments)
@@ -154,6 +157,15 @@ def _resolve(kind: str, recipe: str, overrides: list[str]) -> tuple[dict[str, An
 
         resolved = resolve_recipe(recipe, overrides)
     return asdict(resolved[0]), resolved[1]
+
+
+def _leaves(settings: dict[str, Any], prefix: str = "") -> list[str]:
+    """Key paths of single values."""
+    return [
+        key
+        for name, value in settings.items()
+        for key in (_leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else [f"{prefix}{name}"])
+    ]
 
 
 def _wrapped(paragraphs: list[str]) -> list[str]:

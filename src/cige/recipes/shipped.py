@@ -28,7 +28,9 @@ TABLE_6 = "search/table6"
 """The ranges that a search tries where none are given."""
 EXAMPLES = {TAGGING: "weibo/flat", PRETRAIN: "pretrain/tiny", FINETUNE: "finetune/tnews", SEARCH: TABLE_6}
 """One name of each kind, for messages."""
-_DATA, _SYSTEMS, _PAIRS = "data", "systems", "pairs.yaml"
+PAIRS = "pairs.yaml"
+"""The exceptions of pairs; origins of their values begin with it."""
+_DATA, _SYSTEMS = "data", "systems"
 _EXTENDS, _ONLY = "extends", "only"  # what a system says of other systems and of data sets
 
 
@@ -90,7 +92,7 @@ def layers_of(name: str) -> list[Layer]:
     if not one.data:
         return [_read(FOLDER / f"{name}.yaml")]
     layers = [_read(FOLDER / "tagging.yaml"), _read(_file(_DATA, one.data))]
-    pairs = _read(FOLDER / _PAIRS)
+    pairs = _read(FOLDER / PAIRS)
     for system, layer in zip(_ancestry(one.system), _chain(one.system), strict=True):
         layers.append(_without(layer, _EXTENDS, _ONLY))
         pair = f"{one.data}/{system}"
