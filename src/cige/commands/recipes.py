@@ -75,7 +75,7 @@ def run_show(args: argparse.Namespace) -> None:
 
 
 def run_copy(args: argparse.Namespace) -> None:
-    from cige.files import atomic_file
+    from cige.folders.atomic import atomic_file
     from cige.recipes.annotated import annotated_yaml
     from cige.recipes.shipped import PAIRS, files_of, no_such_recipe, opening, shipped
 

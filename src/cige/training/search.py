@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cige.errors import CigeError, RecipeError
-from cige.files import atomic_file
+from cige.folders.atomic import atomic_file
 from cige.recipes.recipe_file import override_pairs, read_recipe_file
 from cige.recipes.shipped import SEARCH, TABLE_6
 from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
