@@ -148,6 +148,8 @@ def resolve_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> 
 def _problems(recipe: PretrainRecipe) -> Iterator[str]:
     instances, optimizer, rhythm = recipe.instances, recipe.optimizer, recipe.rhythm
     yield from (f"model.{problem}" for problem in recipe.model.problems())
+    if recipe.model.n_types < 2:
+        yield f"model.n_types is {recipe.model.n_types}, expected 2 or more: an instance has two parts"
     if not recipe.n_steps or min(recipe.short.n_steps, recipe.long.n_steps) < 0:
         yield "short.n_steps and long.n_steps are the steps of the two phases; at least one must be more than 0"
     for name, phase in (("short", recipe.short), ("long", recipe.long)):
