@@ -37,8 +37,7 @@ class BertFeatures(nn.Module):
 
     def __init__(self, *, bert: nn.Module, tokenizer: Any, tuned: bool):
         super().__init__()
-        if getattr(bert, "pooler", None) is not None:
-            bert.pooler = None  # type: ignore[assignment]  # it summarises a sentence, which nobody reads here
+        bert.pooler = None  # type: ignore[assignment]  # it summarises a sentence, which nobody reads here
         self.bert = bert.requires_grad_(tuned)
         self.tokenizer = tokenizer
         self.tuned = tuned
