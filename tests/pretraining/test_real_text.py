@@ -14,12 +14,12 @@ from cige.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
 from cige.pretraining.make_data import DataSettings, make_data
 from cige.pretraining.packing import Room
 
-N_WORDS, EVERY = 20_000, 100
+N_WORDS, EVERY = 20_000, 250
 
 
 @pytest.fixture(scope="module")
 def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> PretrainingData:
-    """Every hundredth document of the corpus, with the most frequent words of the lexicon."""
+    """Every 250th document of the corpus, with the most frequent words of the lexicon."""
     folder = tmp_path_factory.mktemp("real")
     with lzma.open(shared_data / "lexicon/words.txt.xz", "rt", encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file]
