@@ -75,7 +75,7 @@ def _describe_data(args: argparse.Namespace) -> None:
     long, held = long_documents(data.train, room.n_text_characters)
     if args.json:
         more = {"long_documents": long, "text_in_long_documents": held}
-        print(json.dumps(asdict(found) | {"max_characters": room.n_characters, "max_tokens": room.n_tokens} | more))
+        print(to_json(asdict(found) | {"max_characters": room.n_characters, "max_tokens": room.n_tokens} | more))
         return
     table = Table(show_header=False)
     table.add_column("")
