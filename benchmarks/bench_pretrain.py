@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from measure import environment, in_turns, options, report, use_threads, write
+from measure import environment, finish, in_turns, options, report, use_threads, write
 from torch import nn
 
 from cige.models.lattice_bert import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES, LatticeBertConfig
@@ -87,7 +87,7 @@ def main() -> None:
     }
     runs = {name: way.step for name, way in ways.items()}
     runs |= {f"{name}, update": way.update for name, way in ways.items() if way.update}
-    taken = in_turns(runs, n_rounds=args.rounds)
+    taken = in_turns(runs, n_rounds=args.rounds, device=args.device)
     clock = "clock" if args.device.startswith("cuda") else "processor"  # other processes hardly change the latter
     seconds = {name: getattr(timing, clock) for name, timing in taken.items()}
     batch = args.batch or BATCH[args.size]
@@ -124,7 +124,9 @@ def main() -> None:
         result["share_of_peak"] = flops / peak_flops(args.precision)
         met = result["share_of_peak"] >= 0.4
         print(f"bar: at least 40% of the peak of matrix products: {result['share_of_peak']:.0%}, {verdict(met)}")
-    write(result | {"environment": environment(threads=args.threads, n_rounds=args.rounds)}, args.json)
+    write(
+        result | {"environment": environment(threads=args.threads, n_rounds=args.rounds, device=args.device)}, args.json
+    )
 
 
 def training(
@@ -213,11 +215,6 @@ def make_batch(instances: InstanceSet, number: int, size: int) -> MaskedBatch:
 def autocast(device: str, precision: str) -> Any:
     kind = device.partition(":")[0]
     return torch.autocast(kind, torch.bfloat16) if precision == "bf16" else nullcontext()
-
-
-def finish(device: str) -> None:
-    if device.startswith("cuda"):
-        torch.cuda.synchronize()
 
 
 def peak_flops(precision: str) -> float:
