@@ -18,7 +18,7 @@ import tiny_pretraining
 import torch
 
 from cige.errors import CigeError, DataError, ModelError, RecipeError
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.pretraining.loop import PretrainLoop
 from cige.pretraining.pretrain import PretrainResult, pretrain
 

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from cige.lexicon.joint_vocabulary import JointVocabulary
-from cige.models.lattice_bert import LatticeBert, LatticeBertConfig
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.network import LatticeBert, LatticeBertConfig
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.tasks.config import TuningConfig
 from cige.tasks.items import Room
 from cige.tasks.kinds import KINDS

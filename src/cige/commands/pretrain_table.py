@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from cige.pretraining.pretrain import PretrainResult
-    from cige.pretraining_views import draw_curves, held_out_table
+    from cige.reports.pretraining_views import draw_curves, held_out_table
 
     results = [PretrainResult.read(folder) for folder in args.folders]
     print(held_out_table(results))

@@ -10,7 +10,7 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from cige.models.lattice_bert_heads import PreTrainingLosses
+from cige.models.lattice_bert.heads import PreTrainingLosses
 from cige.pretraining.batch import NO_TARGET, MaskedBatch, collate_masked
 from cige.pretraining.dataset import InstanceSet, MaskedInstance
 from cige.pretraining.sums import Sums

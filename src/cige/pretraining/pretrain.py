@@ -24,10 +24,10 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
 from cige.errors import CigeError, RecipeError
-from cige.files import atomic_file
+from cige.folders.atomic import atomic_file
 from cige.lexicon.joint_vocabulary import JointVocabulary
-from cige.models.lattice_bert_heads import LatticeBertForPreTraining
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.heads import LatticeBertForPreTraining
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.nn.memory import keep_freed_memory
 from cige.pretraining.curves import FOLDER as CURVES
 from cige.pretraining.data import PretrainingData, open_data

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cige.errors import RecipeError
-from cige.models.lattice_bert import SIZES, LatticeBertConfig
+from cige.models.lattice_bert.network import SIZES, LatticeBertConfig
 from cige.pretraining.dataset import InstanceConfig
 from cige.pretraining.packing import N_SPECIAL, Room
 from cige.pretraining.start import settings_of

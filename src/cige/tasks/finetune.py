@@ -18,9 +18,10 @@ from typing import Any
 import torch
 
 from cige.errors import CigeError, DataError
-from cige.files import MANIFEST, atomic_file, sha256
-from cige.hub import model_folder
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.folders.atomic import atomic_file
+from cige.folders.hub import model_folder
+from cige.folders.manifest import MANIFEST, sha256
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.nn.memory import keep_freed_memory
 from cige.tasks.config import TuningConfig
 from cige.tasks.history import TunedEpoch

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from cige.models.lattice_bert_features import CharFeatures
+from cige.models.lattice_bert.features import CharFeatures
 from cige.nn.embeddings import SplitEmbedding
 from cige.training.recipe import TrainingConfig
 from cige.training.row_adam import BETAS, EPSILON, RowAdamW

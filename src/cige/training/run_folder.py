@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cige.errors import RecipeError
-from cige.files import atomic_file
-from cige.hub import RUN_MODEL
+from cige.folders.atomic import atomic_file
+from cige.folders.hub import RUN_MODEL
 from cige.training.checkpoint import PREFIX, discard_checkpoints
 from cige.training.recipe import load_recipe
 from cige.training.recipe_file import dump_yaml

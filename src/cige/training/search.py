@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from cige.errors import CigeError, RecipeError
-from cige.files import atomic_file
+from cige.folders.atomic import atomic_file
 from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
 from cige.training.recipe_file import override_pairs
 from cige.training.run_folder import differences

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from cige.errors import CigeError
-from cige.files import atomic_file
+from cige.folders.atomic import atomic_file
 from cige.models.model import LatticeModel
 from cige.nn.memory import keep_freed_memory
 from cige.training.checkpoint import (
