@@ -102,7 +102,7 @@ def bench_flat(*, n_rounds: int = 7, threads: int = 2, device: str = "cpu") -> d
     ]
     return {
         "environment": environment(threads=threads, n_rounds=n_rounds, device=device),
-        "compiled_kernel": native.load() is not None,
+        "compiled_kernel": native.level() or "none",
         "cases": [
             compare(encoder, name, nodes, n_rounds=n_rounds, train=train, device=device) for name, nodes, train in cases
         ],
@@ -114,8 +114,8 @@ def main() -> None:
     add_device_option(parser)
     args = parser.parse_args()
     result = bench_flat(n_rounds=args.rounds, threads=args.threads, device=args.device)
-    form = "compiled" if result["compiled_kernel"] else "PyTorch"
-    where = f"{form} kernel" if args.device == "cpu" else result["environment"]["device"]
+    kernels, device = result["compiled_kernel"], result["environment"]["device"]
+    where = f"compiled kernels: {kernels}" if args.device == "cpu" else device
     report(f"FLAT's encoder, {where}", result["cases"])
     write(result, args.json)
 
