@@ -122,6 +122,7 @@ class PretrainLoop:
     def _loader(self, phase: PhaseConfig) -> DataLoader[tuple[Place, list[MaskedBatch]]]:
         accelerator = self._accelerator
         instances = self._instances(phase, is_held_out=False)
+        instances.n_tokens(self.history.place.epoch)  # packs the text, once for all workers that are forked after it
         plan = StepPlan(
             instances, batch_size=phase.batch_size, micro_batch_size=phase.micro_batch_size, seed=self._seed
         )

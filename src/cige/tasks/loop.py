@@ -21,7 +21,7 @@ from cige.pretraining.optimizer import make_optimizer
 from cige.pretraining.recipe import OptimizerConfig
 from cige.tasks.config import TuningConfig
 from cige.tasks.history import TunedEpoch, TuningHistory
-from cige.tasks.items import Item, passes
+from cige.tasks.items import Item, max_pairs_on, passes
 from cige.tasks.tuned import TunedModel, autocast
 from cige.training.checkpoint import load_weights, new_checkpoint, read_state, save_weights
 from cige.training.plan import BatchPlan
@@ -136,7 +136,8 @@ class TuningLoop:
         seed = np.random.SeedSequence((self._seed, step)).generate_state(1, np.uint64)
         torch.manual_seed(int(seed[0]))
         total = 0.0
-        for chosen in passes(items, max_items=len(items)):
+        device = network.bert.pooler.weight.device
+        for chosen in passes(items, max_items=len(items), max_pairs=max_pairs_on(device)):
             with autocast(network, config.precision):
                 loss = network.head.losses(network.bert, [items[k] for k in chosen]).sum()
             (loss / len(items)).backward()
