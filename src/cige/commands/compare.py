@@ -24,10 +24,10 @@ systems: train at least three seeds to compare systems.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from cige.commands.options import at_least
+from cige.json_text import to_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,10 +97,10 @@ def run(args: argparse.Namespace) -> None:
     print(written)
     files = {
         "comparison.md": written + "\n",
-        "comparison.json": json.dumps([row.to_dict() for row in rows], indent=1),
+        "comparison.json": to_json([row.to_dict() for row in rows], indent=1, ensure_ascii=True),
     }
     if args.user_words:
-        files["user_words.json"] = json.dumps(found, ensure_ascii=False, indent=1)
+        files["user_words.json"] = to_json(found, indent=1)
     for name, text in files.items():
         with atomic_file(runs / name) as aside:
             aside.write_text(text, encoding="utf-8")

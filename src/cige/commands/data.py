@@ -10,12 +10,12 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING
 
 from cige.commands.lexicon import open_lexicon
 from cige.commands.options import at_least, make_console
+from cige.json_text import to_json
 
 if TYPE_CHECKING:
     from cige.data import Sentence
@@ -69,7 +69,7 @@ def run_stats(args: argparse.Namespace) -> None:
     sentences = _read(args, args.file)
     found = dataset_stats(sentences, open_lexicon(args.lexicon).snapshot() if args.lexicon else None)
     if args.json:
-        print(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
+        print(to_json(found.to_dict(), indent=1))
     else:
         make_console().print(found.table(title=args.file))
 

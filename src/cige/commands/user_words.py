@@ -17,7 +17,6 @@ labelled files.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from cige.commands.evaluate import add_data_options
 from cige.commands.options import add_model_options, load_model, make_console, with_lexicon_only
+from cige.json_text import to_json
 
 if TYPE_CHECKING:
     from cige.tagging.evaluation import UserWordTrial
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> None:
     runs = {name: [values] for name, values in as_values.items()}  # one a model
     if args.json:
         shown = as_values if len(models) > 1 else as_values[names[0]]
-        print(json.dumps(shown, ensure_ascii=False, indent=1))
+        print(to_json(shown, indent=1))
     elif len(models) == 1:
         _print_table(trials[names[0]], args.data)
     else:

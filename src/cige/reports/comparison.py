@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import multiprocessing
 import os
 import statistics
@@ -24,6 +23,7 @@ from cige.data.sentence import Sentence
 from cige.entities.scores import score
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
+from cige.json_text import to_json
 from cige.reports.finished_runs import FinishedRun, are_of_training, finished_runs, read_json, run_folder
 from cige.reports.significance import all_differences, sentence_counts
 from cige.tagging.evaluation import user_word_trials
@@ -333,4 +333,4 @@ def _digest(words: Sequence[str]) -> str:
 
 def _write(path: Path, values: Any) -> None:
     with atomic_file(path) as aside:
-        aside.write_text(json.dumps(values, ensure_ascii=False), encoding="utf-8")
+        aside.write_text(to_json(values), encoding="utf-8")
