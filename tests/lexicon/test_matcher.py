@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
+import daachorse
 import numpy as np
 import pytest
 from hypothesis import given
@@ -53,7 +54,6 @@ def test_any_characters(way, words, data):
 
 @given(words=words, text=texts)
 def test_another_librarys_automaton_finds_the_same(words, text):
-    daachorse = pytest.importorskip("daachorse")
     expected = sorted(daachorse.CharwiseDoubleArrayAhoCorasick(words).find_overlapping(text))
     assert Matcher.build(words).find(text).tolist() == [list(match) for match in expected]
 

@@ -1,5 +1,6 @@
 """Every form of the position term against its definition, forward and backward."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -109,12 +110,28 @@ for n_heads, width, n in ((3, 20, 11), (8, 40, 37), (1, 16, 1)):
     theirs = torch.autograd.grad((expected * direction).sum(), (query, relation))
     for a, b in zip(mine, theirs):
         torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
+
+from cige.nn import span_attention
+from test_span_attention import blinded, example as attention_example
+
+tensors, spans, n_nodes, hidden = attention_example(with_mask=True)
+hidden, blind = blinded(hidden, n_nodes)
+pairs = span_attention.SpanPairs(tensors[4], spans, n_nodes, hidden)
+span_attention._native_for = lambda query, relation: None
+expected = span_attention.span_attention(*tensors[:4], pairs)
+span_attention.position_scores = lambda query, relation, index, reach: PositionScores.apply(query, relation, index)
+found = span_attention.span_attention(*tensors[:4], pairs)
+for a, b in zip(found, expected):
+    torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+for sentence, node in blind:  # a node that sees nothing reads zeros in this form too
+    assert not found[0][sentence, node].any() and not found[1][:, sentence, node].any()
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Triton is made for Linux alone")
 def test_the_triton_kernel_in_its_interpreter():
     # In a process of its own: Triton reads the variable when it is imported.
-    environment = {"TRITON_INTERPRET": "1", "PYTHONPATH": str(Path(__file__).parent), "PATH": ""}
+    folders = (Path(__file__).parent, Path(module.__file__).parents[2])
+    environment = {"TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(map(str, folders)), "PATH": ""}
     done = subprocess.run([sys.executable, "-c", INTERPRETED], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
+import kernel_forms
 import pytest
 import torch
 from torch.nn import functional as F
@@ -145,18 +146,20 @@ def test_scores_become_their_gradient_only_where_one_is_wanted(dtype):
     assert int(right) == int((scores.argmax(1) == targets).sum())
 
 
-@pytest.mark.skipif(native.load() is None, reason="the kernels were not built")
+@pytest.mark.parametrize("level", kernel_forms.LEVELS)
+@pytest.mark.parametrize("n_scores", [1, 301, 3000])
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_compiled_form_turns_scores_into_the_same_loss_and_gradients(dtype, n_threads, monkeypatch):
+def test_the_compiled_form_gives_the_same_loss_and_gradients(dtype, n_threads, n_scores, level, monkeypatch):
     generator = torch.Generator().manual_seed(2)
-    scores = (5 * torch.randn(S, V, generator=generator)).to(dtype)
-    targets = torch.randint(0, V, (S,), generator=generator)
+    scores = (5 * torch.randn(S, n_scores, generator=generator)).to(dtype)
+    targets = torch.randint(0, n_scores, (S,), generator=generator)
+    kernel_forms.use(level, monkeypatch)
     targets[:4] = scores[:4].argmax(1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: n_threads)
     results = []
     for turn in (module._turning("cpu", dtype, torch.float32), partial(module._turn, torch.float32)):
-        changed, of_bias = scores.clone(), torch.ones(V)
+        changed, of_bias = scores.clone(), torch.ones(n_scores)
         results.append((*turn(changed, targets, of_bias), changed.float(), of_bias))
         unchanged_loss, _ = turn(scores.clone(), targets, None)
         torch.testing.assert_close(unchanged_loss, results[-1][0])
@@ -168,9 +171,11 @@ def test_the_compiled_form_turns_scores_into_the_same_loss_and_gradients(dtype, 
     torch.testing.assert_close(of_bias, expected[3], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("form", kernel_forms.FORMS)
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_score_that_is_no_number_makes_the_loss_none(bad, dtype):
+def test_a_score_that_is_no_number_makes_the_loss_none(bad, dtype, form, monkeypatch):
+    kernel_forms.use(form, monkeypatch)
     tensors, targets = example(torch.float32)
     with torch.no_grad():
         tensors[2][3] = bad

@@ -13,8 +13,6 @@ from cige.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_gro
 from cige.pretraining.packing import Packs, Room, pack_lines
 from cige.pretraining.shards import Shard
 
-Masking = Literal["segments", "tokens", "words"]
-
 
 @dataclass(frozen=True)
 class TokenIds:

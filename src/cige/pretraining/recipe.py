@@ -139,7 +139,7 @@ def load_pretrain_recipe(
 
 def _problems(recipe: PretrainRecipe) -> Iterator[str]:
     instances, optimizer, rhythm = recipe.instances, recipe.optimizer, recipe.rhythm
-    yield from (f"model: {problem}" for problem in recipe.model.problems())
+    yield from (f"model.{problem}" for problem in recipe.model.problems())
     if not recipe.n_steps or min(recipe.short.n_steps, recipe.long.n_steps) < 0:
         yield "short.n_steps and long.n_steps are the steps of the two phases; at least one must be more than 0"
     for name, phase in (("short", recipe.short), ("long", recipe.long)):
@@ -156,11 +156,13 @@ def _problems(recipe: PretrainRecipe) -> Iterator[str]:
         )
     if not 0 < instances.mask_prob < 1 or not 0 <= instances.short_prob <= 1:
         yield "instances.mask_prob must be between 0 and 1, instances.short_prob from 0 to 1"
-    if optimizer.learning_rate <= 0 or optimizer.clip_norm <= 0 or optimizer.weight_decay < 0:
-        yield "optimizer.learning_rate and clip_norm must be more than 0, weight_decay 0 or more"
+    if min(optimizer.learning_rate, optimizer.clip_norm, optimizer.epsilon) <= 0 or optimizer.weight_decay < 0:
+        yield "optimizer.learning_rate, clip_norm and epsilon must be more than 0, weight_decay 0 or more"
+    if not (0 <= optimizer.beta1 < 1 and 0 <= optimizer.beta2 < 1):
+        yield "optimizer.beta1 and beta2 must be from 0 to below 1"
     if not 0 <= optimizer.n_warmup_steps <= recipe.n_steps:
         yield f"optimizer.n_warmup_steps is {optimizer.n_warmup_steps}, expected 0 to {recipe.n_steps} (all steps)"
     if min(rhythm.log_steps, rhythm.eval_steps, rhythm.checkpoint_steps, rhythm.n_checkpoints) < 1:
-        yield "rhythm: every number of steps and n_checkpoints must be 1 or more"
+        yield "rhythm.log_steps, eval_steps, checkpoint_steps and n_checkpoints must be 1 or more"
     if min(rhythm.n_eval_instances, rhythm.n_workers) < 0:
-        yield "rhythm: n_eval_instances and n_workers must be 0 or more"
+        yield "rhythm.n_eval_instances and n_workers must be 0 or more"

@@ -21,6 +21,7 @@ from cige.errors import CigeError, DataError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import model_folder
 from cige.folders.manifest import MANIFEST, sha256
+from cige.json_text import to_json
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.nn.memory import keep_freed_memory
 from cige.tasks.config import TuningConfig
@@ -217,7 +218,7 @@ def _finish(tuned: TunedModel, values: Mapping[str, Any], folder: Path, *, keep_
         if keep_model:
             tuned.save(folder / MODEL)
         with atomic_file(folder / RESULT) as aside:
-            aside.write_text(json.dumps(values, ensure_ascii=False, indent=1), encoding="utf-8")
+            aside.write_text(to_json(values, indent=1), encoding="utf-8")
     discard_checkpoints(folder)
     (folder / BEST).unlink()
 
