@@ -166,6 +166,16 @@ def test_a_tuned_bert_takes_gradients_everywhere_and_has_dropout(bert):
     assert torch.equal(made(batch), made(batch))
 
 
+@pytest.mark.parametrize("tuned", [False, True])
+@pytest.mark.parametrize("wanted", [False, True])
+def test_only_a_tuned_bert_keeps_what_gradients_need(bert, tuned, wanted):
+    made, kept = BertFeatures.load(bert, tuned=tuned), []
+    made.bert.embeddings.register_forward_hook(lambda *_: kept.append(torch.is_grad_enabled()))
+    with torch.set_grad_enabled(wanted):
+        found = made(batch_of(TEXTS))
+    assert kept == [tuned and wanted] and found.requires_grad == (tuned and wanted)
+
+
 @pytest.mark.parametrize("pooler", [True, False])
 def test_a_pooler_is_neither_kept_nor_missed(tmp_path, pooler):
     made = BertFeatures.load(write_bert(tmp_path / "bert", pooler=pooler), tuned=True)
@@ -355,8 +365,7 @@ def test_tuning_no_bert_is_refused(tmp_path):
 
 
 def test_the_recipe_for_weibo_is_the_papers(tmp_path):
-    path = Path(__file__).resolve().parents[2] / "recipes/weibo/bert_flat.yaml"
-    found = load_recipe(path)
+    found = load_recipe("weibo/bert_flat")
     assert found.model.bert and found.model.bert_tuned and found.model.use_words
     again = tmp_path / "again.yaml"
     again.write_text(recipe_to_yaml(found), encoding="utf-8")

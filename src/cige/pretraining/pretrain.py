@@ -1,6 +1,6 @@
 """pretrain: a recipe and a data folder become a pre-trained model.
 
-    cige pretrain run recipes/pretraining/tiny.yaml --data data/ --output runs/tiny
+    cige pretrain run pretrain/tiny --data data/ --output runs/tiny
     accelerate launch -m cige.cli pretrain run ...                         # the same on several GPUs or processes
 
 The output folder holds recipe.yaml (every setting), checkpoint-N (where to go on after a kill), tensorboard/,
@@ -35,7 +35,6 @@ from cige.pretraining.data import PretrainingData, open_data
 from cige.pretraining.history import EvalRecord, LogRecord
 from cige.pretraining.instances import N_SENTENCE_CLASSES
 from cige.pretraining.loop import PretrainLoop
-from cige.pretraining.packing import longest_line
 from cige.pretraining.recipe import PretrainRecipe, load_pretrain_recipe
 from cige.pretraining.start import Origins, go_on_from
 from cige.training.checkpoint import discard_checkpoints, last_checkpoint, says_what_survives
@@ -175,14 +174,6 @@ def _check_batches(recipe: PretrainRecipe, accelerator: Accelerator) -> None:
 def _check_data(recipe: PretrainRecipe, data: PretrainingData) -> None:
     if recipe.instances.masking == "words" and not data.has_words:
         raise RecipeError(f"{data.folder}: made without words, which instances.masking=words needs; make it with them")
-    for phase in recipe.phases:
-        for longest in map(longest_line, data.train + data.held_out):
-            if longest.n_characters > phase.n_characters or longest.n_tokens > phase.max_tokens:
-                raise RecipeError(
-                    f"{recipe.name}: instances of {phase.n_characters} characters and {phase.max_tokens} tokens have "
-                    f"no room for the longest line of {data.folder} ({longest.n_characters} and {longest.n_tokens} "
-                    "with special tokens); make the data with a smaller --max-line and --max-line-tokens"
-                )
 
 
 def _make_model(

@@ -11,9 +11,9 @@ from typing import Any
 from cige.errors import RecipeError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import RUN_MODEL
+from cige.recipes.recipe_file import dump_yaml
 from cige.training.checkpoint import PREFIX, discard_checkpoints
 from cige.training.recipe import load_recipe
-from cige.training.recipe_file import dump_yaml
 
 RECIPE, RESULT, BEST, MODEL = "recipe.yaml", "result.json", "best.safetensors", RUN_MODEL
 SCORES, USER_WORDS, SPEED = "scores.json", "user_words.json", "speed.json"  # what a comparison measures of the model
