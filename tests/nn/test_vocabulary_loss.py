@@ -123,7 +123,7 @@ def test_without_gradients_there_is_no_room_for_them(monkeypatch):
         ("cpu", torch.float32, torch.float32, True, True),
         ("cpu", torch.bfloat16, torch.float32, True, True),
         ("cpu", torch.float32, torch.float32, False, False),
-        ("cuda", torch.float32, torch.float32, True, False),
+        ("cuda", torch.float32, torch.float32, True, False),  # where Triton is missing
         ("cpu", torch.float16, torch.float32, True, False),
         ("cpu", torch.float64, torch.float64, True, False),
         ("cpu", torch.float32, torch.float64, True, False),
@@ -131,9 +131,19 @@ def test_without_gradients_there_is_no_room_for_them(monkeypatch):
 )
 def test_where_the_compiled_form_applies(device, dtype, wide, is_built, is_compiled, monkeypatch):
     monkeypatch.setattr(native, "load", lambda: "library" if is_built else None)
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
     turn = module._turning(device, dtype, wide)
     assert turn.func is (module._turn_compiled if is_compiled else module._turn)
     assert turn.args == (("library",) if is_compiled else (wide,))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Triton is made for Linux alone")
+def test_where_the_triton_kernel_applies():
+    from cige.nn.vocabulary_loss_triton import turn
+
+    for dtype in (torch.float32, torch.bfloat16):
+        assert module._turning("cuda", dtype, torch.float32) is turn
+    assert module._turning("cuda", torch.float64, torch.float64) is not turn
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
