@@ -8,6 +8,7 @@ import kernel_forms
 import pytest
 import torch
 
+from cige.nn import native
 from cige.nn.dropout import Dropout
 from cige.nn.scored_attention import scored_attention, scored_probabilities
 
@@ -47,6 +48,21 @@ def test_equals_loops_over_queries(form, dtype):
                 torch.testing.assert_close(found[b, h, i], expected, rtol=1e-5, atol=1e-6)
                 assert shares[b, h, i, seen].tolist() == pytest.approx([x / sum(raw) for x in raw], rel=1e-5)
     assert len(seen) == 4 and not shares[1, :, :, 4:].any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])  # the first has no compiled form
+@pytest.mark.parametrize("prob", [0.0, 0.5])
+def test_a_query_that_sees_nothing_reads_zeros(dtype, prob):
+    query, key, value, scores = example(dtype)
+    with torch.no_grad():
+        scores[0, 1, 2] = scores[1, :, 3] = -torch.inf
+    found = scored_attention(query, key, value, scores, scale=SCALE, dropout=Dropout(prob))
+    assert found.isfinite().all() and not found[0, 1, 2].any() and not found[1, :, 3].any()
+    shares = scored_probabilities(query, key, scores, scale=SCALE)
+    assert shares.isfinite().all() and not shares[0, 1, 2].any() and not shares[1, :, 3].any()
+    gradients = torch.autograd.grad(found.float().square().sum(), (query, key, value, scores))
+    assert all(g.isfinite().all() for g in gradients)
+    assert not gradients[0][0, 1, 2].any() and not gradients[3][1, :, 3].any()
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.bfloat16, 0.03)])
@@ -109,6 +125,59 @@ def test_what_is_no_number_is_not_hidden(form, dtype):
         query[0, 0, 1, 0] = torch.nan
     found = scored_attention(query, key, value, scores, scale=SCALE, dropout=Dropout(0.1))
     assert found[0, 0, 1].isnan().all() and not found[0, 0, 0].isnan().any()
+
+
+class Library:
+    """Takes the place of the compiled kernels, so that what they are asked for is tested where they are not built."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[float, bool]] = []
+
+    def softmax_dropout_forward(self, sizes, prob, probabilities, dropped) -> int:
+        self.calls.append((prob, dropped is not None))
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "device", "is_built", "is_compiled"),
+    [
+        (torch.float32, "cpu", True, True),
+        (torch.bfloat16, "cpu", True, True),
+        (torch.float32, "cpu", False, False),
+        (torch.float64, "cpu", True, False),
+        (torch.float32, "meta", True, False),
+    ],
+)
+def test_where_the_compiled_form_applies(dtype, device, is_built, is_compiled, monkeypatch):
+    library = Library()
+    monkeypatch.setattr(native, "load", lambda: library if is_built else None)
+    tensors = [x.detach().to(device) for x in example(dtype)]
+    found = scored_attention(*tensors, scale=SCALE, dropout=Dropout(0.0))
+    assert found.shape == (B, H, M, D) and bool(library.calls) == is_compiled
+
+
+@pytest.mark.parametrize("dropout", [Dropout(0.0), Dropout(0.5).eval(), Dropout(0.5)], ids=["none", "eval", "training"])
+def test_only_dropout_takes_a_random_number_and_room_for_what_it_leaves(dropout, monkeypatch):
+    library = Library()
+    monkeypatch.setattr(native, "load", lambda: library)
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    scored_attention(*example(torch.float32), scale=SCALE, dropout=dropout)
+    drops = dropout.training and dropout.prob > 0
+    assert torch.equal(torch.get_rng_state(), before) != drops
+    assert library.calls == [(0.5, True) if drops else (0.0, False)]
+
+
+def test_dropout_is_off_outside_training_and_on_in_it_in_every_form(form):
+    tensors = [x.detach() for x in example(torch.float32)]
+    torch.manual_seed(0)
+    plain, still, first, second = (
+        scored_attention(*tensors, scale=SCALE, dropout=dropout)
+        for dropout in (Dropout(0.0), Dropout(0.5).eval(), Dropout(0.5), Dropout(0.5))
+    )
+    assert torch.equal(plain, still) and not torch.allclose(first, plain) and not torch.allclose(first, second)
+    drawn = torch.stack([scored_attention(*tensors, scale=SCALE, dropout=Dropout(0.5)) for _ in range(400)])
+    assert ((drawn.mean(0) - plain).abs() <= 5 * drawn.std(0) / 400**0.5 + 1e-5).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -6,7 +6,7 @@ import kernel_forms
 import pytest
 import torch
 
-from cige.nn import position_scores, span_attention
+from cige.nn import native, position_scores, span_attention
 from cige.nn.relative_spans import relative_spans
 from cige.nn.span_attention import SpanPairs, biased_attention
 
@@ -106,6 +106,46 @@ def test_probabilities_sum_to_one_and_respect_the_mask(form):
         assert float(block[:, :, :n][:, hidden[b, :n, :n]].abs().max()) == 0 if hidden[b, :n, :n].any() else True
 
 
+def blinded(hidden, n_nodes):
+    """`hidden` with nothing left to see for two nodes, one of them the only one of its sentence."""
+    hidden = hidden.clone()
+    hidden[0, 3] = hidden[2, 0] = True
+    hidden[1, 2, : n_nodes[1]] = True  # all real nodes; beyond them is padding, which nobody sees
+    return hidden, [(0, 3), (2, 0), (1, 2)]
+
+
+def test_a_node_that_sees_nothing_reads_zeros(form):
+    tensors, spans, n_nodes, hidden = example(with_mask=True)
+    *inputs, relation = tensors
+    hidden, blind = blinded(hidden, n_nodes)
+    pairs = SpanPairs(relation, spans, n_nodes, hidden)
+    out, probabilities = span_attention.span_attention(*inputs, pairs)
+    exact = [t.detach().double().requires_grad_() for t in tensors]
+    expected = literal(*exact, spans.index.long(), n_nodes, hidden)
+    real = torch.arange(out.shape[1]) < n_nodes[:, None]
+    for b, i in blind:
+        assert not out[b, i].any() and not probabilities[:, b, i].any()
+        real[b, i] = False
+    torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=1e-5)
+    (out.square().sum(2) * (torch.arange(out.shape[1]) < n_nodes[:, None])).sum().backward()
+    expected[real].square().sum().backward()
+    for mine, theirs in zip(tensors, exact, strict=True):
+        torch.testing.assert_close(mine.grad.double(), theirs.grad, atol=1e-4, rtol=1e-4)
+
+
+def test_a_node_that_sees_nothing_reads_zeros_with_biases_too():
+    (query, _, key, value, relation), spans, n_nodes, hidden = example(with_mask=True)
+    hidden, blind = blinded(hidden, n_nodes)
+    bias = torch.randn(H, len(relation), generator=torch.Generator().manual_seed(3)).requires_grad_()
+    for mask in (hidden, torch.ones_like(hidden)):
+        pairs = SpanPairs(relation.detach(), spans, n_nodes, mask)
+        out, probabilities = biased_attention(query, bias, key, value, pairs, with_attention=True)
+        for b, i in blind:
+            assert not out[b, i].any() and not probabilities[:, b, i].any()
+        gradients = torch.autograd.grad(out.square().sum(), (query, bias, key, value))
+        assert out.isfinite().all() and all(g.isfinite().all() for g in gradients)
+
+
 def test_empty_sentence_gives_finite_values_and_gradients(form):
     tensors, spans, _, _ = example(with_mask=False)
     *inputs, relation = tensors
@@ -148,14 +188,71 @@ def test_a_gradient_that_is_no_number_reaches_every_input(form):
 
 
 def test_attention_dropout_drops_probabilities():
+    """On real rows alone: what stands in rows of padding differs between the two forms as it is."""
     tensors, spans, n_nodes, _ = example(with_mask=False)
-    *inputs, relation = tensors
+    *inputs, relation = (t.detach() for t in tensors)
+    real = torch.arange(11) < n_nodes[:, None]
     torch.manual_seed(0)
     pairs = SpanPairs(relation, spans, n_nodes)
-    dropped = torch.stack([span_attention.span_attention(*inputs, pairs, dropout_prob=0.5)[0] for _ in range(300)])
-    kept, _ = span_attention.span_attention(*inputs, pairs)
-    assert (dropped[0] - kept).abs().max() > 0.1
-    torch.testing.assert_close(dropped.mean(0)[0], kept[0], atol=0.35, rtol=0)
+    results = [span_attention.span_attention(*inputs, pairs, dropout_prob=0.5) for _ in range(300)]
+    dropped = torch.stack([out[real] for out, _ in results])
+    kept, probabilities = span_attention.span_attention(*inputs, pairs)
+    assert (dropped[0] - kept[real]).abs().max() > 0.1 and (dropped[0] - dropped[1]).abs().max() > 0.1
+    standard_error = dropped.std(0) / len(dropped) ** 0.5
+    assert ((dropped.mean(0) - kept[real]).abs() <= 5 * standard_error + 1e-5).all()
+    torch.testing.assert_close(results[0][1][:, 0], probabilities[:, 0])  # the probabilities are returned undropped
+
+
+class KernelSpy:
+    """Takes the place of the compiled kernel and its library, so that the choice is tested where neither is built."""
+
+    def __init__(self, monkeypatch):
+        self.dtypes: list[torch.dtype] = []
+        monkeypatch.setattr(native, "load", lambda: "library")
+        monkeypatch.setattr(span_attention, "_NativeAttention", self)
+
+    def apply(self, library, query, relation_query, key, value, relation, pairs):
+        assert library == "library"
+        self.dtypes += [x.dtype for x in (query, relation_query, key, value, relation)]
+        n_heads, n_batch, n, width = query.shape
+        return query.new_zeros(n_batch, n, n_heads, width), query.new_zeros(n_heads, n_batch, n, n)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_the_compiled_kernel_is_used_in_float32_whatever_autocast_made_of_the_inputs(dtype, monkeypatch):
+    spy = KernelSpy(monkeypatch)
+    (query, relation_query, key, value, relation), spans, n_nodes, _ = example(with_mask=False)
+    pairs = SpanPairs(relation, spans, n_nodes)
+    span_attention.span_attention(query.to(dtype), relation_query.to(dtype), key, value.to(dtype), pairs)
+    assert spy.dtypes == [torch.float32] * 5
+
+
+@pytest.mark.parametrize(
+    ("width", "dtype", "dropout_prob"),
+    [(32, torch.float64, 0.0), (20, torch.float32, 0.0), (32, torch.float32, 0.5)],
+    ids=["float64", "a width that is no multiple of 16", "dropout"],
+)
+def test_the_compiled_kernel_is_not_used_where_it_does_not_apply(width, dtype, dropout_prob, monkeypatch):
+    spy = KernelSpy(monkeypatch)
+    (query, relation_query, key, value, relation), spans, n_nodes, _ = example(with_mask=False)
+    query, relation_query, key, value, relation = (
+        x.detach().to(dtype) for x in (query, relation_query[..., :width], key, value, relation[:, :width])
+    )
+    torch.manual_seed(0)
+    pairs = SpanPairs(relation, spans, n_nodes)
+    out, _ = span_attention.span_attention(query, relation_query, key, value, pairs, dropout_prob=dropout_prob)
+    assert not spy.dtypes and out.dtype == dtype
+    if not dropout_prob:
+        doubles = [x.double() for x in (query, relation_query, key, value, relation)]
+        expected = literal(*doubles, spans.index.long(), n_nodes, None)
+        real = torch.arange(out.shape[1]) < n_nodes[:, None]
+        torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=1e-5)
+
+
+def test_the_compiled_kernel_is_for_the_cpu(monkeypatch):
+    monkeypatch.setattr(native, "load", lambda: "library")
+    for device, library in (("cpu", "library"), ("meta", None)):
+        assert span_attention._native_for(torch.zeros(1, device=device), torch.zeros(1, 32, device=device)) == library
 
 
 @pytest.mark.parametrize("with_mask", [False, True])

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from cige.nn import native
 from cige.nn import vocabulary_loss as module
 from cige.nn.vocabulary_loss import vocabulary_loss
 
@@ -84,6 +85,65 @@ def test_bfloat16_products_under_autocast():
     for tensor, gradient in zip(tensors, gradients, strict=True):
         assert tensor.grad.dtype == torch.float32
         assert float((tensor.grad - gradient).norm() / gradient.norm()) < 0.02
+
+
+@pytest.mark.parametrize("with_autocast", [False, True])
+def test_products_are_in_the_dtype_of_autocast(with_autocast, monkeypatch):
+    tensors, targets = example(torch.float32)
+    chosen, in_place = [], []
+    turning, addmm = module._turning, torch.Tensor.addmm_
+    monkeypatch.setattr(module, "_turning", lambda *given: chosen.append(given) or turning(*given))
+    monkeypatch.setattr(torch.Tensor, "addmm_", lambda *given: in_place.append(given) or addmm(*given))
+    monkeypatch.setattr(module, "CHUNK_FLOATS", {"cpu": V * 10})  # three chunks
+    with torch.autocast("cpu", torch.bfloat16, enabled=with_autocast):
+        vocabulary_loss(*tensors, targets)
+    assert chosen == [("cpu", torch.bfloat16 if with_autocast else torch.float32, torch.float32)]
+    # In one dtype the gradient of the table is summed where it lies, without a second array of its size.
+    assert len(in_place) == (0 if with_autocast else 3)
+
+
+def test_without_gradients_there_is_no_room_for_them(monkeypatch):
+    made = []
+    zeros_like = torch.zeros_like
+    monkeypatch.setattr(torch, "zeros_like", lambda x: made.append(x.shape) or zeros_like(x))
+    tensors, targets = example()
+    with torch.no_grad():
+        vocabulary_loss(*tensors, targets)
+    assert not made
+    vocabulary_loss(*tensors, targets)
+    assert made == [(S, E), (V, E), (V,)]
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "wide", "is_built", "is_compiled"),
+    [
+        ("cpu", torch.float32, torch.float32, True, True),
+        ("cpu", torch.bfloat16, torch.float32, True, True),
+        ("cpu", torch.float32, torch.float32, False, False),
+        ("cuda", torch.float32, torch.float32, True, False),
+        ("cpu", torch.float16, torch.float32, True, False),
+        ("cpu", torch.float64, torch.float64, True, False),
+        ("cpu", torch.float32, torch.float64, True, False),
+    ],
+)
+def test_where_the_compiled_form_applies(device, dtype, wide, is_built, is_compiled, monkeypatch):
+    monkeypatch.setattr(native, "load", lambda: "library" if is_built else None)
+    turn = module._turning(device, dtype, wide)
+    assert turn.func is (module._turn_compiled if is_compiled else module._turn)
+    assert turn.args == (("library",) if is_compiled else (wide,))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_scores_become_their_gradient_only_where_one_is_wanted(dtype):
+    scores, targets = torch.randn(S, V, generator=torch.Generator().manual_seed(4)).to(dtype), torch.arange(S)
+    changed, of_bias = scores.clone(), torch.zeros(V)
+    module._turn(torch.float32, changed, targets, of_bias)
+    expected = torch.softmax(scores.float(), 1) - F.one_hot(targets, V)
+    torch.testing.assert_close(changed.float(), expected, rtol=2**-7, atol=1e-6)
+    torch.testing.assert_close(of_bias, expected.sum(0), rtol=1e-4, atol=1e-5)
+    loss, right = module._turn(torch.float32, scores.clone(), targets, None)
+    torch.testing.assert_close(loss, F.cross_entropy(scores.float(), targets, reduction="sum"))
+    assert int(right) == int((scores.argmax(1) == targets).sum())
 
 
 @pytest.mark.parametrize("level", kernel_forms.LEVELS)

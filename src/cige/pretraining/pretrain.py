@@ -1,6 +1,6 @@
 """pretrain: a recipe and a data folder become a pre-trained model.
 
-    cige pretrain run recipes/pretraining/tiny.yaml --data data/ --output runs/tiny
+    cige pretrain run pretrain/tiny --data data/ --output runs/tiny
     accelerate launch -m cige.cli pretrain run ...                         # the same on several GPUs or processes
 
 The output folder holds recipe.yaml (every setting), checkpoint-N (where to go on after a kill), tensorboard/,
@@ -25,6 +25,7 @@ from accelerate.state import AcceleratorState
 
 from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
+from cige.json_text import to_json
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.models.lattice_bert.heads import LatticeBertForPreTraining
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
@@ -34,7 +35,6 @@ from cige.pretraining.data import PretrainingData, open_data
 from cige.pretraining.history import EvalRecord, LogRecord
 from cige.pretraining.instances import N_SENTENCE_CLASSES
 from cige.pretraining.loop import PretrainLoop
-from cige.pretraining.packing import longest_line
 from cige.pretraining.recipe import PretrainRecipe, load_pretrain_recipe
 from cige.pretraining.start import Origins, go_on_from
 from cige.training.checkpoint import discard_checkpoints, last_checkpoint, says_what_survives
@@ -72,8 +72,8 @@ class PretrainResult:
         folder = Path(folder)
         try:
             values = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-            logs = tuple(LogRecord(**record) for record in values.pop("logs"))
-            evaluations = tuple(EvalRecord(**record) for record in values.pop("evaluations"))
+            logs = tuple(LogRecord.from_dict(record) for record in values.pop("logs"))
+            evaluations = tuple(EvalRecord.from_dict(record) for record in values.pop("evaluations"))
             found = values.pop("origins", None)
             origins = None if found is None else Origins(**found)
             return cls(
@@ -174,14 +174,6 @@ def _check_batches(recipe: PretrainRecipe, accelerator: Accelerator) -> None:
 def _check_data(recipe: PretrainRecipe, data: PretrainingData) -> None:
     if recipe.instances.masking == "words" and not data.has_words:
         raise RecipeError(f"{data.folder}: made without words, which instances.masking=words needs; make it with them")
-    for phase in recipe.phases:
-        for longest in map(longest_line, data.train + data.held_out):
-            if longest.n_characters > phase.n_characters or longest.n_tokens > phase.max_tokens:
-                raise RecipeError(
-                    f"{recipe.name}: instances of {phase.n_characters} characters and {phase.max_tokens} tokens have "
-                    f"no room for the longest line of {data.folder} ({longest.n_characters} and {longest.n_tokens} "
-                    "with special tokens); make the data with a smaller --max-line and --max-line-tokens"
-                )
 
 
 def _make_model(
@@ -243,5 +235,5 @@ def _finish(
     }
     _save_model(model, data, folder / MODEL, recipe, loop)
     with says_what_survives(folder), atomic_file(folder / RESULT) as aside:
-        aside.write_text(json.dumps(values, ensure_ascii=False, indent=1), encoding="utf-8")
+        aside.write_text(to_json(values, indent=1), encoding="utf-8")
     discard_checkpoints(folder)

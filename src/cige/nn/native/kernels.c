@@ -8,7 +8,7 @@
    relation           float [U, D]         distinct rows of R (Eq. 8)
    index              int32 [B, N, N]      row of R for the pair (i, j)
    n_nodes            int64 [B]            nodes of each sentence; nothing at or beyond it is read or written
-   hidden             uint8 [B, N, N]      1 where i may not see j; or NULL
+   hidden             uint8 [B, N, N]      1 where i may not see j; or NULL. An i that sees nothing reads zeros
    probability        float [H, B, N, N];  out float [B, N, H, d]; gradients have the shape of their tensor.
    Outputs must arrive zeroed. D must be a multiple of 16. Functions return 0, or 1 when memory ran out.
 
@@ -122,6 +122,9 @@ static int forward_task(const Attention *a, int64_t task, float *unused) {
       float *row = score + h * s;
       if (a->hidden) {
         const uint8_t *hidden = a->hidden + (b * N + i) * N;
+        int64_t n_hidden = 0;
+        for (int64_t j = 0; j < n; j++) n_hidden += hidden[j] != 0;
+        if (n_hidden == n) break; /* i sees nothing: its outputs stay zero, for all heads */
         for (int64_t j = 0; j < n; j++) row[j] = hidden[j] ? HIDDEN : row[j];
       }
       softmax(row, n);

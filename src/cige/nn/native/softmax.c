@@ -6,8 +6,8 @@
               kept, 0 elsewhere; what was kept is read from dropped, where only zeros of the softmax are 0 besides
 
    All are float or bfloat16 [rows, n]. Without dropout `dropped` is NULL, and the probabilities are what attends. -inf
-   is a hidden key; a row of nothing else is shared by all. A NaN makes its row NaN. Whether element (i, j) is kept
-   depends on the seed, i and j alone, however many threads there are. Functions return 0, or 1 when memory ran out. */
+    is a hidden key; a row of nothing else is zeros. A NaN makes its row NaN. Whether element (i, j) is kept depends on
+    the seed, i and j alone, however many threads there are. Functions return 0, or 1 when memory ran out. */
 
 #include <math.h>
 #include <stdint.h>
@@ -51,7 +51,8 @@ static inline uint32_t random_bits(uint64_t key, uint32_t j) { /* murmur3's last
       buffer[j] = product == -INFINITY ? HIDDEN : product;                                                    \
     }                                                                                                         \
     pad(buffer, n, -INFINITY);                                                                                \
-    const float share = 1 / exponentials(buffer, highest(buffer, n), n), scaled = share * rows->scale;        \
+    const float top = highest(buffer, n), sum = exponentials(buffer, top, n);                                 \
+    const float share = top == HIDDEN ? 0 : 1 / sum, scaled = share * rows->scale;                            \
     for (int64_t j = 0; j < n; j++) probability[j] = NARROW(buffer[j] * share);                               \
     if (dropped)                                                                                              \
       for (int64_t j = 0; j < n; j++)                                                                         \
