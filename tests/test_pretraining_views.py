@@ -29,7 +29,7 @@ def make_run(folder: Path, steps: dict[int, float]) -> PretrainResult:
     values = {"name": "any", "seed": 1, "n_steps": 25, "n_parameters": 3_600_000, "n_tokens": 12_300_000}
     values |= {"seconds": 90.0, "logs": [], "evaluations": [record(*one) for one in steps.items()], "origins": None}
     (folder / "result.json").write_text(json.dumps(values), encoding="utf-8")
-    return PretrainResult.read(folder)
+    return read_result(folder, PretrainResult)
 
 
 def cells(table: str) -> list[list[str]]:

@@ -20,6 +20,7 @@ import numpy as np
 from cige.data.reading import read_sentences
 from cige.data.registry import load_split
 from cige.data.sentence import Sentence
+from cige.engine.run_folder import read_result
 from cige.entities.scores import score
 from cige.entities.significance import paired_bootstrap, sentence_counts
 from cige.errors import CigeError
@@ -28,7 +29,7 @@ from cige.files import atomic_file
 from cige.pipeline import NER, load
 from cige.training.recipe import Recipe, recipe_from_dict
 from cige.training.setup import find_file, read_data
-from cige.training.train import read_result, train
+from cige.training.train import TrainResult, train
 
 SCORES, USER_WORDS = "scores.json", "user_words.json"
 SPEED_BATCHES = (1, 16)
@@ -149,7 +150,7 @@ def run_one(recipe_values: dict[str, Any], seed: int, runs: str, data_dir: str |
         "name": recipe.name,
         "architecture": recipe.architecture,
         "seed": seed,
-        "minutes": result.minutes,
+        "minutes": result.seconds / 60,
         "best_epoch": result.best_epoch,
         "n_parameters": result.n_parameters,
         "machine": result.machine,
@@ -231,7 +232,7 @@ def measure_speeds(
         folders = sorted(runs.glob(f"{recipe.name}-[0-9]*/{SCORES}"))
         if folders:
             sentences = list(splits_of(recipe, data_dir).values())[-1][:_SPEED_SENTENCES]
-            ner = load(read_result(folders[0].parent).model, device=device)
+            ner = load(read_result(folders[0].parent, TrainResult).model, device=device)
             taggers[recipe.name] = (ner, [s.text for s in sentences])
     speeds: dict[str, dict[int, float]] = {name: dict.fromkeys(SPEED_BATCHES, 0.0) for name in taggers}
     for _ in range(_SPEED_ROUNDS):
@@ -264,7 +265,7 @@ def user_words_of_runs(
             kept = _read(path)
             if kept.get("gazetteers") != lists:
                 learned, dev = read_data(recipe.data, data_dir)
-                ner = load(read_result(scores.parent).model)
+                ner = load(read_result(scores.parent, TrainResult).model)
                 trials = user_word_trials(ner, dev, train=learned, gazetteers=gazetteers)
                 kept = {"gazetteers": lists, "trials": [trial.to_dict() for trial in trials]}
                 _write(path, kept)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 
-from cige.commands.finetune_task import add_shared_options, changed
+from cige.commands.finetune_task import add_shared_options, with_options
 from cige.commands.options import at_least
 from cige.tasks.config import LEARNING_RATES
 
@@ -59,13 +59,13 @@ def run(args: argparse.Namespace) -> None:
     origin = [model_fingerprint(model), model_fingerprint(short_model)]
     result = GridResult.begin(folder, args.name or folder.name, origin)
     for task in tasks:
-        config = changed(task.config, args)
+        config = with_options(task.config, args)
         row = tune_task(
             load_task_data(task, args.data),
             model if task.reads_long else short_model,
             folder,
             config=config,
-            rates=(args.rates or LEARNING_RATES) if args.grid else [config.learning_rate],
+            rates=(args.rates or LEARNING_RATES) if args.grid else [config.optimizer.learning_rate],
             n_runs=args.runs or task.n_runs,
             keep_models=args.keep_models,
             device=args.device,

@@ -40,15 +40,16 @@ def add_recipe_options(parser: argparse.ArgumentParser, *, optional: bool = Fals
 
 
 def run(args: argparse.Namespace) -> None:
+    from cige.engine.recipe_file import override_pairs
     from cige.training.recipe import OWN_DATA, load_recipe
-    from cige.training.recipe_file import override_pairs
 
     if args.dev is not None and args.data is None:
         raise CigeError("--dev goes with --data FILE; a recipe names its own development file")
     if args.recipe is None and args.data is None:
         raise CigeError("nothing to learn from: give a recipe, or --data FILE with labelled sentences")
     overrides = _data_settings(args) | dict(override_pairs(args.set))
-    recipe = load_recipe(args.recipe or OWN_DATA, overrides)  # before transformers is imported: a slip is told sooner
+    recipe = load_recipe(args.recipe or OWN_DATA, overrides)  # before torch is imported: a mistake is reported at once
+    from cige.engine.spans import show_duration
     from cige.training.train import train
 
     result = train(
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
     )
     print(
         f"{result.name}, seed {result.seed}: dev F1 {100 * result.dev_f1:.2f} after epoch {result.best_epoch}, "
-        f"{result.minutes:.1f} minutes; model in {result.model}"
+        f"{show_duration(result.seconds)}; model in {result.model}"
     )
 
 

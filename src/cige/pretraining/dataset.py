@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from cige.engine.ranges import within
 from cige.pretraining.instances import Instance, TokenRow, assemble, make_parts
 from cige.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_groups
 from cige.pretraining.packing import Packs, Room, pack_lines
@@ -40,7 +41,7 @@ class InstanceConfig:
     masking: Literal["segments", "tokens", "words"] = "segments"
     """What is masked as a whole: segments of the lattice (MSP), single tokens (-MSP), or words of a segmentation
     (whole-word masking, for characters only)."""
-    mask_prob: float = 0.15
+    mask_prob: float = within(0.15, above=0, below=1)
     """Share of tokens to predict, at most."""
     sentence_task: Literal["order", "three_way"] = "order"
     """Are the two parts swapped (ALBERT); or: from another document, in order or swapped (released code)."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import torch
-from accelerate import Accelerator
+from accelerate import PartialState
+from accelerate.utils import reduce
 from torch import Tensor, nn
 
 from cige.models.lattice_bert_heads import PreTrainingLosses
+from cige.nn.precision import autocast
 from cige.pretraining.batch import NO_TARGET, MaskedBatch, collate_masked
 from cige.pretraining.dataset import InstanceSet, MaskedInstance
 from cige.pretraining.sums import Sums
@@ -43,27 +44,36 @@ def evaluate(
     n_most: int,
     micro_batch_size: int,
     n_pieces: int,
-    accelerator: Accelerator,
-) -> dict[str, Any]:
-    """The fields of an EvalRecord but for its step, over the first `n_most` instances; all processes share the work.
+    precision: str = "fp32",
+) -> dict[str, float]:
+    """How well the first `n_most` instances are predicted; all processes share the work.
+
+    Returns:
+        n_instances: measured on; accuracies are 0..1.
+        mlm_loss, mlm_accuracy: over tokens selected and replaced as in training.
+        sentence_loss, sentence_accuracy: over the instances of two parts.
+        segment_accuracy: over all tokens of whole lattice segments that are all [MASK], however training masks.
+        segment_char_accuracy: over the characters among them, which models with and without words share.
 
     Args:
         n_pieces: ids below it are characters (word pieces).
     """
     n = min(n_most, len(instances.n_tokens(0)))
-    own = range(accelerator.process_index, n, accelerator.num_processes)
+    processes, device = PartialState(), next(model.parameters()).device
+    own = range(processes.process_index, n, processes.num_processes)
     numbers = [own[k : k + micro_batch_size] for k in range(0, len(own), micro_batch_size)]
 
     def summed(make: Callable[[int, int], MaskedInstance], *, chars_only: bool = False) -> Sums:
-        total = torch.zeros(len(Sums().values), dtype=torch.float64, device=accelerator.device)
+        total = torch.zeros(len(Sums().values), dtype=torch.float64, device=device)
         for part in numbers:
             batch = collate_masked([make(0, number) for number in part])
             if chars_only:
                 targets = batch.targets.masked_fill(batch.targets >= n_pieces, NO_TARGET)
                 batch = replace(batch, targets=targets, n_targets=int((targets != NO_TARGET).sum()))
-            batch = batch.to(accelerator.device)
-            total += sums_of(forward(model, batch), batch)
-        return Sums.of(accelerator.reduce(total, "sum").tolist())
+            batch = batch.to(device)
+            with autocast(model, precision):
+                total += sums_of(forward(model, batch), batch)
+        return Sums.of(reduce(total, "sum").tolist())
 
     was_training = model.training
     model.eval()

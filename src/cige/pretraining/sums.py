@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
@@ -45,6 +46,11 @@ class Sums:
     def sentence(self) -> tuple[float, float]:
         """(mean loss, accuracy 0..1); nan where nothing was asked."""
         return _share(self.sentence_loss, self.n_labels), _share(self.n_right_labels, self.n_labels)
+
+
+def per_cent(share: float) -> str:
+    """0.123 as "12.3%", or "-" where nothing was asked (nan)."""
+    return "-" if math.isnan(share) else f"{100 * share:.1f}%"
 
 
 def _share(part: float, whole: float) -> float:

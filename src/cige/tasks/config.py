@@ -2,55 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
 
-from cige.errors import RecipeError
+from cige.engine.ranges import check_ranges, within
+from cige.engine.settings import BatchConfig, CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
 
 LEARNING_RATES = (8e-6, 1e-5, 1.5e-5, 2e-5, 3e-5, 5e-5, 8e-5, 1e-4, 1.5e-4)
-"""The rates that appendix C.2 chooses among on the development set."""
+"""The learning rates that appendix C.2 chooses among on the development set."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TuningConfig:
     """Epochs, batch and lengths are Table 5's for each task; what is the same for all are the released code's."""
 
-    n_epochs: int
-    """Passes over the training examples."""
-    batch_size: int
-    """Items a step: examples, or windows of them."""
-    max_tokens: int | None = None
+    training: TrainingConfig = field(default_factory=lambda: TrainingConfig(n_epochs=5))
+    """How long to train, and what to keep."""
+    optimizer: OptimizerConfig = field(default_factory=lambda: OptimizerConfig(learning_rate=3e-5, epsilon=1e-6))
+    """How to optimise."""
+    schedule: ScheduleConfig = field(default_factory=lambda: ScheduleConfig(warmup="10%"))
+    """The learning rate over the run."""
+    batches: BatchConfig = field(default_factory=lambda: BatchConfig(batch_size=16, pool_batches=50))
+    """What a step reads: items, which are examples or windows of them."""
+    checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
+    """What a run that is cut off continues from."""
+    max_tokens: int | None = within(None, min=1)
     """Lattice tokens of an input at most, [CLS] and [SEP] included."""
-    max_pieces: int = 512
+    max_pieces: int = within(512, min=1)
     """Characters and word pieces of an input at most, [CLS] and [SEP] included; the model may have room for fewer."""
-    learning_rate: float = 3e-5
-    """Highest learning rate."""
-    warmup_ratio: float = 0.1
-    """Share of all steps in which the learning rate rises from zero; then it falls linearly to zero."""
-    weight_decay: float = 0.01
-    """Decoupled weight decay of matrices and tables; biases and normalisations have none."""
-    clip_norm: float = 1.0
-    """Clip the gradient of a step to this norm."""
     dropout_prob: float = 0.1
     """Dropout before the last layer; within the model it is as in pre-training."""
     crf: bool = False
     """Sequence labelling: learn scores of transitions (the released code), not a softmax for each piece (the paper)."""
-    pool_batches: int = 50
-    """Sort by length within pools of so many batches, so that little is padded; 0 keeps the shuffled order."""
     n_train: int | None = None
     """Learn from the first n training examples only (for trials)."""
     n_dev: int | None = None
     """Measure on the first n development and test examples only (for trials)."""
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """bf16 runs matrix products in bfloat16; weights stay float32."""
 
-    def __post_init__(self) -> None:
-        positive = {"n_epochs": self.n_epochs, "batch_size": self.batch_size, "learning_rate": self.learning_rate}
-        for name, value in (positive | {"clip_norm": self.clip_norm}).items():
-            if not value > 0:
-                raise RecipeError(f"{name} is {value}, expected more than 0")
-        for name, count in (("n_train", self.n_train), ("n_dev", self.n_dev)):
-            if count is not None and count < 1:
-                raise RecipeError(f"{name} is {count}, expected 1 or more")
-        if not 0 <= self.warmup_ratio <= 1 or not 0 <= self.dropout_prob < 1:
-            raise RecipeError("warmup_ratio must be from 0 to 1, dropout_prob from 0 to less than 1")
+    __post_init__ = check_ranges

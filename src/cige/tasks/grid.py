@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cige.engine.strict import changed
 from cige.errors import CigeError
 from cige.files import atomic_file
 from cige.tasks.config import TuningConfig
@@ -115,7 +116,7 @@ def tune_task(
 
     def run(rate: float, seed: int) -> TuningResult:
         where = folder / f"{data.task.name}-{rate:g}-{seed}"
-        settings = replace(config, learning_rate=rate)
+        settings = changed(config, {"optimizer.learning_rate": rate})
         return finetune(data, model, where, config=settings, seed=seed, keep_model=keep_models, **options)
 
     best, tried = climb(rates, lambda rate: run(rate, 1).deciding)

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from cige.data.budget import batches_by_budget
 from cige.data.token_batch import TokenBatch, collate_tokens
 from cige.lattice.token_inputs import TokenInputs
 from cige.lattice.token_lattice import LatticeTokenizer
 from cige.models.lattice_bert import LatticeBert
+from cige.nn.budget import batches_by_budget
 
 MAX_PAIRS = 2**20  # token pairs of one forward pass; training keeps several floats a pair, layer and head
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cige.engine.strict import changed
 from cige.errors import DataError
 from cige.tasks import choice_data, labelling_data, reading_data, text_data
 from cige.tasks.config import TuningConfig
@@ -71,8 +72,14 @@ def _read_tnews_toutiao(folder: Path, split: str) -> list[Any]:
 
 
 _classification = partial(Task, kind="classification")
-_short = partial(TuningConfig, max_tokens=256, batch_size=16)
-_long = partial(TuningConfig, max_tokens=512, batch_size=8)
+
+
+def _learnt(n_epochs: int, batch_size: int, **more: Any) -> TuningConfig:
+    return changed(TuningConfig(**more), {"training.n_epochs": n_epochs, "batches.batch_size": batch_size})
+
+
+_short = partial(_learnt, max_tokens=256, batch_size=16)
+_long = partial(_learnt, max_tokens=512, batch_size=8)
 
 TASKS: dict[str, Task] = {
     task.name: task
@@ -136,7 +143,7 @@ TASKS: dict[str, Task] = {
             title="CMRC",
             kind="reading",
             read=reading_data.read_questions,
-            config=TuningConfig(n_epochs=5, batch_size=8),
+            config=_learnt(n_epochs=5, batch_size=8),
             sizes=(10_142, 1_002, 3_219),
             folders=("cmrc", "cmrc2018"),
             submission="cmrc2018_predict.json",
@@ -147,7 +154,7 @@ TASKS: dict[str, Task] = {
             title="ChID",
             kind="choice",
             read=choice_data.read_idioms,
-            config=TuningConfig(n_epochs=2, batch_size=24, max_pieces=80),
+            config=_learnt(n_epochs=2, batch_size=24, max_pieces=80),
             sizes=(577_157, 23_011, 23_011),
             folders=("chid",),
             submission="chid_predict.json",
@@ -158,7 +165,7 @@ TASKS: dict[str, Task] = {
             title="C3",
             kind="choice",
             read=choice_data.read_dialogues_and_texts,
-            config=TuningConfig(n_epochs=8, batch_size=12),
+            config=_learnt(n_epochs=8, batch_size=12),
             sizes=(11_869, 3_816, 3_892),
             folders=("c3",),
             submission="c3_predict.json",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -22,6 +21,7 @@ from cige.hub import model_folder
 from cige.lattice.token_lattice import LatticeTokenizer
 from cige.models.lattice_bert import LatticeBert
 from cige.models.pretrained import PretrainedLatticeBert
+from cige.nn.precision import autocast
 from cige.tasks.items import Head, Item, Room, passes
 from cige.tasks.kinds import KINDS, Kind, Scores
 
@@ -174,9 +174,3 @@ class TunedModel:
             ) from reason
         network = TunedNetwork(pretrained.bert, head).to(device).eval()
         return cls(network, pretrained, *names, room=room, facts=facts)
-
-
-def autocast(network: nn.Module, precision: str) -> Any:
-    """The context of a forward pass: matrix products in bfloat16 for "bf16"."""
-    device = next(network.parameters()).device.type
-    return torch.autocast(device, torch.bfloat16) if precision == "bf16" else nullcontext()

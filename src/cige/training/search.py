@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from cige.engine.recipe_file import override_pairs
+from cige.engine.run_folder import differences
 from cige.errors import CigeError, RecipeError
 from cige.files import atomic_file
 from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
-from cige.training.recipe_file import override_pairs
-from cige.training.run_folder import differences
 from cige.training.train import train
 
 if TYPE_CHECKING:
     import optuna
 
 TABLE_6: dict[str, list[Any]] = {
-    "training.batch_size": [8, 10],
-    "training.learning_rate": [1e-3, 8e-4],
+    "batches.batch_size": [8, 10],
+    "optimizer.learning_rate": [1e-3, 8e-4],
     "model.head_width": [16, 20],
     "model.n_heads": [4, 8, 12],
-    "training.warmup_epochs": [1.0, 5.0, 10.0],
+    "schedule.warmup": ["1 epochs", "5 epochs", "10 epochs"],
 }
 """The ranges of Table 6: setting -> values to choose from."""
 
@@ -106,13 +106,13 @@ def search(
 
 
 def read_space(path: str | Path) -> dict[str, list[Any]]:
-    """Ranges from a YAML file of lines such as `training.batch_size: [8, 10]`."""
+    """Ranges from a YAML file of lines such as `batches.batch_size: [8, 10]`."""
     try:
         values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as reason:
         raise RecipeError(f"{path}: cannot be read as YAML ({reason})") from reason
     if not isinstance(values, dict) or not all(isinstance(v, list) and v for v in values.values()):
-        raise RecipeError(f"{path}: expected a list of values for each setting, such as `training.batch_size: [8, 10]`")
+        raise RecipeError(f"{path}: expected a list of values for each setting, such as `batches.batch_size: [8, 10]`")
     return values
 
 
@@ -191,7 +191,8 @@ def _finished(study: optuna.Study, folder: Path) -> list[Trial]:
 
 
 def _trial_folder(folder: Path, choice: Mapping[str, Any]) -> Path:
-    return folder / "_".join(f"{key.rpartition('.')[2]}-{choice[key]}" for key in sorted(choice))
+    settings = (f"{key.rpartition('.')[2]}-{choice[key]}" for key in sorted(choice))
+    return folder / "_".join(settings).replace(" ", "")
 
 
 def _write_results(trials: list[Trial], folder: Path, recipe: str | Path, overrides: Sequence[str]) -> None:

@@ -1,17 +1,18 @@
-"""Curves: the figures of a run for TensorBoard, where it is installed."""
+"""Curves: the records of a run for TensorBoard, where it is installed."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from cige.engine.history import Record
 
 FOLDER = "tensorboard"
 
 
 class Curves:
-    """Writes every number of a record as one point of a curve.
+    """Writes every figure of a record as one point of a curve.
 
     Args:
         folder: of the run.
@@ -24,17 +25,18 @@ class Curves:
         self._writer: Any = None
 
     def start(self, step: int) -> None:
-        """Open a file; points after `step` that an earlier sitting wrote are taken back."""
+        """Open a file; points after `step`, written by a run that was cut off, are discarded."""
         if self._is_on:
             from torch.utils.tensorboard import SummaryWriter
 
             self._writer = SummaryWriter(str(self._folder), purge_step=step + 1)
 
-    def add(self, group: str, record: Any) -> None:
-        """Add the fields of a record (a dataclass with a `step`) as `group/field`."""
+    def add(self, record: Record) -> None:
+        """Add the figures of a record as `train/NAME` and `dev/NAME`."""
         if self._writer is not None:
-            for name, value in asdict(record).items():
-                if name != "step":
+            rate = {"learning_rate": record.learning_rate} if record.train else {}
+            for group, values in (("train", rate | dict(record.train)), ("dev", record.scores)):
+                for name, value in values.items():
                     self._writer.add_scalar(f"{group}/{name}", value, record.step)
 
     def close(self) -> None:

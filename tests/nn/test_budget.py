@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.data.budget import batches_by_budget
+from cige.nn.budget import batches_by_budget
 
 SIZES = st.lists(st.integers(0, 60), max_size=60)
 

@@ -1,32 +1,36 @@
-"""The output folder of a run: what is where, and whose it is."""
+"""The output folder of a run: what is where, whose it is, and its result."""
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from cige.errors import RecipeError
+from cige.engine.checkpoint import PREFIX, discard_checkpoints, says_what_survives
+from cige.engine.curves import FOLDER as CURVES
+from cige.engine.history import Record, RunState
+from cige.engine.recipe_file import dump_yaml
+from cige.errors import CigeError, RecipeError
 from cige.files import atomic_file
 from cige.hub import RUN_MODEL
-from cige.training.checkpoint import PREFIX, discard_checkpoints
-from cige.training.recipe import load_recipe
-from cige.training.recipe_file import dump_yaml
+
+T = TypeVar("T")
 
 RECIPE, RESULT, BEST, MODEL = "recipe.yaml", "result.json", "best.safetensors", RUN_MODEL
 _SEED = "# seed: "
 
 
-def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[[Path], Any] = load_recipe) -> None:
+def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[[Path], Any]) -> None:
     """Make the folder this run's own: write every setting to recipe.yaml, or find that the run in it is this one.
 
     Without `resume` whatever a run left there goes. A run that failed before it kept anything (a setting that does not
     fit, a file that is not there) is no run: its folder is free for the settings put right.
 
     Args:
-        recipe: a dataclass, as `load` reads it from a YAML file.
+        recipe: a dataclass; `load` reads one like it from a YAML file.
 
     Raises:
         RecipeError: it holds a run of another recipe or seed.
@@ -46,10 +50,38 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
     discard_checkpoints(folder)
     for name in (RESULT, BEST):
         (folder / name).unlink(missing_ok=True)
-    for model in folder.glob(f"{MODEL}*"):
-        shutil.rmtree(model, ignore_errors=True)
+    for made in (*folder.glob(f"{MODEL}*"), folder / CURVES):
+        shutil.rmtree(made, ignore_errors=True)
     with atomic_file(path) as aside:
         aside.write_text(f"{_SEED}{seed}\n{dump_yaml(recipe)}", encoding="utf-8")
+
+
+def write_result(folder: Path, values: Mapping[str, Any], state: RunState) -> None:
+    """Write the result of a finished run, its records included; what only a run under way needs goes."""
+    records = [asdict(record) for record in state.records]
+    with says_what_survives(folder), atomic_file(folder / RESULT) as aside:
+        aside.write_text(json.dumps({**values, "history": records}, ensure_ascii=False, indent=1), encoding="utf-8")
+    discard_checkpoints(folder)
+    (folder / BEST).unlink(missing_ok=True)
+
+
+def read_result(folder: str | Path, result: type[T]) -> T:
+    """The result of a finished run.
+
+    Args:
+        result: a dataclass with the fields that `write_result` was given, `history` (a tuple of Records), `folder` and
+            `model` (paths).
+
+    Raises:
+        CigeError: there is none, or of another kind of run.
+    """
+    folder = Path(folder)
+    try:
+        values = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+        history = tuple(Record(**record) for record in values.pop("history"))
+        return result(**values, history=history, folder=folder, model=folder / MODEL)
+    except (OSError, ValueError, TypeError, KeyError) as reason:
+        raise CigeError(f"{folder / RESULT}: not the result of a finished run ({reason})") from reason
 
 
 def _holds_training(folder: Path) -> bool:

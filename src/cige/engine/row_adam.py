@@ -14,16 +14,14 @@ form adds to sqrt(v) undecayed. (torch.optim.SparseAdam leaves those steps out: 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-BETAS = (0.9, 0.999)
-EPSILON = 1e-8
-_RATIO = BETAS[0] / BETAS[1] ** 0.5
-_MEMORY = 400  # steps after which a gradient's effect has died away: _RATIO ** 400 < 1e-18
+_NEGLIGIBLE = 1e-18  # of a gradient's effect, when it has died away
 
 
 class RowAdamW(torch.optim.AdamW):
@@ -33,8 +31,20 @@ class RowAdamW(torch.optim.AdamW):
     read as a whole. Tables have no weight decay.
     """
 
-    def __init__(self, groups: Iterable[dict[str, Any]], *, tables: Iterable[nn.Parameter], learning_rate: float):
-        super().__init__(groups, lr=learning_rate, betas=BETAS, eps=EPSILON, fused=True)
+    def __init__(
+        self,
+        groups: Iterable[dict[str, Any]],
+        *,
+        tables: Iterable[nn.Parameter],
+        lr: float,
+        betas: tuple[float, ...] = (0.9, 0.999),
+        eps: float = 1e-8,
+    ):
+        super().__init__(groups, lr=lr, betas=(betas[0], betas[1]), eps=eps, fused=True)
+        self._beta1, self._beta2 = betas
+        self._epsilon = eps
+        self._ratio = self._beta1 / self._beta2**0.5  # below 1: OptimizerConfig sees to that
+        self._memory = math.ceil(math.log(_NEGLIGIBLE, self._ratio)) if self._ratio else 1
         self._moments = {table: _Moments(table) for table in tables}
         self._n_steps = 0
         self._delayed = {table: torch.zeros(1, dtype=torch.float64) for table in self._moments}
@@ -74,8 +84,6 @@ class RowAdamW(torch.optim.AdamW):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().load_state_dict(state_dict)
-        if "tables" not in state_dict:
-            return  # accelerate hands an optimiser its own fresh state to place it on a device
         self._n_steps = state_dict["n_steps"]
         for (table, moments), saved in zip(self._moments.items(), state_dict["tables"], strict=True):
             for name in ("mean", "square", "last"):
@@ -83,13 +91,13 @@ class RowAdamW(torch.optim.AdamW):
             self._delayed[table] = saved["delayed"].clone()
 
     def _note_step(self, table: nn.Parameter, rate: float) -> None:
-        """Add step i to the sums of all rows last updated at most _MEMORY steps before; delayed[s] is the sum for s."""
+        """Add step i to the sums of all rows last updated at most _memory steps before; delayed[s] is the sum for s."""
         i, delayed = self._n_steps, self._delayed[table]
         if i >= len(delayed):
             delayed = self._delayed[table] = torch.cat([delayed, torch.zeros(len(delayed) + 1024, dtype=torch.float64)])
-        first = max(0, i - _MEMORY)
+        first = max(0, i - self._memory)
         age = torch.arange(i - first, 0, -1, dtype=torch.float64)  # i - s
-        delayed[first:i] += rate * _correction(i) * _RATIO**age
+        delayed[first:i] += rate * self._correction(i) * self._ratio**age
 
     def _move(self, table: nn.Parameter, rows: Tensor) -> None:
         moments = self._moments[table]
@@ -97,22 +105,28 @@ class RowAdamW(torch.optim.AdamW):
         age = (self._n_steps - last)[:, None].to(table.dtype)
         sums = self._delayed[table].to(last.device)[last][:, None].to(table.dtype)
         mean, square = moments.mean[rows], moments.square[rows]
-        epsilon = EPSILON * (1 - BETAS[1] ** (last[:, None].to(table.dtype) + 4)).sqrt()  # the sum's middle, about
+        epsilon = (
+            self._epsilon * (1 - self._beta2 ** (last[:, None].to(table.dtype) + 4)).sqrt()
+        )  # the sum's middle, about
         table[rows] -= sums * mean / (square.sqrt() + epsilon)
-        moments.mean[rows] = mean * BETAS[0] ** age
-        moments.square[rows] = square * BETAS[1] ** age
+        moments.mean[rows] = mean * self._beta1**age
+        moments.square[rows] = square * self._beta2**age
         moments.last[rows] = self._n_steps
 
     def _update(self, table: nn.Parameter, gradient: Tensor, rate: float) -> None:
         """An Adam step of the rows that have a gradient; they were caught up to the step before when they were read."""
         rows, values = gradient.indices()[0], gradient.values()
         moments = self._moments[table]
-        mean = torch.lerp(moments.mean[rows], values, 1 - BETAS[0])
-        square = moments.square[rows] * BETAS[1] + values * values * (1 - BETAS[1])
-        correction = (1 - BETAS[1] ** self._n_steps) ** 0.5
-        table[rows] -= rate * _correction(self._n_steps) * mean / (square.sqrt() + EPSILON * correction)
+        mean = torch.lerp(moments.mean[rows], values, 1 - self._beta1)
+        square = moments.square[rows] * self._beta2 + values * values * (1 - self._beta2)
+        correction = (1 - self._beta2**self._n_steps) ** 0.5
+        table[rows] -= rate * self._correction(self._n_steps) * mean / (square.sqrt() + self._epsilon * correction)
         moments.mean[rows], moments.square[rows] = mean, square
         moments.last[rows] = self._n_steps
+
+    def _correction(self, step: int) -> float:
+        """The factor of Adam that makes up for moments that start at zero."""
+        return (1 - self._beta2**step) ** 0.5 / (1 - self._beta1**step)
 
 
 class _Moments:
@@ -122,7 +136,3 @@ class _Moments:
         self.mean = torch.zeros_like(table)
         self.square = torch.zeros_like(table)
         self.last = torch.zeros(len(table), dtype=torch.int64, device=table.device)
-
-
-def _correction(step: int) -> float:
-    return (1 - BETAS[1] ** step) ** 0.5 / (1 - BETAS[0] ** step)

@@ -1,4 +1,4 @@
-"""Weights and training state on disk while a run is under way, written whole or not at all."""
+"""Weights and the state of a run on disk while it is under way, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from cige.errors import CigeError, ModelError
 from cige.files import atomic_file, atomic_folder, read_manifest, write_manifest
-from cige.training.history import History
 
 T = TypeVar("T")
 
@@ -26,7 +25,7 @@ _KIND, _VERSION, _HISTORY = "cige training checkpoint", 1, "history.json"
 
 
 def trained_weights(model: nn.Module) -> dict[str, Tensor]:
-    """Name -> weight of every trainable parameter; fixed tables come back from the vector files."""
+    """Name -> weight of every trainable parameter; what is not trained can be made again from its source."""
     return {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
 
 
@@ -60,18 +59,18 @@ def load_weights(model: nn.Module, path: Path) -> None:
 
 
 @contextmanager
-def new_checkpoint(folder: Path, step: int, history: Any, *, origin: str, n_kept: int = 1) -> Iterator[Path]:
+def new_checkpoint(folder: Path, step: int, state: Any, *, origin: str, n_kept: int = 1) -> Iterator[Path]:
     """Yield a folder to write the state after `step` steps to; when it is whole, the oldest checkpoints go.
 
     Args:
-        history: a dataclass of plain values.
-        origin: fingerprint of what the run started from (`TrainingSetup.fingerprint`).
+        state: a dataclass of plain values.
+        origin: fingerprint of what the run started from.
         n_kept: how many checkpoints stay, the new one included.
     """
     path = folder / f"{PREFIX}{step}"
     with says_what_survives(path), atomic_folder(path) as aside:
         yield aside
-        (aside / _HISTORY).write_text(json.dumps(asdict(history)), encoding="utf-8")
+        (aside / _HISTORY).write_text(json.dumps(asdict(state)), encoding="utf-8")
         write_manifest(aside, kind=_KIND, version=_VERSION, origin=origin)
     discard_checkpoints(folder, n_kept=n_kept)
 
@@ -89,14 +88,10 @@ def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
     facts = read_manifest(newest, kind=_KIND, version=_VERSION, error=ModelError)
     if facts.get("origin") != origin:
         raise ModelError(
-            f"{newest}: written by a run with other data, vectors or words, so this one cannot go on from it; "
-            "bring those back, or start the run over with resume=False (--no-resume)"
+            f"{newest}: written by a run that started from other data, vectors or words, so this one cannot continue "
+            "from it; bring those back, or start the run over with resume=False (--no-resume)"
         )
     return newest
-
-
-def read_history(checkpoint: Path) -> History:
-    return read_state(checkpoint, History.from_dict)
 
 
 def read_state(checkpoint: Path, make: Callable[[dict[str, Any]], T]) -> T:
@@ -131,5 +126,5 @@ def says_what_survives(path: Path) -> Iterator[None]:
     except (OSError, RuntimeError, SafetensorError) as reason:
         raise CigeError(
             f"{path} could not be written ({reason}); what was saved before is untouched. Make room and run the same "
-            "command again: training goes on from the last checkpoint"
+            "command again: training continues from the last checkpoint"
         ) from reason

@@ -1,4 +1,4 @@
-"""StepBar: a bar of steps in a terminal, and lines of scores there and elsewhere."""
+"""ProgressBar: a bar of steps in a terminal, and a line per record there and elsewhere."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 
-class StepBar:
-    """Steps done of `n_steps` as a bar on standard error, if that is a terminal, and lines of scores.
+class ProgressBar:
+    """Shows the steps done of `n_steps` as a bar on standard error, if that is a terminal, and lines of scores.
 
     Args:
         is_shown: false shows nothing at all.
@@ -35,7 +35,7 @@ class StepBar:
         self._bar.update(self._task, completed=step)
 
     def say(self, line: str) -> None:
-        """Print a line above the bar, and show it beside it until the next."""
+        """Print a line above the bar, and show it beside the bar until the next one."""
         self._bar.update(self._task, scores=line)
         self._console.print(f"{self._name}  {line}", highlight=False, soft_wrap=True)
 
