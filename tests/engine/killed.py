@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,11 @@ def stopped_at(step: int, stop: Callable[[], Any]) -> Iterator[None]:
 def die() -> None:
     """End this process as a full machine or a pulled plug would."""
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def steps(n: int, *, below: int, seed: int) -> list[int]:
+    """Random steps to stop at, one after another: each is later than the last."""
+    return sorted(random.Random(seed).sample(range(below), n))
 
 
 def interrupt() -> None:

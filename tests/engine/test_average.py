@@ -6,16 +6,15 @@ import pytest
 import torch
 from torch import nn
 
-from cige.training.average import EVERY, WeightAverage
+from cige.engine.average import EVERY, WeightAverage
 
 
 def moved(model: nn.Linear, average: WeightAverage, values: list[float]) -> None:
-    """One value a whole interval."""
+    """A value for each update."""
     for value in values:
         with torch.no_grad():
             model.weight.fill_(value)
-        for _ in range(EVERY):
-            average.update()
+        average.update()
 
 
 def averaged(model: nn.Linear, average: WeightAverage) -> float:
@@ -40,10 +39,20 @@ def test_state() -> None:
     model = nn.Linear(1, 1)
     average = WeightAverage(model, decay=0.9)
     moved(model, average, [1.0, 2.0])
-    average.update()
     other = nn.Linear(1, 1)
     restored = WeightAverage(other, decay=0.9)
     restored.load_state_dict(average.state_dict())
     for a, m in ((average, model), (restored, other)):
         moved(m, a, [4.0])
     assert averaged(model, average) == averaged(other, restored)
+
+
+def test_only_what_is_trained_is_copied() -> None:
+    model = nn.Sequential(nn.Embedding.from_pretrained(torch.zeros(1000, 2)), nn.Linear(2, 1))
+    average = WeightAverage(model, decay=0.9)
+    assert sum(tensor.numel() for tensor in average.state_dict().values()) == 3 + 1  # and the count
+
+
+def test_due_every_so_many_steps() -> None:
+    average = WeightAverage(nn.Linear(1, 1), decay=0.9)
+    assert [step for step in range(1, 3 * EVERY) if average.is_due(step)] == [EVERY, 2 * EVERY]

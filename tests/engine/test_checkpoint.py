@@ -8,11 +8,14 @@ import pytest
 import torch
 from torch import nn
 
+from cige.engine.checkpoint import last_checkpoint, load_weights, new_checkpoint, read_state, save_weights
+from cige.engine.history import Record, RunState
+from cige.engine.plan import Place
 from cige.errors import CigeError, ModelError
-from cige.training.checkpoint import last_checkpoint, load_weights, new_checkpoint, read_history, save_weights
-from cige.training.history import EpochRecord, History
 
-DONE = History([EpochRecord(1, 7, 2.5, 0.1, 3.0, 0.5)], loss_sum=1.25, first_step=7, seconds=2.0)
+DONE = RunState(
+    9, Place(1, 2), totals=[1.25, 4.0], seconds=2.0, records=[Record(7, 1, 0.1, {"loss": 2.5}, 3.0, {"f1": 0.5})]
+)
 
 
 def test_weights_there_and_back(tmp_path: Path) -> None:
@@ -40,7 +43,7 @@ def test_a_new_checkpoint_takes_the_place_of_the_old(tmp_path: Path) -> None:
         with new_checkpoint(tmp_path, step, DONE, origin="o") as folder:
             (folder / "x").write_text("x")
     found = last_checkpoint(tmp_path, origin="o")
-    assert found == tmp_path / "checkpoint-10" and read_history(found) == DONE
+    assert found == tmp_path / "checkpoint-10" and read_state(found, RunState.from_dict) == DONE
     assert [p.name for p in tmp_path.iterdir()] == ["checkpoint-10"]
     with pytest.raises(ModelError, match="other data"):
         last_checkpoint(tmp_path, origin="p")

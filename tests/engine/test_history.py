@@ -1,4 +1,4 @@
-"""History: which epoch was best, and when to stop."""
+"""The state of a run: which record was best, when to stop, and JSON."""
 
 from __future__ import annotations
 
@@ -7,37 +7,42 @@ from dataclasses import asdict
 
 import pytest
 
-from cige.training.history import EpochRecord, History
+from cige.engine.history import Record, RunState
+from cige.engine.plan import Place
 
 
-def history(*scores: float | None) -> History:
-    return History([EpochRecord(k, 10 * k, 1.0, 0.1, 30.0, score) for k, score in enumerate(scores, start=1)])
+def state(*scores: float | None) -> RunState:
+    made = [
+        Record(10 * k, k, 0.1, {"loss": 1.0}, 20.0, {} if score is None else {"f1": score, "recall": 1 - score}, 10.0)
+        for k, score in enumerate(scores, start=1)
+    ]
+    return RunState(records=made)
 
 
-def test_best_is_the_earliest_of_equals() -> None:
-    assert history().best is None and history(None, None).best is None
-    assert history(None, 0.5, 0.7, 0.7, 0.6).best.epoch == 3  # type: ignore[union-attr]
-    assert history(0.0).best.epoch == 1  # type: ignore[union-attr]
+def test_best_is_the_earliest_of_equals_by_the_first_score() -> None:
+    assert state().best is None and state(None, None).best is None
+    assert state(None, 0.5, 0.7, 0.7, 0.6).best.epoch == 3  # type: ignore[union-attr]
+    assert state(0.0).best.epoch == 1  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
-    ("scores", "patience", "finished"),
+    ("scores", "patience", "is_over"),
     [
-        ((), 0, False),
+        ((), 1, False),
         ((0.5, 0.4, 0.3), 0, False),
         ((0.5, 0.4, 0.3), 2, True),
         ((0.5, 0.4, 0.5), 2, True),
         ((0.5, 0.4, 0.6), 2, False),
         ((None, None, None), 1, False),
-        ((0.1, 0.2, 0.3, 0.4, 0.5), 0, True),
+        ((0.5, None, 0.4), 2, False),
     ],
 )
-def test_finished(scores: tuple[float | None, ...], patience: int, finished: bool) -> None:
-    assert history(*scores).is_finished(n_epochs=5, patience=patience) is finished
+def test_patience(scores: tuple[float | None, ...], patience: int, is_over: bool) -> None:
+    assert state(*scores).has_run_out_of(patience) is is_over
 
 
-def test_json_and_minutes() -> None:
-    made = history(None, 0.5)
-    made.loss_sum, made.first_step = 3.25, 20
-    assert History.from_dict(json.loads(json.dumps(asdict(made)))) == made
-    assert made.minutes == 1.0
+def test_json_and_seconds() -> None:
+    made = state(None, 0.5)
+    made.totals, made.place = [3.25, 1e-9], Place(2, 7)
+    assert RunState.from_dict(json.loads(json.dumps(asdict(made)))) == made
+    assert made.total_seconds == 60.0

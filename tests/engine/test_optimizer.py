@@ -10,11 +10,11 @@ import torch
 from torch import nn
 
 from cige.data.batch import collate
+from cige.engine.optimizer import clip_gradients, make_optimizer, set_learning_rate, settle
+from cige.engine.row_adam import RowAdamW
+from cige.engine.settings import OptimizerConfig
+from cige.nn.embeddings import SplitEmbedding
 from cige.training.dataset import tag_ids
-from cige.training.optimizer import clip_gradients, make_optimizer, settle
-from cige.training.recipe import TrainingConfig
-from cige.training.row_adam import RowAdamW
-from cige.training.trainer import TaggerLoss
 
 
 def batch_of(model, *, seed: int = 0) -> object:
@@ -24,22 +24,24 @@ def batch_of(model, *, seed: int = 0) -> object:
 
 
 def test_tables_biases_and_matrices_are_treated_apart() -> None:
-    model = TaggerLoss(tiny.model().tagger)
-    config = TrainingConfig(learning_rate=0.1, embedding_learning_rate_scale=0.5, weight_decay=0.2)
-    optimizer = make_optimizer(model, config)
+    model = tiny.model().tagger
+    scales = {module: 0.5 for module in model.modules() if isinstance(module, SplitEmbedding)}
+    optimizer = make_optimizer(model, OptimizerConfig(learning_rate=0.1, weight_decay=0.2), scales=scales)
     names = {id(p): name for name, p in model.named_parameters()}
     groups = {(g["lr"], g["weight_decay"]): {names[id(p)] for p in g["params"]} for g in optimizer.param_groups}
     assert set(groups) == {(0.05, 0.0), (0.1, 0.2), (0.1, 0.0)}
     assert all(name.endswith(".tuned") for name in groups[0.05, 0.0]) and len(groups[0.05, 0.0]) == 3
-    assert "tagger.output.weight" in groups[0.1, 0.2] and "tagger.output.bias" in groups[0.1, 0.0]
+    assert "output.weight" in groups[0.1, 0.2] and "output.bias" in groups[0.1, 0.0]
+    set_learning_rate(optimizer, 0.02)
+    assert {g["lr"] for g in optimizer.param_groups} == {0.01, 0.02}
     assert sum(map(len, groups.values())) == sum(p.requires_grad for p in model.parameters())
 
 
 def test_tables_by_rows_learn_what_dense_tables_learn() -> None:
     made = tiny.model()
     batches = [batch_of(made, seed=seed) for seed in range(3)]
-    models = [TaggerLoss(copy.deepcopy(made.tagger).eval()) for _ in range(2)]
-    by_rows = make_optimizer(models[0], TrainingConfig(learning_rate=0.002))
+    models = [copy.deepcopy(made.tagger).eval() for _ in range(2)]
+    by_rows = make_optimizer(models[0], OptimizerConfig(learning_rate=0.002))
     tables = [p for name, p in models[1].named_parameters() if name.endswith(".tuned")]
     rest = [p for name, p in models[1].named_parameters() if not name.endswith(".tuned") and p.requires_grad]
     dense = torch.optim.AdamW(
@@ -54,22 +56,22 @@ def test_tables_by_rows_learn_what_dense_tables_learn() -> None:
         losses = []
         for model, optimizer in zip(models, (by_rows, dense), strict=True):
             model.zero_grad()
-            losses.append(model(batches[step % 3]))
+            losses.append(model.loss(batches[step % 3]))
             losses[-1].backward()
-            clip_gradients(model.parameters(), TrainingConfig())
+            clip_gradients(model.parameters(), OptimizerConfig())
             optimizer.step()
         torch.testing.assert_close(*losses, rtol=1e-3, atol=1e-4)
     settle(by_rows)
-    start = dict(TaggerLoss(made.tagger).named_parameters())
+    start = dict(made.tagger.named_parameters())
     for (name, a), b in zip(models[0].named_parameters(), models[1].parameters(), strict=True):
         assert (a - b).norm() <= 0.02 * (b - start[name]).norm(), name
 
 
 def test_sgd_is_the_papers() -> None:
-    model = TaggerLoss(tiny.model().tagger)
-    optimizer = make_optimizer(model, TrainingConfig(optimizer="sgd", momentum=0.9))
+    model = tiny.model().tagger
+    optimizer = make_optimizer(model, OptimizerConfig(name="sgd", momentum=0.9))
     assert isinstance(optimizer, torch.optim.SGD) and {g["momentum"] for g in optimizer.param_groups} == {0.9}
-    model(batch_of(tiny.model())).backward()
+    model.loss(batch_of(tiny.model())).backward()
     assert not any(p.grad is not None and p.grad.is_sparse for p in model.parameters())
 
 
@@ -83,29 +85,29 @@ def gradients() -> list[nn.Parameter]:
 
 
 @pytest.mark.parametrize(
-    ("clip", "threshold", "expected"),
+    ("norm", "value", "expected"),
     [
-        ("norm", 6.5, [1.5, -2.0, 6.0]),
-        ("norm", 20.0, [3.0, -4.0, 12.0]),
-        ("value", 3.5, [3.0, -3.5, 3.5]),
-        ("none", 1.0, [3.0, -4.0, 12.0]),
+        (6.5, None, [1.5, -2.0, 6.0]),
+        (20.0, None, [3.0, -4.0, 12.0]),
+        (None, 3.5, [3.0, -3.5, 3.5]),
+        (None, None, [3.0, -4.0, 12.0]),
     ],
 )
-def test_clipping(clip: str, threshold: float, expected: list[float]) -> None:
+def test_clipping(norm: float | None, value: float | None, expected: list[float]) -> None:
     dense, table, untouched = gradients()
-    norm = clip_gradients([dense, table, untouched], TrainingConfig(clip=clip, clip_threshold=threshold))  # type: ignore[arg-type]
+    found_norm = clip_gradients([dense, table, untouched], OptimizerConfig(clip_norm=norm, clip_value=value))
     found = [*dense.grad.tolist(), table.grad.to_dense()[1].item()]
     assert found == pytest.approx(expected, rel=1e-5) and untouched.grad is None
-    assert clip != "norm" or float(norm) == pytest.approx(13.0)
+    assert float(found_norm) == pytest.approx(13.0)
 
 
 def test_settle_brings_tables_up_to_date() -> None:
     made = tiny.model()
-    model = TaggerLoss(made.tagger)
-    optimizer = make_optimizer(model, TrainingConfig(learning_rate=0.1))
+    model = made.tagger
+    optimizer = make_optimizer(model, OptimizerConfig(learning_rate=0.1))
     assert isinstance(optimizer, RowAdamW)
     batch = batch_of(made)
-    model(batch).backward()
+    model.loss(batch).backward()
     optimizer.step()
     table = made.tagger.encoder.embeddings.char.tuned
     model.zero_grad()

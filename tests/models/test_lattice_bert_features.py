@@ -11,6 +11,7 @@ import tiny
 import tiny_lattice_bert
 import tiny_run
 import torch
+from cige.training.optimizer import make_optimizer
 
 from cige.cli import main
 from cige.errors import ModelError
@@ -18,7 +19,6 @@ from cige.models.dcsan import DcsanConfig
 from cige.models.lattice_bert_features import LatticeBertFeatures, load_features
 from cige.models.model import LatticeModel
 from cige.models.registry import architecture
-from cige.training.optimizer import make_optimizer
 from cige.training.recipe import Recipe, TrainingConfig
 from cige.training.setup import set_up
 from cige.training.train import train

@@ -13,6 +13,7 @@ import pytest
 import tiny
 import tiny_run
 import torch
+from cige.training.optimizer import make_optimizer
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
@@ -26,7 +27,6 @@ from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
 from cige.nn.bert import BertFeatures
 from cige.text.windows import overlapping_windows
-from cige.training.optimizer import make_optimizer
 from cige.training.recipe import Recipe, TrainingConfig, load_recipe, recipe_from_dict, recipe_to_yaml
 from cige.training.setup import set_up
 from cige.training.train import train

@@ -22,7 +22,8 @@ def write(folder: Path, text: str, name: str = "r.yaml") -> Path:
 
 
 def test_values_lists_and_numbers(tmp_path: Path) -> None:
-    text = "model: {distances: [hh, tt], max_distance: 10}\noptimizer: {learning_rate: 1e-3}\nschedule: {warmup: 2 epochs}\n"
+    text = "model: {distances: [hh, tt], max_distance: 10}\noptimizer: {learning_rate: 1e-3}\n"
+    text += "schedule: {warmup: 2 epochs}\n"
     recipe = load_recipe(write(tmp_path, MINIMAL + text))
     assert recipe.model.distances == ("hh", "tt") and recipe.model.max_distance == 10
     assert recipe.optimizer.learning_rate == 0.001  # YAML 1.1 reads 1e-3 as a text
@@ -83,7 +84,7 @@ def test_overrides_win(tmp_path: Path, overrides: object) -> None:
         (MINIMAL + "schedule: {warmup: 20 epochs}\n", r"schedule.warmup is '20 epochs', expected at most 14 epochs"),
         (MINIMAL + "training: {eval_start_epoch: 15}\n", r"eval_start_epoch is 15, after the last epoch"),
         (MINIMAL + "training: {average_weights: 1.0}\n", r"average_weights is 1.0, expected less than 1"),
-        (MINIMAL + "optimizer: {learning_rate: 0}\n", r"r.yaml:3: optimizer.learning_rate is 0.0, expected more than 0"),
+        (MINIMAL + "optimizer: {learning_rate: 0}\n", r"r.yaml:3: optimizer.learning_rate is 0.0, expected more"),
         (MINIMAL + "data: {dataset: weibo, n_train: 0}\n", r"given twice"),
         (MINIMAL + "model: {embed_dropout_prob: 1.0}\n", r"model.embed_dropout_prob is 1.0, expected less than 1"),
         (MINIMAL + "user_words: {unknown_prob: -0.1}\n", r"user_words.unknown_prob is -0.1, expected at least 0"),

@@ -36,6 +36,13 @@ def weights(result: TrainResult) -> dict[str, bytes]:
     return {k: v.numpy().tobytes() for k, v in load_file(result.model / "model.safetensors").items()}
 
 
+def kill(data_dir: Path, output: Path, step: int) -> int:
+    """Run in a process of its own, to be killed in the middle of step `step`; its exit status."""
+    path = os.pathsep.join([str(TESTS), str(TESTS / "engine"), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, str(TESTS / "training/killed_run.py"), str(data_dir), str(output), str(step)]
+    return subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=False).returncode
+
+
 def without_seconds(record: Record) -> Record:
     return replace(record, seconds=0.0, eval_seconds=0.0)
 
@@ -60,16 +67,21 @@ def uninterrupted(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> T
 def test_sigkill_then_resume_gives_equal_weights(
     data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None
 ) -> None:
-    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS / "engine"), os.environ.get("PYTHONPATH", "")])}
-    script = TESTS / "training/killed_run.py"
     # Epochs end at steps 7, 14 and 21, checkpoints are at 3, 6, 7, 9, 12 ...: step 11 is one and a half after the last.
-    killed = subprocess.run([sys.executable, str(script), str(data_dir), str(tmp_path), "11"], env=env, check=False)
-    assert killed.returncode == -signal.SIGKILL
+    assert kill(data_dir, tmp_path, 11) == -signal.SIGKILL
     assert [p.name for p in tmp_path.glob("checkpoint-*")] == ["checkpoint-9"]
     resumed = run(data_dir, tmp_path)
     assert weights(resumed) == weights(uninterrupted)
     for a, b in zip(resumed.history, uninterrupted.history, strict=True):
         assert without_seconds(a) == without_seconds(b)
+
+
+def test_sigkills_at_random_steps(data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None) -> None:
+    for step in killed.steps(2, below=21, seed=1):
+        assert kill(data_dir, tmp_path, step) == -signal.SIGKILL
+    resumed = run(data_dir, tmp_path)
+    assert weights(resumed) == weights(uninterrupted)
+    assert list(map(without_seconds, resumed.history)) == list(map(without_seconds, uninterrupted.history))
 
 
 @pytest.mark.parametrize("step", [1, 7, 20])
@@ -159,9 +171,7 @@ def test_full_disk_keeps_the_old_checkpoint(
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.pt", "history.json"])
 @pytest.mark.parametrize("damage", ["missing", "cut"])
-def test_damaged_checkpoint_is_named(
-    data_dir: Path, tmp_path: Path, name: str, damage: str
-) -> None:
+def test_damaged_checkpoint_is_named(data_dir: Path, tmp_path: Path, name: str, damage: str) -> None:
     interrupted(data_dir, tmp_path, step=4)
     path = tmp_path / "checkpoint-3" / name
     if damage == "missing":
@@ -173,9 +183,7 @@ def test_damaged_checkpoint_is_named(
 
 
 @pytest.mark.parametrize("name", ["ner/tiny/train.bmes", "ner/tiny/dev.bmes", "vectors/word.npz", "lexicon/words.txt"])
-def test_other_data_than_at_the_start_is_refused(
-    data_dir: Path, tmp_path: Path, name: str
-) -> None:
+def test_other_data_than_at_the_start_is_refused(data_dir: Path, tmp_path: Path, name: str) -> None:
     recipe = replace(killed_run.RECIPE, lexicon=LexiconConfig("lexicon/words.txt"))
     interrupted(data_dir, tmp_path / "run", step=4, recipe=recipe)
     other = tiny_run.write_data_folder(tmp_path / "data")

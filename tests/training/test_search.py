@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 import killed
+import pytest
 import tiny_run
 
 from cige.errors import RecipeError

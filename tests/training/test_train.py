@@ -109,7 +109,8 @@ def test_eval_start_epoch(data_dir: Path, tmp_path: Path) -> None:
 def test_averaged_weights_are_what_is_scored_and_kept(data_dir: Path, tmp_path: Path, one_thread: None) -> None:
     plain = run(tiny_run.tiny_recipe(), data_dir, tmp_path / "plain")
     averaged = run(tiny_run.tiny_recipe(average_weights=0.9), data_dir, tmp_path / "averaged")
-    assert [loss(r) for r in plain.history] == [loss(r) for r in averaged.history]  # training itself is the same
+    # Training itself is the same, but for rounding: rows of tables are brought up to date before each averaging.
+    assert [loss(r) for r in plain.history] == pytest.approx([loss(r) for r in averaged.history], abs=1e-4)
     assert [r.score for r in plain.history] != [r.score for r in averaged.history]
     assert dev_f1(LatticeModel.load(averaged.model), data_dir / "ner/tiny/dev.bmes") == averaged.dev_f1
 

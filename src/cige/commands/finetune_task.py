@@ -1,7 +1,7 @@
 """Fine-tune on one task with the paper's settings for it, or your own.
 
-A run that was cut off continues from its last checkpoint when the same command is given again. The model is in OUTPUT/model,
-scores are in OUTPUT/result.json.
+A run that was cut off continues from its last checkpoint when the same command is given again. The model is in
+OUTPUT/model, and the scores are in OUTPUT/result.json.
 
 Examples:
   cige finetune tnews --model runs/tiny/model --data data --output runs/tnews

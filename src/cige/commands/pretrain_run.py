@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
     if result.evaluations:
         found = result.evaluations[-1].scores
         print(
-            f"held out: MLM {per_cent(found['mlm_accuracy'])}, sentences {per_cent(found['sentence_accuracy'])}, hidden "
-            f"segments {per_cent(found['segment_accuracy'])}"
+            f"held out: MLM {per_cent(found['mlm_accuracy'])}, sentences {per_cent(found['sentence_accuracy'])}, "
+            f"hidden segments {per_cent(found['segment_accuracy'])}"
         )
     print(f"model in {result.model}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -53,9 +53,9 @@ def settle(optimizer: torch.optim.Optimizer) -> None:
 
 
 @torch.no_grad()
-def clip_gradients(network: nn.Module, config: OptimizerConfig) -> Tensor:
+def clip_gradients(parameters: Iterable[nn.Parameter], config: OptimizerConfig) -> Tensor:
     """Clip in place; returns the norm of the whole gradient before that."""
-    gradients = [_values(p) for p in network.parameters() if p.grad is not None]
+    gradients = [_values(p) for p in parameters if p.grad is not None]
     norm = nn.utils.get_total_norm(gradients)
     if config.clip_norm is not None:
         torch._foreach_mul_(gradients, (config.clip_norm / (norm + 1e-6)).clamp(max=1.0))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -149,14 +150,16 @@ class Trainer:
             return
         self.state = read_state(checkpoint, RunState.from_dict)
         load_weights(self.network, checkpoint / _WEIGHTS)
+        path = checkpoint / _OPTIMIZER
         try:
-            state = torch.load(checkpoint / _OPTIMIZER, map_location=self._accelerator.device, weights_only=True)
+            state = torch.load(path, map_location=self._accelerator.device, weights_only=True)
             self._optimizer.load_state_dict(state["optimizer"])
             if self._average is not None:
                 self._average.load_state_dict(state["average"])
-        except (OSError, RuntimeError, ValueError, KeyError) as reason:
+        except (OSError, RuntimeError, ValueError, LookupError, EOFError, UnpicklingError) as reason:
+            shown = str(reason).partition(". ")[0].partition("\n")[0]
             raise ModelError(
-                f"{checkpoint}: the optimiser's state cannot be read ({reason}); start the run over with resume=False"
+                f"{path}: the optimiser's state cannot be read ({shown}); start the run over with resume=False"
             ) from reason
         if self._accelerator.is_main_process:  # what all processes counted; the others start from zero
             self._totals = self._totals.new_tensor(self.state.totals or 0.0)
@@ -253,13 +256,13 @@ class Trainer:
 
     def _clip_and_check(self, loss: Tensor) -> None:
         """Clip the gradient; raises CigeError before the optimiser would see one that is not finite."""
-        norm = clip_gradients(self.network, self._config.optimizer)
+        norm = clip_gradients(self.network.parameters(), self._config.optimizer)
         if not bool((norm + loss).isfinite()):  # the one wait for the device in a step
             raise CigeError(
-                f"step {self.state.step + 1}: the loss is {float(loss):g} and the norm of its gradient {float(norm):g}, "
-                "so the step was not taken; what was saved before is untouched. Lower optimizer.learning_rate or "
-                "lengthen schedule.warmup, check the vectors that training starts from for values that are not finite, "
-                "and start over with resume=False (--no-resume)"
+                f"step {self.state.step + 1}: the loss is {float(loss):g} and the norm of its gradient "
+                f"{float(norm):g}, so the step was not taken; what was saved before is untouched. Lower "
+                "optimizer.learning_rate or lengthen schedule.warmup, check the vectors that training starts from for "
+                "values that are not finite, and start over with resume=False (--no-resume)"
             )
 
     def _summed(self, values: Tensor | Sequence[float]) -> Tensor:
