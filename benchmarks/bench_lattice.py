@@ -19,11 +19,12 @@ from cige.data.model_words import load_words
 from cige.data.padding import pad_lattices
 from cige.data.vocabulary import Vocabulary
 from cige.errors import ModelError
-from cige.files import read_manifest
-from cige.hub import BUNDLED
+from cige.folders.hub import BUNDLED
+from cige.folders.kinds import TAGGER
+from cige.folders.manifest import read_manifest
 from cige.lattice.lattice import build_lattice
 from cige.lexicon.lexicon import Lexicon
-from cige.models.model import FORMAT_VERSION, KIND
+from cige.models.model import FORMAT_VERSION
 from cige.text.normalize import normalize
 
 N_SENTENCES = 2000
@@ -65,7 +66,7 @@ def bench_lattice(data_dir: Path, *, n_rounds: int = 7) -> dict[str, Any]:
         data_dir: holds ner/msra/train.bmes and lexicon/jieba.txt.xz.
     """
     texts = [s.text for s in read_sentences(data_dir / "ner" / "msra" / "train.bmes")[-N_SENTENCES:]]
-    facts = read_manifest(BUNDLED, kind=KIND, version=FORMAT_VERSION, error=ModelError)
+    facts = read_manifest(BUNDLED, kind=TAGGER, version=FORMAT_VERSION, error=ModelError)
     vocabulary, bundled = load_words(BUNDLED, facts)
     jieba = Lexicon.from_file(data_dir / "lexicon" / "jieba.txt.xz")
     large = Vocabulary(

@@ -24,17 +24,18 @@ import torch
 from literal_flat import literal_encode
 from measure import add_data_option, environment, in_turns, options, report, use_threads, write
 
+from cige.api import NER
 from cige.commands.texts import texts_of
 from cige.data import Sentence, read_sentences
 from cige.data.padding import pad_lattices
-from cige.evaluation import evaluate
-from cige.hub import model_folder
+from cige.folders.hub import model_folder
 from cige.lattice.lattice import Lattice
 from cige.models.model import LatticeModel
-from cige.pipeline import NER
-from cige.prediction import batches_of_like_size, decode_spans
-from cige.serving.export import export_onnx
-from cige.serving.onnx_model import OnnxModel
+from cige.runtime.export import export_onnx
+from cige.runtime.onnx_model import OnnxModel
+from cige.tagging.evaluation import evaluate
+from cige.tagging.prediction import batches_of_like_size, decode_spans
+from cige.tagging.windows import read_windows
 
 BATCH_SIZES = (1, 2, 4, 8, 16, 32)
 LENGTHS = (25, 50, 100, 200, 400)
@@ -119,7 +120,7 @@ def stages(ner: NER, texts: Sequence[str], *, batch_size: int, n_rounds: int) ->
             clock = now
 
         snapshot = ner.lexicon.snapshot()
-        lattices = [part.lattice for text in texts for part in ner.read(text, snapshot)]
+        lattices = [part.lattice for text in texts for part in read_windows(text, snapshot)]
         since("match and lattice")
         for chosen in batches_of_like_size(lattices, batch_size=batch_size):
             batch = [lattices[k] for k in chosen]

@@ -29,9 +29,9 @@ from torch import nn
 
 from cige.engine.optimizer import make_optimizer
 from cige.engine.settings import OptimizerConfig
-from cige.models.lattice_bert import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES, LatticeBertConfig
-from cige.models.lattice_bert_costs import describe
-from cige.models.lattice_bert_heads import LatticeBertForPreTraining
+from cige.models.lattice_bert.costs import describe
+from cige.models.lattice_bert.heads import LatticeBertForPreTraining
+from cige.models.lattice_bert.network import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES, LatticeBertConfig
 from cige.nn.memory import keep_freed_memory
 from cige.pretraining.batch import MaskedBatch, collate_masked
 from cige.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds

@@ -15,7 +15,8 @@ from typing import Any
 
 from measure import environment, in_turns, options, report, write
 
-from cige.lattice.token_lattice import LatticeTokenizer, TokenLattice
+from cige.lattice.token_lattice import TokenLattice
+from cige.lattice.tokenizer import LatticeTokenizer
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.lexicon.text_file import read_lines
 

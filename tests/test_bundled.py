@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import cige
-from cige.hub import BUNDLED
-from cige.pipeline import NER
+from cige.api import NER
+from cige.folders.hub import BUNDLED
 
 ROOT = Path(__file__).resolve().parents[1]
 

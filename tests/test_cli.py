@@ -9,11 +9,11 @@ import sys
 import pytest
 import tiny
 
+from cige.api import NER
 from cige.cli import VERBS, main
 from cige.commands import compare, pretrain_run, train
 from cige.data import Sentence, Span, read_sentences, write_sentences
 from cige.lexicon.lexicon import Lexicon
-from cige.pipeline import NER
 
 TEXT = "李明在北京。"
 

@@ -11,15 +11,8 @@ from pathlib import Path
 import pytest
 
 from cige.errors import LexiconError, ModelError
-from cige.files import (
-    MANIFEST,
-    atomic_file,
-    atomic_folder,
-    read_manifest,
-    refuse_to_replace,
-    sha256,
-    write_manifest,
-)
+from cige.folders.atomic import atomic_file, atomic_folder
+from cige.folders.manifest import MANIFEST, read_manifest, refuse_to_replace, sha256, write_manifest
 
 
 def full_disk(*args, **kwargs):

@@ -8,9 +8,9 @@ import tiny
 import torch
 
 from cige.lexicon.joint_vocabulary import JointVocabulary
-from cige.models.lattice_bert import LatticeBert, LatticeBertConfig
-from cige.models.lattice_bert_heads import LatticeBertForPreTraining
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.heads import LatticeBertForPreTraining
+from cige.models.lattice_bert.network import LatticeBert, LatticeBertConfig
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 CHARS = sorted(set("".join(sentence.text for sentence in tiny.sentences(60)) + "".join(tiny.WORDS)))

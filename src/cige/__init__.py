@@ -12,15 +12,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cige.api import NER, Analysis, load
     from cige.data.reading import read_sentences, write_sentences
     from cige.data.sentence import Sentence, Span
+    from cige.drawing.lattice import draw_lattice
     from cige.entities.entity import Entity
     from cige.errors import CigeError, DataError, LexiconError, ModelError, RecipeError
-    from cige.explain import Explanation
-    from cige.lattice.draw import draw_lattice
+    from cige.explain.explanation import Explanation
     from cige.lattice.lattice import Lattice, build_lattice
     from cige.lexicon.lexicon import Lexicon
-    from cige.pipeline import NER, Analysis, load
 
 # Where each public name lives. They are imported when first used, so that `import cige` is quick and needs no torch.
 _HOMES = {
@@ -32,16 +32,16 @@ _HOMES = {
     "Lexicon": "lexicon.lexicon",
     "Lattice": "lattice.lattice",
     "build_lattice": "lattice.lattice",
-    "draw_lattice": "lattice.draw",
+    "draw_lattice": "drawing.lattice",
     "Sentence": "data.sentence",
     "Span": "data.sentence",
     "read_sentences": "data.reading",
     "write_sentences": "data.reading",
     "Entity": "entities.entity",
-    "NER": "pipeline",
-    "Analysis": "pipeline",
-    "load": "pipeline",
-    "Explanation": "explain",
+    "NER": "api",
+    "Analysis": "api",
+    "load": "api",
+    "Explanation": "explain.explanation",
 }
 
 __all__ = [

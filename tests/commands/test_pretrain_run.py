@@ -11,7 +11,7 @@ import pytest
 
 from cige.cli import main
 from cige.lexicon.joint_vocabulary import JointVocabulary
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.pretraining.recipe import load_pretrain_recipe
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes/pretraining"

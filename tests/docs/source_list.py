@@ -1,4 +1,4 @@
-"""The list of source files in README.md: each file and the first sentence of its docstring.
+"""The list of source files in docs/architecture.md: each file and the first sentence of its docstring.
 
 python tests/docs/source_list.py --write     # after adding, removing or renaming a file
 """
@@ -9,27 +9,34 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "architecture.md"
 START, END = "<!-- files: python tests/docs/source_list.py --write -->\n", "<!-- end of files -->"
 C = (".c", ".h")
 FOLDERS = [
+    ".",
     "text",
+    "folders",
     "lexicon",
     "lattice",
     "data",
+    "drawing",
     "nn",
-    "models",
     "entities",
+    "models",
+    "tagging",
+    "engine",
+    "runtime",
+    "explain",
     "training",
     "pretraining",
     "tasks",
-    "serving",
-    ".",
+    "reports",
     "commands",
 ]
 
 
 def lines() -> list[str]:
-    """One Markdown line a file: Python by docstring, C by the first sentence of its opening comment."""
+    """One Markdown line per file: Python by docstring, C by the first sentence of its opening comment."""
     source = ROOT / "src" / "cige"
     files = sorted(file for suffix in ("py", "c", "h") for file in source.rglob(f"*.{suffix}"))
 
@@ -54,12 +61,11 @@ def first_sentence(file: Path) -> str:
     )
 
 
-def expected(readme: str) -> str:
-    head, _, rest = readme.partition(START)
+def expected(page: str) -> str:
+    head, _, rest = page.partition(START)
     return head + START + "".join(lines()) + END + rest.partition(END)[2]
 
 
 if __name__ == "__main__":
-    path = ROOT / "README.md"
     if "--write" in sys.argv:
-        path.write_text(expected(path.read_text(encoding="utf-8")), encoding="utf-8")
+        PAGE.write_text(expected(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

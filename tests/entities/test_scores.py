@@ -9,6 +9,7 @@ from rich.console import Console
 from cige.data import Sentence, Span
 from cige.data.tags import tags_to_spans
 from cige.entities import Entity, score, surfaces
+from cige.entities.score_table import report_table
 from cige.errors import DataError
 
 TEXTS = ["张三在上海", "李四去了北京和上海" * 3]
@@ -130,5 +131,5 @@ def test_the_dict_is_ready_for_json_and_the_table_shows_per_cent():
 
 def render(report, title=None):
     console = Console(file=io.StringIO(), width=120)
-    console.print(report.table(title))
+    console.print(report_table(report, title))
     return console.file.getvalue()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cige.lattice.segments import segments, segments_of
-from cige.lattice.token_lattice import LatticeTokenizer
+from cige.lattice.tokenizer import LatticeTokenizer
 from cige.lexicon.joint_vocabulary import JointVocabulary
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"研究生活很充实"]

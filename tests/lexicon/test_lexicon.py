@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cige.errors import LexiconError
-from cige.files import write_manifest
+from cige.folders.manifest import write_manifest
 from cige.lexicon import base_words
 from cige.lexicon import lexicon as lexicon_module
 from cige.lexicon.lexicon import Lexicon, check_lexicon

@@ -15,8 +15,8 @@ import tiny
 import torch
 from safetensors.torch import load_file, save_file
 
-from cige import files
 from cige.errors import ModelError
+from cige.folders import manifest as files
 from cige.lexicon.lexicon import Lexicon
 from cige.models import model as model_module
 from cige.models.flat import RELEASED, FlatConfig

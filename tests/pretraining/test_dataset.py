@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tiny_corpus
 
-from cige.lattice.token_lattice import LatticeTokenizer
+from cige.lattice.tokenizer import LatticeTokenizer
 from cige.pretraining.data import PretrainingData, open_data
 from cige.pretraining.dataset import InstanceConfig, InstanceSet, MaskedInstance, TokenIds
 from cige.pretraining.instances import NO_LABEL, Instance

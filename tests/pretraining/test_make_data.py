@@ -12,7 +12,7 @@ import pytest
 import tiny_corpus
 
 from cige.errors import CigeError, DataError
-from cige.lattice.token_lattice import LatticeTokenizer
+from cige.lattice.tokenizer import LatticeTokenizer
 from cige.pretraining import make_data as module
 from cige.pretraining.corpus import CorpusReport, CorpusRules, read_documents
 from cige.pretraining.data import open_data

@@ -21,7 +21,7 @@ import torch
 from cige.engine.run_folder import read_result
 from cige.engine.trainer import Trainer
 from cige.errors import CigeError, DataError, ModelError, RecipeError
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.pretraining.pretrain import PretrainResult, pretrain
 
 SCRIPT = Path(__file__).with_name("one_process.py")

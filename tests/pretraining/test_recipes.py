@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.pretraining.pretrain import pretrain
 from cige.pretraining.recipe import load_pretrain_recipe
 

@@ -10,9 +10,9 @@ import torch
 
 from cige.errors import RecipeError
 from cige.lexicon.joint_vocabulary import JointVocabulary
-from cige.models.lattice_bert import LatticeBertConfig
-from cige.models.lattice_bert_heads import LatticeBertForPreTraining
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.heads import LatticeBertForPreTraining
+from cige.models.lattice_bert.network import LatticeBertConfig
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.pretraining.pretrain import PretrainResult, pretrain
 from cige.pretraining.start import Origins, go_on_from
 
@@ -125,5 +125,7 @@ def test_a_model_that_is_not_there(tmp_path: Path):
 def test_a_tuned_model_is_no_start_and_it_is_said_where_the_one_in_it_lies(tmp_path: Path):
     (tmp_path / "tuned").mkdir()
     (tmp_path / "tuned/manifest.json").write_text('{"kind": "cige tuned model"}', encoding="utf-8")
-    with pytest.raises(RecipeError, match=r"tuned is no pre-trained model .*what was tuned is in its folder encoder/"):
+    with pytest.raises(
+        RecipeError, match=r"tuned is no pre-trained model .*fine-tuned encoder is in its folder encoder/"
+    ):
         tiny_pretraining.recipe(tmp_path, start_from=tmp_path / "tuned")

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cige.lattice.draw import Mark, draw_lattice
+from cige.drawing.lattice import Mark, draw_lattice
 from cige.lattice.flat import FlatLattice, flatten, recover
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon

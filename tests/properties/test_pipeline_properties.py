@@ -8,7 +8,7 @@ import tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cige.pipeline import NER
+from cige.api import NER
 
 # Any code point, lone surrogates too, and text that the model knows, so that entities are found in odd surroundings.
 ODD = st.text(st.characters(exclude_categories=()), max_size=40)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cige.commands import finetune
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
-from cige.lattice.token_lattice import LatticeTokenizer
+from cige.lattice.tokenizer import LatticeTokenizer
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.tasks.analysis import (
     KEYWORDS,

@@ -7,6 +7,8 @@ import pytest
 import tiny_tasks as tiny
 import torch
 
+from cige.api import NER, load
+from cige.cli import main
 from cige.data.sentence import Sentence, Span
 from cige.errors import ModelError
 from cige.tasks.ner import TunedNER
@@ -97,4 +99,23 @@ def test_the_predict_command_reads_a_tuned_model(ner, tmp_path, capsys):
         (e.start, e.end, e.label) for e in ner(text)
     ]
     assert main(["predict", text, "--model", str(tmp_path / "tuned"), "--words"]) == 2
-    assert "leave --lexicon-add and --words out" in capsys.readouterr().err
+    assert "without --lexicon-add and --words" in capsys.readouterr().err
+
+
+def test_load_opens_a_fine_tuned_model(ner, tmp_path):
+    ner.model.save(tmp_path / "model")
+    found = load(tmp_path / "model")
+    assert isinstance(found, TunedNER) and found.labels == ner.labels
+    assert found("小明在北京") == ner("小明在北京")
+    with pytest.raises(ModelError, match="opens as a TunedNER, which has no lexicon"):
+        NER.from_pretrained(tmp_path / "model")
+
+
+def test_a_fine_tuned_model_takes_no_user_words_and_the_error_names_what_reads_it(ner, tmp_path, capsys):
+    ner.model.save(tmp_path / "model")
+    (tmp_path / "words.txt").write_text("小明\n", encoding="utf-8")
+    for arguments in (["explain"], ["predict", "--words"], ["predict", "--lexicon-add", str(tmp_path / "words.txt")]):
+        assert main([*arguments, "小明在北京", "--model", str(tmp_path / "model")]) == 2
+        assert "use `cige predict` without --lexicon-add and --words" in capsys.readouterr().err
+    assert main(["info", "--model", str(tmp_path / "model"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["model"]["labels"] == ner.labels

@@ -11,8 +11,8 @@ import torch
 
 from cige.engine.strict import changed
 from cige.lexicon.joint_vocabulary import JointVocabulary
-from cige.models.lattice_bert import LatticeBert, LatticeBertConfig
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.network import LatticeBert, LatticeBertConfig
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.tasks.config import TuningConfig
 from cige.tasks.items import Room
 from cige.tasks.kinds import KINDS

@@ -12,14 +12,14 @@ import torch
 import yaml
 from tiny_bert import write_bert
 
+from cige.api import load
 from cige.data import write_sentences
 from cige.data.vocabulary import UNK, USER
 from cige.errors import ModelError, RecipeError
-from cige.files import BUNDLED
+from cige.folders.hub import BUNDLED
 from cige.models.build import input_embeddings
-from cige.models.lattice_bert_features import load_features
+from cige.models.lattice_bert.features import load_features
 from cige.models.model import LatticeModel
-from cige.pipeline import load
 from cige.training.recipe import OWN_DATA, Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
 from cige.training.setup import set_up
 from cige.training.train import train

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from cige.entities.labels import parse_label_map
-    from cige.hub import model_folder
+    from cige.folders.hub import model_folder
     from cige.models.model import LatticeModel
     from cige.models.trim import rename_labels, trim
 

@@ -41,17 +41,24 @@ def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import load_recipe
 
     recipes = [load_recipe(path, args.set) for path in args.recipes]
-    from cige.comparison import any_finished, check_comparable, measure_speeds, rows_of, run_all, user_words_of_runs
-    from cige.comparison_views import (
+    from cige.errors import CigeError
+    from cige.folders.atomic import atomic_file
+    from cige.lexicon.words_file import read_words
+    from cige.nn.memory import keep_freed_memory
+    from cige.reports.comparison import (
+        any_finished,
+        check_comparable,
+        measure_speeds,
+        rows_of,
+        run_all,
+        user_words_of_runs,
+    )
+    from cige.reports.comparison_views import (
         comparison_table,
         draw_f1_against_speed,
         draw_user_words,
         user_word_table,
     )
-    from cige.errors import CigeError
-    from cige.files import atomic_file
-    from cige.lexicon.words_file import read_words
-    from cige.nn.memory import keep_freed_memory
 
     keep_freed_memory()  # scores of finished runs too
     check_comparable(recipes)

@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 
-from cige.commands.options import add_model_options, at_least, load_ner, make_console
+from cige.commands.options import add_model_options, at_least, load_finder, make_console
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,12 +34,13 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from cige.data import read_sentences
     from cige.entities.labels import parse_label_map
-    from cige.evaluation import evaluate
+    from cige.entities.score_table import report_table
+    from cige.tagging.evaluation import evaluate
 
     labels = parse_label_map(args.labels)
     sentences = read_sentences(args.data, repair=args.repair)
     train = read_sentences(args.train, repair=args.repair) if args.train else None
-    ner = load_ner(args)
+    ner = load_finder(args)
     found = evaluate(ner, sentences, labels=labels, train=train, batch_size=args.batch_size)
     never_gold = sorted(set(ner.labels) - {labels.get(s.label, s.label) for x in sentences for s in x.spans})
     if never_gold:
@@ -50,5 +51,5 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
     else:
-        make_console().print(found.report.table(title=args.data))
+        make_console().print(report_table(found.report, title=args.data))
         print(f"{found.report.n_sentences:,} sentences, {found.sentences_per_second:,.1f} a second")

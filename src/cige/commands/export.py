@@ -28,12 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     if len(args.folders) > 2:
         args.error(f"given {len(args.folders)} folders, expected [MODEL] OUT")
-    from cige.hub import model_folder
+    from cige.folders.hub import model_folder
 
     *given, output = args.folders
     source = model_folder(given[0] if given else None)  # before torch is imported: a wrong name is told at once
     from cige.models.model import LatticeModel
-    from cige.serving.export import export_onnx
+    from cige.runtime.export import export_onnx
 
     export_onnx(LatticeModel.load(source), output, int8=args.int8)
     n_bytes = sum(file.stat().st_size for file in Path(output).rglob("*") if file.is_file())

@@ -42,14 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from pathlib import Path
 
-    from cige.files import atomic_file
+    from cige.folders.atomic import atomic_file
     from cige.tasks.registry import PAPER_TASKS, get_task
     from cige.tasks.task_data import find_folder, load_task_data
 
     tasks = [get_task(name) for name in args.tasks or PAPER_TASKS]
     if args.tasks is None:
         tasks = [task for task in tasks if find_folder(task, args.data) is not None]
-    from cige.hub import model_folder
+    from cige.folders.hub import model_folder
     from cige.tasks.finetune import model_fingerprint
     from cige.tasks.grid import GridResult, tune_task
     from cige.tasks.tables import tables

@@ -54,16 +54,21 @@ def _torch() -> dict[str, Any]:
 
 
 def _model(name: str | None) -> dict[str, Any]:
-    from cige.hub import model_folder
-    from cige.pipeline import load
+    from cige.api import NER, load
+    from cige.folders.hub import model_folder
 
     folder = model_folder(name)
-    model = load(folder).model
+    finder = load(folder)
     n_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    facts = {"model": str(folder), "megabytes": round(n_bytes / 1e6, 1), "labels": finder.labels}
+    return facts | (
+        _lattice_model(finder.model) if isinstance(finder, NER) else {"facts": getattr(finder, "facts", {})}
+    )
+
+
+def _lattice_model(model: Any) -> dict[str, Any]:
+    """What a model that reads a lexicon has beside its labels."""
     return {
-        "model": str(folder),
-        "megabytes": round(n_bytes / 1e6, 1),
-        "labels": model.labels,
         "scheme": model.scheme,
         "lexicon words": len(model.lexicon),
         "user words": len(model.lexicon.user_words),

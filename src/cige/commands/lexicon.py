@@ -61,7 +61,7 @@ def _add_lexicon_option(parser: argparse.ArgumentParser) -> None:
 
 def open_lexicon(path: str | None) -> Lexicon:
     """A lexicon folder, a word list, the lexicon in a model folder, or (None) that of the bundled model."""
-    from cige.hub import model_folder
+    from cige.folders.hub import model_folder
     from cige.lexicon.lexicon import Lexicon
 
     folder = model_folder(path) if path is None or Path(path).is_dir() else Path(path)

@@ -8,14 +8,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from cige.errors import ModelError
-from cige.files import USES, kind_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cige.pipeline import NER
-
-PRETRAINED, TUNED = "cige pre-trained model", "cige tuned model"  # what models/pretrained.py and tasks/tuned.py write
+    from cige.api import NER
+    from cige.tagging.finder import EntityFinder
 
 
 def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
@@ -37,28 +35,51 @@ def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False)
     )
 
 
-def load_ner(args: argparse.Namespace) -> NER:
-    """The model that the options name, with the user's words; lines that are no words are told on stderr."""
+def load_finder(args: argparse.Namespace) -> EntityFinder:
+    """The model that the options name, of any kind that finds entities, with the user's words.
+
+    Lines of a word file that are no words are reported on stderr.
+
+    Raises:
+        ModelError: what `cige.load` raises; or the user's words were given to a model that has no lexicon.
+    """
     return load_model(args.model, args)
 
 
-def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> NER:
-    """As `load_ner`, for one of several models."""
-    from cige.hub import model_folder
+def load_ner(args: argparse.Namespace) -> NER:
+    """As `load_finder`, for commands that need a model with a lexicon."""
+    return with_lexicon_only(load_finder(args), args.model)
 
-    folder = model_folder(path_or_hub_id)  # before torch is imported: a wrong name is told at once
-    if (kind := kind_of(folder)) in (PRETRAINED, TUNED):
-        raise ModelError(f"{folder}: holds {kind!r}, expected a tagger; {USES[kind]}")
+
+def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> EntityFinder:
+    """As `load_finder`, for one of several models."""
+    from cige.api import load
     from cige.nn.memory import keep_freed_memory
-    from cige.pipeline import load
 
     keep_freed_memory()
-    ner = load(folder, device=args.device)
+    finder = load(path_or_hub_id, device=args.device)
     for path in args.lexicon_add:
-        report = ner.lexicon.add_file(path)
+        report = with_lexicon_only(finder, path_or_hub_id).lexicon.add_file(path)
         if report.n_refused or not report.n_taken:
             print(f"cige: {report}", file=sys.stderr)
-    return ner
+    return finder
+
+
+def with_lexicon_only(finder: EntityFinder, path_or_hub_id: str | None) -> NER:
+    """`finder` if it reads a lexicon.
+
+    Raises:
+        ModelError: it is a fine-tuned Lattice-BERT, whose words are those of its own vocabulary.
+    """
+    from cige.api import NER
+
+    if not isinstance(finder, NER):
+        raise ModelError(
+            f"{path_or_hub_id}: a model that `cige finetune` wrote reads the words of its own vocabulary and no "
+            "others, and does not report which it read; use `cige predict` without --lexicon-add and --words, or a "
+            "model that `cige train` wrote"
+        )
+    return finder
 
 
 def make_console() -> Console:

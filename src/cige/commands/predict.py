@@ -15,19 +15,17 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from cige.commands.options import TUNED, add_model_options, at_least, load_ner, make_console
+from cige.commands.options import add_model_options, at_least, load_finder, load_ner, make_console
 from cige.commands.texts import add_source_argument, texts_of
-from cige.errors import ModelError
-from cige.files import kind_of
 from cige.text.visible import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from cige.api import NER
     from cige.entities.entity import Entity
-    from cige.entities.finder import EntityFinder
-    from cige.explain import AttendedWord, EntityEvidence
-    from cige.pipeline import NER
+    from cige.explain.evidence import AttendedWord, EntityEvidence
+    from cige.tagging.finder import EntityFinder
 
 SHOWN_CHARS = 300  # of a text above its table; entities of all of it are listed
 
@@ -48,35 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    ner = _load(args)
+    ner = load_ner(args) if args.words else load_finder(args)
     batch_size = 1 if args.source == "-" and sys.stdin.isatty() else args.batch_size
     results = _predict(ner, texts_of(args.source), batch_size, with_words=args.words)
     print_results = _print_lines if args.format == "jsonl" else _print_tables
     print_results(results, args.words)
 
 
-def _load(args: argparse.Namespace) -> EntityFinder:
-    from cige.hub import model_folder
-
-    folder = model_folder(args.model)
-    if kind_of(folder) != TUNED:
-        return load_ner(args)
-    if args.lexicon_add or args.words:
-        raise ModelError(
-            f"{folder}: a model that `cige finetune` tuned reads the words of its own vocabulary and no others, and "
-            "does not say which it read: leave --lexicon-add and --words out, or use a lattice model"
-        )
-    from cige.nn.memory import keep_freed_memory
-    from cige.tasks.ner import TunedNER
-
-    keep_freed_memory()
-    return TunedNER.from_pretrained(folder, device=args.device)
-
-
 def _predict(
     ner: EntityFinder, texts: Iterable[str], batch_size: int, *, with_words: bool
 ) -> Iterator[tuple[str, list[EntityEvidence]]]:
-    from cige.explain import EntityEvidence
+    from cige.explain.evidence import EntityEvidence
 
     if with_words:
         for text in texts:

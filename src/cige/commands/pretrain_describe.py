@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from cige.commands.options import at_least, make_console
 
 if TYPE_CHECKING:
-    from cige.models.lattice_bert import LatticeBertConfig
+    from cige.models.lattice_bert.network import LatticeBertConfig
 
-SIZES = ("tiny", "lite", "base")  # of cige.models.lattice_bert, which needs PyTorch
+SIZES = ("tiny", "lite", "base")  # of cige.models.lattice_bert.network, which needs PyTorch
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from cige.errors import CigeError
-    from cige.models.lattice_bert_costs import TOKENS_PER_CHAR, describe
+    from cige.models.lattice_bert.costs import TOKENS_PER_CHAR, describe
 
     config, has_words = _config(args)
     tokens_per_char = args.tokens_per_char or (TOKENS_PER_CHAR if has_words else 1.0)
@@ -54,12 +54,12 @@ def _config(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool]:
     from dataclasses import replace
 
     from cige.errors import CigeError
-    from cige.models.lattice_bert import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES
+    from cige.models.lattice_bert.network import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES
 
     if args.model is not None:
         if (args.n_pieces, args.n_words) != (None, None):
             raise CigeError("--model has a vocabulary of its own; leave out --n-pieces and --n-words")
-        from cige.models.pretrained import PretrainedLatticeBert
+        from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 
         model = PretrainedLatticeBert.from_pretrained(args.model)
         return model.config, model.vocabulary.n_words > 0

@@ -17,7 +17,7 @@ from cige.commands.options import at_least, make_console
 from cige.commands.texts import add_source_argument, whole_text_of
 
 if TYPE_CHECKING:
-    from cige.models.lattice_bert_attention import AttendedTokens
+    from cige.models.lattice_bert.attention import AttendedTokens
 
 _STYLE = """
 body { margin: 28px auto; max-width: 1040px; padding: 0 20px; color: #1f2937; background: #f8fafc;
@@ -45,14 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     text = whole_text_of(args.source)
-    from cige.models.lattice_bert_attention import attended_tokens, read_encoder
+    from cige.models.lattice_bert.attention import attended_tokens, read_encoder
 
     models = {"before": read_encoder(args.model)}
     for number, path in enumerate(args.tuned, start=1):
         models["after" if len(args.tuned) == 1 else f"after {number}"] = read_encoder(path)
     found = attended_tokens(models, text)
     if args.output:
-        from cige.files import atomic_file
+        from cige.folders.atomic import atomic_file
 
         with atomic_file(args.output) as aside:
             aside.write_text(to_html(found, [args.model, *args.tuned]), encoding="utf-8")

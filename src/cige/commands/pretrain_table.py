@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from cige.engine.run_folder import read_result
     from cige.pretraining.pretrain import PretrainResult
-    from cige.pretraining_views import draw_curves, held_out_table
+    from cige.reports.pretraining_views import draw_curves, held_out_table
 
     results = [read_result(folder, PretrainResult) for folder in args.folders]
     print(held_out_table(results))

@@ -69,7 +69,7 @@ def _progress(path: str) -> Iterator[Callable[[int], None] | None]:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
-    from cige.files import unpack
+    from cige.folders.packed import unpack
     from cige.lexicon.text_file import open_file
 
     console = Console(stderr=True)

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.evaluate import add_data_options
-from cige.commands.options import add_model_options, load_model, make_console
+from cige.commands.options import add_model_options, load_model, make_console, with_lexicon_only
 
 if TYPE_CHECKING:
-    from cige.evaluation import UserWordTrial
+    from cige.tagging.evaluation import UserWordTrial
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from cige.data import read_sentences
+    from cige.drawing.figures import names_of_folders
     from cige.entities.labels import parse_label_map
-    from cige.evaluation import user_word_trials
     from cige.lexicon.words_file import read_words
-    from cige.view_parts import names_of_folders
+    from cige.tagging.evaluation import user_word_trials
 
     lists = {path: read_words(path, spaces=True) for path in args.gazetteer}
     for found in lists.values():
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> None:
     train = read_sentences(args.train, repair=args.repair) if args.train else None
     trials = {
         name: user_word_trials(
-            load_model(model, args),
+            with_lexicon_only(load_model(model, args), model),
             sentences,
             labels=parse_label_map(args.labels),
             train=train,
@@ -70,11 +70,11 @@ def run(args: argparse.Namespace) -> None:
     elif len(models) == 1:
         _print_table(trials[names[0]], args.data)
     else:
-        from cige.comparison_views import user_word_table
+        from cige.reports.comparison_views import user_word_table
 
         print(f"F1 / recall of entities unseen in training, with user words; {args.data}:\n\n{user_word_table(runs)}")
     if args.figure:
-        from cige.comparison_views import draw_user_words
+        from cige.reports.comparison_views import draw_user_words
 
         draw_user_words(runs, Path(args.figure), split="")
 

@@ -9,7 +9,8 @@ import re
 from pathlib import Path
 
 from cige.errors import DataError
-from cige.files import UNPACKING_ERRORS, atomic_file, unpack
+from cige.folders.atomic import atomic_file
+from cige.folders.packed import UNPACKING_ERRORS, unpack
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -16,12 +16,14 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from cige.errors import CigeError, ModelError
-from cige.files import atomic_file, atomic_folder, read_manifest, write_manifest
+from cige.folders.atomic import atomic_file, atomic_folder
+from cige.folders.kinds import CHECKPOINT
+from cige.folders.manifest import read_manifest, write_manifest
 
 T = TypeVar("T")
 
 PREFIX = "checkpoint-"
-_KIND, _VERSION, _HISTORY = "cige training checkpoint", 1, "history.json"
+_VERSION, _HISTORY = 1, "history.json"
 
 
 def trained_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -71,7 +73,7 @@ def new_checkpoint(folder: Path, step: int, state: Any, *, origin: str, n_kept: 
     with says_what_survives(path), atomic_folder(path) as aside:
         yield aside
         (aside / _HISTORY).write_text(json.dumps(asdict(state)), encoding="utf-8")
-        write_manifest(aside, kind=_KIND, version=_VERSION, origin=origin)
+        write_manifest(aside, kind=CHECKPOINT, version=_VERSION, origin=origin)
     discard_checkpoints(folder, n_kept=n_kept)
 
 
@@ -85,7 +87,7 @@ def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
     if not found:
         return None
     newest = found[-1]
-    facts = read_manifest(newest, kind=_KIND, version=_VERSION, error=ModelError)
+    facts = read_manifest(newest, kind=CHECKPOINT, version=_VERSION, error=ModelError)
     if facts.get("origin") != origin:
         raise ModelError(
             f"{newest}: written by a run that started from other data, vectors or words, so this one cannot continue "

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from cige.engine.history import Record, RunState
 from cige.engine.plan import BatchPlan
 
+N = TypeVar("N", contravariant=True)
 B = TypeVar("B")
 
 
-class Objective(Protocol[B]):
-    """What to learn from, the loss, and how to evaluate; B is what a forward pass reads.
+class Objective(Protocol[N, B]):
+    """What to learn from, the loss, and how to evaluate; N is the network, B what a forward pass reads.
 
     A loss may have K parts, each a mean over a weight of its own (sentences, tokens to predict): a step's loss is the
     sum over the parts of (summed loss) / (summed weight), over all forward passes and processes of the step.
@@ -37,7 +38,7 @@ class Objective(Protocol[B]):
         """K numbers: the weight of each part of the loss."""
         ...
 
-    def losses(self, network: nn.Module, batch: B) -> tuple[Tensor, Tensor]:
+    def losses(self, network: N, batch: B) -> tuple[Tensor, Tensor]:
         """float[K], the summed loss of each part; and float64[M], what is added up for `summary`, without gradients.
 
         Args:
@@ -49,7 +50,7 @@ class Objective(Protocol[B]):
         """What a record says of some steps of training, given the M totals of `losses`."""
         ...
 
-    def evaluate(self, network: nn.Module) -> dict[str, float]:
+    def evaluate(self, network: N) -> dict[str, float]:
         """Scores, the deciding one first (higher is better); {} where there is nothing to evaluate on.
 
         Leaves the network in the mode it was in. Several processes call it together.

@@ -32,7 +32,7 @@ def within(default: Any, **limits: Any) -> Any:
 
 
 def check_ranges(settings: Any) -> None:
-    """Check every field of a dataclass; raises OutOfRange. It may be the `__post_init__` of a dataclass.
+    """Check every field of a dataclass; raises OutOfRange.
 
     None is within any limits. A field that states none has those of its name: a `*dropout_prob` is from 0 to less than
     1, another `*_prob` from 0 to 1; a whole number is at least 1 if it is an `n_*` or a `*_width`, else at least 0.

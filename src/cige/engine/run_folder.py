@@ -14,8 +14,8 @@ from cige.engine.curves import FOLDER as CURVES
 from cige.engine.history import Record, RunState
 from cige.engine.recipe_file import dump_yaml
 from cige.errors import CigeError, RecipeError
-from cige.files import atomic_file
-from cige.hub import RUN_MODEL
+from cige.folders.atomic import atomic_file
+from cige.folders.hub import RUN_MODEL
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ def write_result(folder: Path, values: Mapping[str, Any], state: RunState) -> No
     (folder / BEST).unlink(missing_ok=True)
 
 
-def read_result(folder: str | Path, result: type[T]) -> T:
+def read_result(folder: str | Path, result: Callable[..., T]) -> T:
     """The result of a finished run.
 
     Args:

@@ -55,7 +55,8 @@ class ScheduleConfig:
     warmup: str = within("5%", span=("steps", "epochs", "%"))
     """How long the learning rate rises from zero: "400 steps", "10 epochs", or "5%" of all steps."""
 
-    __post_init__ = check_ranges
+    def __post_init__(self) -> None:
+        check_ranges(self)
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ class BatchConfig:
     pool_batches: int = within(0, min=0)
     """Sort by length within pools of this many batches, so that little is padded; 0 keeps the shuffled order."""
 
-    __post_init__ = check_ranges
+    def __post_init__(self) -> None:
+        check_ranges(self)
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ class CheckpointConfig:
     keep: int = within(1, min=1)
     """How many checkpoints to keep."""
 
-    __post_init__ = check_ranges
+    def __post_init__(self) -> None:
+        check_ranges(self)
 
 
 @dataclass(frozen=True)

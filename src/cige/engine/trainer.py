@@ -132,7 +132,7 @@ class Trainer:
         self._totals = torch.zeros((), dtype=torch.float64, device=accelerator.device)
         spans = {"log": config.log_every, "evaluate": config.eval_every, "save": config.checkpoints.every}
         n_steps, n_epochs = config.n_steps, config.n_epochs
-        self._every = {k: v and max(1, steps_of(v, n_steps=n_steps, n_epochs=n_epochs)) for k, v in spans.items()}
+        self._every = {k: max(1, steps_of(v, n_steps=n_steps, n_epochs=n_epochs)) for k, v in spans.items() if v}
         self._end, self._learning_rate = 0, 0.0
         self._clock = time.perf_counter()
         is_main = accelerator.is_main_process
@@ -164,7 +164,7 @@ class Trainer:
         if self._accelerator.is_main_process:  # what all processes counted; the others start from zero
             self._totals = self._totals.new_tensor(self.state.totals or 0.0)
 
-    def run(self, objective: Objective[Any], *, stop_at: float = float("inf")) -> bool:
+    def run(self, objective: Objective[Any, Any], *, stop_at: float = float("inf")) -> bool:
         """Train on the next objective, or on what is left of it.
 
         A checkpoint is written at its end, and when the clock (time.monotonic) shows `stop_at`.
@@ -213,13 +213,13 @@ class Trainer:
 
     def _is_due(self, what: str) -> bool:
         """Whether to do this after the newest step; the end of an objective is due for everything."""
-        state, every = self.state, self._every[what]
+        state, every = self.state, self._every.get(what)
         at_epoch_end = self._config.n_epochs is not None and state.place.batch == 0
         if state.step == self._end or (at_epoch_end and (every is None or what == "save")):
             return True
         return every is not None and state.step % every == 0
 
-    def _loader(self, objective: Objective[Any]) -> DataLoader[tuple[StepPart, list[Any]]]:
+    def _loader(self, objective: Objective[Any, Any]) -> DataLoader[tuple[StepPart, list[Any]]]:
         accelerator = self._accelerator
         parts = objective.plan.steps(
             self.state.place, rank=accelerator.process_index, n_processes=accelerator.num_processes
@@ -228,7 +228,7 @@ class Trainer:
             _Passes(objective), sampler=_Parts(parts), batch_size=None, num_workers=self._config.n_workers
         )
 
-    def _step(self, objective: Objective[Any], batches: Sequence[Any], stop_at: float) -> bool:
+    def _step(self, objective: Objective[Any, Any], batches: Sequence[Any], stop_at: float) -> bool:
         """One step of the optimiser; returns whether time is up for any of the processes."""
         accelerator, state, config = self._accelerator, self.state, self._config
         seed_step(self._seed, state.step, accelerator.process_index)
@@ -270,7 +270,7 @@ class Trainer:
         found = torch.as_tensor(values, dtype=torch.float64, device=self._accelerator.device)
         return self._accelerator.reduce(found, "sum") if self._accelerator.num_processes > 1 else found
 
-    def _record(self, objective: Objective[Any]) -> None:
+    def _record(self, objective: Objective[Any, Any]) -> None:
         """Add what is due after the newest step to the records."""
         state, config = self.state, self._config
         is_logged, is_scored = self._is_due("log"), self._is_due("evaluate")
@@ -299,7 +299,7 @@ class Trainer:
             self._bar.say(objective.describe(record, state))
         self._clock = time.perf_counter()
 
-    def _evaluate(self, objective: Objective[Any]) -> dict[str, float]:
+    def _evaluate(self, objective: Objective[Any, Any]) -> dict[str, float]:
         """The scores of the network as it would be kept, which it is if they are the best so far."""
         settle(self._optimizer)
         with self._average.applied() if self._average is not None else nullcontext():
@@ -346,7 +346,7 @@ class _Parts(Sampler[StepPart]):
 class _Passes(Dataset[tuple[StepPart, list[Any]]]):
     """What the forward passes of a step read."""
 
-    def __init__(self, objective: Objective[Any]):
+    def __init__(self, objective: Objective[Any, Any]):
         self._objective = objective
 
     def __getitem__(self, part: StepPart) -> tuple[StepPart, list[Any]]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.table import Table
 
-if TYPE_CHECKING:
-    from cige.entities.scores import Counts, Report
+from cige.entities.scores import Counts, Report
 
 
 def report_table(report: Report, title: str | None = None) -> Table:

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from cige.data.sentence import Sentence
 from cige.data.tags import lenient_spans
 from cige.errors import DataError
 from cige.text.normalize import normalize
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 LENGTH_BINS = ((0, 20), (21, 50), (51, 100), (101, 200))  # characters a sentence, both ends included; then the longer
 
@@ -131,12 +128,6 @@ class Report:
         if self.lenient is not None:
             result["lenient_f1"] = self.lenient.f1
         return result
-
-    def table(self, title: str | None = None) -> Table:
-        """The scores as a rich table, in per cent."""
-        from cige.entities.score_table import report_table
-
-        return report_table(self, title)
 
 
 def score(

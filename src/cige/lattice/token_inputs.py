@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cige.lattice.token_lattice import TokenLattice
 from cige.lexicon.joint_vocabulary import JointVocabulary
-
-if TYPE_CHECKING:
-    from cige.lattice.token_lattice import TokenLattice
 
 SPECIAL = -1  # the side of [CLS] and [SEP], and their offsets
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from cige.errors import LexiconError
+from cige.folders.kinds import LEXICON
 from cige.lexicon.hash_trie import KEYS_FILE, HashTrie
 from cige.lexicon.matcher import Matcher
 from cige.lexicon.storage import open_folder
 from cige.lexicon.word_blob import WordBlob, load_array
 
-KIND = "lexicon"
 COUNTS_FILE = "counts.npy"
 STORED_FROM = 200_000  # words; the trie of fewer is built in 0.1 s, and leaving it out halves the folder
 
@@ -88,13 +88,13 @@ class BaseWords:
 
 def _is_unchanged(folder: Path, fingerprint: str) -> bool:
     try:
-        return bool(open_folder(folder, kind=KIND)["fingerprint"] == fingerprint)
+        return bool(open_folder(folder, kind=LEXICON)["fingerprint"] == fingerprint)
     except LexiconError:  # gone, or replaced by something else: what is mapped still is
         return False
 
 
 def _reopen(folder: Path, fingerprint: str) -> BaseWords:
-    facts = open_folder(folder, kind=KIND)
+    facts = open_folder(folder, kind=LEXICON)
     if facts["fingerprint"] != fingerprint:
         raise LexiconError(f"{folder}: replaced by another lexicon since it was opened; load it again")
     return BaseWords.load(folder, facts)

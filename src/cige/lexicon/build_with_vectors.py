@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from cige.errors import LexiconError
-from cige.lexicon.base_words import KIND, BaseWords
+from cige.folders.kinds import LEXICON
+from cige.lexicon.base_words import BaseWords
 from cige.lexicon.lexicon import write_user
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.row_file import write_rows
@@ -37,7 +38,7 @@ def build_with_vectors(
     """
     source = open_vectors(path)
     report = ReportBuilder(source=str(path), format=source.format)
-    with new_folder(folder, kind=KIND) as (aside, facts):
+    with new_folder(folder, kind=LEXICON) as (aside, facts):
         blocks = source.blocks(report, on_progress)
         words = write_rows(blocks, aside, width=source.width, dtype=DTYPE, report=report, reason=reason_to_refuse)
         done = report.build(n_taken=len(words))

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from cige.errors import LexiconError
+from cige.folders.kinds import VECTORS
 from cige.lexicon.hash_index import HashIndex
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.report import LoadReport, ReportBuilder
@@ -16,7 +17,7 @@ from cige.lexicon.row_file import DTYPES, OVERFLOW, VECTORS_FILE, RowFile, write
 from cige.lexicon.storage import new_folder
 from cige.lexicon.text_file import is_zip
 from cige.lexicon.vector_files import OnProgress, VectorBlock, open_vectors
-from cige.lexicon.vectors import KIND, PRESENT_FILE, VectorTable
+from cige.lexicon.vectors import PRESENT_FILE, VectorTable
 from cige.lexicon.word_rules import DUPLICATE
 
 _BLOCK = 4096
@@ -53,7 +54,7 @@ def convert_vectors(
     source = _Source(path)
     report = ReportBuilder(source=str(path), format=source.format)
     blocks = source.blocks(report, on_progress)
-    with new_folder(out_folder, kind=KIND) as (aside, facts):
+    with new_folder(out_folder, kind=VECTORS) as (aside, facts):
         if lexicon is None:
             words = write_rows(blocks, aside, width=source.width, dtype=dtype, report=report)
             n_taken = len(words)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cige.errors import LexiconError
+from cige.folders.kinds import JOINT_VOCABULARY
 from cige.lexicon.matcher import Matcher
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
@@ -19,7 +20,6 @@ from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 from cige.text.code_points import is_plain, normal_form
 from cige.text.word_pieces import WordPieces
 
-KIND = "joint vocabulary"
 PIECES_FILE = "pieces.txt"
 WORDS_FILE = "words.txt"
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
@@ -154,7 +154,7 @@ class JointVocabulary:
         Raises:
             LexiconError: a file is missing, cut short, changed or foreign.
         """
-        facts = open_folder(folder, kind=KIND, check_up_to=CHECKED_BYTES)
+        facts = open_folder(folder, kind=JOINT_VOCABULARY, check_up_to=CHECKED_BYTES)
         vocabulary = cls(pieces=_lines(Path(folder) / PIECES_FILE), words=_lines(Path(folder) / WORDS_FILE))
         if vocabulary.fingerprint != facts.get("fingerprint"):
             raise LexiconError(f"{folder}: its tokens are not those it was saved with; copy or make it again")
@@ -166,7 +166,7 @@ class JointVocabulary:
         Raises:
             LexiconError: the folder holds something else, or writing failed; an older vocabulary there survives.
         """
-        with new_folder(folder, kind=KIND) as (aside, facts):
+        with new_folder(folder, kind=JOINT_VOCABULARY) as (aside, facts):
             for name, tokens in ((PIECES_FILE, self.pieces), (WORDS_FILE, self.words)):
                 (aside / name).write_bytes("".join(f"{token}\n" for token in tokens).encode())
             facts.update(n_pieces=self.n_pieces, n_words=self.n_words, fingerprint=self.fingerprint)

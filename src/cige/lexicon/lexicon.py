@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from cige.errors import LexiconError
-from cige.lexicon.base_words import KIND, BaseWords
+from cige.folders.kinds import LEXICON
+from cige.lexicon.base_words import BaseWords
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.snapshot import LexiconSnapshot
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
@@ -94,7 +95,7 @@ class Lexicon:
             LexiconError: a file is missing, cut short, changed or foreign.
         """
         folder = Path(folder)
-        facts = open_folder(folder, kind=KIND, check_up_to=CHECKED_BYTES)
+        facts = open_folder(folder, kind=LEXICON, check_up_to=CHECKED_BYTES)
         lexicon = cls(base=BaseWords.load(folder, facts))
         user = json.loads((folder / USER_FILE).read_text(encoding="utf-8"))
         if user["added"] or user["removed"]:
@@ -112,7 +113,7 @@ class Lexicon:
         """
         snapshot = self.snapshot()
         base = self._base
-        with new_folder(folder, kind=KIND) as (aside, facts):
+        with new_folder(folder, kind=LEXICON) as (aside, facts):
             facts.update(base.save(aside), vectors=keep_vectors(Path(folder), aside, self.fingerprint))
             write_user(aside, added=snapshot.user_words, removed=_words(base, snapshot.hidden))
 
@@ -226,7 +227,7 @@ def check_lexicon(folder: str | os.PathLike[str]) -> None:
     Raises:
         LexiconError: naming the file that is missing, cut short or changed.
     """
-    open_folder(folder, kind=KIND, check_up_to=sys.maxsize)
+    open_folder(folder, kind=LEXICON, check_up_to=sys.maxsize)
 
 
 def write_user(folder: Path, *, added: Sequence[str] = (), removed: Sequence[str] = ()) -> None:

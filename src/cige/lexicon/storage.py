@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from cige.errors import LexiconError
-from cige.files import MANIFEST, atomic_file, atomic_folder, read_manifest, write_manifest
+from cige.folders.atomic import atomic_file, atomic_folder
+from cige.folders.manifest import MANIFEST, read_manifest, write_manifest
 
 VERSIONS = {"lexicon": 2}  # of the form of each kind of folder, 1 if not listed; older ones are read too
 CHECKED_BYTES = 1 << 25  # a file of this size is compared with its sha256 in 20 ms

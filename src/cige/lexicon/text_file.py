@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from cige.errors import LexiconError
-from cige.files import UNPACKING_ERRORS, unpack
+from cige.folders.packed import UNPACKING_ERRORS, unpack
 
 ZIP_MAGIC = b"PK\x03\x04"
 UTF8_BOM = b"\xef\xbb\xbf"
@@ -16,7 +16,7 @@ DAMAGE = (OSError, *UNPACKING_ERRORS)  # what reading a bad file may raise
 
 
 def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file as it is on disk; `cige.files.unpack` reads what a packed one holds.
+    """Open a file as it is on disk; `cige.folders.packed.unpack` reads what a packed one holds.
 
     Raises:
         LexiconError: the file is missing, is a folder or a pipe, or may not be read.

@@ -12,7 +12,7 @@ from typing import IO, cast
 import numpy as np
 
 from cige.errors import LexiconError
-from cige.files import unpack
+from cige.folders.packed import unpack
 from cige.lexicon.parse import NOT_NUMBERS, parse_rows
 from cige.lexicon.report import ReportBuilder
 from cige.lexicon.text_file import DAMAGE, UTF8_BOM, damaged, open_file, read_lines, shown

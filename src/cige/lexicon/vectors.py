@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cige.errors import LexiconError
-from cige.lexicon import base_words
+from cige.folders.kinds import LEXICON, VECTORS
 from cige.lexicon.base_words import BaseWords
 from cige.lexicon.hash_index import HashIndex
 from cige.lexicon.report import LoadReport, ReportBuilder
@@ -25,7 +25,6 @@ from cige.lexicon.vector_files import open_vectors
 from cige.lexicon.word_blob import WordBlob, load_array
 from cige.lexicon.word_rules import DUPLICATE
 
-KIND = "vectors"
 PRESENT_FILE = "present.npy"
 
 VectorLength = Literal["own", "unit"]
@@ -72,13 +71,13 @@ class VectorTable:
         """
         path = Path(path)
         if path.is_dir():
-            is_lexicon = folder_kind(path) == base_words.KIND
+            is_lexicon = folder_kind(path) == LEXICON
             return cls._load_lexicon(path) if is_lexicon else cls._load_folder(path)
         return cls._load_npz(path) if is_zip(path) else cls._load_word2vec(path)
 
     @classmethod
     def _load_lexicon(cls, folder: Path) -> VectorTable:
-        facts = open_folder(folder, kind=base_words.KIND)
+        facts = open_folder(folder, kind=LEXICON)
         if not facts.get("vectors"):
             raise LexiconError(
                 f"{folder}: a lexicon without vectors; build it with `cige lexicon build --vectors`, or make a folder "
@@ -89,7 +88,7 @@ class VectorTable:
 
     @classmethod
     def _load_folder(cls, folder: Path) -> VectorTable:
-        facts = open_folder(folder, kind=KIND)  # sizes only: the matrix may be gigabytes
+        facts = open_folder(folder, kind=VECTORS)  # sizes only: the matrix may be gigabytes
         words = WordBlob.load(folder)
         return cls(
             words,
@@ -183,7 +182,7 @@ def keep_vectors(folder: Path, aside: Path, fingerprint: str) -> dict[str, Any] 
     """
     if not (folder / VECTORS_FILE).is_file():
         return None
-    facts = open_folder(folder, kind=base_words.KIND)
+    facts = open_folder(folder, kind=LEXICON)
     if facts["fingerprint"] != fingerprint:
         raise LexiconError(f"{folder}: holds the vectors of other words, which would be lost; give a new folder")
     try:

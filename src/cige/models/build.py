@@ -26,7 +26,7 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorLength, VectorTable
 from cige.models.config import ModelConfig
-from cige.models.lattice_bert_features import CharFeatures
+from cige.models.lattice_bert.features import CharFeatures
 from cige.models.registry import architecture as find_architecture
 from cige.models.tagger import Tagger
 from cige.nn.embeddings import InputSizes, LatticeVectors

@@ -17,19 +17,20 @@ from cige.data.model_words import load_words, must_fit_manifest, save_words
 from cige.data.tags import tag_set
 from cige.data.vocabulary import Vocabulary
 from cige.errors import LexiconError, ModelError
-from cige.files import atomic_folder, read_manifest, refuse_to_replace, write_manifest
+from cige.folders.atomic import atomic_folder
+from cige.folders.kinds import TAGGER
+from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
 from cige.models.build import build_network, input_embeddings
 from cige.models.config import ModelConfig
-from cige.models.lattice_bert_features import CharFeatures, load_features
+from cige.models.lattice_bert.features import CharFeatures, load_features
 from cige.models.registry import architecture
 from cige.models.tagger import Tagger
 from cige.nn.crf_numpy import NumpyCRF
 from cige.nn.embeddings import SplitEmbedding
 
 FORMAT_VERSION = 1
-KIND = "cige model"
 BERT = "bert"  # folder of a model's BERT within its own
 _WEIGHTS = "model.safetensors"
 _TABLES = ("char", "bigram", "word")  # of LatticeVectors
@@ -109,7 +110,7 @@ class LatticeModel:
             ModelError: `folder` holds something else, or writing failed; what was there is unchanged.
         """
         folder = Path(folder)
-        refuse_to_replace(folder, kind=KIND, error=ModelError)
+        refuse_to_replace(folder, kind=TAGGER, error=ModelError)
         weights = self.weights(table_dtype)
         try:
             self._write(folder, {k: v for k, v in weights.items() if not k.startswith(_FEATURES)})
@@ -134,7 +135,7 @@ class LatticeModel:
             words = save_words(aside, self.vocabulary, self.lexicon)
             write_manifest(
                 aside,
-                kind=KIND,
+                kind=TAGGER,
                 version=FORMAT_VERSION,
                 architecture=self.architecture,
                 config=asdict(self.config),
@@ -155,7 +156,7 @@ class LatticeModel:
             ModelError: a file is missing, cut short, foreign, or the lexicon is not the one of the model.
         """
         folder = Path(folder)
-        facts = read_manifest(folder, kind=KIND, version=FORMAT_VERSION, error=ModelError, check_contents=True)
+        facts = read_manifest(folder, kind=TAGGER, version=FORMAT_VERSION, error=ModelError, check_contents=True)
         vocabulary, lexicon = load_words(folder, facts)
         with must_fit_manifest(folder):
             weights = load_file(folder / _WEIGHTS)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cige.errors import DataError
-from cige.files import MANIFEST, read_manifest, sha256
+from cige.folders.kinds import PRETRAINING_DATA
+from cige.folders.manifest import MANIFEST, read_manifest, sha256
 from cige.lexicon.joint_vocabulary import JointVocabulary
-from cige.pretraining.make_data import HELD_OUT, KIND, VERSION, VOCABULARY
+from cige.pretraining.make_data import HELD_OUT, VERSION, VOCABULARY
 from cige.pretraining.shards import Shard, check_shard, open_shard
 
 
@@ -47,7 +48,7 @@ def open_data(folder: str | Path, *, check_contents: bool = True) -> Pretraining
         DataError: it is not one, was not finished, or a shard is missing, damaged or not the one that was made.
     """
     folder = Path(folder)
-    facts = read_manifest(folder, kind=KIND, version=VERSION, error=DataError)
+    facts = read_manifest(folder, kind=PRETRAINING_DATA, version=VERSION, error=DataError)
     vocabulary = JointVocabulary.load(folder / VOCABULARY)
     if vocabulary.fingerprint != facts["vocabulary"]:
         raise DataError(f"{folder / VOCABULARY}: not the vocabulary that the shards were made with; bring it back")

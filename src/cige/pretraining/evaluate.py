@@ -10,7 +10,7 @@ from accelerate import PartialState
 from accelerate.utils import reduce
 from torch import Tensor, nn
 
-from cige.models.lattice_bert_heads import PreTrainingLosses
+from cige.models.lattice_bert.heads import PreTrainingLosses
 from cige.nn.precision import autocast
 from cige.pretraining.batch import NO_TARGET, MaskedBatch, collate_masked
 from cige.pretraining.dataset import InstanceSet, MaskedInstance

@@ -21,13 +21,15 @@ from typing import Any
 from rich.console import Console
 
 from cige.errors import DataError
-from cige.files import MANIFEST, atomic_file, sha256
+from cige.folders.atomic import atomic_file
+from cige.folders.kinds import PRETRAINING_DATA
+from cige.folders.manifest import MANIFEST, sha256
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.pretraining.corpus import CorpusReport, CorpusRules, read_documents
 from cige.pretraining.shards import check_shard
 from cige.pretraining.tokenise import Packet, fingerprint, start_worker, write_packet
 
-KIND, VERSION, VOCABULARY = "cige pre-training data", 1, "vocabulary"
+VERSION, VOCABULARY = 1, "vocabulary"
 TRAIN, HELD_OUT = "shard", "held-out"
 
 
@@ -92,7 +94,7 @@ def make_data(
         "shards": {name: _shard_facts(folder / name) for name in sorted(names)},
     }
     with atomic_file(folder / MANIFEST) as aside:
-        text = json.dumps({"kind": KIND, "version": VERSION, **facts}, ensure_ascii=False, indent=1)
+        text = json.dumps({"kind": PRETRAINING_DATA, "version": VERSION, **facts}, ensure_ascii=False, indent=1)
         aside.write_text(text, encoding="utf-8")
     return report
 

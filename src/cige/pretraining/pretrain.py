@@ -26,8 +26,8 @@ from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_resu
 from cige.engine.trainer import RunConfig, Trainer
 from cige.errors import RecipeError
 from cige.lexicon.joint_vocabulary import JointVocabulary
-from cige.models.lattice_bert_heads import LatticeBertForPreTraining
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.heads import LatticeBertForPreTraining
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.pretraining.data import PretrainingData, open_data
 from cige.pretraining.instances import N_SENTENCE_CLASSES
 from cige.pretraining.objective import PretrainingObjective

@@ -13,7 +13,7 @@ from cige.engine.schedule import warmup_problems
 from cige.engine.settings import CheckpointConfig, OptimizerConfig, Precision, ScheduleConfig
 from cige.engine.strict import build_strictly
 from cige.errors import RecipeError
-from cige.models.lattice_bert import SIZES, LatticeBertConfig
+from cige.models.lattice_bert.network import SIZES, LatticeBertConfig
 from cige.pretraining.dataset import InstanceConfig
 from cige.pretraining.packing import N_SPECIAL, Room
 from cige.pretraining.start import settings_of

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from cige.errors import DataError
-from cige.files import atomic_folder, read_manifest, write_manifest
+from cige.folders.atomic import atomic_folder
+from cige.folders.kinds import SHARD
+from cige.folders.manifest import read_manifest, write_manifest
 from cige.lattice.token_lattice import TokenLattice
 
-KIND, VERSION = "cige pre-training shard", 1
+VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def write_shard(shard: Shard, folder: Path, **facts: str) -> None:
     with atomic_folder(folder) as aside:
         for field in fields(shard):
             np.save(aside / f"{field.name}.npy", getattr(shard, field.name))
-        write_manifest(aside, kind=KIND, version=VERSION, **shard.counts, **facts)
+        write_manifest(aside, kind=SHARD, version=VERSION, **shard.counts, **facts)
 
 
 def check_shard(folder: Path, *, check_contents: bool = False) -> dict[str, int | str]:
@@ -91,7 +93,7 @@ def check_shard(folder: Path, *, check_contents: bool = False) -> dict[str, int 
     Args:
         check_contents: compare sha256 too, which reads every byte.
     """
-    return read_manifest(folder, kind=KIND, version=VERSION, error=DataError, check_contents=check_contents)
+    return read_manifest(folder, kind=SHARD, version=VERSION, error=DataError, check_contents=check_contents)
 
 
 def open_shard(folder: Path) -> Shard:

@@ -14,12 +14,13 @@ import torch
 from torch import Tensor
 
 from cige.errors import ModelError, RecipeError
-from cige.files import read_manifest
-from cige.hub import model_folder
+from cige.folders.hub import model_folder
+from cige.folders.kinds import PRETRAINED
+from cige.folders.manifest import read_manifest
 from cige.lexicon.joint_vocabulary import JointVocabulary
-from cige.models.lattice_bert import LatticeBertConfig
-from cige.models.lattice_bert_heads import LatticeBertForPreTraining
-from cige.models.pretrained import CONFIG, FORMAT_VERSION, KIND, PretrainedLatticeBert
+from cige.models.lattice_bert.heads import LatticeBertForPreTraining
+from cige.models.lattice_bert.network import LatticeBertConfig
+from cige.models.lattice_bert.pretrained import CONFIG, FORMAT_VERSION, PretrainedLatticeBert
 
 _ROWS = ("bert.embeddings.tokens.weight", "token_bias")  # what there is one of for each token
 
@@ -43,7 +44,7 @@ def settings_of(start_from: str) -> dict[str, Any]:
     """The fields of a pre-trained model's LatticeBertConfig; raises RecipeError where there is no such model."""
     try:
         folder = model_folder(start_from)
-        read_manifest(folder, kind=KIND, version=FORMAT_VERSION, error=ModelError)
+        read_manifest(folder, kind=PRETRAINED, version=FORMAT_VERSION, error=ModelError)
         return asdict(LatticeBertConfig(**json.loads((folder / CONFIG).read_text(encoding="utf-8"))["config"]))
     except (ModelError, OSError, ValueError, LookupError, TypeError) as reason:
         raise RecipeError(f"start_from: {start_from} is no pre-trained model ({reason})") from reason

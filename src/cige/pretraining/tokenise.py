@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cige.lattice.token_lattice import LatticeTokenizer, TokenLattice
+from cige.lattice.token_lattice import TokenLattice
+from cige.lattice.tokenizer import LatticeTokenizer
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.lexicon.word_counts import jieba_segmenter
 from cige.pretraining.corpus import cut_line

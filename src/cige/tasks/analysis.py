@@ -20,7 +20,7 @@ from typing import Any
 
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
-from cige.lattice.token_lattice import LatticeTokenizer
+from cige.lattice.tokenizer import LatticeTokenizer
 from cige.tasks.examples import TextExample
 from cige.tasks.metrics import mean_and_sd
 from cige.tasks.registry import TASKS, Task

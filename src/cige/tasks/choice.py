@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cige.lattice.token_inputs import TokenInputs
-from cige.lattice.token_lattice import LatticeTokenizer
-from cige.models.lattice_bert import LatticeBert, initialise
+from cige.lattice.tokenizer import LatticeTokenizer
+from cige.models.lattice_bert.network import LatticeBert, initialise
 from cige.nn.dropout import Dropout
 from cige.tasks.examples import ChoiceExample
 from cige.tasks.items import Item, Room, read_pooled

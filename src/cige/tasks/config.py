@@ -38,4 +38,5 @@ class TuningConfig:
     n_dev: int | None = None
     """Measure on the first n development and test examples only (for trials)."""
 
-    __post_init__ = check_ranges
+    def __post_init__(self) -> None:
+        check_ranges(self)

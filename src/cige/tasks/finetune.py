@@ -23,9 +23,10 @@ from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_resu
 from cige.engine.strict import build_strictly
 from cige.engine.trainer import RunConfig, Trainer
 from cige.errors import DataError
-from cige.files import MANIFEST, atomic_file, sha256
-from cige.hub import model_folder
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.folders.atomic import atomic_file
+from cige.folders.hub import model_folder
+from cige.folders.manifest import MANIFEST, sha256
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.tasks.config import TuningConfig
 from cige.tasks.items import Room
 from cige.tasks.kinds import KINDS

@@ -14,7 +14,7 @@ from typing import Any
 
 from cige.engine.strict import changed
 from cige.errors import CigeError
-from cige.files import atomic_file
+from cige.folders.atomic import atomic_file
 from cige.tasks.config import TuningConfig
 from cige.tasks.finetune import TuningResult, finetune
 from cige.tasks.registry import TASKS, get_task

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from cige.data.token_batch import TokenBatch, collate_tokens
 from cige.lattice.token_inputs import TokenInputs
-from cige.lattice.token_lattice import LatticeTokenizer
-from cige.models.lattice_bert import LatticeBert
+from cige.lattice.tokenizer import LatticeTokenizer
+from cige.models.lattice_bert.network import LatticeBert
 from cige.nn.budget import batches_by_budget
 
 MAX_PAIRS = 2**20  # token pairs of one forward pass; training keeps several floats a pair, layer and head

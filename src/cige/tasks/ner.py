@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cige.data.sentence import Sentence
 from cige.entities.entity import Entity
-from cige.entities.finder import EntityFinder
 from cige.errors import ModelError
+from cige.tagging.finder import EntityFinder
 from cige.tasks.tagging import TaggingHead, piece_chain
 from cige.tasks.tuned import TunedModel
 
@@ -43,6 +45,11 @@ class TunedNER(EntityFinder):
         """The types of entity that the model knows."""
         return list(self._head.labels)
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What was kept with the model: its task, seed and scores."""
+        return self.model.facts
+
     def _stream(self, texts: Iterable[str], batch_size: int) -> Iterator[list[Entity]]:
         n_at_once, left = 1 if batch_size == 1 else batch_size * READ_AHEAD, iter(texts)
         while block := list(islice(left, n_at_once)):
@@ -71,3 +78,8 @@ class TunedNER(EntityFinder):
             score = marginals.probability(0, span.start, path[span.start : span.end])
             entities.append(Entity(found.start, found.end, found.label, text[found.start : found.end], score))
         return entities
+
+
+def open_tuned(folder: Path, *, device: str = "cpu") -> TunedNER:
+    """The TunedNER of a folder that `cige finetune` wrote."""
+    return TunedNER.from_pretrained(folder, device=device)

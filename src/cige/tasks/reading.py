@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from cige.lattice.token_lattice import LatticeTokenizer, TokenLattice
-from cige.models.lattice_bert import LatticeBert, initialise
+from cige.lattice.token_lattice import TokenLattice
+from cige.lattice.tokenizer import LatticeTokenizer
+from cige.models.lattice_bert.network import LatticeBert, initialise
 from cige.nn.dropout import Dropout
 from cige.tasks.examples import Answer, ReadingExample
 from cige.tasks.items import Item, Room, token_batch

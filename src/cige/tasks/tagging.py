@@ -14,8 +14,9 @@ from torch.nn import functional as F
 from cige.data.sentence import Sentence, Span
 from cige.data.tags import allowed_transitions, spans_to_tags, tag_set, tags_to_spans
 from cige.errors import DataError
-from cige.lattice.token_lattice import LatticeTokenizer, TokenLattice
-from cige.models.lattice_bert import LatticeBert, initialise
+from cige.lattice.token_lattice import TokenLattice
+from cige.lattice.tokenizer import LatticeTokenizer
+from cige.models.lattice_bert.network import LatticeBert, initialise
 from cige.nn.crf import CRF
 from cige.nn.crf_numpy import NumpyCRF
 from cige.nn.dropout import Dropout

@@ -16,16 +16,18 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from cige.errors import ModelError
-from cige.files import atomic_folder, read_manifest, refuse_to_replace, write_manifest
-from cige.hub import model_folder
-from cige.lattice.token_lattice import LatticeTokenizer
-from cige.models.lattice_bert import LatticeBert
-from cige.models.pretrained import PretrainedLatticeBert
+from cige.folders.atomic import atomic_folder
+from cige.folders.hub import model_folder
+from cige.folders.kinds import TUNED
+from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
+from cige.lattice.tokenizer import LatticeTokenizer
+from cige.models.lattice_bert.network import LatticeBert
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.nn.precision import autocast
 from cige.tasks.items import Head, Item, Room, passes
 from cige.tasks.kinds import KINDS, Kind, Scores
 
-KIND, FORMAT_VERSION = "cige tuned model", 1
+FORMAT_VERSION = 1
 ENCODER, HEAD, ABOUT = "encoder", "head.safetensors", "task.json"
 READ_AT_ONCE, MAX_PAIRS = 64, 2**21  # items and token pairs of a forward pass without gradients
 
@@ -131,7 +133,7 @@ class TunedModel:
             ModelError: `folder` holds something else, or writing failed; what was there is unchanged.
         """
         folder = Path(folder)
-        refuse_to_replace(folder, kind=KIND, error=ModelError)
+        refuse_to_replace(folder, kind=TUNED, error=ModelError)
         weights = {k: v.detach().cpu().contiguous() for k, v in self.network.module.state_dict().items()}
         about = {
             "task": self.task,
@@ -145,7 +147,7 @@ class TunedModel:
                 self.pretrained.save(aside / ENCODER)
                 save_file(weights, aside / HEAD)
                 (aside / ABOUT).write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
-                write_manifest(aside, kind=KIND, version=FORMAT_VERSION)
+                write_manifest(aside, kind=TUNED, version=FORMAT_VERSION)
         except (OSError, SafetensorError, TypeError) as reason:
             raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
 
@@ -157,7 +159,7 @@ class TunedModel:
             ModelError: there is none, or a file is missing, cut short, foreign or does not fit the others.
         """
         folder = model_folder(folder_or_hub_id)
-        read_manifest(folder, kind=KIND, version=FORMAT_VERSION, error=ModelError, check_contents=True)
+        read_manifest(folder, kind=TUNED, version=FORMAT_VERSION, error=ModelError, check_contents=True)
         pretrained = PretrainedLatticeBert.from_pretrained(folder / ENCODER)
         try:
             about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cige.models.lattice_bert import LatticeBert
+from cige.models.lattice_bert.network import LatticeBert
 from cige.tasks.items import Item
 
 

@@ -14,12 +14,13 @@ from cige.engine.recipe_file import dump_yaml, read_recipe_file
 from cige.engine.settings import BatchConfig, CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
 from cige.engine.strict import build_strictly
 from cige.errors import ModelError, RecipeError
-from cige.files import read_manifest
-from cige.hub import model_folder
+from cige.folders.hub import model_folder
+from cige.folders.kinds import TAGGER
+from cige.folders.manifest import read_manifest
 from cige.lexicon.vectors import VectorLength
 from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig
-from cige.models.model import BERT, FORMAT_VERSION, KIND
+from cige.models.model import BERT, FORMAT_VERSION
 from cige.models.registry import architecture
 from cige.training.recipe_checks import check_recipe
 
@@ -160,7 +161,7 @@ def start_folder(start_from: str) -> Path:
 def _take_settings(values: dict[str, Any], folder: Path) -> None:
     """Fill in what a recipe does not say of its network with the settings of the model in `folder`."""
     try:
-        facts = read_manifest(folder, kind=KIND, version=FORMAT_VERSION, error=ModelError)
+        facts = read_manifest(folder, kind=TAGGER, version=FORMAT_VERSION, error=ModelError)
     except ModelError as reason:
         raise RecipeError(f"start_from: {reason}") from reason
     own = facts["architecture"]

@@ -14,7 +14,7 @@ import yaml
 from cige.engine.recipe_file import override_pairs
 from cige.engine.run_folder import differences
 from cige.errors import CigeError, RecipeError
-from cige.files import atomic_file
+from cige.folders.atomic import atomic_file
 from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
 from cige.training.train import train
 

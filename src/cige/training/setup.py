@@ -23,7 +23,7 @@ from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 from cige.models.build import InputTables, Vectors, build_tagger, input_tables
 from cige.models.config import ModelConfig
-from cige.models.lattice_bert_features import CharFeatures, load_features
+from cige.models.lattice_bert.features import CharFeatures, load_features
 from cige.models.model import LatticeModel
 from cige.models.registry import architecture
 from cige.models.start import tables_of, take_over

@@ -19,7 +19,7 @@ from cige.engine.devices import machine_facts, prepare
 from cige.engine.history import Record
 from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
 from cige.engine.trainer import RunConfig, Trainer
-from cige.models.lattice_bert_features import CharFeatures
+from cige.models.lattice_bert.features import CharFeatures
 from cige.models.model import LatticeModel
 from cige.models.tagger import Tagger
 from cige.nn.embeddings import SplitEmbedding
@@ -140,8 +140,8 @@ def _objective(recipe: Recipe, setup: TrainingSetup, seed: int) -> TaggingObject
 def _learning_rate_scales(recipe: Recipe, tagger: Tagger) -> dict[nn.Module, float]:
     """Parts of the tagger -> their learning rate as a multiple of the others'."""
     optimizer = recipe.optimizer
-    kinds = {SplitEmbedding: optimizer.embedding_learning_rate_scale, CharFeatures: optimizer.bert_learning_rate_scale}
-    return {m: scale for m in tagger.modules() for kind, scale in kinds.items() if isinstance(m, kind)}
+    embeddings = {m: optimizer.embedding_learning_rate_scale for m in tagger.modules() if isinstance(m, SplitEmbedding)}
+    return embeddings | {m: optimizer.bert_learning_rate_scale for m in tagger.modules() if isinstance(m, CharFeatures)}
 
 
 def _model(recipe: Recipe, setup: TrainingSetup, facts: dict[str, Any]) -> LatticeModel:

@@ -1,0 +1,238 @@
+"""NER: text to entities, with offsets into the string that the user passed."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cige.entities.entity import Entity
+from cige.errors import ModelError
+from cige.folders.hub import model_folder, push_folder
+from cige.folders.kinds import KINDS, TAGGER
+from cige.folders.manifest import kind_of, read_manifest
+from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
+from cige.tagging.finder import EntityFinder
+from cige.tagging.merging import merge_windows
+from cige.tagging.prediction import PredictionModel, ScoredSpan, predict_spans
+from cige.tagging.windows import LatticeWord, core_words, lattice_of, read_windows, windows_of
+from cige.text.windows import Window
+
+if TYPE_CHECKING:
+    from cige.explain.explanation import Explanation
+
+POOL_BATCHES = 16  # batches' worth of windows that `pipe` holds, to read those of like length together
+
+
+class WordBudgetWarning(UserWarning):
+    """A text had more overlapping words than its lattice may hold, so some were left out; characters never are."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What was found in a text and what it was read from.
+
+    Attributes:
+        text: the user's own string.
+        entities: sorted, not overlapping.
+        words: every word of the lattice, sorted by start and end.
+        n_dropped: matched words that the node budget left out; 0 on real text.
+    """
+
+    text: str
+    entities: list[Entity]
+    words: list[LatticeWord]
+    n_dropped: int
+
+
+def load(path_or_hub_id: str | PathLike[str] | None = None, device: str = "cpu", **hub_options: Any) -> EntityFinder:
+    """Load any model that finds entities.
+
+    Args:
+        path_or_hub_id: None for the bundled model; a model folder, whatever wrote it (`cige train`, `cige finetune`,
+            `cige export`, `save_pretrained`); the folder of a finished run; or a hub id ("owner/name").
+        device: where PyTorch computes, such as "cpu" or "cuda:1". A model exported for ONNX Runtime runs on the CPU,
+            without PyTorch.
+        hub_options: `revision`, `token`, `cache_dir` and `local_files_only`, as huggingface_hub takes them.
+
+    Returns:
+        An NER; for a Lattice-BERT that was fine-tuned to find entities, a TunedNER, which is called in the same way
+        and has no lexicon.
+
+    Raises:
+        ModelError: there is no such model, it is damaged, it finds no entities, or it cannot run on that device.
+    """
+    folder = model_folder(path_or_hub_id, **hub_options)
+    kind = KINDS.get(kind_of(folder) or "")
+    if kind is None or kind.finder is None:
+        read_manifest(folder, kind=TAGGER, version=0, error=ModelError)  # says what the folder holds
+        raise ModelError(f"{folder}: not a model that finds entities")
+    return kind.open_finder(folder, device=device)
+
+
+def open_tagger(folder: Path, *, device: str = "cpu") -> NER:
+    """The NER of a folder that a LatticeModel wrote; imports PyTorch."""
+    from cige.models.model import LatticeModel
+
+    model = LatticeModel.load(folder)
+    model.tagger.to(device)
+    return NER(model)
+
+
+def open_onnx(folder: Path, *, device: str = "cpu") -> NER:
+    """The NER of a folder that `cige export onnx` wrote; imports ONNX Runtime and no PyTorch."""
+    from cige.runtime.onnx_model import OnnxModel
+
+    if device != "cpu":
+        raise ModelError(f"{folder}: a model exported for ONNX Runtime runs on the CPU; given device {device!r}")
+    return NER(OnnxModel.load(folder))
+
+
+class NER(EntityFinder):
+    """Finds entities in texts of any length.
+
+    Words of the user's own go into `lexicon` (`ner.lexicon.add("罗氏婴儿配方粉")`) and count from the next call on. A
+    call reads one snapshot of the lexicon, so one NER may serve several threads while words come and go.
+
+    Args:
+        model: what turns lattices into emissions, be it a LatticeModel (PyTorch) or an OnnxModel.
+    """
+
+    def __init__(self, model: PredictionModel):
+        self.model: Any = model  # and whatever else its class offers
+
+    @property
+    def lexicon(self) -> Lexicon:
+        return self.model.lexicon
+
+    @property
+    def labels(self) -> list[str]:
+        """The types of entity that the model knows."""
+        return list(self.model.labels)
+
+    def analyze(self, text: str) -> Analysis:
+        """Entities, the words of the lattice they were read from, and how many words the node budget left out."""
+        snapshot = self.lexicon.snapshot()
+        parts = read_windows(text, snapshot)
+        found = predict_spans(self.model, [part.lattice for part in parts])
+        return Analysis(
+            text=text,
+            entities=merge_windows(text, zip((part.window for part in parts), found, strict=True)),
+            words=[word for part in parts for word in core_words(part, snapshot)],
+            n_dropped=sum(part.lattice.n_dropped for part in parts),
+        )
+
+    def explain(
+        self,
+        text: str,
+        *,
+        n_words: int = 5,
+        removals: bool = True,
+        word_sets: bool | None = None,
+        maps: bool = False,
+    ) -> Explanation:
+        """Which words each entity was read from and what changes without them; see `cige.explain.explanation`.
+
+        Args:
+            n_words: list the words that an entity attended to most, up to this many.
+            removals: read the text again without each word that overlaps an entity.
+            word_sets: list the word sets of each character; None does where the model has them.
+            maps: draw attention as maps.
+
+        Raises:
+            ModelError: word sets or maps were asked of a model that has none.
+        """
+        from cige.explain.reading import explain
+
+        return explain(self.model, text, n_words=n_words, removals=removals, word_sets=word_sets, maps=maps)
+
+    def with_lexicon(self, lexicon: Lexicon) -> NER:
+        """An NER with the same weights and another lexicon; both may be used side by side."""
+        return NER(replace(self.model, lexicon=lexicon))
+
+    @classmethod
+    def from_pretrained(
+        cls, path_or_hub_id: str | PathLike[str] | None = None, *, device: str = "cpu", **hub_options: Any
+    ) -> NER:
+        """As `cige.load`, for the kinds of model that read a lexicon.
+
+        Raises:
+            ModelError: what `load` raises; or the model has no lexicon.
+        """
+        found = load(path_or_hub_id, device=device, **hub_options)
+        if not isinstance(found, cls):
+            raise ModelError(
+                f"{path_or_hub_id}: opens as a {type(found).__name__}, which has no lexicon; use cige.load"
+            )
+        return found
+
+    def save_pretrained(self, folder: str | PathLike[str]) -> None:
+        """Write the model folder, the user's words included; it appears whole or not at all."""
+        self.model.save(Path(folder))
+
+    def push_to_hub(self, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
+        """Upload the model to the Hugging Face hub as `repo_id` ("owner/name"); the address of the commit."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.save_pretrained(Path(folder) / "model")
+            return push_folder(
+                Path(folder) / "model", repo_id, private=private, token=token, message="Upload a cige model"
+            )
+
+    def _stream(self, texts: Iterable[str], batch_size: int) -> Iterator[list[Entity]]:
+        return self._stream_with(self.lexicon.snapshot(), texts, batch_size)
+
+    def _stream_with(self, snapshot: LexiconSnapshot, texts: Iterable[str], batch_size: int) -> Iterator[list[Entity]]:
+        n_pooled = 1 if batch_size == 1 else batch_size * POOL_BATCHES
+        waiting: deque[_PendingText] = deque()
+        pool: list[tuple[_PendingText, Window]] = []
+        for number, text in enumerate(texts, 1):
+            if not isinstance(text, str):
+                raise TypeError(f"text {number} is {type(text).__name__}; expected str{_hint(text)}")
+            windows = windows_of(text)
+            pending = _PendingText(text, len(windows))
+            waiting.append(pending)
+            pool += [(pending, window) for window in windows]
+            while len(pool) >= n_pooled:
+                self._answer(pool[:n_pooled], snapshot, batch_size)
+                del pool[:n_pooled]
+            while waiting and not waiting[0].n_unread:
+                yield waiting.popleft().entities()
+        self._answer(pool, snapshot, batch_size)
+        yield from (pending.entities() for pending in waiting)
+
+    def _answer(self, pool: list[tuple[_PendingText, Window]], snapshot: LexiconSnapshot, batch_size: int) -> None:
+        lattices = [lattice_of(pending.text, window, snapshot) for pending, window in pool]
+        found = predict_spans(self.model, lattices, batch_size=batch_size)
+        for (pending, window), lattice, spans in zip(pool, lattices, found, strict=True):
+            pending.found.append((window, spans))
+            pending.n_dropped += lattice.n_dropped
+            pending.n_unread -= 1
+
+
+@dataclass
+class _PendingText:
+    """A text of `pipe` some of whose windows are still to be read."""
+
+    text: str
+    n_unread: int
+    found: list[tuple[Window, list[ScoredSpan]]] = field(default_factory=list)
+    n_dropped: int = 0
+
+    def entities(self) -> list[Entity]:
+        if self.n_dropped:
+            warnings.warn(
+                f"{self.n_dropped:,} of the words over {self.text[:20]!r}... were left out: more overlap there than a "
+                "lattice may hold (ner.analyze tells them apart)",
+                WordBudgetWarning,
+                stacklevel=3,
+            )
+        return merge_windows(self.text, self.found)
+
+
+def _hint(value: object) -> str:
+    return ", so decode it first: text.decode('utf-8')" if isinstance(value, bytes) else ""

@@ -1,0 +1,278 @@
+"""A lattice as an SVG drawing: characters in rows, words as bars over them, marked spans as bars below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cige.drawing.svg import SOFT, escape, is_wide, svg_page, svg_text, text_width
+from cige.lattice.lattice import Lattice
+
+PALETTE = ("#2563eb", "#059669", "#d97706", "#9333ea", "#db2777", "#0891b2", "#dc2626", "#4d7c0f", "#7c2d12", "#475569")
+FAINT, BAR, BAR_EDGE, USER_EDGE = "#94a3b8", "#f1f5f9", "#cbd5e1", "#b45309"
+MARGIN, GUTTER = 20, 34  # round the drawing; left of each row, for the offset of its first character
+WIDE, NARROW = 34, 17  # a cell of a Chinese and of a Latin character
+LANE, BAR_HEIGHT = 28, 24  # words
+CELL_HEIGHT, MARK_HEIGHT, ROW_GAP = 38, 20, 22
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A labelled span [start, end) to draw under the characters, with a short `note` such as its score."""
+
+    start: int
+    end: int
+    label: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Emphasis:
+    """How strongly to colour a word, 0..1, in the colour of `label`; `note` is added to what the mouse shows."""
+
+    strength: float
+    label: str
+    note: str = ""
+
+
+@dataclass
+class _Row:
+    """One row: characters [start, end), left edge of each and of what follows, words by lane from the bottom."""
+
+    start: int
+    end: int
+    edges: list[float]
+    lanes: list[list[int]] = field(default_factory=list)
+
+    def left(self, position: int) -> float:
+        return self.edges[min(max(position, self.start), self.end) - self.start]
+
+
+def draw_lattice(
+    lattice: Lattice,
+    *,
+    marks: Sequence[Mark] = (),
+    emphasis: Mapping[int, Emphasis] | None = None,
+    width: int = 1000,
+    legend: bool = True,
+) -> str:
+    """Draw a lattice as one self-contained SVG.
+
+    Args:
+        marks: spans to draw under the characters, not overlapping; each label has a colour of its own.
+        emphasis: row of `lattice.words` -> how to colour it; other words are grey.
+        width: of the drawing in pixels; longer texts go on in further rows.
+        legend: say at the bottom what the colours mean.
+    """
+    emphasis = emphasis or {}
+    labels = sorted({m.label for m in marks} | {e.label for e in emphasis.values()})
+    colours = {label: PALETTE[k % len(PALETTE)] for k, label in enumerate(labels)}
+    rows = _rows(lattice.text, width - 2 * MARGIN - GUTTER, _crossed(lattice, marks))
+    for row, words in zip(rows, _words_of_rows(lattice, rows), strict=True):
+        row.lanes = _lanes(lattice, row, words)
+
+    parts: list[str] = []
+    top = float(MARGIN)
+    for row in rows:
+        top = _draw_row(parts, lattice, row, top, marks, emphasis, colours)
+    used = max(row.edges[-1] for row in rows)
+    if legend:
+        top, legend_end = _draw_legend(parts, lattice, labels, colours, top)
+        used = max(used, legend_end)
+    drawn_width = used + MARGIN if len(rows) == 1 else float(width)
+    height = top - ROW_GAP + MARGIN
+    return svg_page(drawn_width, height, "".join(parts), title=lattice.text[:80])
+
+
+def colour_of(label: str, labels: Iterable[str]) -> str:
+    """The colour that `draw_lattice` gives a label among all `labels` of a drawing."""
+    return PALETTE[sorted(set(labels)).index(label) % len(PALETTE)]
+
+
+def _crossed(lattice: Lattice, marks: Sequence[Mark]) -> np.ndarray:
+    """bool[T + 1]: whether a word or a mark reaches over the boundary before each character."""
+    n_chars = lattice.n_chars
+    steps = np.zeros(n_chars + 2, np.int64)
+    spans = np.array([[m.start, m.end] for m in marks], np.int64).reshape(-1, 2)
+    for start, end in (lattice.words[:, :2].T, spans.T):
+        np.add.at(steps, start + 1, 1)
+        np.add.at(steps, end, -1)
+    return steps.cumsum()[: n_chars + 1] > 0
+
+
+def _rows(text: str, width: float, crossed: np.ndarray) -> list[_Row]:
+    """Break a text into rows that fit `width`, if it can be where no word is cut; a line break ends its row."""
+    left = float(MARGIN + GUTTER)
+    rows: list[_Row] = []
+    start = 0
+    while start < len(text) or not rows:
+        edges, end = [left], start
+        while end < len(text):
+            after = edges[-1] + _cell_width(text[end])
+            if after > left + width and end > start and text[end] != "\n":
+                whole = [p for p in range(end, start + (end - start) // 2, -1) if not crossed[p]]
+                end = whole[0] if whole else end
+                break
+            edges.append(after)
+            end += 1
+            if text[end - 1] == "\n":
+                break
+        rows.append(_Row(start, end, edges[: end - start + 1]))
+        start = end
+    return rows
+
+
+def _cell_width(char: str) -> int:
+    return WIDE if is_wide(char) else NARROW
+
+
+def _words_of_rows(lattice: Lattice, rows: Sequence[_Row]) -> list[list[int]]:
+    """Which words have a part in each row; one pass, as words are sorted by start."""
+    of_rows: list[list[int]] = [[] for _ in rows]
+    first = 0
+    for k, (start, end, _) in enumerate(lattice.words.tolist()):
+        while rows[first].end <= start:
+            first += 1
+        row = first
+        while row < len(rows) and rows[row].start < end:
+            of_rows[row].append(k)
+            row += 1
+    return of_rows
+
+
+def _lanes(lattice: Lattice, row: _Row, words: Sequence[int]) -> list[list[int]]:
+    """Stack words so that none overlap in a lane; short words next to the characters, longer ones above."""
+    spans = lattice.words
+    lanes: list[list[int]] = []
+    taken: list[list[tuple[int, int]]] = []
+    for k in sorted(words, key=lambda k: (spans[k, 1] - spans[k, 0], spans[k, 0], spans[k, 2])):
+        start, end = max(int(spans[k, 0]), row.start), min(int(spans[k, 1]), row.end)
+        for lane, used in zip(lanes, taken, strict=True):
+            if all(end <= a or b <= start for a, b in used):
+                lane.append(k)
+                used.append((start, end))
+                break
+        else:
+            lanes.append([k])
+            taken.append([(start, end)])
+    return lanes
+
+
+def _draw_row(
+    parts: list[str],
+    lattice: Lattice,
+    row: _Row,
+    top: float,
+    marks: Sequence[Mark],
+    emphasis: Mapping[int, Emphasis],
+    colours: Mapping[str, str],
+) -> float:
+    """Add one row's elements to `parts`; returns the top of the next row."""
+    chars_top = top + LANE * len(row.lanes)
+    for height, lane in enumerate(row.lanes):
+        for k in lane:
+            parts.append(_word(lattice, row, k, chars_top - LANE * (height + 1), emphasis.get(k), colours))
+    own = [m for m in marks if m.start < row.end and m.end > row.start]
+    for mark in own:
+        parts.append(_mark_ground(row, mark, chars_top, colours[mark.label]))
+    parts.append(_characters(lattice.text, row, chars_top))
+    for mark in own:
+        parts.append(_mark(row, mark, chars_top + CELL_HEIGHT, colours[mark.label]))
+    return chars_top + CELL_HEIGHT + (MARK_HEIGHT + 6 if marks else 0) + ROW_GAP
+
+
+def _word(
+    lattice: Lattice, row: _Row, k: int, top: float, emphasis: Emphasis | None, colours: Mapping[str, str]
+) -> str:
+    start, end, word = lattice.words[k].tolist()
+    is_user = word >= lattice.n_base
+    left, right = row.left(start) + 1.5, row.left(end) - 1.5
+    text = lattice.text[max(start, row.start) : min(end, row.end)]
+    stroke = USER_EDGE if is_user else colours[emphasis.label] if emphasis else BAR_EDGE
+    dash = ' stroke-dasharray="4 2"' if is_user else ""
+    shape = _bar_path(left, right, top, BAR_HEIGHT, 6, open_left=start < row.start, open_right=end > row.end)
+    tint = ""
+    if emphasis:
+        opacity = 0.08 + 0.6 * min(1.0, max(0.0, emphasis.strength))
+        tint = f'<path d="{shape}" fill="{colours[emphasis.label]}" fill-opacity="{opacity:.2f}"/>'
+    note = f"{lattice.text[start:end]}  [{start}, {end})" + ("  your own word" if is_user else "")
+    note += f"  {emphasis.note}" if emphasis and emphasis.note else ""
+    return (
+        f"<g><title>{escape(note)}</title>"
+        f'<path d="{shape}" fill="{BAR}"/>{tint}'
+        f'<path d="{shape}" fill="none" stroke="{stroke}"{dash}/>'
+        + svg_text(text, (left + right) / 2, top + 17, size=14, room=right - left - 4)
+        + "</g>"
+    )
+
+
+def _bar_path(
+    left: float, right: float, top: float, height: float, radius: float, *, open_left: bool, open_right: bool
+) -> str:
+    """A bar with round ends; an end at which a word goes on in another row is cut straight."""
+    a, b = (0.0 if open_left else radius), (0.0 if open_right else radius)
+    bottom = top + height
+    right_end = f"q{b:g} 0 {b:g} {b:g}V{bottom - b:.1f}q0 {b:g} {-b:g} {b:g}"
+    left_end = f"q{-a:g} 0 {-a:g} {-a:g}V{top + a:.1f}q0 {-a:g} {a:g} {-a:g}"
+    return f"M{left + a:.1f} {top:.1f}H{right - b:.1f}{right_end}H{left + a:.1f}{left_end}Z"
+
+
+def _characters(text: str, row: _Row, top: float) -> str:
+    cells = [
+        svg_text(text[i], (row.left(i) + row.left(i + 1)) / 2, top + 27, size=22, room=row.left(i + 1) - row.left(i))
+        for i in range(row.start, row.end)
+        if not text[i].isspace() or text[i] in "\n\r"
+    ]
+    offset = svg_text(str(row.start), MARGIN + GUTTER - 10, top + 24, size=11, colour=FAINT, anchor="end")
+    line = (
+        f'<path d="M{row.edges[0]:.1f} {top + CELL_HEIGHT - 2:.1f}H{row.edges[-1]:.1f}" stroke="{BAR_EDGE}" '
+        'stroke-width="1"/>'
+    )
+    return offset + line + "".join(cells)
+
+
+def _mark_ground(row: _Row, mark: Mark, top: float, colour: str) -> str:
+    left, right = row.left(mark.start), row.left(mark.end)
+    return (
+        f'<rect x="{left:.1f}" y="{top + 2:.1f}" width="{right - left:.1f}" height="{CELL_HEIGHT - 4}" '
+        f'fill="{colour}" fill-opacity="0.10"/>'
+    )
+
+
+def _mark(row: _Row, mark: Mark, top: float, colour: str) -> str:
+    left, right = row.left(mark.start) + 1.5, row.left(mark.end) - 1.5
+    goes_on = mark.end > row.end
+    shape = _bar_path(left, right, top, MARK_HEIGHT, 4, open_left=mark.start < row.start, open_right=goes_on)
+    room = right - left - 4
+    label = f"{mark.label} {mark.note}".strip()
+    if text_width(label, 12) > room:  # the note is in the title too
+        label = mark.label
+    title = f"{mark.label} [{mark.start}, {mark.end}) {mark.note}".strip()
+    text = svg_text(label, (left + right) / 2, top + 14.5, size=12, colour="#ffffff", room=room, weight="600")
+    return f'<g><title>{escape(title)}</title><path d="{shape}" fill="{colour}"/>{text}</g>'
+
+
+def _draw_legend(
+    parts: list[str], lattice: Lattice, labels: Sequence[str], colours: Mapping[str, str], top: float
+) -> tuple[float, float]:
+    """Say what bars and colours mean; returns where the next row would begin and where the legend ends."""
+    left = float(MARGIN + GUTTER)
+    items = []
+    if not lattice.is_user.all():
+        items.append(("word of the lexicon", BAR, BAR_EDGE, ""))
+    if lattice.is_user.any():
+        items.append(("your own word", BAR, USER_EDGE, ' stroke-dasharray="4 2"'))
+    items += [(label, colours[label], colours[label], "") for label in labels]
+    for name, fill, stroke, dash in items:
+        parts.append(
+            f'<rect x="{left:.1f}" y="{top:.1f}" width="18" height="12" rx="3" fill="{fill}" stroke="{stroke}"{dash}/>'
+            + svg_text(name, left + 24, top + 10.5, size=12, colour=SOFT, anchor="start")
+        )
+        left += 24 + text_width(name, 12) + 20
+    if lattice.n_dropped:
+        note = f"{lattice.n_dropped:,} more words are over the node budget and not in the lattice"
+        parts.append(svg_text(note, left, top + 10.5, size=12, colour="#b91c1c", anchor="start"))
+        left += text_width(note, 12) + 20
+    return top + (12 + ROW_GAP if items or lattice.n_dropped else 0), left - 20

@@ -1,0 +1,112 @@
+"""Evidence: the words that entities were read from and what changes without them, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cige.entities.entity import Entity
+from cige.explain.attention import AttentionMap, CharacterSets
+from cige.lattice.lattice import Lattice
+from cige.tagging.windows import LatticeWord
+
+
+@dataclass(frozen=True)
+class AttendedWord:
+    """A lattice word and its `share`, 0..1, of all the attention that an entity's characters pay to words."""
+
+    word: LatticeWord
+    share: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """start, end, text, is_user and share."""
+        return vars(self.word) | {"share": round(self.share, 4)}
+
+
+@dataclass(frozen=True)
+class EntityEvidence:
+    """What one entity was read from.
+
+    Attributes:
+        entity: the entity.
+        words: those its characters attended to most, the most attended first (mean over layers, heads and characters).
+        on_words: share, 0..1, of their attention that went to words rather than characters.
+    """
+
+    entity: Entity
+    words: list[AttendedWord] = field(default_factory=list)
+    on_words: float = 0.0
+
+
+@dataclass(frozen=True)
+class Change:
+    """One entity with a word and without it; None where there is no such entity."""
+
+    before: Entity | None
+    after: Entity | None
+
+    @property
+    def kind(self) -> Literal["vanishes", "appears", "score"]:
+        if self.after is None:
+            return "vanishes"
+        return "appears" if self.before is None else "score"
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What changes when `word` is taken out of the lattice and nothing else."""
+
+    word: LatticeWord
+    changes: list[Change]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How a text was read, as plain data; an Explanation is this with its views.
+
+    Attributes:
+        text: the user's own string.
+        lattice: its characters and all words over them; `lattice.n_dropped` words were over the node budget.
+        entities: each entity with the words it was read from.
+        removals: for each word that overlaps an entity and matters: which entities vanish, appear or change their
+            score by more than 0.05 without it.
+        n_tried: words that were taken out, one at a time; 0 if that was not asked for.
+        word_sets: the words of each character, in the sets of a soft lexicon; None where the model has no such sets.
+        maps: attention as maps, those of each window of the text in turn; None if they were not asked for.
+    """
+
+    text: str
+    lattice: Lattice
+    entities: list[EntityEvidence]
+    removals: list[Removal]
+    n_tried: int
+    word_sets: list[CharacterSets] | None = None
+    maps: list[AttentionMap] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON can hold it."""
+        return {
+            "text": self.text,
+            "words": [
+                {"start": start, "end": end, "text": self.lattice.text[start:end], "is_user": is_user}
+                for (start, end, _), is_user in zip(
+                    self.lattice.words.tolist(), self.lattice.is_user.tolist(), strict=True
+                )
+            ],
+            "n_dropped": self.lattice.n_dropped,
+            "entities": [
+                e.entity.to_dict() | {"on_words": round(e.on_words, 4), "words": [w.to_dict() for w in e.words]}
+                for e in self.entities
+            ],
+            "removals": [
+                vars(r.word) | {"changes": [_change_to_dict(change) for change in r.changes]} for r in self.removals
+            ],
+            "n_tried": self.n_tried,
+            "word_sets": None if self.word_sets is None else [of_char.to_dict() for of_char in self.word_sets],
+            "maps": None if self.maps is None else [drawn.to_dict() for drawn in self.maps],
+        }
+
+
+def _change_to_dict(change: Change) -> dict[str, Any]:
+    sides = {"before": change.before, "after": change.after}
+    return {"kind": change.kind} | {name: entity and entity.to_dict() for name, entity in sides.items()}

@@ -1,0 +1,284 @@
+"""How an explanation looks: tables in a terminal, an SVG drawing, one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import html
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cige.drawing.lattice import Emphasis, Mark, colour_of, draw_lattice
+from cige.drawing.svg import stacked
+from cige.entities.entity import Entity
+from cige.explain.evidence import AttendedWord, Change, EntityEvidence, Evidence
+from cige.explain.maps import TerminalMap, draw_map
+from cige.explain.sets import draw_sets, html_table, terminal_table
+from cige.tagging.windows import LatticeWord
+from cige.text.visible import visible
+
+_STYLE = """
+:root { color-scheme: light; --ink: #1f2937; --soft: #64748b; --line: #e2e8f0; }
+body { margin: 0; background: #f8fafc; color: var(--ink); line-height: 1.6;
+  font: 16px/1.6 "Noto Sans CJK SC","Source Han Sans SC","PingFang SC","Microsoft YaHei",system-ui,sans-serif; }
+main { max-width: 1040px; margin: 0 auto; padding: 28px 20px 60px; }
+h1 { font-size: 21px; margin: 0 0 2px; } h2 { font-size: 17px; margin: 34px 0 8px; }
+.soft { color: var(--soft); font-size: 14px; margin: 0 0 14px; }
+.card { background: #fff; border: 1px solid var(--line); border-radius: 10px; padding: 16px 20px; overflow-x: auto; }
+.text { font-size: 18px; line-height: 2.1; white-space: pre-wrap; overflow-wrap: anywhere; }
+.text b { font-weight: 400; padding: 3px 5px; border-radius: 5px; }
+.text sub { font-size: 11px; font-weight: 600; margin-left: 4px; vertical-align: baseline; }
+.drawing { padding: 4px; margin-bottom: 14px; }
+.drawing svg { display: block; margin: 0 auto; max-width: 100%; height: auto; }
+table { border-collapse: collapse; width: 100%; font-size: 15px; }
+th { text-align: left; font-weight: 500; color: var(--soft); font-size: 13px; padding: 4px 14px 6px 0; }
+td { border-top: 1px solid var(--line); padding: 7px 14px 7px 0; vertical-align: top; }
+td.n { font-variant-numeric: tabular-nums; white-space: nowrap; }
+.tag { color: #fff; font-size: 12px; font-weight: 600; border-radius: 4px; padding: 2px 6px; white-space: nowrap; }
+.word { display: inline-block; margin: 0 6px 4px 0; border: 1px solid #cbd5e1; border-radius: 6px; padding: 0 7px;
+  white-space: nowrap; } .word small { color: var(--soft); margin-left: 4px; }
+.user { border: 1px dashed #b45309; } .gone { color: #b91c1c; } .new { color: #047857; }
+""".strip()
+
+
+def to_terminal(explanation: Evidence) -> RenderableType:
+    parts: list[RenderableType] = [_lattice_table(explanation), _entity_table(explanation)]
+    if explanation.word_sets:
+        parts.append(terminal_table(explanation.word_sets))
+    parts += [TerminalMap(drawn) for drawn in explanation.maps or ()]
+    if explanation.n_tried:
+        parts.append(_removal_table(explanation) if explanation.removals else Text(""))
+        parts.append(Text(_removal_summary(explanation), style="dim"))
+    if explanation.lattice.n_dropped:
+        parts.append(Text(_dropped(explanation), style="red"))
+    return Group(*parts)
+
+
+def to_svg(explanation: Evidence) -> str:
+    marks, pages = _marks(explanation), [_lattice_drawing(explanation)]
+    if explanation.word_sets:
+        pages.append(draw_sets(explanation.word_sets, marks))
+    pages += [draw_map(drawn, marks) for drawn in explanation.maps or ()]
+    return stacked(pages, title=explanation.text[:80])
+
+
+def to_html(explanation: Evidence) -> str:
+    n_words, n_user = explanation.lattice.n_words, int(explanation.lattice.is_user.sum())
+    own = f", {n_user} of them your own" if n_user else ""
+    n_entities = len(explanation.entities)
+    facts = f"{len(explanation.text):,} characters, {n_words:,} lattice words{own}, {n_entities:,} entities"
+    dropped = f'<p class="soft gone">{_escape(_dropped(explanation))}</p>' if explanation.lattice.n_dropped else ""
+    sections = [
+        f'<h1>词格 · how this text was read</h1><p class="soft">{facts}</p>{dropped}',
+        f'<div class="card text">{_highlighted(explanation)}</div>',
+        '<h2>Lattice</h2><p class="soft">Words over the characters; the deeper its colour, the more attention the '
+        "characters of an entity pay to a word. Rest the mouse on a word for figures.</p>"
+        f'<div class="card drawing">{_lattice_drawing(explanation)}</div>',
+        _html_entities(explanation),
+        html_table(explanation.word_sets, _marks(explanation)) if explanation.word_sets else "",
+        _html_maps(explanation),
+        _html_removals(explanation),
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="zh"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>词格 · {_escape(explanation.text[:40])}</title><style>{_STYLE}</style></head>\n"
+        f"<body><main>{''.join(sections)}</main></body></html>\n"
+    )
+
+
+def _lattice_drawing(explanation: Evidence) -> str:
+    return draw_lattice(explanation.lattice, marks=_marks(explanation), emphasis=_emphasis(explanation))
+
+
+def _marks(explanation: Evidence) -> list[Mark]:
+    return [Mark(e.start, e.end, e.label, f"{e.score:.2f}") for e in (x.entity for x in explanation.entities)]
+
+
+def _emphasis(explanation: Evidence) -> dict[int, Emphasis]:
+    """Each attended word in the colour of the entity that attends to it most."""
+    rows = {
+        (start, end, is_user): k
+        for k, ((start, end, _), is_user) in enumerate(
+            zip(explanation.lattice.words.tolist(), explanation.lattice.is_user.tolist(), strict=True)
+        )
+    }
+    strongest: dict[int, tuple[float, EntityEvidence]] = {}
+    for evidence in explanation.entities:
+        for attended in evidence.words:
+            word = attended.word
+            k = rows.get((word.start, word.end, word.is_user))
+            if k is not None and attended.share > strongest.get(k, (0.0, evidence))[0]:
+                strongest[k] = (attended.share, evidence)
+    return {
+        k: Emphasis(share, evidence.entity.label, f"{share:.0%} of the attention of {evidence.entity.text} to words")
+        for k, (share, evidence) in strongest.items()
+    }
+
+
+# ---- terminal
+
+
+def _lattice_table(explanation: Evidence) -> Table:
+    """Words by the character they start at, which reads like the lattice from left to right."""
+    table = Table(title="lattice", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("from", justify="right", style="dim")
+    table.add_column("characters", overflow="fold")
+    table.add_column("words that start here (* your own)", overflow="fold")
+    text, words = explanation.lattice.text, explanation.lattice.words.tolist()
+    by_start: dict[int, list[str]] = {}
+    for (start, end, _), is_user in zip(words, explanation.lattice.is_user.tolist(), strict=True):
+        by_start.setdefault(start, []).append(visible(text[start:end]) + ("*" if is_user else ""))
+    starts = sorted({0, *by_start})
+    for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
+        if text[start:stop].strip():
+            table.add_row(str(start), Text(visible(text[start:stop])), Text("  ".join(by_start.get(start, []))))
+    return table
+
+
+def _entity_table(explanation: Evidence) -> RenderableType:
+    if not explanation.entities:
+        return Text("(no entity)", style="dim")
+    table = Table(title="entities", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("entity", "label", "offsets", "score", "attention to words", "of which"):
+        table.add_column(name, style="bold" if name == "entity" else "", overflow="fold")
+    for evidence in explanation.entities:
+        e = evidence.entity
+        words = Text("  ".join(f"{_word(w.word)}\xa0{w.share:.0%}" for w in evidence.words))
+        table.add_row(
+            Text(visible(e.text)), e.label, f"{e.start}-{e.end}", f"{e.score:.3f}", f"{evidence.on_words:.0%}", words
+        )
+    return table
+
+
+def _removal_table(explanation: Evidence) -> Table:
+    table = Table(title="what changes without a word", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("without", "offsets", "change"):
+        table.add_column(name, style="bold" if name == "without" else "", overflow="fold")
+    for removal in explanation.removals:
+        word = removal.word
+        changes = Text("\n".join(_change(change) for change in removal.changes))
+        table.add_row(Text(_word(word)), f"{word.start}-{word.end}", changes)
+    return table
+
+
+def _word(word: LatticeWord) -> str:
+    return visible(word.text) + ("*" if word.is_user else "")
+
+
+def _change(change: Change) -> str:
+    if change.before is not None and change.after is not None:
+        return f"{_named(change.before)} {change.before.score:.2f} → {change.after.score:.2f}"
+    if change.before is not None:
+        return f"{_named(change.before)} {change.before.score:.2f} → gone"
+    assert change.after is not None
+    return f"{_named(change.after)} appears, {change.after.score:.2f}"
+
+
+def _named(entity: Entity) -> str:
+    return f"{visible(entity.text)} {entity.label}"
+
+
+def _removal_summary(explanation: Evidence) -> str:
+    n_quiet = explanation.n_tried - len(explanation.removals)
+    return f"{explanation.n_tried:,} words over entities were taken out, one at a time; {n_quiet:,} changed nothing."
+
+
+def _dropped(explanation: Evidence) -> str:
+    return f"{explanation.lattice.n_dropped:,} more words matched but are over the node budget and were not read."
+
+
+# ---- HTML
+
+
+def _highlighted(explanation: Evidence) -> str:
+    parts, last = [], 0
+    for entity in (x.entity for x in explanation.entities):
+        colour = _colour(explanation, entity.label)
+        parts.append(_escape(explanation.text[last : entity.start], keep_breaks=True))
+        parts.append(
+            f'<b style="background:{colour}1f">{_escape(entity.text)}'
+            f'<sub style="color:{colour}">{_escape(entity.label)}</sub></b>'
+        )
+        last = entity.end
+    return "".join([*parts, _escape(explanation.text[last:], keep_breaks=True)])
+
+
+def _html_entities(explanation: Evidence) -> str:
+    if not explanation.entities:
+        return '<h2>Entities</h2><div class="card soft">none</div>'
+    rows = []
+    for evidence in explanation.entities:
+        e = evidence.entity
+        rows.append(
+            f'<tr><td>{_escape(e.text)}</td><td>{_tag(explanation, e.label)}</td><td class="n">{e.start}–{e.end}</td>'
+            f'<td class="n">{e.score:.3f}</td><td class="n">{evidence.on_words:.0%}</td>'
+            f"<td>{''.join(_html_attended(explanation, e.label, w) for w in evidence.words)}</td></tr>"
+        )
+    names = ("entity", "type", "offsets", "score", "attention to words", "of which")
+    head = "".join(f"<th>{name}</th>" for name in names)
+    return f'<h2>Entities</h2><div class="card"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
+
+
+def _html_attended(explanation: Evidence, label: str, attended: AttendedWord) -> str:
+    depth = f"{round(255 * (0.05 + 0.45 * attended.share)):02x}"
+    style = f' style="background:{_colour(explanation, label)}{depth}"'
+    return _html_word(attended.word, style, f"<small>{attended.share:.0%}</small>")
+
+
+def _html_word(word: LatticeWord, style: str = "", extra: str = "") -> str:
+    kind = "word user" if word.is_user else "word"
+    title = f"[{word.start}, {word.end})" + (", your own word" if word.is_user else "")
+    return f'<span class="{kind}"{style} title="{title}">{_escape(word.text)}{extra}</span>'
+
+
+def _html_maps(explanation: Evidence) -> str:
+    if not explanation.maps:
+        return ""
+    drawings = "".join(f'<div class="card drawing">{draw_map(m, _marks(explanation))}</div>' for m in explanation.maps)
+    return (
+        '<h2>Attention</h2><p class="soft">The deeper its colour, the more of the attention of a row a cell has. Rest '
+        f"the mouse on a cell for figures.</p>{drawings}"
+    )
+
+
+def _html_removals(explanation: Evidence) -> str:
+    if not explanation.n_tried:
+        return ""
+    rows = "".join(
+        f'<tr><td>{_html_word(r.word)}</td><td class="n">{r.word.start}–{r.word.end}</td>'
+        f"<td>{'<br>'.join(_html_change(explanation, c) for c in r.changes)}</td></tr>"
+        for r in explanation.removals
+    )
+    table = f'<div class="card"><table><tr><th>without</th><th>offsets</th><th>change</th></tr>{rows}</table></div>'
+    return (
+        f'<h2>What changes without a word</h2><p class="soft">{_removal_summary(explanation)}</p>'
+        f"{table if explanation.removals else ''}"
+    )
+
+
+def _html_change(explanation: Evidence, change: Change) -> str:
+    entity = change.before or change.after
+    assert entity is not None
+    what = f"{_escape(entity.text)} {_tag(explanation, entity.label)} "
+    if change.before is None:
+        return f'{what}<span class="new">appears, {entity.score:.2f}</span>'
+    if change.after is None:
+        return f'{what}{entity.score:.2f} → <span class="gone">gone</span>'
+    return f"{what}{change.before.score:.2f} → {change.after.score:.2f}"
+
+
+def _tag(explanation: Evidence, label: str) -> str:
+    return f'<span class="tag" style="background:{_colour(explanation, label)}">{_escape(label)}</span>'
+
+
+def _colour(explanation: Evidence, label: str) -> str:
+    labels = {x.entity.label for x in explanation.entities}
+    return colour_of(label, labels) if label in labels else "#475569"  # a type seen only in what appears
+
+
+def _escape(text: str, *, keep_breaks: bool = False) -> str:
+    if keep_breaks:
+        return "\n".join(html.escape(visible(line)) for line in text.split("\n"))
+    return html.escape(visible(text))

@@ -1,0 +1,148 @@
+"""explain: read a text, note which words each entity was read from, and read it again without each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cige.entities.entity import Entity
+from cige.explain.attention import has_word_sets, read_maps, read_word_sets
+from cige.explain.evidence import AttendedWord, Change, EntityEvidence, Removal
+from cige.explain.explanation import Explanation
+from cige.lattice.lattice import Lattice
+from cige.lexicon.lexicon import LexiconSnapshot
+from cige.tagging.merging import merge_windows
+from cige.tagging.prediction import PredictionModel, ScoredSpan, batches_of_like_size, decode_spans, predict_spans
+from cige.tagging.windows import ReadWindow, lattice_word, read_windows
+from cige.text.normalize import normalize
+
+SCORE_STEP = 0.05  # a smaller change of an entity's score is not reported
+
+
+def explain(
+    model: PredictionModel,
+    text: str,
+    *,
+    n_words: int = 5,
+    removals: bool = True,
+    word_sets: bool | None = None,
+    maps: bool = False,
+) -> Explanation:
+    """Read `text` and say which words each entity was read from.
+
+    Attention shows where the model looked; `removals` shows what mattered, by reading the text again without each
+    word that overlaps an entity (one reading a word, in batches).
+
+    Args:
+        n_words: list the words that an entity attended to most, up to this many.
+        removals: False saves the further readings.
+        word_sets: list the word sets of each character; None does where the model has them.
+        maps: draw attention as maps.
+
+    Raises:
+        ModelError: word sets or maps were asked of a model that has none.
+    """
+    snapshot = model.lexicon.snapshot()
+    parts = read_windows(text, snapshot)
+    listed = has_word_sets(model) if word_sets is None else word_sets
+    sets = read_word_sets(model, parts, snapshot) if listed else None
+    drawn = read_maps(model, parts, snapshot) if maps else None
+    readings = _read_with_attention(model, [part.lattice for part in parts])
+    entities = merge_windows(text, ((p.window, [s.span for s in r]) for p, r in zip(parts, readings, strict=True)))
+    evidence = {
+        (part.window.start + a.span.start, part.window.start + a.span.end, a.span.label): (part, a)
+        for part, reading in zip(parts, readings, strict=True)
+        for a in reading
+        if part.window.core_start <= part.window.start + a.span.start < part.window.core_end
+    }
+    removed, n_tried = [], 0
+    if removals:
+        for part, reading in zip(parts, readings, strict=True):
+            found, n = _remove_each_word(model, text, part, [a.span for a in reading], entities, snapshot)
+            removed += found
+            n_tried += n
+    return Explanation(
+        text=text,
+        lattice=_whole_lattice(text, parts, snapshot),
+        entities=[_to_evidence(e, *evidence[e.start, e.end, e.label], snapshot, n_words) for e in entities],
+        removals=removed,
+        n_tried=n_tried,
+        word_sets=sets,
+        maps=drawn,
+    )
+
+
+@dataclass(frozen=True)
+class _Attending:
+    """A span of one lattice and float[W], the mean attention of its characters to each word."""
+
+    span: ScoredSpan
+    attention: np.ndarray
+
+
+def _read_with_attention(model: PredictionModel, lattices: list[Lattice]) -> list[list[_Attending]]:
+    read: list[list[_Attending]] = [[] for _ in lattices]
+    for chosen in batches_of_like_size(lattices):
+        batch = [lattices[k] for k in chosen]
+        emissions, attention = model.read_words(batch)
+        for row, (k, spans) in enumerate(zip(chosen, decode_spans(model, emissions, batch), strict=True)):
+            n_words = lattices[k].n_words
+            read[k] = [_Attending(s, attention[row, s.start : s.end, :n_words].mean(0)) for s in spans]
+    return read
+
+
+def _to_evidence(
+    entity: Entity, part: ReadWindow, attending: _Attending, snapshot: LexiconSnapshot, n_words: int
+) -> EntityEvidence:
+    attention = attending.attention
+    on_words = float(attention.sum())
+    most = [k for k in np.argsort(-attention, kind="stable")[:n_words] if attention[k] > 0]
+    listed = [AttendedWord(lattice_word(int(k), part, snapshot), float(attention[k]) / on_words) for k in most]
+    return EntityEvidence(entity=entity, words=listed, on_words=on_words)
+
+
+def _remove_each_word(
+    model: PredictionModel,
+    text: str,
+    part: ReadWindow,
+    spans: list[ScoredSpan],
+    entities: Iterable[Entity],
+    snapshot: LexiconSnapshot,
+) -> tuple[list[Removal], int]:
+    """Removals in one window, for the entities that it answers for, and how many words were tried."""
+    window, words = part.window, part.lattice.words
+    own = [e for e in entities if window.core_start <= e.start < window.core_end]
+    overlaps = np.zeros(len(words), bool)
+    for entity in own:
+        overlaps |= (words[:, 0] < entity.end - window.start) & (words[:, 1] > entity.start - window.start)
+    tried = np.flatnonzero(overlaps)
+    variants = [replace(part.lattice, words=np.delete(words, k, axis=0)) for k in tried]
+    before = {(e.start, e.end, e.label): e for e in merge_windows(text, [(window, spans)])}
+    removals = []
+    for k, found in zip(tried, predict_spans(model, variants), strict=True):
+        after = {(e.start, e.end, e.label): e for e in merge_windows(text, [(window, found)])}
+        changes = [
+            Change(before.get(key), after.get(key))
+            for key in sorted(before.keys() | after.keys())
+            if key not in before or key not in after or abs(before[key].score - after[key].score) > SCORE_STEP
+        ]
+        if changes:
+            removals.append(Removal(lattice_word(int(k), part, snapshot), changes))
+    return removals, len(tried)
+
+
+def _whole_lattice(text: str, parts: list[ReadWindow], snapshot: LexiconSnapshot) -> Lattice:
+    """The lattices of all windows as one: each gives the words that start in its core."""
+    rows = [np.zeros((0, 3), np.int32)]
+    for part in parts:
+        shifted = part.lattice.words + np.array([part.window.start, part.window.start, 0], np.int32)
+        in_core = (shifted[:, 0] >= part.window.core_start) & (shifted[:, 0] < part.window.core_end)
+        rows.append(shifted[in_core])
+    return Lattice(
+        text=normalize(text),
+        words=np.concatenate(rows),
+        n_base=snapshot.n_base,
+        n_dropped=sum(part.lattice.n_dropped for part in parts),
+    )

@@ -1,0 +1,61 @@
+"""Where a model folder is: in the package, on this disk or on the Hugging Face hub."""
+
+from __future__ import annotations
+
+import re
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from cige.errors import ModelError
+from cige.folders.manifest import MANIFEST
+
+BUNDLED = Path(__file__).parents[1] / "bundled"
+"""The folder of the model that comes with the package."""
+RUN_MODEL = "model"
+"""Where the folder of a run, which training and fine-tuning write, has its model."""
+_HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+
+
+def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_options: Any) -> Path:
+    """The folder of a model, fetched from the hub if need be.
+
+    Args:
+        path_or_hub_id: a folder, that of a finished run too; a hub id ("owner/name"); or None for the model that comes
+            with cige.
+        hub_options: `revision`, `token`, `cache_dir`, `local_files_only` of huggingface_hub.snapshot_download.
+
+    Raises:
+        ModelError: there is no such folder, and no such model on the hub or no way to reach it.
+    """
+    if path_or_hub_id is None:
+        if not (BUNDLED / MANIFEST).is_file():
+            raise ModelError(f"{BUNDLED}: this copy of cige has no bundled model; name a model folder or a hub id")
+        return BUNDLED
+    folder = Path(path_or_hub_id)
+    if folder.exists():
+        of_run = folder / RUN_MODEL
+        return of_run if (of_run / MANIFEST).is_file() and not (folder / MANIFEST).exists() else folder
+    if not _HUB_ID.fullmatch(str(path_or_hub_id)):
+        raise ModelError(f"{path_or_hub_id}: no such folder; expected a model folder or a hub id such as owner/name")
+
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(str(path_or_hub_id), **hub_options))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as reason:
+        cause = str(reason).strip().splitlines()[0] if str(reason).strip() else type(reason).__name__
+        raise ModelError(
+            f"{path_or_hub_id}: no such folder here, and the hub did not give a model of that name ({cause}); "
+            "check the name, the network and your access"
+        ) from reason
+
+
+def push_folder(folder: Path, repo_id: str, *, private: bool, token: str | None, message: str) -> str:
+    """Upload a model folder as the repository `repo_id`, made if need be; the address of the commit."""
+    from huggingface_hub import HfApi
+
+    api = HfApi(token=token)
+    repo = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
+    return str(api.upload_folder(repo_id=repo, folder_path=folder, commit_message=message))

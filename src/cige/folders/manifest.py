@@ -1,0 +1,113 @@
+"""Manifests: what a folder holds, in which version, and the size and checksum of each of its files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from cige.errors import CigeError
+from cige.folders.atomic import is_there
+from cige.folders.kinds import KINDS
+
+MANIFEST = "manifest.json"
+
+
+def write_manifest(folder: Path, **facts: Any) -> None:
+    """Write manifest.json: `facts` and the size and sha256 of every file in `folder`.
+
+    A folder within that has a manifest of its own answers for its files itself.
+    """
+    parts = [f.parent for f in folder.rglob(MANIFEST) if f.parent != folder]
+    own = [f for f in folder.rglob("*") if f.is_file() and f != folder / MANIFEST and not set(parts) & set(f.parents)]
+    names = sorted(f.relative_to(folder).as_posix() for f in own)
+    listing = {name: {"bytes": (folder / name).stat().st_size, "sha256": sha256(folder / name)} for name in names}
+    text = json.dumps(facts | {"files": listing}, ensure_ascii=False, indent=1, sort_keys=True)
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def read_manifest(
+    folder: Path,
+    *,
+    kind: str,
+    version: int,
+    error: type[CigeError],
+    check_contents: bool = False,
+    check_up_to: int = sys.maxsize,
+) -> dict[str, Any]:
+    """Read manifest.json and check that every listed file is there in its full size.
+
+    Args:
+        kind, version: what `facts` must say under "kind" and the highest "version" this code reads.
+        error: the class to raise.
+        check_contents: compare sha256 too (reads every byte)
+        check_up_to: of files that are no larger than this.
+    """
+    if not folder.is_dir():
+        raise error(f"{folder}: no such folder; expected a {kind} folder")
+    try:
+        facts = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise error(f"{folder}: no {MANIFEST} in it, so this is not a {kind} folder written by cige") from None
+    except (OSError, ValueError, RecursionError) as reason:
+        raise error(f"{folder / MANIFEST}: cannot be read ({reason}); save or copy the {kind} again") from reason
+    if not isinstance(facts, dict) or facts.get("kind") != kind:
+        found = facts.get("kind") if isinstance(facts, dict) else type(facts).__name__
+        use = f"; {KINDS[found].use}" if isinstance(found, str) and found in KINDS else ""
+        raise error(f"{folder}: holds {found!r}, expected a {kind} folder{use}")
+    if not isinstance(facts.get("version"), int) or facts["version"] > version:
+        raise error(
+            f"{folder}: {kind} format version {facts.get('version')}, this cige reads up to {version}; upgrade cige"
+        )
+    for name, expected in _listed_files(facts, folder, error):
+        file = folder / name
+        if not file.is_file():
+            raise error(f"{file}: missing; the {kind} folder is incomplete, copy or save it again")
+        size = file.stat().st_size
+        if size != expected["bytes"]:
+            raise error(f"{file}: {size} bytes, expected {expected['bytes']}; it is damaged, copy or save it again")
+        if check_contents and size <= check_up_to and sha256(file) != expected["sha256"]:
+            raise error(f"{file}: contents differ from the manifest (sha256); the file is damaged or was replaced")
+    return facts
+
+
+def refuse_to_replace(folder: Path, *, kind: str, error: type[CigeError]) -> None:
+    """Raise `error` if saving to `folder` would delete anything but a `kind` folder, whole or damaged."""
+    if not is_there(folder) or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if kind_of(folder) != kind:
+        raise error(f"{folder}: there already, and not a {kind} folder; it will not be replaced, give a new folder")
+
+
+def kind_of(folder: Path) -> str | None:
+    """What the manifest of a folder says that it holds; None where there is none that can be read."""
+    try:
+        kind = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["kind"]
+    except (OSError, ValueError, RecursionError, TypeError, KeyError):
+        return None
+    return kind if isinstance(kind, str) else None
+
+
+def _listed_files(facts: dict[str, Any], folder: Path, error: type[CigeError]) -> list[tuple[str, dict[str, Any]]]:
+    """(name, {"bytes", "sha256"}) of each file in a manifest."""
+    listing = facts.get("files", {})
+    well_formed = isinstance(listing, dict) and all(
+        isinstance(entry, dict) and {"bytes", "sha256"} <= entry.keys() for entry in listing.values()
+    )
+    if not well_formed:
+        raise error(f"{folder / MANIFEST}: its list of files is damaged; copy or save the folder again")
+    return list(listing.items())
+
+
+def sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _sha256(file)
+
+
+def _sha256(file: Any) -> str:  # Python 3.10
+    digest = hashlib.sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,128 @@
+"""LatticeTokenizer: texts -> lattices of tokens, and those with [CLS] and [SEP] as a Lattice-BERT reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from cige.lattice.token_inputs import TokenInputs, token_inputs
+from cige.lattice.token_lattice import TokenLattice
+from cige.lexicon.joint_vocabulary import JointVocabulary
+from cige.text.word_pieces import PieceSequence
+
+_BLOCK_CHARS = 1 << 16  # read at once: bounds the memory, and shares the cost of a call among short texts
+
+
+class LatticeTokenizer:
+    """Texts -> lattices of tokens, in time linear in the text and the tokens found.
+
+    Args:
+        vocabulary: word pieces and words.
+        use_words: False gives the pieces alone, the input of a character BERT.
+    """
+
+    def __init__(self, vocabulary: JointVocabulary, *, use_words: bool = True) -> None:
+        self.vocabulary = vocabulary
+        self.use_words = use_words
+        self._cutter = vocabulary.cutter
+        self._find = vocabulary.matcher.find if use_words and vocabulary.n_words else None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (self.vocabulary, self.use_words)
+
+    def tokenize(self, text: str) -> TokenLattice:
+        """The lattice of one text; any str will do. Many short texts are faster through `tokenize_all`."""
+        pieces = self._cutter.split(text)
+        ids, starts, ends, _ = self._tokens(pieces)
+        return TokenLattice(
+            text=text, ids=ids, starts=starts, ends=ends, piece_starts=pieces.starts, piece_ends=pieces.ends
+        )
+
+    def tokenize_all(self, texts: Iterable[str]) -> Iterator[TokenLattice]:
+        """The lattice of each text, in order, the same as `tokenize` gives; texts are read in blocks."""
+        block: list[str] = []
+        n_chars = 0
+        for text in texts:
+            block.append(text)
+            n_chars += len(text) + 1
+            if n_chars >= _BLOCK_CHARS:
+                yield from self._tokenize_block(block)
+                block, n_chars = [], 0
+        yield from self._tokenize_block(block)
+
+    def encode(
+        self,
+        first: str | TokenLattice,
+        second: str | TokenLattice | None = None,
+        *,
+        max_tokens: int | None = None,
+        max_chars: int | None = None,
+    ) -> TokenInputs:
+        """[CLS] first [SEP] or [CLS] first [SEP] second [SEP] as the model reads it.
+
+        Where the budget is too small, pieces are cut from the end of the longer text, one by one; a word stays only
+        if all of its pieces do. `n_cut_first` and `n_cut_second` of the result tell how many pieces went.
+
+        Args:
+            first, second: texts, or lattices of this tokenizer or parts of them.
+            max_tokens: most lattice tokens, special ones included.
+            max_chars: most positions: pieces and special tokens.
+
+        Raises:
+            ValueError: a budget that has no room for the special tokens.
+        """
+        lattices = [
+            self.tokenize(side) if isinstance(side, str) else side for side in (first, second) if side is not None
+        ]
+        return token_inputs(lattices, vocabulary=self.vocabulary, max_tokens=max_tokens, max_chars=max_chars)
+
+    def _tokenize_block(self, texts: list[str]) -> Iterator[TokenLattice]:
+        pieces = self._cutter.split("\n".join(texts))
+        ids, starts, ends, n_until = self._tokens(pieces)
+        begins = np.cumsum([0, *(len(text) + 1 for text in texts)])
+        edges = np.searchsorted(pieces.starts, begins).tolist()  # pieces before each text
+        for k, text in enumerate(texts):
+            begin = np.int32(begins[k])
+            piece, end_piece = edges[k], edges[k + 1]
+            token, end_token = n_until[piece], n_until[end_piece]
+            yield TokenLattice(
+                text=text,
+                ids=ids[token:end_token].copy(),  # a view would keep the arrays of the whole block
+                starts=starts[token:end_token] - np.int32(piece),
+                ends=ends[token:end_token] - np.int32(piece),
+                piece_starts=pieces.starts[piece:end_piece] - begin,
+                piece_ends=pieces.ends[piece:end_piece] - begin,
+            )
+
+    def _tokens(self, pieces: PieceSequence) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """(ids, starts, ends of the tokens in order, int64[P + 1]: how many of them end within the first p pieces)."""
+        n = len(pieces.ids)
+        number = np.arange(n, dtype=np.int32)
+        words = self._words(pieces)
+        if not len(words):
+            return pieces.ids, number, number + 1, np.arange(n + 1)
+        starts, ends = pieces.n_before[words[:, 0]], pieces.n_before[words[:, 1]]
+        n_ending = np.bincount(ends, minlength=n + 1)
+        n_words_until = np.cumsum(n_ending)
+        n_until = n_words_until + np.arange(n + 1)
+        # Words come by end, the longest first: within an end they are taken from the back.
+        place_of_word = 2 * n_words_until[ends] - n_ending[ends] - 1 - np.arange(len(words)) + ends
+        place_of_piece = n_until[:-1]
+        total = n + len(words)
+        out = np.empty((3, total), dtype=np.int32)
+        out[0, place_of_piece], out[1, place_of_piece], out[2, place_of_piece] = pieces.ids, number, number + 1
+        out[0, place_of_word] = words[:, 2] + self.vocabulary.n_pieces
+        out[1, place_of_word], out[2, place_of_word] = starts, ends
+        return out[0], out[1], out[2], n_until
+
+    def _words(self, pieces: PieceSequence) -> np.ndarray:
+        """int32[W, 3]: (start, end) in the normal form and number of each word, by end, then from long to short."""
+        words = self._find(pieces.normal) if self._find else np.zeros((0, 3), np.int32)
+        words = words[np.lexsort((words[:, 0], words[:, 1]))]
+        is_sound = pieces.is_edge[words[:, 0]] & pieces.is_edge[words[:, 1]]
+        return words if is_sound.all() else words[is_sound]
+
+
+def _restore(vocabulary: JointVocabulary, use_words: bool) -> LatticeTokenizer:
+    return LatticeTokenizer(vocabulary, use_words=use_words)

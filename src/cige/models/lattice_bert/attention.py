@@ -1,0 +1,98 @@
+"""Which tokens of a lattice are attended to, by one Lattice-BERT or by several: Figure 4, before and after tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cige.data.token_batch import collate_tokens
+from cige.errors import ModelError
+from cige.folders.hub import model_folder
+from cige.folders.kinds import PRETRAINED
+from cige.folders.manifest import kind_of
+from cige.lattice.token_lattice import TokenLattice
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.reading import N_SPECIAL
+
+ENCODER_FOLDERS = ("encoder", "bert")  # of a model that was fine-tuned for a task, and of a tagger
+
+
+@dataclass(frozen=True)
+class AttendedTokens:
+    """A text of n lattice tokens, as M models read it.
+
+    Attributes:
+        lattice: its tokens, with offsets in code points of the text.
+        names: of the models.
+        shares: float32[M, n], the share of a model's attention that each token gets, over all layers, heads and
+            tokens that attend; with that of [CLS] and [SEP] the shares of a model sum to 1.
+    """
+
+    lattice: TokenLattice
+    names: tuple[str, ...]
+    shares: np.ndarray
+
+    @property
+    def tokens(self) -> list[tuple[int, int, str]]:
+        """(start, end, text[start:end]) of each token; half-open, in code points."""
+        text = self.lattice.text
+        return [(start, end, text[start:end]) for start, end in self.lattice.char_spans().tolist()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What JSON can hold."""
+        rows = zip(self.tokens, self.shares.T.tolist(), strict=True)
+        return {
+            "text": self.lattice.text,
+            "tokens": [
+                {"start": start, "end": end, "token": token, "share": dict(zip(self.names, shares, strict=True))}
+                for (start, end, token), shares in rows
+            ],
+        }
+
+
+def attended_tokens(models: Mapping[str, PretrainedLatticeBert], text: str) -> AttendedTokens:
+    """How much attention each token of a text gets from each model.
+
+    Raises:
+        ModelError: the models have different vocabularies, the text has more pieces than one of them has positions,
+            or it has none.
+    """
+    first, *others = models.values()
+    if any(other.vocabulary.fingerprint != first.vocabulary.fingerprint for other in others):
+        raise ModelError(f"{' and '.join(models)}: different vocabularies, so their tokens cannot be compared")
+    lattice = first.tokenizer.tokenize(text)
+    if not lattice.n_tokens:
+        raise ModelError(f"{text[:20]!r}: no token in it; give a text with characters")
+    room = min(model.config.max_positions for model in models.values()) - N_SPECIAL
+    if lattice.n_pieces > room:
+        raise ModelError(f"a text of {lattice.n_pieces:,} pieces; the model has positions for {room:,}, so cut it")
+    batch = collate_tokens([first.tokenizer.encode(lattice)])
+    shares = []
+    for model in models.values():
+        bert, was_training = model.bert, model.bert.training
+        bert.eval()
+        shares.append(bert.attention_received(batch.to(bert.pooler.weight.device))[0, 1:-1].cpu().numpy())
+        bert.train(was_training)
+    return AttendedTokens(lattice, tuple(models), np.stack(shares))
+
+
+def read_encoder(folder_or_hub_id: str | PathLike[str]) -> PretrainedLatticeBert:
+    """The Lattice-BERT of a folder: a pre-trained one, or that inside a model that was tuned on it.
+
+    Raises:
+        ModelError: there is none, or it is not whole.
+    """
+    folder = model_folder(folder_or_hub_id)
+    for inner in (folder / name for name in ENCODER_FOLDERS):
+        if _is_pretrained(inner):
+            return PretrainedLatticeBert.from_pretrained(inner)
+    return PretrainedLatticeBert.from_pretrained(folder)
+
+
+def _is_pretrained(folder: Path) -> bool:
+    return folder.is_dir() and kind_of(folder) == PRETRAINED

@@ -1,0 +1,79 @@
+"""Features of a pre-trained Lattice-BERT: a vector for each character, where `BertFeatures` gives those of a BERT."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from cige.data.batch import LatticeBatch
+from cige.folders.kinds import PRETRAINED
+from cige.folders.manifest import kind_of
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.reading import read_texts
+from cige.nn.bert import BertFeatures
+
+
+class LatticeBertFeatures(nn.Module):
+    """Lattice batch -> the last hidden vector of each character; the words are those of the Lattice-BERT's vocabulary.
+
+    Args:
+        pretrained: the encoder and its vocabulary; heads are left out.
+        tuned: whether training changes it; if not, it stays in evaluation mode and gets no gradient.
+    """
+
+    def __init__(self, *, pretrained: PretrainedLatticeBert, tuned: bool):
+        super().__init__()
+        self.bert = pretrained.bert.requires_grad_(tuned)
+        self.bert.pooler.requires_grad_(False)  # it summarises a text, which nobody reads here
+        self.vocabulary, self.tokenizer, self.facts = pretrained.vocabulary, pretrained.tokenizer, pretrained.facts
+        self.tuned = tuned
+        self.width = self.bert.out_width
+        self.train(self.training)
+
+    @classmethod
+    def load(cls, path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> LatticeBertFeatures:
+        """Read a folder that PretrainedLatticeBert.save or `save_pretrained` wrote, here or on the hub.
+
+        Raises:
+            ModelError: there is no such model, or it is not whole.
+        """
+        options = {"local_files_only": True} if local_only else {}
+        return cls(pretrained=PretrainedLatticeBert.from_pretrained(path_or_hub_id, **options), tuned=tuned)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write what `load` reads with no network."""
+        PretrainedLatticeBert(network=self.bert, vocabulary=self.vocabulary, facts=self.facts).save(folder)
+
+    def train(self, mode: bool = True) -> LatticeBertFeatures:
+        super().train(mode)
+        if not self.tuned:
+            self.bert.eval()  # dropout would make the features of a fixed encoder noise
+        return self
+
+    def forward(self, batch: LatticeBatch) -> Tensor:
+        """float[B, T, width]; zero on padding and on characters that no word piece covers."""
+        with nullcontext() if self.tuned else torch.no_grad():
+            features = read_texts(self.bert, self.tokenizer, batch.texts)
+        n_padded = batch.chars.shape[1]
+        return torch.stack(
+            [F.pad(text.char_vectors, (0, 0, 0, n_padded - len(text.char_vectors))) for text in features]
+        )
+
+
+CharFeatures: TypeAlias = BertFeatures | LatticeBertFeatures
+"""What a tagger takes as `features`: it has `width`, `tuned`, `save_pretrained`, and reads a LatticeBatch."""
+
+
+def load_features(path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> CharFeatures:
+    """The features that a recipe names under `bert:`: a folder that holds a Lattice-BERT, or any BERT.
+
+    Raises:
+        ModelError: there is no such model, or it is not whole.
+    """
+    is_ours = Path(path_or_hub_id).is_dir() and kind_of(Path(path_or_hub_id)) == PRETRAINED
+    return (LatticeBertFeatures if is_ours else BertFeatures).load(path_or_hub_id, tuned=tuned, local_only=local_only)

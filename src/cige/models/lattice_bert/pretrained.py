@@ -1,0 +1,157 @@
+"""PretrainedLatticeBert: a Lattice-BERT with the vocabulary it was trained with, saved and loaded as one folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from cige.errors import LexiconError, ModelError
+from cige.folders.atomic import atomic_folder
+from cige.folders.hub import model_folder
+from cige.folders.kinds import PRETRAINED
+from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
+from cige.lattice.tokenizer import LatticeTokenizer
+from cige.lexicon.joint_vocabulary import JointVocabulary
+from cige.models.lattice_bert.heads import LatticeBertForPreTraining
+from cige.models.lattice_bert.network import LatticeBert, LatticeBertConfig
+from cige.models.lattice_bert.reading import TextFeatures, read_texts
+
+FORMAT_VERSION = 1
+CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary"
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+@dataclass
+class PretrainedLatticeBert:
+    """All that turns texts into vectors.
+
+    Attributes:
+        network: with the heads of pre-training, or the encoder alone.
+        vocabulary: its tokens; for a model of characters alone, one without words.
+        facts: anything worth keeping with the model (recipe, steps, accuracies); JSON values.
+
+    Raises:
+        ModelError: the network has more or fewer tokens than the vocabulary.
+    """
+
+    network: LatticeBertForPreTraining | LatticeBert
+    vocabulary: JointVocabulary
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.config.n_tokens != len(self.vocabulary):
+            raise ModelError(
+                f"a network of {self.config.n_tokens:,} tokens and a vocabulary of {len(self.vocabulary):,}; they were "
+                "not made for one another, and ids would point at wrong vectors"
+            )
+
+    @property
+    def bert(self) -> LatticeBert:
+        return self.network.bert if isinstance(self.network, LatticeBertForPreTraining) else self.network
+
+    @property
+    def config(self) -> LatticeBertConfig:
+        return self.network.config
+
+    @cached_property
+    def tokenizer(self) -> LatticeTokenizer:
+        return LatticeTokenizer(self.vocabulary)
+
+    @torch.no_grad()
+    def features(self, texts: Sequence[str]) -> list[TextFeatures]:
+        """The vectors of each text's tokens and characters, in the order given.
+
+        Texts may have any length and hold anything that a `str` can hold. Dropout is off; for training use
+        `LatticeBertFeatures`.
+        """
+        if isinstance(texts, str):
+            raise ModelError(f"given the text {texts[:20]!r}, expected a list of texts")
+        was_training = self.bert.training
+        self.bert.eval()
+        try:
+            return read_texts(self.bert, self.tokenizer, texts)
+        finally:
+            self.bert.train(was_training)
+
+    def save(self, folder: Path | str, *, dtype: str = "float32") -> None:
+        """Write the model folder, whole or not at all.
+
+        Args:
+            dtype: of the weights on disk: "float32", or "float16" or "bfloat16" at half the size.
+
+        Raises:
+            ModelError: `folder` holds something else, or writing failed; what was there is unchanged.
+        """
+        if dtype not in DTYPES:
+            raise ModelError(f"dtype {dtype!r}: expected one of {', '.join(DTYPES)}")
+        folder = Path(folder)
+        refuse_to_replace(folder, kind=PRETRAINED, error=ModelError)
+        weights = {k: v.detach().to("cpu", DTYPES[dtype]).contiguous() for k, v in self.network.state_dict().items()}
+        has_heads = isinstance(self.network, LatticeBertForPreTraining)
+        about = {
+            "model": "lattice_bert",
+            "config": asdict(self.config),
+            "n_sentence_classes": self.network.sentence.out_features if has_heads else None,  # type: ignore[union-attr]
+            "vocabulary_fingerprint": self.vocabulary.fingerprint,
+            "facts": self.facts,
+        }
+        try:
+            with atomic_folder(folder) as aside:
+                save_file(weights, aside / WEIGHTS)
+                (aside / CONFIG).write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
+                self.vocabulary.save(aside / VOCABULARY)
+                write_manifest(aside, kind=PRETRAINED, version=FORMAT_VERSION)
+        except (OSError, SafetensorError, LexiconError, TypeError) as reason:
+            raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
+
+    @classmethod
+    def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], **hub_options: Any) -> PretrainedLatticeBert:
+        """Read a folder that `save` wrote, from this disk or from the Hugging Face hub; weights come back in float32.
+
+        Args:
+            hub_options: see `cige.folders.hub.model_folder`.
+
+        Raises:
+            ModelError: there is none, or a file is missing, cut short, foreign or does not fit the others.
+        """
+        folder = model_folder(folder_or_hub_id, **hub_options)
+        read_manifest(folder, kind=PRETRAINED, version=FORMAT_VERSION, error=ModelError, check_contents=True)
+        try:
+            vocabulary = JointVocabulary.load(folder / VOCABULARY)
+        except LexiconError as reason:
+            raise ModelError(f"{folder}: its vocabulary cannot be used: {reason}") from reason
+        try:
+            about = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+            expected = str(about["vocabulary_fingerprint"])
+            network = _read_network(about, load_file(folder / WEIGHTS))
+            facts = dict(about["facts"])
+        except (SafetensorError, OSError, LookupError, TypeError, ValueError, RuntimeError) as reason:
+            short = " ".join(str(reason).split())[:300]
+            raise ModelError(
+                f"{folder}: {CONFIG} and {WEIGHTS} do not fit each other ({short}); the folder is damaged or mixed "
+                "from two models, copy or save it again"
+            ) from reason
+        if vocabulary.fingerprint != expected:
+            raise ModelError(
+                f"{folder / VOCABULARY}: another vocabulary than the model's ({vocabulary.fingerprint[:12]}, expected "
+                f"{expected[:12]}); ids would point at wrong vectors. Restore the one that was saved with the model"
+            )
+        return cls(network=network, vocabulary=vocabulary, facts=facts)
+
+
+def _read_network(about: dict[str, Any], weights: dict[str, torch.Tensor]) -> LatticeBertForPreTraining | LatticeBert:
+    config, n_classes = LatticeBertConfig(**about["config"]), about["n_sentence_classes"]
+    network: LatticeBertForPreTraining | LatticeBert
+    with torch.device("meta"):  # no random weights that the file would overwrite at once
+        network = LatticeBert(config) if n_classes is None else LatticeBertForPreTraining(config, n_classes)
+    network.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
+    return network.requires_grad_().eval()

@@ -1,0 +1,144 @@
+"""A comparison as tables and as figures: F1 against speed, and what user words gain."""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cige.drawing.figures import drawn_with_fonts_for, markdown_table, save_figure
+from cige.drawing.lattice import PALETTE
+from cige.reports.comparison import SPEED_BATCHES, Row
+
+
+def mean_sd(values: Sequence[float]) -> str:
+    """Per cent, with the standard deviation where there is more than one."""
+    if not values:
+        return "-"
+    mean = 100 * statistics.mean(values)
+    return f"{mean:.2f} ± {100 * statistics.stdev(values):.2f}" if len(values) > 1 else f"{mean:.2f}"
+
+
+def comparison_table(rows: Sequence[Row]) -> str:
+    """Markdown, the best system first."""
+    heads = ["system", "seeds", "dev F1", "test F1", "Span F", "Type Acc", "p", "parameters", "minutes a run"]
+    heads += [f"sentences/s, batch {size}" for size in SPEED_BATCHES]
+    body = [
+        [
+            row.name,
+            ", ".join(map(str, row.seeds)),
+            mean_sd(row.dev),
+            mean_sd(row.test),
+            mean_sd(row.span_f1),
+            mean_sd(row.type_accuracy),
+            "best" if row.p_value is None else f"{row.p_value:.3f}",
+            f"{row.n_parameters / 1e6:.1f}M",
+            f"{statistics.mean(row.minutes):.1f}",
+            *(f"{row.speed[size]:.0f}" if size in row.speed else "-" for size in SPEED_BATCHES),
+        ]
+        for row in rows
+    ]
+    return markdown_table(heads, body)
+
+
+def user_word_table(found: dict[str, list[list[dict[str, Any]]]]) -> str:
+    """Markdown: for each system, F1 / recall of entities unseen in training (-: not measured), by list of words."""
+    lists = [trial["words"] for trial in next(iter(found.values()))[0]] if found else []
+    body = [
+        [name, str(len(seeds))]
+        + [f"{_mean(seeds, k, 'f1')} / {_mean(seeds, k, 'unseen_recall')}" for k in range(len(lists))]
+        for name, seeds in found.items()
+    ]
+    return markdown_table(["system", "seeds", *lists], body)
+
+
+def _mean(seeds: list[list[dict[str, Any]]], place: int, key: str) -> str:
+    measured = [trials[place][key] for trials in seeds if key in trials[place]]
+    return f"{100 * statistics.mean(measured):.1f}" if measured else "-"
+
+
+def draw_f1_against_speed(rows: Sequence[Row], path: Path, *, batch_size: int = SPEED_BATCHES[-1]) -> None:
+    """A figure (SVG, PNG or PDF by the path's ending): each system's F1 over its sentences a second.
+
+    Systems whose speed was not measured are left out.
+    """
+    from matplotlib.figure import Figure
+
+    measured = [row for row in rows if batch_size in row.speed]
+    names = _short_names([row.name for row in measured])
+    speeds = [row.speed[batch_size] for row in measured]
+    middle = math.sqrt(min(speeds) * max(speeds)) if speeds else 0.0
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    for row, name, x in zip(measured, names, speeds, strict=True):
+        values = [100 * value for value in row.deciding]
+        y = statistics.mean(values)
+        axes.errorbar(x, y, yerr=statistics.stdev(values) if len(values) > 1 else None, fmt="o", capsize=3)
+        side, shift = ("left", 6) if x <= middle else ("right", -6)  # names stay within the axes
+        axes.annotate(name, (x, y), textcoords="offset points", xytext=(shift, 4), ha=side, fontsize=8)
+    axes.set_xscale("log")
+    axes.set_xlabel(f"sentences a second, batch {batch_size} (log scale)")
+    axes.set_ylabel(f"{'test' if measured and measured[0].test else 'dev'} F1, mean and sd over seeds")
+    axes.grid(alpha=0.3)
+    save_figure(figure, path)
+
+
+def _short_names(names: Sequence[str]) -> list[str]:
+    """Names without the words (of `-`) that all begin with, such as the data set's."""
+    shared = os.path.commonprefix([*names]).rpartition("-")[0]  # noqa: RUF071 letter by letter is what is wanted
+    return [name.removeprefix(f"{shared}-") for name in names] if shared else list(names)
+
+
+def draw_user_words(found: dict[str, list[list[dict[str, Any]]]], path: Path, *, split: str = "dev") -> None:
+    """A figure (SVG, PNG or PDF by the path's ending): for each system, a bar for each list of user words.
+
+    F1 above, below it recall of the entities unseen in training, where it was measured; mean and sd over seeds.
+
+    Args:
+        found: as `comparison.user_words_of_runs` gives it: system -> seeds -> trials.
+        split: what was read, for the name of the axis.
+
+    Raises:
+        CigeError: no font of this machine has the characters of a name, or the ending names no format.
+    """
+    from matplotlib.figure import Figure
+
+    lists = [str(trial["words"]) for trial in next(iter(found.values()))[0]] if found else []
+    measures = {"f1": f"{split} F1".strip(), "unseen_recall": "recall of entities unseen in training"}
+    drawn = {key: name for key, name in measures.items() if key == "f1" or any(key in t for t in _trials(found))}
+    with drawn_with_fonts_for([*lists, *found, *measures.values()]):
+        width = max(6.0, 1.2 + 0.2 * len(found) * (len(lists) + 1.5))
+        figure = Figure(figsize=(width, 1.2 + 2.8 * len(drawn)), layout="constrained")
+        every = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, (key, name) in zip(every, drawn.items(), strict=True):
+            _draw_bars(axes, found, lists, key)
+            axes.set_ylabel(f"{name}, %")
+        every[-1].set_xticks(range(len(found)), _short_names(list(found)), rotation=20 if len(found) > 4 else 0)
+        if lists:
+            figure.legend(*every[0].get_legend_handles_labels(), loc="outside upper left", ncols=5, frameon=False)
+        save_figure(figure, path)
+
+
+def _draw_bars(axes: Any, found: dict[str, list[list[dict[str, Any]]]], lists: list[str], key: str) -> None:
+    bar = 0.8 / max(1, len(lists))
+    for k, name in enumerate(lists):
+        values = [[100 * (trials[k].get(key) or 0.0) for trials in seeds] for seeds in found.values()]
+        means = [statistics.mean(of_system) for of_system in values]
+        deviations = [statistics.stdev(of_system) if len(of_system) > 1 else 0.0 for of_system in values]
+        places = np.arange(len(found)) + bar * (k - (len(lists) - 1) / 2)
+        several = any(len(of_system) > 1 for of_system in values)
+        colour = PALETTE[k % len(PALETTE)]
+        bars = axes.bar(places, means, 0.92 * bar, yerr=deviations if several else None, label=name, color=colour)
+        axes.bar_label(bars, fmt="%.0f", fontsize=7, padding=1)
+    axes.set_ylim(0, 108)
+    axes.grid(alpha=0.3, axis="y")
+    axes.set_axisbelow(True)
+
+
+def _trials(found: dict[str, list[list[dict[str, Any]]]]) -> list[dict[str, Any]]:
+    return [trial for seeds in found.values() for trials in seeds for trial in trials]

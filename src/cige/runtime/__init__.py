@@ -1,0 +1,1 @@
+"""Prediction without PyTorch: export to ONNX and reading an exported folder."""

@@ -1,0 +1,75 @@
+"""Export: a trained model becomes a folder that ONNX Runtime reads without PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from cige.errors import ModelError
+from cige.models.flat import FlatConfig
+from cige.models.model import LatticeModel
+from cige.runtime.onnx_folder import DATA, GRAPH, write_onnx_folder
+from cige.text.windows import CONTEXT, CORE
+
+MAX_CHARS = CORE + 2 * CONTEXT  # no window of a text is longer
+
+
+def export_onnx(model: LatticeModel, folder: Path | str, *, int8: bool = False) -> None:
+    """Write a folder that `cige.load` reads.
+
+    Args:
+        int8: weights and embedding tables in 8 bits: a smaller file, not quite the same scores.
+
+    Raises:
+        ModelError: the model is of a kind that has no ONNX graph here, `onnx` is not installed, or the folder cannot
+            be written.
+    """
+    config = model.config
+    if not isinstance(config, FlatConfig):
+        raise ModelError(f"a model of architecture {model.architecture!r} cannot be exported to ONNX, only 'flat' can")
+    if config.bert is not None:
+        raise ModelError("a model that reads BERT features cannot be exported to ONNX; train one without `bert`")
+    try:
+        import onnx  # noqa: F401
+    except ModuleNotFoundError as missing:
+        raise ModelError(f"export to ONNX needs {missing.name}; pip install 'cige[onnx]'") from missing
+    from cige.runtime.flat_graph import FlatGraph
+    from cige.runtime.onnx_graph import GraphBuilder
+    from cige.runtime.onnx_layers import LayerBuilder
+
+    weights = {name: tensor.numpy() for name, tensor in model.weights("int8" if int8 else None).items()}
+
+    def write_graph(aside: Path) -> None:
+        graph = GraphBuilder(aside / DATA)
+        flat = FlatGraph(LayerBuilder(graph, weights, int8=int8), config, max_chars=MAX_CHARS)
+        emissions, attention = flat.build()
+        outputs = {"emissions": (emissions, ["B", "T", len(model.tags)])}
+        if attention is not None:
+            outputs["attention"] = (attention, ["B", "T", "W"])
+        graph.save(aside / GRAPH, inputs={name: axes_of(name) for name in flat.inputs}, outputs=outputs)
+
+    write_onnx_folder(
+        Path(folder),
+        write_graph=write_graph,
+        crf=model.crf,
+        vocabulary=model.vocabulary,
+        lexicon=model.lexicon,
+        facts={
+            "architecture": model.architecture,
+            "config": asdict(config),
+            "tags": model.tags,
+            "labels": model.labels,
+            "scheme": model.scheme,
+            "n_tuned": model.vocabulary.n_tuned,
+            "max_chars": MAX_CHARS,
+            "int8": int8,
+            "facts": model.facts,
+        },
+    )
+
+
+def axes_of(name: str) -> list[str]:
+    """The axes of an array of PaddedLattices."""
+    if name.startswith("n_"):
+        return ["B"]
+    return ["B", "W"] if name.startswith("word") else ["B", "T"]

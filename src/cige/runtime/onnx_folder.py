@@ -1,0 +1,58 @@
+"""The folder of an exported model: what is in it, and how it is written whole or not at all.
+
+manifest.json           kind, tags, labels, longest input, and the size and sha256 of every file
+model.onnx              rows of the tables -> emissions (and attention to words)
+model.onnx.data         its weights and tables; a runtime maps the file and reads the rows that a text needs
+crf.safetensors         scores of first tags, tag pairs and last tags
+vocabulary.safetensors, lexicon/    as in every model folder
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.numpy import save_file
+
+from cige.data.model_words import save_words
+from cige.data.vocabulary import Vocabulary
+from cige.errors import LexiconError, ModelError
+from cige.folders.atomic import atomic_folder
+from cige.folders.kinds import ONNX
+from cige.folders.manifest import refuse_to_replace, write_manifest
+from cige.lexicon.lexicon import Lexicon
+from cige.nn.crf_numpy import NumpyCRF
+
+VERSION = 1
+GRAPH, DATA, CRF = "model.onnx", "model.onnx.data", "crf.safetensors"
+
+
+def write_onnx_folder(
+    folder: Path,
+    *,
+    write_graph: Callable[[Path], None],
+    crf: NumpyCRF,
+    vocabulary: Vocabulary,
+    lexicon: Lexicon,
+    facts: dict[str, Any],
+) -> None:
+    """Write an exported model.
+
+    Args:
+        write_graph: puts GRAPH and DATA into the folder it is given.
+        facts: for the manifest, `n_tuned` among them (see load_words).
+
+    Raises:
+        ModelError: `folder` holds something else, or writing failed; what was there is unchanged.
+    """
+    refuse_to_replace(folder, kind=ONNX, error=ModelError)
+    try:
+        with atomic_folder(folder) as aside:
+            write_graph(aside)
+            save_file({"start": crf.start, "transitions": crf.transitions, "end": crf.end}, aside / CRF)
+            words = save_words(aside, vocabulary, lexicon)
+            write_manifest(aside, **(facts | words | {"kind": ONNX, "version": VERSION}))
+    except (OSError, SafetensorError, LexiconError) as reason:
+        raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason

@@ -1,0 +1,33 @@
+"""From the spans found in each window to the entities of the whole text."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+from cige.entities.entity import Entity
+from cige.tagging.prediction import ScoredSpan
+from cige.text.windows import Window
+
+
+def merge_windows(text: str, found: Iterable[tuple[Window, Sequence[ScoredSpan]]]) -> list[Entity]:
+    """Entities of a whole text from the spans found in each window, sorted.
+
+    A window answers for the entities that start in its core. Where one reaches into the next core and overlaps an
+    entity found there, the more probable one stays.
+    """
+    entities = [
+        Entity(start, end, span.label, text[start:end], span.score)
+        for window, spans in found
+        for span in spans
+        for start, end in [(window.start + span.start, window.start + span.end)]
+        if window.core_start <= start < window.core_end
+    ]
+    kept: list[Entity] = []  # sorted by start, and so by end
+    for entity in sorted(entities, key=lambda e: (-e.score, e.start)):
+        place = bisect_left(kept, entity.start, key=lambda e: e.start)
+        overlaps_left = place > 0 and kept[place - 1].end > entity.start
+        overlaps_right = place < len(kept) and kept[place].start < entity.end
+        if not (overlaps_left or overlaps_right):
+            kept.insert(place, entity)
+    return kept

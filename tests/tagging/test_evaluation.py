@@ -1,0 +1,62 @@
+"""Scores of a model on labelled sentences, and what user words gain."""
+
+import pytest
+import tiny
+
+from cige.api import NER
+from cige.data.sentence import Sentence, Span
+from cige.errors import DataError
+from cige.tagging.evaluation import evaluate, random_ngrams, user_word_trials, user_words_of
+
+
+@pytest.fixture(scope="module")
+def ner() -> NER:
+    return NER(tiny.trained_model())
+
+
+def test_evaluation_reads_as_a_users_texts_are_read(ner):
+    sentences = tiny.sentences(20, seed=8)
+    long = Sentence(sentences[0].text * 60, ())  # of several windows
+    found = evaluate(ner, [*sentences, long], train=tiny.sentences(5))
+    assert found.report.n_sentences == 21
+    assert found.report.recall == 1.0 and found.report.precision < 0.7  # what is found in `long` is not gold
+    assert set(found.report.by_seen) == {"in training", "not in training"}
+    assert found.to_dict()["sentences_per_second"] == pytest.approx(21 / found.seconds)
+
+
+def test_nothing_to_read(ner):
+    assert evaluate(ner, []).report.f1 == 0
+
+
+def test_a_label_that_the_model_has_not_is_an_error(ner):
+    with pytest.raises(DataError, match="no label of the model for TITLE"):
+        evaluate(ner, [Sentence("张三", (Span(0, 2, "TITLE"),))])
+
+
+def test_trials_leave_the_lexicon_alone(ner):
+    before = ner.lexicon.snapshot()
+    trials = user_word_trials(ner, tiny.sentences(4, new_name_prob=1.0), gazetteers={"places": ["北京"]})
+    assert [t.name for t in trials] == ["none", "names of the file", "names and random n-grams", "places"]
+    assert ner.lexicon.snapshot() is before
+    assert trials[0].unseen_recall is None and "unseen_recall" not in trials[0].to_dict()
+
+
+def test_names_that_can_be_user_words():
+    text = "ＡＢ在李和李明\n家"
+    spans = (Span(0, 2, "ORG"), Span(3, 4, "PER"), Span(5, 7, "PER"), Span(6, 9, "LOC"))
+    assert user_words_of([Sentence(text, spans), Sentence("李明", (Span(0, 2, "PER"),))]) == ["AB", "李明"]
+
+
+def test_random_ngrams_are_of_the_texts_and_no_names():
+    sentences = tiny.sentences(30)
+    names = set(user_words_of(sentences))
+    found = random_ngrams(sentences, 40, seed=1)
+    assert len(found) == len(set(found)) == 40
+    assert not names & set(found)
+    assert all(2 <= len(w) <= 6 and any(w in s.text for s in sentences) for w in found)
+    assert found == random_ngrams(sentences, 40, seed=1) != random_ngrams(sentences, 40, seed=2)
+
+
+def test_a_small_file_gives_as_many_ngrams_as_it_holds():
+    assert set(random_ngrams([Sentence("甲乙丙")], 50, seed=0)) == {"甲乙", "乙丙", "甲乙丙"}
+    assert random_ngrams([Sentence("")], 5, seed=0) == []

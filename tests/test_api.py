@@ -1,0 +1,319 @@
+"""NER: text in, entities out, offsets into the user's own string."""
+
+import threading
+import warnings
+from collections import Counter
+from itertools import pairwise, product
+
+import pytest
+import tiny
+import torch
+
+import cige
+from cige.api import NER, WordBudgetWarning, load, merge_windows
+from cige.data.sentence import Span
+from cige.data.tags import tags_to_spans
+from cige.errors import ModelError
+from cige.tagging.prediction import ScoredSpan, decode_spans, predict_spans
+from cige.text.windows import CORE, Window
+
+SENTENCE = "李明在北京。王小红是罗氏公司的经理，他来自南京市。"
+FOUND = [(0, 2, "PER"), (3, 5, "LOC"), (6, 9, "PER"), (10, 14, "ORG"), (21, 24, "LOC")]
+
+
+@pytest.fixture(scope="module")
+def ner() -> NER:
+    return NER(tiny.trained_model())
+
+
+@pytest.fixture
+def own_ner() -> NER:
+    """One whose lexicon a test may change."""
+    return NER(tiny.trained_model())
+
+
+def triples(entities):
+    return [(e.start, e.end, e.label) for e in entities]
+
+
+def same(a, b):
+    return triples(a) == triples(b) and all(
+        x.score == pytest.approx(y.score, abs=1e-4) for x, y in zip(a, b, strict=True)
+    )
+
+
+def test_entities_of_a_text(ner):
+    entities = ner(SENTENCE)
+    assert triples(entities) == FOUND
+    assert [e.text for e in entities] == ["李明", "北京", "王小红", "罗氏公司", "南京市"]
+    assert all(0.5 < e.score <= 1 for e in entities)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\r\n\t　\u2028", "\x1c"])
+def test_nothing_to_read(ner, text):
+    assert ner(text) == []
+    assert ner.analyze(text).words == []
+
+
+def test_offsets_are_those_of_the_users_own_string(ner):
+    text = "😀\r\n" + "ＡＢ　" + "e\u0301" + "李明在北京\u202e。"
+    entities = ner(text)
+    assert entities
+    assert all(text[e.start : e.end] == e.text for e in entities)
+    assert ("李明", 8) in [(e.text, e.start) for e in entities]
+
+
+def test_entity_text_is_the_users_not_the_normalised_one(own_ner):
+    own_ner.lexicon.add("IBM公司")
+    text = "李明是ＩＢＭ公司的经理"
+    assert own_ner.analyze(text).words[0].text == "IBM公司"
+    assert all(e.text == text[e.start : e.end] for e in own_ner(text))
+
+
+@pytest.mark.parametrize("bad", [None, 3, b"\xe6", object(), {"text"}])
+def test_what_is_not_text_is_refused(ner, bad):
+    with pytest.raises(TypeError, match="expected a str or a list of str"):
+        ner(bad)
+
+
+def test_the_text_that_is_none_is_named(ner):
+    with pytest.raises(TypeError, match=r"text 2 is bytes; expected str, so decode it first"):
+        ner(["李明", b"\xe6"])
+    with pytest.raises(TypeError, match="given one str; expected an iterable of str"):
+        ner.pipe("李明")
+    with pytest.raises(ValueError, match="batch_size=0"):
+        ner.pipe([], batch_size=0)
+
+
+def test_a_list_gives_a_list(ner):
+    assert ner([]) == []
+    assert [triples(e) for e in ner([SENTENCE, "", "张三"])] == [FOUND, [], [(0, 2, "PER")]]
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 16])
+def test_pipe_gives_what_single_calls_give_in_order(ner, batch_size):
+    texts = [s.text * (1 + k % 3) + "\n" * (k % 4) for k, s in enumerate(tiny.sentences(40, seed=7))] + ["", "  "] * 3
+    texts += [SENTENCE * 30]  # several windows
+    for text, entities in zip(texts, ner.pipe(iter(texts), batch_size=batch_size), strict=True):
+        assert same(entities, ner(text)), text
+
+
+def test_pipe_with_batch_size_1_answers_before_it_reads_on(ner):
+    asked = []
+
+    def texts():
+        for k in range(3):
+            asked.append(k)
+            yield SENTENCE
+
+    answers = ner.pipe(texts(), batch_size=1)
+    assert asked == []
+    for k in range(3):
+        next(answers)
+        assert asked[-1] == k
+
+
+def test_pipe_holds_a_bounded_number_of_texts(ner):
+    n_read = 0
+
+    def texts():
+        nonlocal n_read
+        while True:
+            n_read += 1
+            yield "" if n_read % 2 else "张三"
+
+    answers = ner.pipe(texts(), batch_size=2)
+    for n_answered in range(1, 400):
+        next(answers)
+        assert n_read - n_answered < 150
+
+
+def test_long_texts_lose_nothing_at_the_seams(ner):
+    text = SENTENCE * 40  # 1,000 characters without a line break
+    assert len(text) > 3 * CORE
+    expected = [(k * len(SENTENCE) + s, k * len(SENTENCE) + e, label) for k in range(40) for s, e, label in FOUND]
+    assert triples(ner(text)) == expected
+
+
+def test_lines_are_read_by_themselves(ner):
+    lines = [s.text for s in tiny.sentences(12, seed=3)]
+    text, offset, expected = "\n".join(lines), 0, []
+    for line in lines:
+        expected += [(offset + e.start, offset + e.end, e.label) for e in ner(line)]
+        offset += len(line) + 1
+    assert triples(ner(text)) == expected
+
+
+def test_very_long_texts(ner):
+    for text in ("哈" * 20_000, SENTENCE * 800):
+        entities = ner(text)
+        assert all(text[e.start : e.end] == e.text for e in entities[::97])
+        assert all(a.end <= b.start for a, b in pairwise(entities))
+    assert ner("\n" * 1_000_000) == []
+
+
+def test_merging_keeps_the_entity_that_starts_in_the_core_and_is_more_probable():
+    text = "甲乙丙丁戊己庚辛"
+    left = (Window(0, 6, 0, 4), [ScoredSpan(0, 2, "A", 0.9), ScoredSpan(3, 5, "A", 0.6), ScoredSpan(5, 6, "A", 0.99)])
+    right = (Window(2, 8, 4, 8), [ScoredSpan(1, 2, "A", 0.99), ScoredSpan(2, 4, "B", 0.8), ScoredSpan(4, 6, "B", 0.7)])
+    merged = merge_windows(text, [left, right])
+    assert [(e.start, e.end, e.label, e.text) for e in merged] == [
+        (0, 2, "A", "甲乙"),
+        (4, 6, "B", "戊己"),
+        (6, 8, "B", "庚辛"),
+    ]
+
+
+def test_user_words_count_at_once_and_removed_ones_no_more(own_ner):
+    text = "请轩辕澜沧江渊瀚海说话"
+    assert not any(word.is_user for word in own_ner.analyze(text).words)
+    before = own_ner(text)
+    own_ner.lexicon.add("轩辕", "澜沧江", "渊瀚海")
+    analysis = own_ner.analyze(text)
+    assert [(w.start, w.end, w.text) for w in analysis.words if w.is_user] == [
+        (1, 3, "轩辕"), (3, 6, "澜沧江"), (6, 9, "渊瀚海"),
+    ]  # fmt: skip
+    assert {(1, 3), (3, 6), (6, 9)} == {(e.start, e.end) for e in analysis.entities}
+    own_ner.lexicon.remove("轩辕", "澜沧江", "渊瀚海")
+    assert same(own_ner(text), before)
+
+
+def test_a_thread_that_predicts_never_sees_half_an_update(own_ner):
+    """Each call must find the words of one state: both added, or none."""
+    text, stop, seen = "请轩辕澜沧江说话", threading.Event(), set()
+
+    def change():
+        while not stop.is_set():
+            own_ner.lexicon.add("轩辕", "澜沧江")
+            own_ner.lexicon.remove("轩辕", "澜沧江")
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(200):
+            seen.add(tuple(w.text for w in own_ner.analyze(text).words if w.is_user))
+    finally:
+        stop.set()
+        thread.join()
+    assert seen <= {(), ("轩辕", "澜沧江")}
+
+
+def test_pipe_reads_all_texts_with_the_lexicon_of_its_call(own_ner):
+    text = "请轩辕澜沧江渊瀚海说话"
+    before = own_ner(text)
+    answers = own_ner.pipe([text] * 3, batch_size=1)
+    own_ner.lexicon.add("轩辕", "澜沧江", "渊瀚海")
+    assert all(same(answer, before) for answer in answers)
+
+
+def test_threads_may_share_one_ner(ner):
+    texts = [s.text for s in tiny.sentences(30, seed=11)]
+    expected, found = [ner(t) for t in texts], {}
+
+    def read(name):
+        found[name] = list(ner.pipe(texts, batch_size=4))
+
+    threads = [threading.Thread(target=read, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(same(a, b) for k in range(4) for a, b in zip(found[k], expected, strict=True))
+
+
+def test_words_over_the_budget_are_told(own_ner):
+    own_ner.lexicon.add(*("哈" * n for n in range(2, 40)))
+    text = "哈" * 200
+    analysis = own_ner.analyze(text)
+    assert analysis.n_dropped > 1000
+    with pytest.warns(WordBudgetWarning, match=f"{analysis.n_dropped:,} of the words"):
+        own_ner(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        own_ner(SENTENCE)
+
+
+@pytest.mark.parametrize("scheme", ["BMES", "BIO", "BIOES"])
+def test_a_score_is_the_share_of_all_readings_that_hold_the_entity(scheme):
+    model = tiny.model(scheme=scheme)  # untrained, so that no reading is certain
+    lattices = model.lattices(["北京李明"])
+    emissions = model.emissions(lattices) * 3
+    found = decode_spans(model, emissions, lattices)[0]
+    assert found
+
+    tags, crf = model.tagger.tags, model.tagger.crf
+    paths = torch.tensor(list(product(range(len(tags)), repeat=4)))
+    scores = crf.score(torch.tensor(emissions).expand(len(paths), -1, -1), paths, torch.full((len(paths),), 4))
+    probabilities = torch.softmax(scores.double(), 0)
+    expected = Counter()
+    for path, probability in zip(paths.tolist(), probabilities.tolist(), strict=True):
+        if probability > 1e-9:
+            for span in tags_to_spans([tags[k] for k in path], scheme):
+                expected[span] += probability
+    for s in found:
+        assert s.score == pytest.approx(expected[Span(s.start, s.end, s.label)], abs=1e-4)
+
+
+def test_prediction_batches_change_nothing(ner):
+    lattices = ner.model.lattices([s.text for s in tiny.sentences(20, seed=2)])
+    together = predict_spans(ner.model, lattices, batch_size=20)
+    apart = predict_spans(ner.model, lattices, batch_size=20, max_pairs=1)
+    assert [[(s.start, s.end) for s in x] for x in together] == [[(s.start, s.end) for s in x] for x in apart]
+
+
+def test_saved_and_loaded(own_ner, tmp_path):
+    own_ner.lexicon.add("轩辕")
+    own_ner.save_pretrained(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert same(again(SENTENCE), own_ner(SENTENCE))
+    assert again.labels == ["LOC", "ORG", "PER"]
+    assert again.lexicon.user_words == ("轩辕",)
+    assert same(cige.load(str(tmp_path / "model"))(SENTENCE), own_ner(SENTENCE))
+    assert same(load(tmp_path)(SENTENCE), own_ner(SENTENCE))  # the folder of a run, whose model is in model/
+
+
+def test_no_such_model(tmp_path):
+    with pytest.raises(ModelError, match=r"no such folder; expected a model folder or a hub id"):
+        load(tmp_path / "nothing")
+
+
+def test_a_hub_id_is_asked_of_the_hub(monkeypatch, tmp_path, own_ner):
+    own_ner.save_pretrained(tmp_path / "model")
+    asked = {}
+
+    def snapshot_download(repo_id, **options):
+        asked.update(options, repo_id=repo_id)
+        return str(tmp_path / "model")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    assert triples(NER.from_pretrained("someone/news", revision="v1")(SENTENCE)) == FOUND
+    assert asked == {"repo_id": "someone/news", "revision": "v1"}
+
+
+def test_a_hub_that_does_not_answer(monkeypatch):
+    def snapshot_download(repo_id, **options):
+        raise OSError("no network")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    with pytest.raises(ModelError, match=r"someone/news: no such folder here, and the hub .*no network"):
+        load("someone/news")
+
+
+def test_push_to_hub_uploads_a_whole_model(monkeypatch, own_ner):
+    pushed = {}
+
+    class Api:
+        def __init__(self, token=None):
+            pushed["token"] = token
+
+        def create_repo(self, repo_id, *, private, exist_ok):
+            pushed["private"] = private
+            return type("Url", (), {"repo_id": repo_id})()
+
+        def upload_folder(self, *, repo_id, folder_path, commit_message):
+            pushed["repo_id"], pushed["entities"] = repo_id, triples(load(folder_path)(SENTENCE))
+            return "https://hub/commit"
+
+    monkeypatch.setattr("huggingface_hub.HfApi", Api)
+    assert own_ner.push_to_hub("me/news", private=True, token="t") == "https://hub/commit"
+    assert pushed == {"token": "t", "private": True, "repo_id": "me/news", "entities": FOUND}
