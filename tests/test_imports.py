@@ -115,6 +115,12 @@ def test_needs_no_torch(code):
     assert not loaded & {"torch", "transformers", "huggingface_hub", "gensim", "optuna"}
 
 
+def test_training_needs_no_transformers_and_reading_no_accelerate():
+    loaded = modules_after("import cige.training.train, cige.tasks.finetune, cige.pretraining.pretrain")
+    assert "cige.engine.trainer" in loaded and "transformers" not in loaded
+    assert not modules_after("import cige.api") & {"accelerate", "cige.engine.trainer"}
+
+
 def test_import_cige_loads_next_to_nothing():
     assert {m for m in modules_after("import cige") if m.startswith("cige")} == {"cige"}
 

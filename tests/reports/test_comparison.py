@@ -34,7 +34,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def recipes() -> list[Recipe]:
     good = replace(tiny_run.tiny_recipe(n_epochs=2), name="good")
-    bad = replace(tiny_run.tiny_recipe(n_epochs=1, learning_rate=1e-7), name="bad")
+    bad = replace(tiny_run.tiny_recipe(n_epochs=1, optimizer__learning_rate=1e-7), name="bad")
     return [bad, good]
 
 

@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> None:
 
     recipe = load_pretrain_recipe(args.recipe, args.set)  # a wrong key is told before data is opened
     from cige.engine.spans import show_duration
+    from cige.pretraining.figures import per_cent
     from cige.pretraining.pretrain import pretrain
-    from cige.pretraining.sums import per_cent
 
     result = pretrain(
         recipe,
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
     if result.evaluations:
         found = result.evaluations[-1].scores
         print(
-            f"held out: MLM {per_cent(found['mlm_accuracy'])}, sentences {per_cent(found['sentence_accuracy'])}, "
+            f"held out: MLM {per_cent(found['mlm_accuracy'])}, sentences {per_cent(found.get('sentence_accuracy'))}, "
             f"hidden segments {per_cent(found['segment_accuracy'])}"
         )
     print(f"model in {result.model}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -13,9 +13,9 @@ from cige.engine.settings import BatchConfig
 from cige.pretraining.batch import MaskedBatch, collate_masked
 from cige.pretraining.data import PretrainingData
 from cige.pretraining.dataset import InstanceSet, TokenIds
-from cige.pretraining.evaluate import evaluate, forward, sums_of
+from cige.pretraining.evaluate import evaluate, forward
+from cige.pretraining.figures import counts_of, figures, per_cent
 from cige.pretraining.recipe import PhaseConfig, PretrainRecipe
-from cige.pretraining.sums import Sums, per_cent
 
 
 class PretrainingObjective:
@@ -40,18 +40,10 @@ class PretrainingObjective:
     def losses(self, network: nn.Module, batch: MaskedBatch) -> tuple[Tensor, Tensor]:
         losses = forward(network, batch.to(next(network.parameters()).device))
         parts = torch.stack([losses.mlm_loss * batch.n_targets, losses.sentence_loss * batch.n_labels])
-        return parts, sums_of(losses, batch)
+        return parts, counts_of(losses, batch)
 
     def summary(self, totals: Sequence[float]) -> dict[str, float]:
-        sums = Sums.of(totals)
-        (mlm_loss, mlm_accuracy), (sentence_loss, sentence_accuracy) = sums.mlm, sums.sentence
-        return {
-            "mlm_loss": mlm_loss,
-            "mlm_accuracy": mlm_accuracy,
-            "sentence_loss": sentence_loss,
-            "sentence_accuracy": sentence_accuracy,
-            "n_tokens": sums.n_tokens,
-        }
+        return figures(totals)
 
     def evaluate(self, network: nn.Module) -> dict[str, float]:
         n_most = self._recipe.training.n_eval_instances
@@ -67,20 +59,15 @@ class PretrainingObjective:
         )
 
     def describe(self, record: Record, state: RunState) -> str:
-        lines, train, found = [f"step {record.step}/{self._recipe.n_steps}"], record.train, record.scores
+        line, train, found = f"step {record.step}/{self._recipe.n_steps}", record.train, record.scores
         if train:
-            lines.append(
-                f"MLM {train['mlm_loss']:.3f} ({per_cent(train['mlm_accuracy'])})  sentences "
-                f"{train['sentence_loss']:.3f} ({per_cent(train['sentence_accuracy'])})  "
-                f"{train['n_tokens'] / record.seconds:,.0f} tokens/s"
-            )
+            speed = train["n_tokens"] / record.seconds
+            line += f"  loss {train['mlm_loss']:.3f}  {_accuracies(train)}  {speed:,.0f} tokens/s"
         if found:
-            lines.append(
-                f"held-out MLM {found['mlm_loss']:.3f} ({per_cent(found['mlm_accuracy'])}), sentences "
-                f"{per_cent(found['sentence_accuracy'])}, hidden segments {per_cent(found['segment_accuracy'])} "
-                f"(characters {per_cent(found['segment_char_accuracy'])})"
-            )
-        return "  ".join(lines)
+            segments = f"hidden segments {per_cent(found['segment_accuracy'])}"
+            line += f"  held out: loss {found['mlm_loss']:.3f}  {_accuracies(found)}  {segments}"
+            line += f" (characters {per_cent(found['segment_char_accuracy'])})"
+        return line
 
     def _instance_set(self, *, is_held_out: bool) -> InstanceSet:
         vocabulary, config = self._data.vocabulary, self._recipe.instances
@@ -92,3 +79,7 @@ class PretrainingObjective:
         )
         shards = self._data.held_out if is_held_out else self._data.train
         return InstanceSet(shards, config=config, ids=ids, room=self._phase.room, seed=self._seed)
+
+
+def _accuracies(figures: Mapping[str, float]) -> str:
+    return f"MLM {per_cent(figures['mlm_accuracy'])}  sentences {per_cent(figures.get('sentence_accuracy'))}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -12,8 +13,8 @@ from cige.engine.history import Record
 from cige.engine.recipe_file import read_recipe_file
 from cige.engine.run_folder import RECIPE
 from cige.errors import CigeError
+from cige.pretraining.figures import per_cent
 from cige.pretraining.pretrain import PretrainResult
-from cige.pretraining.sums import per_cent
 
 HEADS = (
     "run", "parameters", "million tokens", "minutes", "phase", "tokens found", "loss", "hidden segments found",
@@ -57,7 +58,7 @@ def draw_curves(results: Sequence[PretrainResult], path: Path) -> None:
         figure = Figure(figsize=(10, 4.2), layout="constrained")
         for axes, (key, label) in zip(figure.subplots(1, len(CURVES)), CURVES.items(), strict=True):
             for number, (name, result) in enumerate(zip(names, results, strict=True)):
-                points = [(record.step, 100 * record.scores[key]) for record in result.evaluations]
+                points = [(record.step, 100 * record.scores.get(key, math.nan)) for record in result.evaluations]
                 steps, shares = zip(*points, strict=True) if points else ((), ())
                 axes.plot(steps, shares, color=PALETTE[number % len(PALETTE)], marker=".", label=name)
             axes.set_xlabel("steps")
@@ -86,5 +87,5 @@ def _ends_of_phases(result: PretrainResult) -> list[tuple[str, Record | None]]:
 
 def _figures(record: Record) -> list[str]:
     found = record.scores
-    shares = (found["segment_accuracy"], found["segment_char_accuracy"], found["sentence_accuracy"])
+    shares = map(found.get, ("segment_accuracy", "segment_char_accuracy", "sentence_accuracy"))
     return [per_cent(found["mlm_accuracy"]), f"{found['mlm_loss']:.2f}", *map(per_cent, shares)]

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
 from cige.engine.history import Record, RunState
 from cige.engine.plan import BatchPlan
 from cige.engine.settings import BatchConfig
+from cige.models.lattice_bert.features import CharFeatures
 from cige.models.tagger import Tagger
+from cige.nn.embeddings import SplitEmbedding
 from cige.training.dataset import TrainingSet, collate_examples
 from cige.training.dev_scores import EvaluationSet
+from cige.training.recipe import TaggerOptimizerConfig
 
 
 class TaggingObjective:
@@ -51,3 +54,10 @@ class TaggingObjective:
         if not record.scores or state.best is None:
             return line
         return f"{line}  dev F1 {100 * record.score:.2f} (best {100 * state.best.score:.2f})"
+
+
+def learning_rate_scales(tagger: Tagger, config: TaggerOptimizerConfig) -> dict[nn.Module, float]:
+    """Parts of a tagger -> their learning rate as a multiple of the others'."""
+    modules = list(tagger.modules())
+    embeddings = {m: config.embedding_learning_rate_scale for m in modules if isinstance(m, SplitEmbedding)}
+    return embeddings | {m: config.bert_learning_rate_scale for m in modules if isinstance(m, CharFeatures)}

@@ -12,20 +12,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from cige.engine.checkpoint import says_what_survives
 from cige.engine.devices import machine_facts, prepare
 from cige.engine.history import Record
 from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
 from cige.engine.trainer import RunConfig, Trainer
-from cige.models.lattice_bert.features import CharFeatures
 from cige.models.model import LatticeModel
-from cige.models.tagger import Tagger
-from cige.nn.embeddings import SplitEmbedding
 from cige.training.dataset import TrainingSet
 from cige.training.dev_scores import EvaluationSet
-from cige.training.objective import TaggingObjective
+from cige.training.objective import TaggingObjective, learning_rate_scales
 from cige.training.recipe import Recipe, load_recipe
 from cige.training.setup import TrainingSetup, set_up
 
@@ -91,7 +86,10 @@ def train(
     trainer = Trainer(
         setup.tagger,
         RunConfig.in_epochs(
-            recipe, name=recipe.name, n_steps=objective.n_steps, scales=_learning_rate_scales(recipe, setup.tagger)
+            recipe,
+            name=recipe.name,
+            n_steps=objective.n_steps,
+            scales=learning_rate_scales(setup.tagger, recipe.optimizer),
         ),
         accelerator=accelerator,
         folder=folder,
@@ -135,13 +133,6 @@ def _objective(recipe: Recipe, setup: TrainingSetup, seed: int) -> TaggingObject
         setup.dev, setup.dev_lattices, vocabulary=setup.vocabulary, scheme=scheme, max_pairs=recipe.batches.max_pairs
     )
     return TaggingObjective(train_set, dev_set, batches=recipe.batches, n_epochs=recipe.training.n_epochs, seed=seed)
-
-
-def _learning_rate_scales(recipe: Recipe, tagger: Tagger) -> dict[nn.Module, float]:
-    """Parts of the tagger -> their learning rate as a multiple of the others'."""
-    optimizer = recipe.optimizer
-    embeddings = {m: optimizer.embedding_learning_rate_scale for m in tagger.modules() if isinstance(m, SplitEmbedding)}
-    return embeddings | {m: optimizer.bert_learning_rate_scale for m in tagger.modules() if isinstance(m, CharFeatures)}
 
 
 def _model(recipe: Recipe, setup: TrainingSetup, facts: dict[str, Any]) -> LatticeModel:
