@@ -15,7 +15,6 @@ import json
 import platform
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,6 @@ from cige.nn.embeddings import InputSizes, SplitEmbedding
 from cige.nn.memory import keep_freed_memory
 from cige.training.recipe import load_recipe
 
-RECIPES = Path(__file__).resolve().parents[1] / "recipes" / "weibo"
 LABELS = [f"{kind}.{form}" for kind in ("GPE", "LOC", "ORG", "PER") for form in ("NAM", "NOM")]
 BATCH_SIZES = (1, 16)
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
@@ -43,7 +41,7 @@ BARS = (  # what must hold: (what, speed, speed that it is measured by, how many
 
 def make_tagger(name: str, device: str = "cpu") -> Tagger:
     """An untrained tagger as the Weibo recipe of that name has it, over random vectors."""
-    recipe = load_recipe(RECIPES / f"{name}.yaml")
+    recipe = load_recipe(f"weibo/{name}")
     torch.manual_seed(0)
     sizes = InputSizes(n_rows=(N_ROWS,) * 3, n_tuned=(N_ROWS,) * 3, widths=(50, 50, 50))
     encoder = ARCHITECTURES[name].make_encoder(recipe.model, sizes, None)

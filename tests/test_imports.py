@@ -14,7 +14,7 @@ SOURCE = Path(cige.__file__).parent
 # From the ground up; folders on one floor do not import one another.
 LAYERS = [
     {"errors"},
-    {"text", "folders"},
+    {"text", "folders", "recipes"},
     {"lexicon"},
     {"lattice"},
     {"data", "drawing"},

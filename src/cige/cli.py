@@ -20,6 +20,7 @@ VERBS = {
     "evaluate": "score a model on labelled sentences",
     "user-words": "measure what a user's own words gain on labelled sentences",
     "compare": "train and score several systems alike, with what separates them",
+    "recipes": "list, show and copy the recipes that ship",
     "search": "search hyper-parameters by training many models",
     "lexicon": "build, look up and describe word lists",
     "vectors": "train and convert vectors",

@@ -46,19 +46,6 @@ def test_commands_parse(command):
     parser.parse_args(arguments)
 
 
-def test_every_recipe_begins_with_a_command_that_parses():
-    from cige.commands import pretrain, search, train
-
-    commands = {"train": train, "search": search, "pretrain": pretrain}
-    for path in ROOT.glob("recipes/*/*.yaml"):
-        first = path.read_text(encoding="utf-8").splitlines()[0]
-        words = shlex.split(first.removeprefix("#"))
-        assert words[0] == "cige" and words[1] in commands, path
-        parser = argparse.ArgumentParser(exit_on_error=False)
-        commands[words[1]].add_arguments(parser)
-        parser.parse_args(words[2:])
-
-
 def test_every_source_file_is_described():
     page = PAGE.read_text(encoding="utf-8")
     assert page == expected(page), "run: python tests/docs/source_list.py --write"

@@ -365,8 +365,7 @@ def test_tuning_no_bert_is_refused(tmp_path):
 
 
 def test_the_recipe_for_weibo_is_the_papers(tmp_path):
-    path = Path(__file__).resolve().parents[2] / "recipes/weibo/bert_flat.yaml"
-    found = load_recipe(path)
+    found = load_recipe("weibo/bert_flat")
     assert found.model.bert and found.model.bert_tuned and found.model.use_words
     again = tmp_path / "again.yaml"
     again.write_text(recipe_to_yaml(found), encoding="utf-8")

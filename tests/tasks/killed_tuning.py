@@ -6,7 +6,7 @@ import killed
 import tiny_tasks
 import torch
 
-from cige.engine.strict import changed
+from cige.recipes.strict import changed
 from cige.tasks.finetune import TuningResult, finetune
 from cige.tasks.registry import get_task
 from cige.tasks.task_data import load_task_data

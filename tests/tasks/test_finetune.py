@@ -16,9 +16,9 @@ import torch
 from tiny_tasks import QUICK
 
 from cige.engine.run_folder import read_result
-from cige.engine.strict import changed
 from cige.engine.trainer import Trainer
 from cige.errors import CigeError, DataError, ModelError, RecipeError
+from cige.recipes.strict import changed
 from cige.tasks.examples import TextExample
 from cige.tasks.finetune import TuningResult, finetune
 from cige.tasks.grid import GridResult, TaskRow, climb, tune_task

@@ -5,6 +5,7 @@ import json
 
 import pytest
 import tiny_tasks as tiny
+import yaml
 
 from cige.commands import finetune
 from cige.errors import CigeError, DataError
@@ -33,6 +34,29 @@ def test_one_task_then_its_answers(model_folder, tmp_path, capsys, one_thread):
     assert "accuracy" in capsys.readouterr().out
     with pytest.raises(DataError, match="takes more than texts"):
         call("predict", "--model", tmp_path / "run" / "model", "--texts", answers, "--output", answers)
+
+
+def test_a_recipe_of_ones_own_then_set_then_options(model_folder, tmp_path, one_thread):
+    data = tiny.pair_folder(tmp_path / "data")
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "extends: finetune/afqmc\ntraining: {n_epochs: 2}\nbatches: {batch_size: 5}\nmax_pieces: 40\n", encoding="utf-8"
+    )
+    common = ("--model", model_folder, "--data", data, "--output", tmp_path / "run", "--device", "cpu")
+    call(
+        "afqmc",
+        *common,
+        "--recipe",
+        path,
+        "--set",
+        "batches.batch_size=6",
+        "optimizer.learning_rate=1e-3",
+        "--lr",
+        5e-3,
+    )
+    used = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text(encoding="utf-8"))["config"]
+    assert (used["training"]["n_epochs"], used["batches"]["batch_size"]) == (2, 6)
+    assert (used["optimizer"]["learning_rate"], used["max_pieces"], used["max_tokens"]) == (5e-3, 40, 256)
 
 
 def test_entities_of_texts(model_folder, tmp_path, one_thread):

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from cige.engine.strict import changed
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.models.lattice_bert.network import LatticeBert, LatticeBertConfig
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
+from cige.recipes.strict import changed
 from cige.tasks.config import TuningConfig
 from cige.tasks.items import Room
 from cige.tasks.kinds import KINDS

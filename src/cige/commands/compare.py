@@ -1,8 +1,8 @@
 """Train and score several systems alike and print one table.
 
-  cige compare recipes/weibo/flat.yaml recipes/weibo/dcsan.yaml --seeds 3 --runs runs
-  cige compare recipes/weibo/*.yaml --runs runs --table      read what finished, train nothing
-  cige compare recipes/ecommerce/*.yaml --user-words --gazetteer brands.txt
+  cige compare weibo/flat weibo/dcsan --seeds 3 --runs runs
+  cige compare 'weibo/*' --runs runs --table      read what finished, train nothing
+  cige compare 'ecommerce/flat*' my-recipe.yaml --user-words --gazetteer brands.txt
 
 A run is RUNS/NAME-SEED; finished runs are read, a run that was cut off goes on. The epoch is chosen on dev; test, where
 there is one, is scored once with it. RUNS/comparison.md, comparison.json and comparison.svg are written at the end;
@@ -19,7 +19,7 @@ from cige.commands.options import at_least
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recipes", nargs="+", metavar="RECIPE", help="YAML files; those of one data set, to be fair")
+    parser.add_argument("recipes", nargs="+", metavar="RECIPE", help="names, patterns of names or YAML files")
     parser.add_argument("--seeds", type=at_least(1), default=3, metavar="N", help="seeds 1 to N (default: 3)")
     parser.add_argument("--runs", default="runs", metavar="FOLDER", help="folder of the runs (default: runs)")
     parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="processes side by side (default: 1)")
@@ -37,10 +37,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
+def _meant(given: str) -> list[str]:
+    """The recipes that an argument means: those that fit a pattern, or itself."""
+    from cige.recipes.shipped import matching
+
+    is_pattern = any(sign in given for sign in "*?[") and not Path(given).exists()
+    return matching(given) if is_pattern else [given]
+
+
 def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import load_recipe
 
-    recipes = [load_recipe(path, args.set) for path in args.recipes]
+    recipes = [load_recipe(recipe, args.set) for given in args.recipes for recipe in _meant(given)]
     from cige.errors import CigeError
     from cige.folders.atomic import atomic_file
     from cige.lexicon.words_file import read_words

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 
-from cige.commands.finetune_task import add_shared_options, with_options
+from cige.commands.finetune_task import add_shared_options, settings_of
 from cige.commands.options import at_least
 from cige.tasks.config import LEARNING_RATES
 
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
     origin = [model_fingerprint(model), model_fingerprint(short_model)]
     result = GridResult.begin(folder, args.name or folder.name, origin)
     for task in tasks:
-        config = with_options(task.config, args)
+        config = settings_of(task.recipe, args)
         row = tune_task(
             load_task_data(task, args.data),
             model if task.reads_long else short_model,

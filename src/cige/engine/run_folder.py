@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from cige.engine.checkpoint import PREFIX, discard_checkpoints, says_what_survives
 from cige.engine.curves import FOLDER as CURVES
 from cige.engine.history import Record, RunState
-from cige.engine.recipe_file import dump_yaml
 from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import RUN_MODEL
+from cige.recipes.recipe_file import dump_yaml
 
 T = TypeVar("T")
 

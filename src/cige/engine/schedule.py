@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cige.engine.settings import ScheduleConfig
-from cige.engine.spans import parse_span, steps_of
 from cige.errors import RecipeError
+from cige.recipes.spans import parse_span, steps_of
 
 
 def learning_rate_factor(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from cige.engine.ranges import OutOfRange, check_ranges, within
+from cige.recipes.ranges import OutOfRange, check_ranges, within
 
 Precision = Literal["fp32", "bf16"]
 

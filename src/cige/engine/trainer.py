@@ -31,8 +31,8 @@ from cige.engine.progress import ProgressBar
 from cige.engine.run_folder import BEST
 from cige.engine.schedule import learning_rate_factor
 from cige.engine.settings import CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
-from cige.engine.spans import steps_of
 from cige.errors import CigeError, ModelError
+from cige.recipes.spans import steps_of
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

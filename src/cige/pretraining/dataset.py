@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from cige.engine.ranges import within
 from cige.pretraining.instances import Instance, TokenRow, assemble, make_parts
 from cige.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_groups
 from cige.pretraining.packing import Packs, Room, pack_lines
 from cige.pretraining.shards import Shard
+from cige.recipes.ranges import within
 
 Masking = Literal["segments", "tokens", "words"]
 

@@ -1,6 +1,6 @@
 """pretrain: a recipe and a data folder become a pre-trained model.
 
-    cige pretrain run recipes/pretraining/tiny.yaml --data data/ --output runs/tiny
+    cige pretrain run pretrain/tiny --data data/ --output runs/tiny
     accelerate launch -m cige.cli pretrain run ...                         # the same on several GPUs or processes
 
 The output folder holds recipe.yaml (every setting), checkpoint-N (where to go on after a kill), tensorboard/,

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from cige.engine.ranges import within
-from cige.engine.recipe_file import read_recipe_file
 from cige.engine.schedule import warmup_problems
 from cige.engine.settings import CheckpointConfig, OptimizerConfig, Precision, ScheduleConfig
-from cige.engine.strict import build_strictly
 from cige.errors import RecipeError
 from cige.models.lattice_bert.network import SIZES, LatticeBertConfig
 from cige.pretraining.dataset import InstanceConfig
 from cige.pretraining.packing import N_SPECIAL, Room
 from cige.pretraining.start import settings_of
+from cige.recipes.ranges import within
+from cige.recipes.recipe_file import Overrides, default_name, read_recipe_file
+from cige.recipes.shipped import PRETRAIN
+from cige.recipes.strict import build_strictly
 
 
 @dataclass(frozen=True)
@@ -95,29 +96,36 @@ class PretrainRecipe:
         return sum(phase.n_steps for phase in self.phases)
 
 
-def load_pretrain_recipe(
-    path: str | Path, overrides: Mapping[str, Any] | Sequence[str] | None = None
-) -> PretrainRecipe:
+def load_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> PretrainRecipe:
     """Read a recipe.
 
     Args:
-        path: a YAML file; with `extends: other.yaml` it states only what differs from that file.
+        recipe: a name that ships (`pretrain/tiny`) or a YAML file; with `extends:` and another recipe's name or path a
+            file states only what differs from that one.
         overrides: {"short.n_steps": 100} or ["short.n_steps=100"]; win over the file.
 
     Raises:
-        RecipeError: no such file, bad YAML, an unknown key, a wrong type, or settings that contradict each other.
+        RecipeError: no such recipe, bad YAML, an unknown key, a wrong type, or settings that contradict each other.
     """
-    values, origins = read_recipe_file(Path(path), overrides)
-    values.setdefault("name", Path(path).stem)
+    return resolve_pretrain_recipe(recipe, overrides)[0]
+
+
+def resolve_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> tuple[PretrainRecipe, dict[str, str]]:
+    """As `load_pretrain_recipe`; and key path -> where its value stands, for those that are not defaults."""
+    values, origins = read_recipe_file(recipe, overrides, kind=PRETRAIN)
+    if "name" not in values:
+        values["name"], origins["name"] = default_name(recipe), "from the recipe's own name"
     size = values.get("size", "tiny")
     if isinstance(values.get("model", {}), Mapping) and size in SIZES:
         start_from = values.get("start_from")
         own = settings_of(start_from) if isinstance(start_from, str) else asdict(SIZES[size])
         values["model"] = own | values.get("model", {})
-    recipe = build_strictly(PretrainRecipe, values, origins)
-    for problem in _problems(recipe):
-        raise RecipeError(f"{path}: {problem}")
-    return recipe
+        for key in own:
+            origins.setdefault(f"model.{key}", f"start_from {start_from}" if start_from else f"size {size}")
+    built = build_strictly(PretrainRecipe, values, origins)
+    for problem in _problems(built):
+        raise RecipeError(f"{recipe}: {problem}")
+    return built, origins
 
 
 def _problems(recipe: PretrainRecipe) -> Iterator[str]:

@@ -10,11 +10,11 @@ from pathlib import Path
 from cige.drawing.figures import drawn_with_fonts_for, markdown_table, names_of_folders, save_figure
 from cige.drawing.lattice import PALETTE
 from cige.engine.history import Record
-from cige.engine.recipe_file import read_recipe_file
 from cige.engine.run_folder import RECIPE
 from cige.errors import CigeError
 from cige.pretraining.figures import per_cent
 from cige.pretraining.pretrain import PretrainResult
+from cige.recipes.recipe_file import read_recipe_file
 
 HEADS = (
     "run", "parameters", "million tokens", "minutes", "phase", "tokens found", "loss", "hidden segments found",

@@ -1,11 +1,16 @@
-"""TuningConfig: how a task is learnt."""
+"""TuningConfig: how a task is learnt, and the reading of it from a recipe."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from cige.engine.ranges import check_ranges, within
 from cige.engine.settings import BatchConfig, CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
+from cige.errors import RecipeError
+from cige.recipes.ranges import check_ranges, within
+from cige.recipes.recipe_file import Overrides, read_recipe_file
+from cige.recipes.shipped import FINETUNE
+from cige.recipes.strict import build_strictly
 
 LEARNING_RATES = (8e-6, 1e-5, 1.5e-5, 2e-5, 3e-5, 5e-5, 8e-5, 1e-4, 1.5e-4)
 """The learning rates that appendix C.2 chooses among on the development set."""
@@ -40,3 +45,26 @@ class TuningConfig:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+
+
+def load_tuning_config(recipe: str | Path, overrides: Overrides = None) -> TuningConfig:
+    """Read a recipe of fine-tuning.
+
+    Args:
+        recipe: a name that ships (`finetune/tnews`) or a YAML file; with `extends:` and another recipe's name or path a
+            file states only what differs from that one.
+        overrides: {"training.n_epochs": 2} or ["training.n_epochs=2"]; win over the file.
+
+    Raises:
+        RecipeError: no such recipe, bad YAML, an unknown key, a wrong type or a value out of range.
+    """
+    return resolve_tuning_config(recipe, overrides)[0]
+
+
+def resolve_tuning_config(recipe: str | Path, overrides: Overrides = None) -> tuple[TuningConfig, dict[str, str]]:
+    """As `load_tuning_config`; and key -> where its value stands, for those that are not defaults."""
+    values, origins = read_recipe_file(recipe, overrides, kind=FINETUNE)
+    try:
+        return build_strictly(TuningConfig, values, origins), origins
+    except RecipeError as reason:
+        raise RecipeError(str(reason) if str(reason).startswith(str(recipe)) else f"{recipe}: {reason}") from None

@@ -18,15 +18,15 @@ import torch
 from cige.engine.checkpoint import says_what_survives
 from cige.engine.devices import prepare
 from cige.engine.history import Record
-from cige.engine.recipe_file import read_recipe_file
 from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
-from cige.engine.strict import build_strictly
 from cige.engine.trainer import RunConfig, Trainer
 from cige.errors import DataError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import model_folder
 from cige.folders.manifest import MANIFEST, sha256
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
+from cige.recipes.recipe_file import read_recipe_file
+from cige.recipes.strict import build_strictly
 from cige.tasks.config import TuningConfig
 from cige.tasks.items import Room
 from cige.tasks.kinds import KINDS

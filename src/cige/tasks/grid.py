@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cige.engine.strict import changed
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
+from cige.recipes.strict import changed
 from cige.tasks.config import TuningConfig
 from cige.tasks.finetune import TuningResult, finetune
 from cige.tasks.registry import TASKS, get_task

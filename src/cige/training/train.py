@@ -1,6 +1,6 @@
 """train: a recipe becomes a model folder.
 
-    cige train recipes/weibo/flat.yaml --seed 1 --output runs/weibo/flat
+    cige train weibo/flat --seed 1 --output runs/weibo/flat
 
 The output folder holds recipe.yaml (every setting), checkpoint-N (where to go on after a kill), best.safetensors,
 result.json (dev scores by epoch) and model/ (what `cige.load` reads).
