@@ -403,7 +403,7 @@ def test_search_hands_its_options_on(run, monkeypatch, tmp_path):
     assert (given["n_trials"], given["seeds"], given["space"]) == (2, [1, 2], {"batches.batch_size": [8, 10]})
 
 
-@pytest.mark.parametrize("name", ["flat", "match", "predict"])
+@pytest.mark.parametrize("name", ["flat", "match", "predict", "significance"])
 def test_each_benchmark_starts(name):
     done = subprocess.run(
         [sys.executable, "-m", "cige.cli", "bench", name, "--help"], capture_output=True, text=True, check=False

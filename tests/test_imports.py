@@ -13,7 +13,7 @@ import cige
 SOURCE = Path(cige.__file__).parent
 # From the ground up; folders on one floor do not import one another.
 LAYERS = [
-    {"errors"},
+    {"errors", "json_text"},
     {"text", "folders", "recipes"},
     {"lexicon"},
     {"lattice"},

@@ -38,6 +38,7 @@ _EXTRAS = {
     "accelerate": "train",
     "gensim": "train",
     "optuna": "train",
+    "scipy": "train",
     "tensorboard": "train",
 } | {"matplotlib": "plots", "resvg_py": "plots", "onnx": "onnx", "onnxruntime": "onnx"}
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; the last two are what a shell gives for the signals

@@ -22,7 +22,10 @@ from cige.recipes.strict import build_strictly, changed
         (lambda: OptimizerConfig(betas=(0.9,)), "betas has 1 numbers, expected 2"),
         (lambda: OptimizerConfig(betas=(0.9, 1.0)), r"betas is \(0.9, 1.0\), expected less than 1"),
         (lambda: OptimizerConfig(betas=(0.99, 0.9)), "expected the first below the root of the second"),
-        (lambda: OptimizerConfig(clip_value=3.0), "clip_value is 3.0 beside clip_norm 1.0; set one to null"),
+        (
+            lambda: OptimizerConfig(clip_value=3.0),
+            "clip_value is 3.0 beside clip_norm 1.0, expected one of them to be null",
+        ),
         (lambda: OptimizerConfig(clip_norm=-1.0), "clip_norm is -1.0, expected more than 0"),
         (lambda: ScheduleConfig(warmup="5"), "warmup is '5', expected a number with its unit, one of steps, epochs, %"),
         (lambda: CheckpointConfig(every="2 epochs"), "every is '2 epochs', expected a number with its unit, one of s"),

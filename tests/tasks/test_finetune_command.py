@@ -71,6 +71,17 @@ def test_entities_of_texts(model_folder, tmp_path, one_thread):
     assert [record["text"] for record in records] == ["小明在北京", "", "他"]
 
 
+def test_segmentation_with_a_crf_reports_its_loss(model_folder, tmp_path, one_thread):
+    folder = tmp_path / "msr"
+    folder.mkdir()
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.txt").write_text("他 在 北京 大学\n小明 不 在\n他 在\n" * 3, encoding="utf-8")
+    call("msr", "--model", model_folder, "--data", folder, "--output", tmp_path / "run", "--crf", *QUICK)
+    text = (tmp_path / "run" / "result.json").read_text(encoding="utf-8")
+    history = json.loads(text, parse_constant=pytest.fail)["history"]
+    assert all(isinstance(record["loss"], float) and record["loss"] > 0 for record in history)
+
+
 def test_all_tasks_at_hand_and_tables(model_folder, tmp_path, capsys, one_thread):
     data = tiny.pair_folder(tmp_path / "data", n_train=8, n_dev=4)
     (data / "msr").mkdir()

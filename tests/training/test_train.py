@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tiny
@@ -12,6 +13,7 @@ import tiny_run
 import torch
 
 from cige.data import read_sentences, write_sentences
+from cige.engine import optimizer
 from cige.engine.history import Record
 from cige.engine.run_folder import read_result
 from cige.errors import CigeError, RecipeError
@@ -113,6 +115,45 @@ def test_averaged_weights_are_what_is_scored_and_kept(data_dir: Path, tmp_path: 
     assert [loss(r) for r in plain.history] == pytest.approx([loss(r) for r in averaged.history], abs=1e-4)
     assert [r.score for r in plain.history] != [r.score for r in averaged.history]
     assert dev_f1(LatticeModel.load(averaged.model), data_dir / "ner/tiny/dev.bmes") == averaged.dev_f1
+
+
+def test_averaged_tables_are_those_of_dense_adamw(
+    data_dir: Path, tmp_path: Path, one_thread: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = tiny_run.tiny_recipe(n_epochs=1, batches__batch_size=2, average_weights=0.9)  # 32 steps: four updates
+    by_rows = run(recipe, data_dir, tmp_path / "rows")
+    monkeypatch.setattr(optimizer, "RowAdamW", _DenseAdamW)
+    dense = run(recipe, data_dir, tmp_path / "dense")
+    found, expected, start = (
+        {name: value for name, value in tagger.state_dict().items() if name.endswith("tuned")}
+        for tagger in (
+            LatticeModel.load(by_rows.model).tagger,
+            LatticeModel.load(dense.model).tagger,
+            set_up(recipe, data_dir=data_dir, seed=1).tagger,
+        )
+    )
+    assert len(found) == 3
+    for name, value in expected.items():
+        moved, error = ((value - other[name]).norm().item() for other in (start, found))
+        assert moved > 1e-2 and error < 1e-3 * moved  # 8e-2 where rows are averaged as last read
+
+
+class _DenseAdamW(torch.optim.AdamW):
+    """torch's own AdamW of whole tables, in RowAdamW's place."""
+
+    def __init__(self, groups: list[dict], *, tables: list, **settings: Any):
+        super().__init__(groups, **settings)
+
+    def catch_up_all(self) -> None: ...
+
+    def catch_up(self, table: torch.Tensor, rows: torch.Tensor) -> None: ...
+
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None and parameter.grad.is_sparse:
+                    parameter.grad = parameter.grad.to_dense()
+        super().step(closure)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
 from cige.commands.options import at_least, make_console
+from cige.json_text import to_json
 
 if TYPE_CHECKING:
     from cige.models.lattice_bert.network import LatticeBertConfig
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> None:
         raise CigeError(f"--tokens-per-char {tokens_per_char}: each character is a token, so expected 1 or more")
     facts = describe(config, n_chars=args.n_chars, tokens_per_char=tokens_per_char)
     if args.json:
-        print(json.dumps(facts, indent=1))
+        print(to_json(facts, indent=1, ensure_ascii=True))
     else:
         _print(args.model or args.size, config, facts)
 

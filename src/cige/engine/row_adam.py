@@ -21,7 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-_NEGLIGIBLE = 1e-18  # of a gradient's effect, when it has died away
+_DEAD, _AT_REST = 1e-18, 1e-9  # of a gradient's effect: nothing is left of it; it moves nothing that float32 can hold
+_ROWS_AT_ONCE = 4096  # so that what is computed for them stays in the cache
 
 
 class RowAdamW(torch.optim.AdamW):
@@ -44,7 +45,9 @@ class RowAdamW(torch.optim.AdamW):
         self._beta1, self._beta2 = betas
         self._epsilon = eps
         self._ratio = self._beta1 / self._beta2**0.5  # below 1: OptimizerConfig sees to that
-        self._memory = math.ceil(math.log(_NEGLIGIBLE, self._ratio)) if self._ratio else 1
+        self._memory, self._at_rest = (
+            math.ceil(math.log(share, self._ratio)) if self._ratio else 1 for share in (_DEAD, _AT_REST)
+        )  # steps without a gradient until its effect has become so small
         self._moments = {table: _Moments(table) for table in tables}
         self._n_steps = 0
         self._delayed = {table: torch.zeros(1, dtype=torch.float64) for table in self._moments}
@@ -61,8 +64,12 @@ class RowAdamW(torch.optim.AdamW):
 
     @torch.no_grad()
     def catch_up_all(self) -> None:
+        """Make up the delayed updates of all rows; the cost is that of rows with a gradient not long ago."""
         for table, moments in self._moments.items():
-            self._move(table, (moments.last < self._n_steps).nonzero().squeeze(1))
+            is_moving = (moments.read > 0) & (moments.last - moments.read < self._at_rest)
+            rows = (is_moving & (moments.last < self._n_steps)).nonzero().squeeze(1)
+            for part in rows.split(_ROWS_AT_ONCE):
+                self._move(table, part)
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
@@ -77,7 +84,7 @@ class RowAdamW(torch.optim.AdamW):
 
     def state_dict(self) -> dict[str, Any]:
         tables = [
-            {"mean": m.mean, "square": m.square, "last": m.last, "delayed": self._delayed[table]}
+            {"mean": m.mean, "square": m.square, "last": m.last, "read": m.read, "delayed": self._delayed[table]}
             for table, m in self._moments.items()
         ]
         return super().state_dict() | {"tables": tables, "n_steps": self._n_steps}
@@ -86,7 +93,7 @@ class RowAdamW(torch.optim.AdamW):
         super().load_state_dict(state_dict)
         self._n_steps = state_dict["n_steps"]
         for (table, moments), saved in zip(self._moments.items(), state_dict["tables"], strict=True):
-            for name in ("mean", "square", "last"):
+            for name in ("mean", "square", "last", "read"):
                 getattr(moments, name).copy_(saved[name])
             self._delayed[table] = saved["delayed"].clone()
 
@@ -104,13 +111,12 @@ class RowAdamW(torch.optim.AdamW):
         last = moments.last[rows]
         age = (self._n_steps - last)[:, None].to(table.dtype)
         sums = self._delayed[table].to(last.device)[last][:, None].to(table.dtype)
-        mean, square = moments.mean[rows], moments.square[rows]
-        epsilon = (
-            self._epsilon * (1 - self._beta2 ** (last[:, None].to(table.dtype) + 4)).sqrt()
-        )  # the sum's middle, about
-        table[rows] -= sums * mean / (square.sqrt() + epsilon)
-        moments.mean[rows] = mean * self._beta1**age
-        moments.square[rows] = square * self._beta2**age
+        mean, square = moments.mean.index_select(0, rows), moments.square.index_select(0, rows)
+        middle = last[:, None].to(table.dtype) + 4  # of the sum, about
+        epsilon = self._epsilon * (1 - self._beta2**middle).sqrt()
+        table.index_add_(0, rows, (square.sqrt().add_(epsilon)).reciprocal_().mul_(mean).mul_(sums), alpha=-1)
+        moments.mean.index_copy_(0, rows, mean.mul_(self._beta1**age))
+        moments.square.index_copy_(0, rows, square.mul_(self._beta2**age))
         moments.last[rows] = self._n_steps
 
     def _update(self, table: nn.Parameter, gradient: Tensor, rate: float) -> None:
@@ -122,7 +128,7 @@ class RowAdamW(torch.optim.AdamW):
         correction = (1 - self._beta2**self._n_steps) ** 0.5
         table[rows] -= rate * self._correction(self._n_steps) * mean / (square.sqrt() + self._epsilon * correction)
         moments.mean[rows], moments.square[rows] = mean, square
-        moments.last[rows] = self._n_steps
+        moments.last[rows] = moments.read[rows] = self._n_steps
 
     def _correction(self, step: int) -> float:
         """The factor of Adam that makes up for moments that start at zero."""
@@ -130,9 +136,10 @@ class RowAdamW(torch.optim.AdamW):
 
 
 class _Moments:
-    """Adam's two moments of a table, each row as of step `last`."""
+    """Adam's two moments of a table, each row as of step `last`; its last gradient came in step `read`, 0 if none."""
 
     def __init__(self, table: nn.Parameter):
         self.mean = torch.zeros_like(table)
         self.square = torch.zeros_like(table)
         self.last = torch.zeros(len(table), dtype=torch.int64, device=table.device)
+        self.read = torch.zeros_like(self.last)

@@ -15,11 +15,13 @@ from cige.engine.history import Record, RunState
 from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import RUN_MODEL
+from cige.json_text import to_json
 from cige.recipes.recipe_file import dump_yaml
 
 T = TypeVar("T")
 
 RECIPE, RESULT, BEST, MODEL = "recipe.yaml", "result.json", "best.safetensors", RUN_MODEL
+SCORES, USER_WORDS, SPEED = "scores.json", "user_words.json", "speed.json"  # what a comparison measures of the model
 _SEED = "# seed: "
 
 
@@ -37,10 +39,7 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
     """
     path = folder / RECIPE
     if resume and path.is_file() and _holds_training(folder):
-        changed = differences(load(path), recipe)
-        first_line = path.read_text(encoding="utf-8").partition("\n")[0]
-        if first_line != f"{_SEED}{seed}":
-            changed.insert(0, f"seed {seed} (was {first_line.removeprefix(_SEED)})")
+        changed = changes_since(folder, recipe, seed=seed, load=load)
         if changed:
             raise RecipeError(
                 f"{folder} holds a run with other settings: now {', '.join(changed)}; choose another output folder, or "
@@ -48,7 +47,7 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
             )
         return
     discard_checkpoints(folder)
-    for name in (RESULT, BEST):
+    for name in (RESULT, BEST, SCORES, USER_WORDS, SPEED):
         (folder / name).unlink(missing_ok=True)
     for made in (*folder.glob(f"{MODEL}*"), folder / CURVES):
         shutil.rmtree(made, ignore_errors=True)
@@ -56,11 +55,25 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
         aside.write_text(f"{_SEED}{seed}\n{dump_yaml(recipe)}", encoding="utf-8")
 
 
+def changes_since(folder: Path, recipe: Any, *, seed: int, load: Callable[[Path], Any]) -> list[str]:
+    """How a recipe and seed differ from those of the run in a folder, each as `training.n_epochs 3 (was 2)`.
+
+    Raises:
+        RecipeError: the folder has no recipe.yaml, or one that `load` refuses.
+    """
+    path = folder / RECIPE
+    changed = differences(load(path), recipe)
+    first_line = path.read_text(encoding="utf-8").partition("\n")[0]
+    if first_line != f"{_SEED}{seed}":
+        changed.insert(0, f"seed {seed} (was {first_line.removeprefix(_SEED)})")
+    return changed
+
+
 def write_result(folder: Path, values: Mapping[str, Any], state: RunState) -> None:
     """Write the result of a finished run, its records included; what only a run under way needs goes."""
     records = [asdict(record) for record in state.records]
     with says_what_survives(folder), atomic_file(folder / RESULT) as aside:
-        aside.write_text(json.dumps({**values, "history": records}, ensure_ascii=False, indent=1), encoding="utf-8")
+        aside.write_text(to_json({**values, "history": records}, indent=1), encoding="utf-8")
     discard_checkpoints(folder)
     (folder / BEST).unlink(missing_ok=True)
 

@@ -27,7 +27,7 @@ class OptimizerConfig:
     """AdamW: decay of the mean of the gradients and of the mean of their squares."""
     epsilon: float = within(1e-8, above=0)
     """AdamW: added to the root of the mean of squares."""
-    momentum: float = within(0.9, min=0)
+    momentum: float = within(0.9, min=0, below=1)
     """SGD: the momentum."""
     clip_norm: float | None = within(1.0, above=0)
     """Scale the gradient of a step down to this norm; null leaves it as it is."""
@@ -41,7 +41,9 @@ class OptimizerConfig:
         if self.betas[0] ** 2 >= self.betas[1]:
             raise OutOfRange("betas", f"is {self.betas}, expected the first below the root of the second")
         if self.clip_norm is not None and self.clip_value is not None:
-            raise OutOfRange("clip_value", f"is {self.clip_value} beside clip_norm {self.clip_norm}; set one to null")
+            raise OutOfRange(
+                "clip_value", f"is {self.clip_value} beside clip_norm {self.clip_norm}, expected one of them to be null"
+            )
 
 
 @dataclass(frozen=True)
@@ -110,5 +112,6 @@ class TrainingConfig:
         check_ranges(self)
         if self.eval_start_epoch > self.n_epochs:
             raise OutOfRange(
-                "eval_start_epoch", f"is {self.eval_start_epoch}, after the last epoch: none would be scored"
+                "eval_start_epoch",
+                f"is {self.eval_start_epoch}, after the last epoch; expected at most {self.n_epochs}, or none is scored",
             )

@@ -148,10 +148,11 @@ class _WindowPlan:
         self.window = np.zeros((len(lengths), n_padded), np.int64)
         self.place = np.zeros((len(lengths), n_padded), np.int64)
         for sentence, n in enumerate(lengths):
-            for start, end, first, last in overlapping_windows(n, n_at_once):
-                self.window[sentence, first:last] = len(self.windows)
-                self.place[sentence, first:last] = np.arange(first - start, last - start)
-                self.windows.append((sentence, start, end))
+            for w in overlapping_windows(n, n_at_once):
+                core = slice(w.core_start, w.core_end)
+                self.window[sentence, core] = len(self.windows)
+                self.place[sentence, core] = np.arange(w.core_start - w.start, w.core_end - w.start)
+                self.windows.append((sentence, w.start, w.end))
 
 
 @contextmanager

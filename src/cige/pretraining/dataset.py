@@ -14,8 +14,6 @@ from cige.pretraining.packing import Packs, Room, pack_lines
 from cige.pretraining.shards import Shard
 from cige.recipes.ranges import within
 
-Masking = Literal["segments", "tokens", "words"]
-
 
 @dataclass(frozen=True)
 class TokenIds:

@@ -130,7 +130,7 @@ def resolve_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> 
 
 def _problems(recipe: PretrainRecipe) -> Iterator[str]:
     instances = recipe.instances
-    yield from (f"model: {problem}" for problem in recipe.model.problems())
+    yield from (f"model.{problem}" for problem in recipe.model.problems())
     if not recipe.n_steps:
         yield "short.n_steps and long.n_steps are the steps of the two phases; at least one must be more than 0"
     for name, phase in (("short", recipe.short), ("long", recipe.long)):

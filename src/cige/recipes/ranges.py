@@ -35,7 +35,7 @@ def check_ranges(settings: Any) -> None:
     """Check every field of a dataclass; raises OutOfRange.
 
     None is within any limits. A field that states none has those of its name: a `*dropout_prob` is from 0 to less than
-    1, another `*_prob` from 0 to 1; a whole number is at least 1 if it is an `n_*` or a `*_width`, else at least 0.
+    1, another `*_prob` from 0 to 1; a whole number is at least 1 if it is an `n_*` or a `*width`, else at least 0.
     """
     for one in fields(settings):
         value = getattr(settings, one.name)
@@ -55,5 +55,5 @@ def _limits(one: Field[Any], value: Any) -> Mapping[str, Any]:
         return {}
     if one.name.endswith("_prob"):
         return {"min": 0, "below": 1} if one.name.endswith("dropout_prob") else {"min": 0, "max": 1}
-    is_count = one.name.startswith("n_") or one.name.endswith("_width")
+    is_count = one.name.startswith("n_") or one.name.endswith("width")
     return {"min": 1 if is_count else 0} if type(value) is int else {}

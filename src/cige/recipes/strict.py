@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -102,9 +103,12 @@ def _convert(hint: Any, value: Any, origins: Mapping[str, str], path: str, defau
         return tuple(_convert(args[0], item, origins, path) for item in value)
     if hint is float and type(value) in (int, float, str):
         try:
-            return float(value)  # YAML 1.1 reads 1e-3 as a string
-        except ValueError:
+            number = float(value)  # YAML 1.1 reads 1e-3 as a string
+        except (ValueError, OverflowError):
             raise _wrong(hint, value, origins, path) from None
+        if not math.isfinite(number):  # no setting has a meaning there, and comparisons with NaN let it through
+            raise RecipeError(f"{_at(origins, path)}{path} is {value}, expected a finite number")
+        return number
     if type(value) is hint:  # a bool is no int here
         return value
     raise _wrong(hint, value, origins, path)

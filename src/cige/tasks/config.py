@@ -16,6 +16,9 @@ LEARNING_RATES = (8e-6, 1e-5, 1.5e-5, 2e-5, 3e-5, 5e-5, 8e-5, 1e-4, 1.5e-4)
 """The learning rates that appendix C.2 chooses among on the development set."""
 
 
+_LEAST_ROOM = 5  # [CLS], two [SEP] and one piece of each of two texts
+
+
 @dataclass(frozen=True, kw_only=True)
 class TuningConfig:
     """Epochs, batch and lengths are Table 5's for each task; what is the same for all are the released code's."""
@@ -30,9 +33,9 @@ class TuningConfig:
     """What a step reads: items, which are examples or windows of them."""
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
     """What a run that is cut off continues from."""
-    max_tokens: int | None = within(None, min=1)
+    max_tokens: int | None = within(None, min=_LEAST_ROOM)
     """Lattice tokens of an input at most, [CLS] and [SEP] included."""
-    max_pieces: int = within(512, min=1)
+    max_pieces: int = within(512, min=_LEAST_ROOM)
     """Characters and word pieces of an input at most, [CLS] and [SEP] included; the model may have room for fewer."""
     dropout_prob: float = 0.1
     """Dropout before the last layer; within the model it is as in pre-training."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cige.engine.run_folder import differences
 from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
+from cige.json_text import to_json
 from cige.recipes.recipe_file import override_pairs, read_recipe_file
 from cige.recipes.shipped import SEARCH, TABLE_6
 from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
@@ -126,7 +127,7 @@ def _claim(folder: Path, recipe: Recipe, space: dict[str, Any], seeds: list[int]
         return
     with atomic_file(path) as aside:
         facts = {"recipe": asdict(recipe), "space": space, "seeds": seeds}
-        aside.write_text(json.dumps(facts, ensure_ascii=False, indent=1), encoding="utf-8")
+        aside.write_text(to_json(facts, indent=1), encoding="utf-8")
 
 
 def _open_study(folder: Path) -> optuna.Study:
@@ -189,7 +190,7 @@ def _write_results(trials: list[Trial], folder: Path, recipe: str | Path, overri
     with atomic_file(folder / BEST_RECIPE) as aside:
         aside.write_text(text, encoding="utf-8")
     with atomic_file(folder / TRIALS) as aside:
-        aside.write_text(json.dumps(rows, ensure_ascii=False, indent=1), encoding="utf-8")
+        aside.write_text(to_json(rows, indent=1), encoding="utf-8")
 
 
 def _as_mapping(overrides: Sequence[str]) -> dict[str, Any]:
