@@ -119,6 +119,18 @@ def test_describe_the_papers_sizes(options, expected, capsys):
     assert json.loads(capsys.readouterr().out)["n_parameters"] / 1e6 == pytest.approx(expected, abs=0.3)
 
 
+def test_describe_the_instances_of_some_data(folder, model, capsys):
+    capsys.readouterr()
+    command = ["pretrain", "describe", "--data", str(folder / "data"), "--n-chars", "48"]
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["max_characters"], found["max_tokens"]) == (48, 96)
+    assert 0.9 * 48 < found["n_characters"] <= 48 and 0 < found["with_label"] <= 1
+    assert main([*command, "--max-tokens", "50"]) == 0
+    out = capsys.readouterr().out
+    assert "48 characters and 50 tokens" in out and "asked for the order of two texts" in out
+
+
 # attention
 
 
@@ -221,7 +233,7 @@ def test_recipes_of_the_paper_are_table_4(size):
     assert (adam.epsilon, adam.betas) == (1e-6, (0.9, 0.999))
     assert recipe.short.batch_size == recipe.long.batch_size == 8192
     assert recipe.short.n_steps == 9 * recipe.long.n_steps
-    assert [(p.n_characters, p.max_tokens) for p in recipe.phases] == [(128, 173), (512, 692)]
+    assert [(p.n_characters, p.max_tokens) for p in recipe.phases] == [(128, 256), (512, 1024)]
 
 
 def test_ablations_differ_in_one_thing():

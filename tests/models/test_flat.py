@@ -295,6 +295,8 @@ def test_several_layers_each_report_their_attention():
     n = view.head.shape[1]
     assert all(a.shape == (tiny.CONFIG.n_heads, 4, n, n) for a in attention)
     assert not torch.equal(attention[0], attention[1])
+    again, _, nothing = model.tagger.encoder.encode(batch, with_attention=False)
+    assert nothing == [] and torch.equal(again, features)  # kept only where asked for
 
 
 def test_the_default_is_the_papers_form():

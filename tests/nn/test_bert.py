@@ -167,6 +167,16 @@ def test_a_tuned_bert_takes_gradients_everywhere_and_has_dropout(bert):
     assert torch.equal(made(batch), made(batch))
 
 
+@pytest.mark.parametrize("tuned", [False, True])
+@pytest.mark.parametrize("wanted", [False, True])
+def test_only_a_tuned_bert_keeps_what_gradients_need(bert, tuned, wanted):
+    made, kept = BertFeatures.load(bert, tuned=tuned), []
+    made.bert.embeddings.register_forward_hook(lambda *_: kept.append(torch.is_grad_enabled()))
+    with torch.set_grad_enabled(wanted):
+        found = made(batch_of(TEXTS))
+    assert kept == [tuned and wanted] and found.requires_grad == (tuned and wanted)
+
+
 @pytest.mark.parametrize("pooler", [True, False])
 def test_a_pooler_is_neither_kept_nor_missed(tmp_path, pooler):
     made = BertFeatures.load(write_bert(tmp_path / "bert", pooler=pooler), tuned=True)

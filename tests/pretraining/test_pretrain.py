@@ -89,13 +89,10 @@ def test_it_learns(tmp_path: Path, one_thread: None) -> None:
     text = "今天天气很充实，我在北京大学。\n他不去研究生活，有天下雨。\n学生在大学。\n\n" * 30
     tiny_corpus.data_folder(tmp_path, text=text, held_out=6)
     wider = {"model.width": 32, "model.embedding_width": 32, "model.position_width": 16}
-    steps = {
-        "short.n_steps": 250,
-        "long.n_steps": 0,
-        "training.log_every": "20 steps",
-        "training.eval_every": "125 steps",
-    }
-    rates = {"optimizer.learning_rate": 5e-3, "checkpoints.every": "500 steps"}
+    steps = {"short.n_steps": 250, "long.n_steps": 0}
+    steps |= {"short.n_characters": 40, "short.max_tokens": 80}  # room for one of the documents
+    rhythm = {"training.log_every": "20 steps", "training.eval_every": "125 steps", "checkpoints.every": "500 steps"}
+    rates = {"optimizer.learning_rate": 5e-3, **rhythm}
     result = run(tmp_path, tmp_path / "run", **wider, **steps, **NO_DROPOUT, **rates)
     # 3.4 is what the frequencies of the tokens alone give: less is learned from the context.
     assert result.logs[0].train["mlm_loss"] > 3.4 and result.logs[-1].train["mlm_loss"] < 3.0
@@ -231,9 +228,9 @@ def test_damaged_checkpoint_is_named(folder: Path, tmp_path: Path, one_thread: N
         run(folder, tmp_path)
 
 
-def test_a_line_longer_than_the_instances_is_told(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match=r"no room for the longest line.*--max-line"):
-        run(folder, tmp_path, **{"short.n_characters": 20, "short.max_tokens": 30})
+def test_lines_longer_than_the_instances_are_cut(folder: Path, tmp_path: Path, one_thread: None) -> None:
+    sizes = {"short.n_characters": 12, "short.max_tokens": 14, "long.n_steps": 0, "short.n_steps": 4}
+    assert run(folder, tmp_path, **sizes).n_steps == 4
 
 
 def test_a_gradient_that_is_not_finite_stops_the_run(folder: Path, tmp_path: Path, one_thread: None) -> None:

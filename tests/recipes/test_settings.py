@@ -32,7 +32,7 @@ from cige.recipes.strict import build_strictly, changed
         (lambda: CheckpointConfig(keep=0), "keep is 0, expected at least 1"),
         (lambda: BatchConfig(batch_size=0), "batch_size is 0, expected at least 1"),
         (lambda: TrainingConfig(n_epochs=0), "n_epochs is 0, expected at least 1"),
-        (lambda: TrainingConfig(eval_start_epoch=15), "eval_start_epoch is 15, after the last epoch"),
+        (lambda: TrainingConfig(eval_start_epoch=15), "eval_start_epoch is 15, expected at most 14"),
         (lambda: TrainingConfig(average_weights=1.0), "average_weights is 1.0, expected less than 1"),
     ],
 )

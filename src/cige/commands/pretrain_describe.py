@@ -1,9 +1,10 @@
-"""Show the size of a Lattice-BERT and what a character costs it.
+"""Show the size of a Lattice-BERT and what a character costs it, or what the instances of some data are like.
 
 Examples:
   cige pretrain describe --size base
   cige pretrain describe --size lite --n-words 0                     characters alone (BERT-our)
   cige pretrain describe --model runs/tiny/model --n-chars 512
+  cige pretrain describe --data data --n-chars 128                   its instances, and how many are asked for order
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--size", choices=SIZES, default="base", help="(default: base)")
     what.add_argument("--model", metavar="M", help="a pre-trained model: a folder or a hub id")
+    what.add_argument("--data", metavar="FOLDER", help="what `cige pretrain data` made")
     parser.add_argument("--n-pieces", type=at_least(1), metavar="N", help="word pieces of the vocabulary (21,128)")
     parser.add_argument("--n-words", type=at_least(0), metavar="N", help="its words (81,000); 0 for characters alone")
     parser.add_argument("--n-chars", type=at_least(1), default=128, metavar="N", help="characters of a text (128)")
     parser.add_argument(
         "--tokens-per-char", type=float, metavar="R", help="lattice tokens a character (1.35; 1 for characters alone)"
+    )
+    parser.add_argument(
+        "--max-tokens", type=at_least(5), metavar="N", help="with --data: tokens of an instance (twice --n-chars)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
     parser.set_defaults(run=run)
@@ -38,6 +43,9 @@ def run(args: argparse.Namespace) -> None:
     from cige.errors import CigeError
     from cige.models.lattice_bert.costs import TOKENS_PER_CHAR, describe
 
+    if args.data is not None:
+        _describe_data(args)
+        return
     config, has_words = _config(args)
     tokens_per_char = args.tokens_per_char or (TOKENS_PER_CHAR if has_words else 1.0)
     if tokens_per_char < 1:
@@ -47,6 +55,46 @@ def run(args: argparse.Namespace) -> None:
         print(to_json(facts, indent=1, ensure_ascii=True))
     else:
         _print(args.model or args.size, config, facts)
+
+
+def _describe_data(args: argparse.Namespace) -> None:
+    """The instances of an epoch as a recipe's phase would make them."""
+    from dataclasses import asdict
+
+    from rich.table import Table
+
+    from cige.pretraining.census import census, long_documents
+    from cige.pretraining.data import open_data
+    from cige.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
+    from cige.pretraining.packing import Room
+
+    data = open_data(args.data, check_contents=False)
+    room = Room(args.n_chars, args.max_tokens or 2 * args.n_chars)
+    ids = TokenIds.of(data.vocabulary, use_words=True)
+    found = census(InstanceSet(data.train, config=InstanceConfig(), ids=ids, room=room, seed=1))
+    long, held = long_documents(data.train, room.n_text_characters)
+    if args.json:
+        more = {"long_documents": long, "text_in_long_documents": held}
+        print(to_json(asdict(found) | {"max_characters": room.n_characters, "max_tokens": room.n_tokens} | more))
+        return
+    table = Table(show_header=False)
+    table.add_column("")
+    table.add_column("", justify="right")
+    for name, value in (
+        ("instances per epoch", f"{found.n_instances:,}"),
+        ("characters per instance, on average", f"{found.n_characters:.1f}"),
+        ("lattice tokens per instance, on average", f"{found.n_tokens:.1f}"),
+        ("lattice tokens of the largest instance", f"{found.most_tokens:,}"),
+        ("instances that are asked for the order of two texts", f"{found.with_label:.1%}"),
+        ("instances with text of one document only", f"{found.in_one_document:.1%}"),
+        ("of these, asked for the order of two texts", f"{found.with_label_of_these:.1%}"),
+        (f"documents of {room.n_text_characters} characters or more", f"{long:.1%}"),
+        ("text that they hold", f"{held:.1%}"),
+    ):
+        table.add_row(name, value)
+    console = make_console()
+    console.print(f"{args.data}: instances of at most {room.n_characters} characters and {room.n_tokens} tokens", table)
+    console.print(f"Averages over {found.n_seen:,} random instances, with the settings of a recipe that names none.")
 
 
 def _config(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool]:

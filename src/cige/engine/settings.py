@@ -113,5 +113,5 @@ class TrainingConfig:
         if self.eval_start_epoch > self.n_epochs:
             raise OutOfRange(
                 "eval_start_epoch",
-                f"is {self.eval_start_epoch}, after the last epoch; expected at most {self.n_epochs}, or none is scored",
+                f"is {self.eval_start_epoch}, expected at most {self.n_epochs} (n_epochs): none would be scored",
             )

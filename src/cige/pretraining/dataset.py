@@ -8,11 +8,15 @@ from typing import Literal
 
 import numpy as np
 
+from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.pretraining.instances import Instance, TokenRow, assemble, make_parts
 from cige.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_groups
-from cige.pretraining.packing import Packs, Room, pack_lines
+from cige.pretraining.packing import N_SPECIAL, Packs, Room, pack_shard
+from cige.pretraining.passage import Passage
 from cige.pretraining.shards import Shard
 from cige.recipes.ranges import within
+
+CLAUSE_ENDS = frozenset("，；：,;:")
 
 
 @dataclass(frozen=True)
@@ -22,12 +26,25 @@ class TokenIds:
     Attributes:
         cls_id, sep_id, mask_id: of [CLS], [SEP] and [MASK].
         n_ids: random tokens are drawn from 0 .. n_ids - 1.
+        clause_ends: ids of the commas, colons and semicolons at which a long sentence can be cut for the order task.
     """
 
     cls_id: int
     sep_id: int
     mask_id: int
     n_ids: int
+    clause_ends: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, vocabulary: JointVocabulary, *, use_words: bool) -> TokenIds:
+        """Those of a vocabulary, for a model with or without its words."""
+        return cls(
+            cls_id=vocabulary.cls_id,
+            sep_id=vocabulary.sep_id,
+            mask_id=vocabulary.mask_id,
+            n_ids=len(vocabulary) if use_words else vocabulary.n_pieces,
+            clause_ends=tuple(k for k, piece in enumerate(vocabulary.pieces) if piece in CLAUSE_ENDS),
+        )
 
 
 @dataclass(frozen=True)
@@ -70,7 +87,7 @@ class InstanceSet:
     Args:
         shards: tokenised documents.
         room: what an instance may hold; the same for models with and without words, so that both read equal text.
-        seed: with the epoch and the number it decides lines, order of the parts, and what is masked.
+        seed: with the epoch and the number it decides the text, the order of its parts, and what is masked.
     """
 
     def __init__(self, shards: Sequence[Shard], *, config: InstanceConfig, ids: TokenIds, room: Room, seed: int):
@@ -87,7 +104,14 @@ class InstanceSet:
         """int64[n]: lattice tokens of each instance of an epoch, words and three special ones counted, second parts
         from another document not."""
         self._open(epoch)
-        return np.concatenate([packs.n_tokens for packs in self._packs]) + 3
+        return np.concatenate([packs.n_tokens for packs in self._packs]) + N_SPECIAL
+
+    def passage(self, epoch: int, number: int) -> Passage:
+        """The text that an instance is made of; a second part from another document is not in it."""
+        self._open(epoch)
+        shard, pack = self._place(number)
+        packs = self._packs[shard]
+        return Passage(self._shards[shard], int(packs.starts[pack]), int(packs.ends[pack]))
 
     def instance(self, epoch: int, number: int) -> Instance:
         """The instance before masking."""
@@ -114,19 +138,25 @@ class InstanceSet:
 
     def _instance(self, epoch: int, number: int, rng: np.random.Generator) -> Instance:
         self._open(epoch)
-        shard = int(np.searchsorted(self._ends, number, side="right"))
+        shard, pack = self._place(number)
         parts, label = make_parts(
             self._shards,
             self._packs,
             shard=shard,
-            pack=number - int(self._ends[shard - 1] if shard else 0),
+            pack=pack,
             room=self.room,
             task=self._config.sentence_task,
+            clause_ends=self._ids.clause_ends,
             rng=rng,
         )
         return assemble(
             parts, label, cls_id=self._ids.cls_id, sep_id=self._ids.sep_id, use_words=self._config.use_words
         )
+
+    def _place(self, number: int) -> tuple[int, int]:
+        """The shard of an instance, and its number there."""
+        shard = int(self._ends.searchsorted(number, side="right"))
+        return shard, number - int(self._ends[shard - 1] if shard else 0)
 
     def _groups(self, instance: Instance) -> np.ndarray:
         if self._config.masking == "segments":
@@ -143,12 +173,12 @@ class InstanceSet:
         return np.random.default_rng((self._seed, epoch, number))
 
     def _open(self, epoch: int) -> None:
-        """Pack the lines of an epoch, unless they are."""
+        """Pack the text of an epoch, unless it is."""
         if epoch == self._epoch:
             return
         other_prob = 1 / 3 if self._config.sentence_task == "three_way" else 0.0
         self._packs = [
-            pack_lines(
+            pack_shard(
                 shard,
                 self.room,
                 short_prob=self._config.short_prob,

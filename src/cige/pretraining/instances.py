@@ -1,19 +1,21 @@
-"""Instances: [CLS] A [SEP] B [SEP] out of neighbouring lines, and what the model is asked about the two parts."""
+"""Instances: [CLS] A [SEP] B [SEP] out of consecutive text, and what the model is asked about the two parts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from cige.lattice.segments import segments_of
 from cige.pretraining.masking import NO_GROUP
-from cige.pretraining.packing import Packs, Room
+from cige.pretraining.order import find_block
+from cige.pretraining.packing import Packs, Reach, Room
+from cige.pretraining.passage import Part, Passage
 from cige.pretraining.shards import Shard
 
 SentenceTask = Literal["order", "three_way"]
-NO_LABEL = -1  # the instance has one part, so there is no order to ask for
+NO_LABEL = -1  # the instance has no two consecutive texts of one document whose order could be asked for
 N_SENTENCE_CLASSES: dict[str, int] = {"order": 2, "three_way": 3}
 
 
@@ -43,40 +45,13 @@ class Instance:
             are still the segments of the whole lattice.
         words: int32[n], the word of the segmentation that each character is in; a lattice word has that of its first.
         sentence_label: "order": 0 as in the text, 1 swapped. "three_way": 0 the second part is from another document,
-            1 as in the text, 2 swapped. NO_LABEL for an instance of one part.
+            1 as in the text, 2 swapped. NO_LABEL where there is nothing to ask.
     """
 
     row: TokenRow
     segments: np.ndarray
     words: np.ndarray
     sentence_label: int
-
-
-@dataclass(frozen=True)
-class Part:
-    """Lines in a row, pieces numbered from 0.
-
-    Attributes:
-        ids, starts, lengths: int[n], as in a Shard.
-        word_starts: bool[n_pieces].
-    """
-
-    ids: np.ndarray
-    starts: np.ndarray
-    lengths: np.ndarray
-    word_starts: np.ndarray
-
-    @classmethod
-    def of_lines(cls, shard: Shard, first: int, end: int) -> Part:
-        """The lines [first, end) of a shard."""
-        tokens = slice(shard.line_tokens[first], shard.line_tokens[end])
-        pieces = slice(shard.line_pieces[first], shard.line_pieces[end])
-        return cls(
-            ids=shard.ids[tokens],
-            starts=shard.starts[tokens] - np.int32(pieces.start),
-            lengths=shard.lengths[tokens].astype(np.int32),
-            word_starts=shard.word_starts[pieces],
-        )
 
 
 def make_parts(
@@ -87,69 +62,84 @@ def make_parts(
     pack: int,
     room: Room,
     task: SentenceTask,
+    clause_ends: tuple[int, ...],
     rng: np.random.Generator,
 ) -> tuple[list[Part], int]:
-    """The one or two parts of an instance in the order they are shown, and its sentence label."""
-    own, chosen = shards[shard], packs[shard]
-    first, end = int(chosen.firsts[pack]), int(chosen.ends[pack])
-    if task == "three_way" and chosen.wants_other[pack]:
-        part = Part.of_lines(own, first, end)
-        other = _from_another_document(shards, shard=shard, line=first, after=part, room=room, rng=rng)
+    """The one or two parts of an instance in the order they are shown, and its sentence label.
+
+    Where nothing can be asked about the order and a document ends within the instance, the parts meet there.
+    """
+    chosen = packs[shard]
+    passage = Passage(shards[shard], int(chosen.starts[pack]), int(chosen.ends[pack]))
+    start, end, is_three_way = passage.start, passage.end, task == "three_way"
+    if is_three_way and chosen.wants_other[pack]:
+        part = passage.part((start, end))
+        other = _from_another_document(shards, shard=shard, passage=passage, after=part, room=room, rng=rng)
         return ([part, other], 0) if other else ([part], NO_LABEL)
-    if end - first == 1:
-        return [Part.of_lines(own, first, end)], NO_LABEL
-    middle = int(rng.integers(first + 1, end))
-    parts = [Part.of_lines(own, first, middle), Part.of_lines(own, middle, end)]
+    block = find_block(passage, clause_ends=clause_ends, rng=rng)
+    if block is None:
+        if not passage.document_ends:
+            return [passage.part((start, end))], NO_LABEL
+        middle = passage.document_ends[int(rng.integers(len(passage.document_ends)))]
+        return [passage.part((start, middle)), passage.part((middle, end))], 0 if is_three_way else NO_LABEL
     is_swapped = int(rng.integers(2))
-    label = is_swapped + (task == "three_way")
-    return parts[::-1] if is_swapped else parts, label
+    if not is_swapped:
+        parts = [passage.part((start, block.middle)), passage.part((block.middle, end))]
+    else:
+        before, after = (start, block.start), (block.end, end)
+        first, second = (block.start, block.middle), (block.middle, block.end)
+        parts = [passage.part(before, second), passage.part(first, after)]
+    return parts, is_swapped + is_three_way
 
 
 def assemble(parts: list[Part], sentence_label: int, *, cls_id: int, sep_id: int, use_words: bool) -> Instance:
     """Join parts to an instance; without `use_words` only its characters (and word pieces) stay."""
-    columns: list[list[Any]] = [[[cls_id]], [[0]], [[1]], [[0]], [[NO_GROUP]]]
-    ids, starts, lengths, types, words = columns
-    position, n_words = 1, 0
+    n = 1 + sum(len(part.ids) + 1 for part in parts)
+    ids, starts, lengths, types, words = columns = np.empty((5, n), np.int32)
+    columns[:, 0] = cls_id, 0, 1, 0, NO_GROUP
+    place, position, n_words = 1, 1, 0
     for kind, part in enumerate(parts):
-        n_pieces = len(part.word_starts)
-        numbers = np.cumsum(part.word_starts) - 1 + n_words
+        own = slice(place, place + len(part.ids))
+        place += len(part.ids)
+        numbers = np.cumsum(part.word_starts) + (n_words - 1)
         n_words = int(numbers[-1]) + 1
-        ids += [part.ids, [sep_id]]
-        starts += [part.starts + position, [position + n_pieces]]
-        lengths += [part.lengths, [1]]
-        types += [np.full(len(part.ids) + 1, kind)]
-        words += [numbers[part.starts], [NO_GROUP]]
-        position += n_pieces + 1
-    arrays = [np.concatenate(column).astype(np.int32) for column in columns]
-    is_special = arrays[-1] == NO_GROUP
-    groups = np.where(is_special, NO_GROUP, segments_of(arrays[1], arrays[1] + arrays[2])).astype(np.int32)
-    kept = slice(None) if use_words else arrays[2] == 1
-    token_ids, token_starts, token_lengths, token_types, token_words = (column[kept] for column in arrays)
-    row = TokenRow(ids=token_ids, starts=token_starts, ends=token_starts + token_lengths - 1, types=token_types)
-    return Instance(row, groups[kept], token_words, sentence_label)
+        ids[own], lengths[own], types[own] = part.ids, part.lengths, kind
+        np.add(part.starts, position, out=starts[own])
+        words[own] = numbers[part.starts]
+        position += len(part.word_starts)
+        columns[:, place] = sep_id, position, 1, kind, NO_GROUP
+        place, position = place + 1, position + 1
+    groups = segments_of(starts, starts + lengths)
+    groups[words == NO_GROUP] = NO_GROUP
+    if not use_words:
+        kept = lengths == 1
+        (ids, starts, lengths, types, words), groups = columns[:, kept], groups[kept]
+    row = TokenRow(ids=ids, starts=starts, ends=starts + lengths - 1, types=types)
+    return Instance(row, groups, words, sentence_label)
 
 
 def _from_another_document(
-    shards: list[Shard], *, shard: int, line: int, after: Part, room: Room, rng: np.random.Generator
+    shards: list[Shard], *, shard: int, passage: Passage, after: Part, room: Room, rng: np.random.Generator
 ) -> Part | None:
-    """Lines of a random other document that fit behind a part, or None where none was found that does."""
+    """Text of a random other document, from the start of a line on, that fits behind a part, or None where none was
+    found."""
     n_characters = room.n_text_characters - len(after.word_starts)
     n_tokens = room.n_text_tokens - len(after.ids)
+    if min(n_characters, n_tokens) < 1:
+        return None
     n_lines = np.cumsum([len(s.line_tokens) - 1 for s in shards])
     for _ in range(10):
         draw = int(rng.integers(n_lines[-1]))
-        other = int(np.searchsorted(n_lines, draw, side="right"))
-        first = draw - int(n_lines[other - 1] if other else 0)
-        found = shards[other]
-        document = int(np.searchsorted(found.document_lines, first, side="right"))
-        own = int(np.searchsorted(shards[shard].document_lines, line, side="right"))
-        if other == shard and document == own:
+        other = int(n_lines.searchsorted(draw, side="right"))
+        found, line = shards[other], draw - int(n_lines[other - 1] if other else 0)
+        document = int(found.document_lines.searchsorted(line, side="right"))
+        first_line, last_line = found.document_lines[document - 1 : document + 1].tolist()
+        first, last = found.line_pieces[[first_line, last_line]].tolist()
+        if other == shard and first < passage.end and passage.start < last:
             continue
-        last = int(found.document_lines[document])
-        end = min(
-            int(np.searchsorted(found.line_pieces[: last + 1], found.line_pieces[first] + n_characters, "right")) - 1,
-            int(np.searchsorted(found.line_tokens[: last + 1], found.line_tokens[first] + n_tokens, "right")) - 1,
-        )
-        if end > first:
-            return Part.of_lines(found, first, end)
+        start = int(found.line_pieces[line])
+        end_line = int(found.line_pieces.searchsorted(start + n_characters))
+        reach = Reach(found, (line, min(last_line, end_line)))
+        end = reach.preferred(start, reach.furthest(start, n_characters=n_characters, n_tokens=n_tokens))
+        return Passage(found, start, end).part((start, end))
     return None

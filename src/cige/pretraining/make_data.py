@@ -39,7 +39,8 @@ class DataSettings:
 
     Attributes:
         rules: how lines become documents.
-        max_line_tokens: a line with more lattice tokens is cut in two; 170 is what an instance of 173 has room for.
+        max_line_tokens: a line with more lattice tokens is cut in two at punctuation, which is better than to cut it
+            where an instance is full.
         segment_words: find words with jieba, which whole-word masking of characters needs and which takes most of the
             time.
         held_out: every so manieth document is kept for measuring; 0 for none.

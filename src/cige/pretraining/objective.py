@@ -70,13 +70,8 @@ class PretrainingObjective:
         return line
 
     def _instance_set(self, *, is_held_out: bool) -> InstanceSet:
-        vocabulary, config = self._data.vocabulary, self._recipe.instances
-        ids = TokenIds(
-            cls_id=vocabulary.cls_id,
-            sep_id=vocabulary.sep_id,
-            mask_id=vocabulary.mask_id,
-            n_ids=len(vocabulary) if config.use_words else vocabulary.n_pieces,
-        )
+        config = self._recipe.instances
+        ids = TokenIds.of(self._data.vocabulary, use_words=config.use_words)
         shards = self._data.held_out if is_held_out else self._data.train
         return InstanceSet(shards, config=config, ids=ids, room=self._phase.room, seed=self._seed)
 

@@ -1,7 +1,9 @@
-"""Packing: which neighbouring lines of a document make an instance, for every instance of an epoch at once."""
+"""Packing: which stretch of the text makes each instance of an epoch, for every instance of a shard at once."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +11,9 @@ import numpy as np
 from cige.pretraining.shards import Shard
 
 N_SPECIAL = 3  # [CLS] A [SEP] B [SEP]
+# An instance ends at the end of a line where one lies in the last part of its room; less room than this is never left.
+MIN_FILL = 0.85
+_N_DRAWS = 1024
 
 
 @dataclass(frozen=True)
@@ -34,74 +39,104 @@ class Room:
 
 @dataclass(frozen=True)
 class Packs:
-    """The instances of a shard in an epoch; together they hold every line once.
+    """The instances of a shard in an epoch: stretches that follow each other and together hold every piece once.
 
     Attributes:
-        firsts: int64[n], first line of each.
-        ends: int64[n], line after its last.
-        n_tokens: int64[n], lattice tokens of these lines.
-        wants_other: bool[n], whether the second part is to come from another document (three-way sentence task).
+        starts, ends: int64[n], first piece of each, and the piece after its last.
+        n_tokens: int64[n], lattice tokens that lie wholly within it.
+        wants_other: bool[n], whether a second part from another document is to follow (three-way sentence task).
     """
 
-    firsts: np.ndarray
+    starts: np.ndarray
     ends: np.ndarray
     n_tokens: np.ndarray
     wants_other: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.firsts)
+        return len(self.starts)
 
 
-def pack_lines(shard: Shard, room: Room, *, short_prob: float, other_prob: float, rng: np.random.Generator) -> Packs:
-    """Whole lines of one document, as many as fit.
-
-    Whole lines, since a part that ends within a sentence would tell the order of the parts: in the true order the
-    first part ends with a full stop, swapped it mostly would not. A line too long for the room is an instance alone.
+class Reach:
+    """How far text reaches from a place. A place is the number, in its shard, of the piece that follows it.
 
     Args:
-        short_prob: how often the room is drawn uniformly from 2 characters up, so that short texts are seen too.
+        lines: the lines [first, end) of the shard to look at; all of them by default.
+    """
+
+    def __init__(self, shard: Shard, lines: tuple[int, int] | None = None):
+        first, end = lines or (0, len(shard.line_pieces) - 1)
+        tokens = slice(int(shard.line_tokens[first]), int(shard.line_tokens[end]))
+        self.line_ends = shard.line_pieces[first : end + 1].tolist()
+        self._first, self._n_most = self.line_ends[0], int(shard.lengths[tokens].max(initial=1))
+        self._starts = shard.starts[tokens] - np.int32(self._first)
+        self._ends = self._starts + shard.lengths[tokens]
+        n = self.line_ends[-1] - self._first + 2
+        self._n_ended = np.cumsum(np.bincount(self._ends, minlength=n))  # tokens that end at or before each place
+        self._n_begun = np.cumsum(np.bincount(self._starts + 1, minlength=n))  # tokens that start before it
+
+    def n_tokens(self, start: int, end: int) -> int:
+        """Lattice tokens that lie wholly within [start, end)."""
+        start, end = start - self._first, end - self._first
+        if end - start < self._n_most:  # a token may reach over both
+            near = slice(self._n_ended[start], self._n_ended[end])
+            return int((self._starts[near] >= start).sum())
+        return int(self._n_ended[end] - self._n_begun[start])
+
+    def furthest(self, start: int, *, n_characters: int, n_tokens: int) -> int:
+        """The last place with no more than this between; at least one piece is."""
+        end = min(start + n_characters, self.line_ends[-1])
+        if self.n_tokens(start, end) > n_tokens:
+            places = range(start + 1, end)
+            end = start + bisect_right(places, n_tokens, key=lambda place: self.n_tokens(start, place))
+        return max(end, start + 1)
+
+    def preferred(self, start: int, end: int) -> int:
+        """The last end of a line before or at `end`, or `end` itself where that would leave much room empty."""
+        whole = self.line_ends[bisect_right(self.line_ends, end) - 1]
+        return whole if whole - start >= MIN_FILL * (end - start) else end
+
+
+def pack_shard(shard: Shard, room: Room, *, short_prob: float, other_prob: float, rng: np.random.Generator) -> Packs:
+    """Fill one instance after the other with the text of a shard, from one document into the next.
+
+    An instance is as long as its room allows and ends at the end of a line where that leaves little room empty
+    (MIN_FILL). Otherwise the line is cut where the instance is full, and its rest begins the next instance; a lattice
+    token that reaches over the cut is in neither.
+
+    Args:
+        short_prob: how often a length is drawn uniformly from 2 characters up, so that short texts are seen too; the
+            instance then ends with the line that reaches it.
         other_prob: how often an instance is to get its second part from another document; it then takes only the lines
             before a random one, and the rest begin the next instance.
     """
-    n_lines = len(shard.line_tokens) - 1
-    lines = np.arange(n_lines)
-    rooms = np.full(n_lines, room.n_text_characters)
-    is_short = rng.random(n_lines) < short_prob
-    rooms[is_short] = rng.integers(2, room.n_text_characters + 1, is_short.sum())
-    ends = np.minimum(
-        _last_fitting(shard.line_pieces, rooms),
-        _last_fitting(shard.line_tokens, np.full(n_lines, room.n_text_tokens)),
-    )
-    n_lines_of = np.diff(shard.document_lines)
-    ends = np.minimum(ends, np.repeat(shard.document_lines[1:], n_lines_of))
-    ends = np.maximum(ends, lines + 1)
-    wants_other = rng.random(n_lines) < other_prob
-    if other_prob:
-        cuts = lines + 1 + (rng.random(n_lines) * np.maximum(ends - lines - 1, 1)).astype(np.int64)
-        wants_other |= ends == lines + 1
-        ends = np.where(wants_other, np.minimum(cuts, np.maximum(ends - 1, lines + 1)), ends)
-    firsts = _chain(ends)
-    ends = ends[firsts]
-    return Packs(firsts, ends, shard.line_tokens[ends] - shard.line_tokens[firsts], wants_other[firsts])
+    reach = Reach(shard)
+    lines, n_pieces = reach.line_ends, reach.line_ends[-1]
+    places, n_tokens, wants_other = [0], [], []
+    draws = _draws(room.n_text_characters, short_prob, other_prob, rng)
+    while places[-1] < n_pieces:
+        start, (target, wants, share) = places[-1], next(draws)
+        end = reach.furthest(start, n_characters=room.n_text_characters, n_tokens=room.n_text_tokens)
+        reached = lines[bisect_left(lines, min(start + target, n_pieces))]
+        end = reached if reached <= end else reach.preferred(start, end)
+        if wants:
+            first, last = bisect_right(lines, start), bisect_right(lines, end - 2)  # leaves room for the other text
+            wants = first < last
+            end = lines[first + int(share * (last - first))] if wants else end
+        places.append(end)
+        n_tokens.append(reach.n_tokens(start, end))
+        wants_other.append(wants)
+    edges = np.array(places, np.int64)
+    return Packs(edges[:-1], edges[1:], np.array(n_tokens, np.int64), np.array(wants_other, np.bool_))
 
 
-def longest_line(shard: Shard) -> Room:
-    """The least room that holds every line of a shard."""
-    return Room(
-        n_characters=int(np.diff(shard.line_pieces).max(initial=0)) + N_SPECIAL,
-        n_tokens=int(np.diff(shard.line_tokens).max(initial=0)) + N_SPECIAL,
-    )
-
-
-def _last_fitting(offsets: np.ndarray, rooms: np.ndarray) -> np.ndarray:
-    """The furthest end for each line such that no more than its room lies between."""
-    return np.searchsorted(offsets, offsets[:-1] + rooms, side="right") - 1
-
-
-def _chain(ends: np.ndarray) -> np.ndarray:
-    """0, ends[0], ends[ends[0]] ... up to the last line."""
-    following, firsts, line = ends.tolist(), [], 0
-    while line < len(following):
-        firsts.append(line)
-        line = following[line]
-    return np.array(firsts, np.int64)
+def _draws(
+    n_characters: int, short_prob: float, other_prob: float, rng: np.random.Generator
+) -> Iterator[tuple[int, bool, float]]:
+    """For each instance: its least length (beyond the room where it is to be full), whether its second part is to
+    come from elsewhere, and a random share."""
+    while True:
+        targets = np.where(
+            rng.random(_N_DRAWS) < short_prob, rng.integers(2, n_characters + 1, _N_DRAWS), n_characters + 1
+        )
+        wants = rng.random(_N_DRAWS) < other_prob
+        yield from zip(targets.tolist(), wants.tolist(), rng.random(_N_DRAWS).tolist(), strict=True)

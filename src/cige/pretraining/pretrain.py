@@ -31,7 +31,6 @@ from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.pretraining.data import PretrainingData, open_data
 from cige.pretraining.instances import N_SENTENCE_CLASSES
 from cige.pretraining.objective import PretrainingObjective
-from cige.pretraining.packing import longest_line
 from cige.pretraining.recipe import PretrainRecipe, load_pretrain_recipe
 from cige.pretraining.start import Origins, go_on_from
 
@@ -164,14 +163,6 @@ def _check_batches(recipe: PretrainRecipe, n_processes: int) -> None:
 def _check_data(recipe: PretrainRecipe, data: PretrainingData) -> None:
     if recipe.instances.masking == "words" and not data.has_words:
         raise RecipeError(f"{data.folder}: made without words, which instances.masking=words needs; make it with them")
-    for phase in recipe.phases:
-        for longest in map(longest_line, data.train + data.held_out):
-            if longest.n_characters > phase.n_characters or longest.n_tokens > phase.max_tokens:
-                raise RecipeError(
-                    f"{recipe.name}: instances of {phase.n_characters} characters and {phase.max_tokens} tokens have "
-                    f"no room for the longest line of {data.folder} ({longest.n_characters} and {longest.n_tokens} "
-                    "with special tokens); make the data with a smaller --max-line and --max-line-tokens"
-                )
 
 
 def _make_model(
