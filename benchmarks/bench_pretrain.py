@@ -29,15 +29,15 @@ import torch
 from measure import environment, finish, in_turns, options, report, use_threads, write
 from torch import nn
 
+from cige.engine.optimizer import make_optimizer
+from cige.engine.settings import OptimizerConfig
 from cige.models.lattice_bert.costs import describe
 from cige.models.lattice_bert.heads import LatticeBertForPreTraining
 from cige.models.lattice_bert.network import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES, LatticeBertConfig
 from cige.nn.memory import keep_freed_memory
 from cige.pretraining.batch import MaskedBatch, collate_masked
 from cige.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
-from cige.pretraining.optimizer import make_optimizer
 from cige.pretraining.packing import Room
-from cige.pretraining.recipe import OptimizerConfig
 from cige.pretraining.shards import Shard
 
 MOST, PAPER = 1.35, 1.48  # times the cost of a character: what this code should keep to, what the paper reports
@@ -136,7 +136,7 @@ def training(
     """Passes and updates over instances that are made as they are read."""
     torch.manual_seed(0)
     network = LatticeBertForPreTraining(config).to(device)
-    optimizer = make_optimizer(network, OptimizerConfig())
+    optimizer = make_optimizer(network, OptimizerConfig(learning_rate=6e-4, epsilon=1e-6))
     batches = batches_for(make_instances(n_chars, with_words=with_words), size, device=device)
 
     def step() -> None:

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from cige.data.budget import batches_by_budget
 from cige.data.token_batch import TokenBatch, collate_tokens
 from cige.lattice.token_inputs import TokenInputs
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.models.lattice_bert.network import LatticeBert
+from cige.nn.budget import batches_by_budget
 
 # Token pairs of one forward pass, of which training keeps several floats per layer and head. On a GPU small passes
 # cost what large ones do: the time to start their kernels.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -25,6 +24,7 @@ from cige.json_text import to_json
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.models.lattice_bert.network import LatticeBert
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
+from cige.nn.precision import autocast
 from cige.tasks.items import Head, Item, Room, max_pairs_on, passes
 from cige.tasks.kinds import KINDS, Kind, Scores
 
@@ -178,9 +178,3 @@ class TunedModel:
             ) from reason
         network = TunedNetwork(pretrained.bert, head).to(device).eval()
         return cls(network, pretrained, *names, room=room, facts=facts)
-
-
-def autocast(network: nn.Module, precision: str) -> Any:
-    """The context of a forward pass: matrix products in bfloat16 for "bf16"."""
-    device = next(network.parameters()).device.type
-    return torch.autocast(device, torch.bfloat16) if precision == "bf16" else nullcontext()
