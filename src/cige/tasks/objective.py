@@ -12,7 +12,7 @@ from torch import Tensor
 from cige.engine.history import Record, RunState
 from cige.engine.plan import BatchPlan
 from cige.tasks.config import TuningConfig
-from cige.tasks.items import Item, max_pairs_on
+from cige.tasks.items import Item
 from cige.tasks.tuned import TunedModel, TunedNetwork
 
 
@@ -35,6 +35,7 @@ class TuningObjective:
         dev_items: Sequence[Item],
         config: TuningConfig,
         seed: int,
+        max_pairs: int,
     ):
         self._model, self._items, self._dev, self._dev_items = model, items, dev, dev_items
         self._training = config.training
