@@ -22,6 +22,7 @@ class TuningObjective:
     Args:
         items: what to learn from, all with targets.
         dev, dev_items: examples to choose the best epoch by, and what is read of them.
+        max_pairs: token pairs that a forward pass may hold (see `max_pairs_on`).
     """
 
     keeps_best = True
@@ -41,9 +42,7 @@ class TuningObjective:
         self._training = config.training
         sizes = np.array([item.n_tokens for item in items], np.int64)
         widest = max(len(item.inputs) for item in items)
-        self.plan = BatchPlan(
-            sizes, config.batches, seed=seed, pass_pairs=max_pairs_on(model.network.bert.pooler.weight.device) // widest
-        )
+        self.plan = BatchPlan(sizes, config.batches, seed=seed, pass_pairs=max_pairs // widest)
         self.n_steps = self.plan.n_steps(config.training.n_epochs)
 
     def read(self, epoch: int, numbers: Sequence[int]) -> list[Item]:
