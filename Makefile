@@ -1,11 +1,12 @@
 # The two commands: `make ner` (or make ner TEXT="...") and `make test`. Both make .venv from the pinned set.
+# `make wheel` puts a source distribution and a wheel into dist/ if `make check-wheel` finds nothing wrong with them.
 PYTHON ?= python3
 VENV ?= .venv
 # As typed: a dollar sign in a text is not for make to expand.
 override export TEXT := $(value TEXT)
 BIN = $(VENV)/bin
 
-.PHONY: ner test lint types clean
+.PHONY: ner test lint types wheel check-wheel clean
 
 ner: $(VENV)/.core
 	@$(BIN)/cige predict "$${TEXT:-examples/news.txt}" --words
@@ -19,6 +20,12 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
+
+wheel: $(VENV)/.dev
+	$(BIN)/python .ci/check_wheel.py --keep dist
+
+check-wheel: $(VENV)/.dev
+	$(BIN)/python .ci/check_wheel.py
 
 SOURCES_C = $(wildcard src/cige/nn/native/*.[ch] src/cige/lexicon/*.c)
 PIP = $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
@@ -36,4 +43,4 @@ $(VENV)/.dev: $(VENV)/.core
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build src/*.egg-info
+	rm -rf $(VENV) build dist src/*.egg-info

@@ -98,7 +98,7 @@ def bench_flat(*, n_rounds: int = 7, threads: int = 2) -> dict[str, Any]:
     ]
     return {
         "environment": environment(threads=threads, n_rounds=n_rounds),
-        "compiled_kernel": native.load() is not None,
+        "compiled_kernel": native.level() or "none",
         "cases": [compare(encoder, name, nodes, n_rounds=n_rounds, train=train) for name, nodes, train in cases],
     }
 

@@ -8,8 +8,8 @@ update (clipping, Adam) is shared by --batch instances, those of the size's reci
 text, in documents of 128 (or --n-chars) characters with 35% more lattice tokens; "encoder" is a pass through the
 network without its vocabulary (a table of 102,128 rows to 21,128). "longer" is BERT-our over as many characters as the
 other has lattice tokens, an instance by an instance: how the paper got its 1.48. On a GPU "share of peak" is
-arithmetic a second by that of a large matrix product. Freed memory is kept, as pre-training keeps it. The bar: a
-character costs at most 1.35 times as much.
+arithmetic a second by that of a large matrix product. Freed memory is kept, as pre-training keeps it. A
+character should cost at most 1.35 times as much.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from cige.pretraining.packing import Room
 from cige.pretraining.recipe import OptimizerConfig
 from cige.pretraining.shards import Shard
 
-BAR, PAPER = 1.35, 1.48
+MOST, PAPER = 1.35, 1.48  # times the cost of a character: what this code should keep to, what the paper reports
 BATCH = {"tiny": 256, "lite": 8192, "base": 8192}
 TOKENS_PER_CHAR = 1.35
 WORD_LENGTHS, SHARES = (2, 3, 4, 5, 6), (72, 15, 10, 2, 1)
@@ -108,13 +108,12 @@ def main() -> None:
     where = f"{args.precision}, {args.device}"
     report(f"{args.size}, {args.n_chars} characters, {size} instances a pass, {batch:,} an update, {where}", rows)
     ratio = cost["lattice"] / cost["characters"]
-    print(
-        f"bar: at most {BAR} times the cost of a character (the paper: {PAPER}): {ratio:.2f}, {verdict(ratio <= BAR)}"
-    )
+    met = verdict(ratio <= MOST)
+    print(f"expected: at most {MOST} times the cost of a character (the paper: {PAPER}): {ratio:.2f}, {met}")
     result: dict[str, Any] = {
         "rows": rows,
         "ratio": ratio,
-        "bar": BAR,
+        "most": MOST,
         "micro_batch": size,
         "batch": batch,
         "device": args.device,
@@ -122,8 +121,8 @@ def main() -> None:
     if args.device.startswith("cuda"):
         flops = describe(config, n_chars=args.n_chars)["training_flops"] * args.n_chars / cost["lattice"]
         result["share_of_peak"] = flops / peak_flops(args.precision)
-        met = result["share_of_peak"] >= 0.4
-        print(f"bar: at least 40% of the peak of matrix products: {result['share_of_peak']:.0%}, {verdict(met)}")
+        met = verdict(result["share_of_peak"] >= 0.4)
+        print(f"expected: at least 40% of the peak of matrix products: {result['share_of_peak']:.0%}, {met}")
     write(result | {"environment": environment(threads=args.threads, n_rounds=args.rounds)}, args.json)
 
 

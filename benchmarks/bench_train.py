@@ -37,7 +37,6 @@ from cige.training.plan import BatchPlan
 from cige.training.recipe import Recipe, TrainingConfig, load_recipe
 from cige.training.setup import read_data, set_up
 
-RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 DATASETS = ("weibo", "resume", "ecommerce", "cluener", "msra")
 N_STEPS = 6
 PREDICTED_BYTES = 250  # a node pair in training; recipes and TrainingConfig.max_pairs speak of 0.25 kB
@@ -56,7 +55,7 @@ def plan_of(recipe: Recipe, n_nodes: np.ndarray, *, pool_batches: int | None = N
 
 def make_steps(data_dir: Path, n_steps: int) -> tuple[Recipe, Tagger, list[LatticeBatch], int]:
     """The Weibo recipe, its untrained network, some batches of its first epoch, and how many the epoch has."""
-    recipe = load_recipe(RECIPES / "weibo" / "flat.yaml")
+    recipe = load_recipe("weibo/flat")
     setup = set_up(recipe, seed=1, data_dir=data_dir)
     train_set = TrainingSet(
         setup.train,
@@ -112,7 +111,7 @@ def bench_padding(data_dir: Path) -> list[dict[str, Any]]:
     rows = []
     lexicons: dict[str, Any] = {}
     for dataset in DATASETS:
-        recipe = load_recipe(RECIPES / dataset / "flat.yaml")
+        recipe = load_recipe(f"{dataset}/flat")
         name = recipe.vectors.word
         if name not in lexicons:
             words = VectorTable.load(data_dir / name).words

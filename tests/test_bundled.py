@@ -19,11 +19,11 @@ def ner() -> NER:
     return cige.load()
 
 
-def test_it_fits_in_20_megabytes_and_has_a_card():
+def test_it_fits_in_48_megabytes_and_has_a_card():
     files = [file for file in BUNDLED.rglob("*") if file.is_file()]
-    assert sum(file.stat().st_size for file in files) <= 20_000_000
+    assert sum(file.stat().st_size for file in files) <= 48_000_000
     card = (BUNDLED / "MODEL_CARD.md").read_text(encoding="utf-8")
-    for word in ("MSRA", "seed", "F1", "licence", "recipes/msra/flat.yaml"):
+    for word in ("MSRA", "seed", "F1", "licence", "cige train msra/flat"):
         assert word in card
 
 

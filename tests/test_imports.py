@@ -13,8 +13,8 @@ import cige
 SOURCE = Path(cige.__file__).parent
 # From the ground up; folders on one floor do not import one another.
 LAYERS = [
-    {"errors"},
-    {"text", "folders"},
+    {"errors", "json_text"},
+    {"text", "folders", "recipes"},
     {"lexicon"},
     {"lattice"},
     {"data", "drawing"},

@@ -20,6 +20,7 @@ VERBS = {
     "evaluate": "score a model on labelled sentences",
     "user-words": "measure what a user's own words gain on labelled sentences",
     "compare": "train and score several systems alike, with what separates them",
+    "recipes": "list, show and copy the recipes that ship",
     "search": "search hyper-parameters by training many models",
     "lexicon": "build, look up and describe word lists",
     "vectors": "train and convert vectors",
@@ -37,6 +38,7 @@ _EXTRAS = {
     "accelerate": "train",
     "gensim": "train",
     "optuna": "train",
+    "scipy": "train",
     "tensorboard": "train",
 } | {"matplotlib": "plots", "resvg_py": "plots", "onnx": "onnx", "onnxruntime": "onnx"}
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; the last two are what a shell gives for the signals

@@ -55,7 +55,7 @@ def test_every_runtime_predicts_the_same_file(tmp_path):
 
 def test_padding_is_counted_as_it_is_computed():
     n_nodes = np.array([10, 20, 30, 40], np.int64)
-    recipe = load_recipe(bench_train.RECIPES / "weibo" / "flat.yaml", ["training.batch_size=2"])
+    recipe = load_recipe("weibo/flat", ["training.batch_size=2"])
     plan = bench_train.plan_of(recipe, n_nodes, pool_batches=2)
     assert sorted(map(sorted, plan.epoch(0))) == [[0, 1], [2, 3]]
     assert bench_train.padded_nodes(plan, n_nodes) == pytest.approx(1 - 100 / (2 * 20 + 2 * 40))

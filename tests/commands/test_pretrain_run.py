@@ -13,8 +13,9 @@ from cige.cli import main
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.pretraining.recipe import load_pretrain_recipe
+from cige.recipes.shipped import PRETRAIN, shipped
 
-RECIPES = Path(__file__).resolve().parents[2] / "recipes/pretraining"
+NAMES = [name for name, one in shipped().items() if one.kind == PRETRAIN]
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"研究生活很充实他去北京大学今天气，。"]
 WORDS = ["研究", "研究生", "生活", "充实", "北京", "大学", "今天", "天气"]
 SMALL = """
@@ -132,7 +133,7 @@ def test_describe_the_instances_of_some_data(folder, model, capsys):
     assert "512 characters" in out and "asked for the order of two texts" in out and "masked, of length 1" in out
     assert main([*command, "--n-instances", "2"]) == 0
     assert "over 2 random instances" in capsys.readouterr().out
-    assert main([*command, "--set", "short.n_steps=1"]) == 1
+    assert main([*command, "--set", "short.n_steps=1"]) == 2
     assert "--recipe" in capsys.readouterr().err
 
 
@@ -217,18 +218,18 @@ def test_a_wrong_recipe_is_told_before_torch_is_imported(folder, data, tmp_path,
 # recipes
 
 
-@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_recipes_can_be_read(path):
-    recipe = load_pretrain_recipe(path)
-    assert recipe.name == path.stem.replace("_", "-")
-    is_baseline = "bert_our" in path.stem
+@pytest.mark.parametrize("name", NAMES)
+def test_recipes_can_be_read(name):
+    recipe = load_pretrain_recipe(name)
+    assert f"pretrain/{recipe.name}" == name.replace("_", "-")
+    is_baseline = "bert_our" in name
     assert recipe.instances.use_words != is_baseline
-    assert recipe.model.relations is None if is_baseline or "no_relations" in path.stem else recipe.model.relations
+    assert recipe.model.relations is None if is_baseline or "no_relations" in name else recipe.model.relations
 
 
 @pytest.mark.parametrize("size", ["base", "lite"])
 def test_recipes_of_the_paper_are_table_4(size):
-    recipe = load_pretrain_recipe(RECIPES / f"{size}.yaml")
+    recipe = load_pretrain_recipe(f"pretrain/{size}")
     model, adam = recipe.model, recipe.optimizer
     expected = {"base": (12, 768, 3072, 12), "lite": (6, 512, 2048, 8)}[size]
     assert (model.n_layers, model.width, model.inner_width, model.n_heads) == expected
@@ -242,18 +243,18 @@ def test_recipes_of_the_paper_are_table_4(size):
 
 
 def test_ablations_differ_in_one_thing():
-    base = load_pretrain_recipe(RECIPES / "tiny.yaml")
+    base = load_pretrain_recipe("pretrain/tiny")
     changes = {
         "tiny_no_relations": {"relations": None},
         "tiny_no_distances": {"distances": False},
         "tiny_no_factorisation": {"embedding_width": None},
     }
     for name, settings in changes.items():
-        recipe = load_pretrain_recipe(RECIPES / f"{name}.yaml")
+        recipe = load_pretrain_recipe(f"pretrain/{name}")
         for key, value in vars(recipe.model).items():
             assert value == settings.get(key, getattr(base.model, key)), (name, key)
         assert recipe.instances == base.instances and recipe.phases == base.phases
-    assert load_pretrain_recipe(RECIPES / "tiny_no_msp.yaml").instances.masking == "tokens"
+    assert load_pretrain_recipe("pretrain/tiny_no_msp").instances.masking == "tokens"
 
 
 def test_help_of_every_sub_verb(capsys, monkeypatch):

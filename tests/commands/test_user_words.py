@@ -25,9 +25,10 @@ def argv(tmp_path_factory) -> list[str]:
 
 def test_several_models_make_one_table(argv, capsys):
     assert main(argv) == 0
-    table = capsys.readouterr().out.splitlines()[-4:]
+    table = capsys.readouterr().out.splitlines()[-5:]
     assert table[0] == "| system | seeds | none | names of the file | names and random n-grams |"
-    assert [line.split("|")[1].strip() for line in table[2:]] == ["flat", "dcsan"]
+    assert [line.split("|")[1].strip() for line in table[2:4]] == ["flat", "dcsan"]
+    assert table[4] == "| (share of the names listed) |  | 0.0% | 100.0% | 100.0% |"
 
 
 def test_several_models_as_json_and_figure(argv, capsys, tmp_path):
@@ -36,6 +37,7 @@ def test_several_models_as_json_and_figure(argv, capsys, tmp_path):
     assert list(found) == ["flat", "dcsan"]
     for trials in found.values():
         assert [trial["words"] for trial in trials] == ["none", "names of the file", "names and random n-grams"]
+        assert [trial["listed_names"] for trial in trials] == [0.0, 1.0, 1.0]
     assert ">dcsan<" in (tmp_path / "gain.svg").read_text(encoding="utf-8")
 
 
@@ -48,3 +50,22 @@ def test_models_of_one_folder_name_keep_their_paths(argv, capsys):
 def test_a_figure_in_no_format_is_told(argv, capsys, tmp_path):
     assert main([*argv, "--json", "--figure", str(tmp_path / "gain.txt")]) == 2
     assert "gain.txt: ends in '.txt'; expected .svg, .png or .pdf" in capsys.readouterr().err
+
+
+def test_the_recall_of_a_gazetteer_stands_beside_its_scores(tmp_path, capsys):
+    tiny.model().save(tmp_path / "model")
+    sentences = tiny.sentences(12, seed=5)
+    write_sentences(tmp_path / "dev.bmes", sentences)
+    entities = [s.text[x.start : x.end] for s in sentences for x in s.spans]
+    listed = sorted(set(entities))[::3]
+    (tmp_path / "some.txt").write_text("\n".join([*listed, "不在其中"]), encoding="utf-8")
+    argv = ["user-words", "--model", str(tmp_path / "model"), "--data", str(tmp_path / "dev.bmes")]
+    argv += ["--gazetteer", str(tmp_path / "some.txt")]
+    assert main([*argv, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)[-1]
+    assert found["n_words"] == len(listed) + 1
+    assert found["listed_names"] == len(listed) / len(set(entities))
+    assert found["listed_entities"] == sum(name in listed for name in entities) / len(entities)
+    assert main(argv) == 0
+    out = capsys.readouterr().out
+    assert "names listed" in out and "entities listed" in out and f"{100 * found['listed_names']:.2f}" in out

@@ -43,6 +43,21 @@ def test_probabilities_are_kept() -> None:
     assert 0.33 < changed / 2000 < 0.42  # half, less a quarter that draw their own text twice
 
 
+def test_a_sentence_in_which_nothing_changed_is_the_sentence_itself() -> None:
+    pool = MentionPool([KNOWN[0]])  # each label has one name alone, so it is drawn in its own place
+    assert all(pool.replace(KNOWN[0], ALWAYS, np.random.default_rng(k)) is KNOWN[0] for k in range(20))
+    changed = [s for s in outcomes(KNOWN[0], ALWAYS) if s.text != KNOWN[0].text]
+    assert changed and all(s is not KNOWN[0] for s in changed)
+
+
+def test_a_sentence_without_entities_draws_nothing() -> None:
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    assert POOL.replace(KNOWN[2], ALWAYS, rng) is KNOWN[2] and rng.bit_generator.state == before
+    POOL.replace(KNOWN[0], ALWAYS, rng)
+    assert rng.bit_generator.state != before
+
+
 names = st.text(st.sampled_from("甲乙丙丁戊"), min_size=1, max_size=3)
 
 

@@ -103,6 +103,15 @@ def test_share_of_unknown_words():
     assert all(np.array_equal(x.starts, encoded().starts) for x in simulated)
 
 
+def test_no_number_is_drawn_for_what_is_off():
+    found, expected = np.random.default_rng(3), np.random.default_rng(3)
+    expected.random()  # whether this sentence gets user words
+    lattice = encoded()
+    plain = simulate_user_words(lattice, SPANS, PLAIN, found)
+    assert found.bit_generator.state == expected.bit_generator.state
+    assert plain.words is lattice.words and plain.starts is lattice.starts  # nothing is copied
+
+
 def test_a_users_own_node_never_becomes_unknown():
     lattice = replace(encoded(), words=np.array([USER, 11, USER, 13]))
     for x in trials(replace(PLAIN, unknown_prob=1.0), lattice)[:20]:

@@ -97,6 +97,28 @@ def test_encoding_a_lattice():
     assert all(getattr(encoded, name).dtype == np.int64 for name in ("chars", "bigrams", "words", "starts", "ends"))
 
 
+def test_counts_and_gazetteers_of_words():
+    lexicon = Lexicon.from_words(["南京", "大桥", "无向"])
+    lexicon.add("京大")
+    lattice = build_lattice("南京大桥", lexicon.snapshot())  # 南京, 京大, 大桥
+    rows = {"word_rows": np.array([7, 8, 9], np.int32)}
+    plain = vocabulary(**rows).encode(lattice)
+    assert plain.counts.tolist() == [0, 0, 0]
+    assert plain.groups.tolist() == [1, 0, 1]  # all of the lexicon are in one gazetteer, the user's in none
+    known = vocabulary(**rows, word_counts=np.array([5, 6, 0]), word_groups=np.array([1, 3, 2], np.int32)).encode(
+        lattice
+    )
+    assert known.counts.tolist() == [5, 0, 6] and known.groups.tolist() == [1, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"), [(None, 1), ([0, 0], 1), ([0, 4, 7], 6), ([1, 1, 2], 1), ([0, 0, 9], 9)]
+)
+def test_a_users_word_counts_as_the_mean_of_the_words_that_occur(counts, expected):
+    counts = None if counts is None else np.array(counts)
+    assert vocabulary(word_counts=counts).user_count == expected
+
+
 @pytest.mark.parametrize("text", ["", "\ud83d\udc00", "\0", "\ud800"])
 def test_encoding_strange_texts(text):
     lattice = build_lattice(text, Lexicon.from_words(["南京"]).snapshot())

@@ -16,6 +16,7 @@ FOLDERS = [
     ".",
     "text",
     "folders",
+    "recipes",
     "lexicon",
     "lattice",
     "data",

@@ -13,7 +13,7 @@ from cige import load
 from cige.cli import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/tutorial.md", "docs/lattice_bert.md"]
+PAGES = ["README.md", "README.zh.md", "docs/tutorial.md", "docs/lattice_bert.md"]
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -46,19 +46,6 @@ def test_commands_parse(command):
     parser.parse_args(arguments)
 
 
-def test_every_recipe_begins_with_a_command_that_parses():
-    from cige.commands import pretrain, search, train
-
-    commands = {"train": train, "search": search, "pretrain": pretrain}
-    for path in ROOT.glob("recipes/*/*.yaml"):
-        first = path.read_text(encoding="utf-8").splitlines()[0]
-        words = shlex.split(first.removeprefix("#"))
-        assert words[0] == "cige" and words[1] in commands, path
-        parser = argparse.ArgumentParser(exit_on_error=False)
-        commands[words[1]].add_arguments(parser)
-        parser.parse_args(words[2:])
-
-
 def test_every_source_file_is_described():
     page = PAGE.read_text(encoding="utf-8")
     assert page == expected(page), "run: python tests/docs/source_list.py --write"
@@ -69,6 +56,26 @@ def test_links_of_the_pages_lead_somewhere():
         text = (ROOT / page).read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#]+)\)", text):
             assert "://" in target or ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.zh.md"])
+def test_the_first_example_prints_what_the_page_says(page, capsys):
+    (block,) = blocks(page, "python")
+    exec(compile(block, page, "exec"), {})
+    assert capsys.readouterr().out.splitlines() == re.findall(r"^# (.*)", block, re.MULTILINE)
+
+
+def test_both_readmes_have_the_same_shape():
+    """The same sections, commands, links and figures, in the same order."""
+    pages = ("README.md", "README.zh.md")
+    english, chinese = ((ROOT / page).read_text(encoding="utf-8") for page in pages)
+    for pattern in (r"^(#+) ", r"\]\((?!README)([^)]+)\)", r"[0-9]+\.[0-9]+"):
+        assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE), pattern
+    typed = [
+        [line.partition("#")[0].strip() for block in blocks(page, "sh") for line in block.splitlines()]
+        for page in pages
+    ]
+    assert typed[0] == typed[1]
 
 
 def test_the_drawn_lattice_is_what_the_readme_says():

@@ -1,6 +1,7 @@
 """Lattice: characters and the words over them, within a budget."""
 
 import numpy as np
+import pytest
 
 from cige.lattice.lattice import MAX_WORDS_PER_CHAR, build_lattice
 from cige.lexicon.lexicon import Lexicon
@@ -8,6 +9,26 @@ from cige.lexicon.lexicon import Lexicon
 
 def rows(lattice, snapshot):
     return [(start, end, snapshot.word(word)) for start, end, word in lattice.words.tolist()]
+
+
+class Rows:
+    """A lexicon that matches the same rows in any text."""
+
+    n_base = 2
+
+    def __init__(self, n_words: int) -> None:
+        self.rows = np.array([[k, k + 2, k % 3] for k in range(n_words)], np.int32)
+
+    def match(self, text: str) -> np.ndarray:
+        return self.rows
+
+
+@pytest.mark.parametrize(("n_words", "n_dropped"), [(0, 0), (16, 0), (17, 1)])
+def test_only_a_text_over_the_budget_has_its_words_sorted(n_words, n_dropped):
+    lexicon = Rows(n_words)
+    lattice = build_lattice("字字", lexicon)  # room for 4 words a character and 8 more
+    assert (lattice.n_words, lattice.n_dropped) == (n_words - n_dropped, n_dropped)
+    assert (lattice.words is lexicon.rows) == (n_dropped == 0)
 
 
 def test_all_overlapping_words():

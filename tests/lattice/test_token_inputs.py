@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cige.lattice import token_inputs
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.lexicon.joint_vocabulary import JointVocabulary
 
@@ -79,6 +80,15 @@ def test_truncation_cuts_the_longer_text_from_its_end(budget, expected, n_cut):
     inputs = TOKENIZER.encode("研究生活", "很充", **budget)
     assert tokens(inputs) == expected
     assert (inputs.n_cut_first, inputs.n_cut_second) == n_cut
+
+
+@pytest.mark.parametrize(("budget", "is_met"), [({}, True), ({"max_tokens": 12}, True), ({"max_tokens": 11}, False)])
+def test_how_much_to_cut_is_searched_only_where_the_budget_is_not_met(budget, is_met, monkeypatch):
+    calls = []
+    usual = token_inputs._shares
+    monkeypatch.setattr(token_inputs, "_shares", lambda sizes, total: calls.append(total) or usual(sizes, total))
+    inputs = TOKENIZER.encode("研究生活", "很充", **budget)
+    assert (inputs.n_cut_first == 0) == is_met and (len(calls) == 1) == is_met
 
 
 TEXTS = st.text(st.sampled_from("研究生活充 "), max_size=14)

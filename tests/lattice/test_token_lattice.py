@@ -219,6 +219,35 @@ def test_many_texts_in_several_blocks():
     assert all(same(a, made.tokenize(text)) for a, text in zip(made.tokenize_all(texts), texts, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("sizes", "expected"), [([], [0]), ([3], [1]), ([9], [1, 0]), ([4, 4, 1], [2, 1]), ([20, 1, 1], [1, 2])]
+)
+def test_texts_are_read_in_blocks_of_bounded_size(sizes, expected, monkeypatch):
+    monkeypatch.setattr("cige.lattice.tokenizer._BLOCK_CHARS", 10)
+    made, blocks = tokenizer(), []
+    usual = made._tokenize_block
+    made._tokenize_block = lambda texts: blocks.append(len(texts)) or usual(texts)
+    found = list(made.tokenize_all("研" * size for size in sizes))
+    assert [lattice.n_pieces for lattice in found] == sizes and blocks == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "use_words", "finds"), [(["研究"], True, True), (["研究"], False, False), ([], True, False)]
+)
+def test_words_are_looked_for_only_where_there_are_any(words, use_words, finds):
+    made = tokenizer(*words, use_words=use_words)
+    assert (made._find is not None) == finds
+    assert made.tokenize("研究生").n_tokens == (4 if finds else 3)
+
+
+def test_a_text_without_words_is_its_pieces_and_nothing_is_sorted_in(monkeypatch):
+    made = tokenizer("研究")
+    pieces = made._cutter.split("生活")
+    ids, starts, ends, n_until = made._tokens(pieces)
+    assert ids is pieces.ids
+    assert (starts.tolist(), ends.tolist(), n_until.tolist()) == ([0, 1], [1, 2], [0, 1, 2])
+
+
 @given(TEXTS, st.data())
 def test_a_part_holds_the_tokens_within(text, data):
     lattice = tokenizer("研究", "究生", "研究生", "12年").tokenize(text)

@@ -10,6 +10,7 @@ import pytest
 from cige.errors import LexiconError
 from cige.lexicon import base_words
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.word_blob import WordBlob
 
 WORDS = ["南京", "南京市", "市长", "长江", "长江大桥", "大桥"]
 TEXT = "南京市长江大桥"
@@ -66,6 +67,26 @@ def test_a_folder_replaced_on_the_way_is_a_clear_error(folder):
     Lexicon.from_words(["别的"]).save(folder)
     with pytest.raises(LexiconError, match="replaced by another lexicon"):
         pickle.loads(data)
+
+
+@pytest.mark.parametrize(
+    ("counts", "dtype"),
+    [
+        (None, None),
+        ([3, 2**32 - 1], np.uint32),
+        ([3, 2**32], np.int64),
+        ([3, -1], np.int64),
+    ],
+)
+def test_counts_take_four_bytes_where_four_hold_them(counts, dtype, tmp_path):
+    built = base_words.BaseWords.build(WordBlob.from_words(["南京", "长江"]), counts)
+    facts = built.save(tmp_path) | {"files": {}}
+    assert facts["has_counts"] == (counts is not None) == (tmp_path / base_words.COUNTS_FILE).exists()
+    for words in (built, base_words.BaseWords.load(tmp_path, facts)):
+        if counts is None:
+            assert words.counts is None
+        else:
+            assert words.counts.tolist() == counts and words.counts.dtype == dtype
 
 
 def test_a_small_lexicon_keeps_its_trie_in_memory(tmp_path):

@@ -18,4 +18,4 @@ def test_the_ways_are_measured_on_the_same_sentences(tmp_path):
     result = module.bench_match(tmp_path, n_rounds=1)
     assert (result["n_words"], result["n_sentences"], result["n_matches"]) == (2, 2, 3)
     assert result["lexicon_mb_per_s"] > 0
-    assert ("daachorse_mb_per_s" in result) == (importlib.util.find_spec("daachorse") is not None)
+    assert result["daachorse_mb_per_s"] > 0

@@ -15,6 +15,7 @@ from cige.lexicon import base_words, row_file, vector_files
 from cige.lexicon.build_with_vectors import build_with_vectors
 from cige.lexicon.convert_vectors import convert_vectors
 from cige.lexicon.lexicon import Lexicon, check_lexicon
+from cige.lexicon.row_file import RowFile
 from cige.lexicon.vectors import VectorTable
 
 LINES = [
@@ -73,6 +74,17 @@ def test_one_folder_is_a_lexicon_and_its_vectors(source, tmp_path, monkeypatch, 
     assert (report.n_taken, report.n_refused, report.n_duplicates) == (3, 10, 2)
     assert calls == sorted(calls) and calls[-1] == (source.stat().st_size,) * 2
     check_lexicon(tmp_path / "lex")
+
+
+def test_a_block_that_is_taken_whole_is_not_copied(tmp_path, monkeypatch):
+    blocks, written = [], []
+    cast, write = RowFile.cast, RowFile.write
+    monkeypatch.setattr(RowFile, "cast", lambda self, vectors: blocks.append(cast(self, vectors)) or blocks[-1])
+    monkeypatch.setattr(RowFile, "write", lambda self, row, rows: written.append(rows) or write(self, row, rows))
+    for number, lines in enumerate((["南京 1 2 3", "长江 4 5 6"], ["南京 1 2 3", "京 4 5 6", "长江 7 8 9"])):
+        (tmp_path / "v.txt").write_text("\n".join(lines) + "\n")
+        build_with_vectors(tmp_path / "v.txt", tmp_path / f"lexicon-{number}")
+    assert (written[0] is blocks[0][0]) and written[1].tolist() == [[1, 2, 3], [7, 8, 9]]
 
 
 def test_binary_files_too(tmp_path):

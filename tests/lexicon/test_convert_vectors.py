@@ -1,5 +1,7 @@
 """Converting vectors to a mapped folder, alone and aligned with a lexicon."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,27 @@ def test_a_table_in_memory_or_a_folder_can_be_converted_again(source, tmp_path):
     lexicon = Lexicon.from_words(["长江", "南京"])
     convert_vectors(tmp_path / "all", tmp_path / "aligned", lexicon=lexicon)
     assert VectorTable.load(tmp_path / "aligned").vectors.tolist() == [[4, 5, 6], [1, 2, 3]]
+
+
+def test_words_without_a_vector_are_left_out_when_an_aligned_folder_is_converted(source, tmp_path):
+    convert_vectors(source, tmp_path / "gaps", lexicon=Lexicon.from_words(["长江", "没有", "南京"]))
+    report = convert_vectors(tmp_path / "gaps", tmp_path / "all")
+    table = VectorTable.load(tmp_path / "all")
+    assert list(table.words) == ["长江", "南京"] and table.vectors.tolist() == [[4, 5, 6], [1, 2, 3]]
+    assert report.n_taken == 2 and report.n_refused == 0
+
+
+def test_rows_that_follow_each_other_are_written_without_seeking(tmp_path, monkeypatch):
+    with RowFile(tmp_path / "m.npy", width=1, dtype="float32") as matrix:
+        file = Mock(wraps=matrix._file)
+        monkeypatch.setattr(matrix, "_file", file)
+        for row in (0, 1, 2):
+            matrix.write(row, np.array([row], dtype=np.float32))
+        assert not file.seek.called
+        matrix.write(4, np.array([4], dtype=np.float32))
+        assert file.seek.call_count == 1
+        monkeypatch.undo()
+    assert np.load(tmp_path / "m.npy").tolist() == [[0], [1], [2], [0], [4]]
 
 
 def test_numbers_beyond_float16_are_refused_not_made_infinite(tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cige.errors import LexiconError
 from cige.lexicon.joint_vocabulary import IS_PIECE, ONE_PIECE, JointVocabulary, read_pieces
-from cige.lexicon.word_counts import WordCounts
+from cige.lexicon.word_counts import WordCounts, count_words
 from cige.lexicon.word_rules import DUPLICATE, SINGLE, WHITESPACE
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -99,12 +99,12 @@ def test_from_counts():
         JointVocabulary.from_counts(PIECES, counts, min_count=6)
 
 
-def test_from_corpus(tmp_path):
+def test_from_a_corpus(tmp_path):
     pytest.importorskip("jieba")
     (tmp_path / "vocab.txt").write_text("".join(f"{piece}\n" for piece in PIECES), encoding="utf-8")
     corpus = tmp_path / "corpus.txt.xz"
     corpus.write_bytes(lzma.compress("研究生活，研究生活。\n研究。\n".encode()))
-    made = JointVocabulary.from_corpus(corpus, tmp_path / "vocab.txt", 1)
+    made = JointVocabulary.from_counts(read_pieces(tmp_path / "vocab.txt"), count_words(corpus), 1)
     assert made.words == ["研究"] and made.pieces == PIECES
 
 

@@ -313,6 +313,22 @@ def test_removing_an_unknown_word_is_an_error_and_removes_nothing(lexicon):
     assert "长江" in lexicon
 
 
+def test_a_lexicon_without_the_users_changes_is_walked_once_and_its_rows_are_not_copied(lexicon, monkeypatch):
+    walked = []
+    snapshot = lexicon.snapshot()
+    usual = snapshot._base.matcher.find
+    monkeypatch.setattr(snapshot._base.matcher, "find", lambda text: walked.append(usual(text)) or walked[-1])
+    assert snapshot.match(TEXT) is walked[0] and len(walked) == 1
+    assert snapshot._user is None
+    lexicon.add("江大桥")
+    with_word = lexicon.snapshot()
+    assert with_word.match("没有南京") is walked[-1]  # no word of the user's there: nothing to sort
+    assert with_word._user is not None and len(with_word.match(TEXT)) == len(MATCHES) + 1
+    lexicon.remove("江大桥", "市长")
+    without_word = lexicon.snapshot()
+    assert without_word._user is None and without_word.match(TEXT).tolist() == [m for m in MATCHES if m[2] != 2]
+
+
 def test_a_snapshot_never_changes(lexicon):
     before = lexicon.snapshot()
     lexicon.add("江大桥")

@@ -1,8 +1,12 @@
 """Matching: the C walk, the Python walk, brute force and another library's automaton agree."""
 
+import importlib.util
 import pickle
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
+import daachorse
 import numpy as np
 import pytest
 from hypothesis import given
@@ -50,7 +54,6 @@ def test_any_characters(way, words, data):
 
 @given(words=words, text=texts)
 def test_another_librarys_automaton_finds_the_same(words, text):
-    daachorse = pytest.importorskip("daachorse")
     expected = sorted(daachorse.CharwiseDoubleArrayAhoCorasick(words).find_overlapping(text))
     assert Matcher.build(words).find(text).tolist() == [list(match) for match in expected]
 
@@ -81,6 +84,49 @@ def test_the_number_of_a_word():
     ] * 6
     rows = matcher.rows(["京市", "没有", "南京"])
     assert rows.dtype == np.int64 and rows.tolist() == [2, -1, 0]
+
+
+def test_the_number_of_what_is_too_short_or_too_long_needs_no_walk():
+    matcher = Matcher.build(["南京", "南京市"])
+    walked = []
+    usual = matcher.find
+    matcher.find = lambda text: walked.append(text) or usual(text)
+    assert [matcher.number(word) for word in ("", "南", "南京市长", "南" * 10_000)] == [None] * 4
+    assert not walked
+    assert matcher.number("南京市") == 1 and walked == ["南京市"]
+
+
+def test_words_in_a_blob_are_not_copied(monkeypatch):
+    blob = WordBlob.from_words(["南京", "京市"])
+    built = []
+    usual = WordBlob.from_words
+    monkeypatch.setattr(WordBlob, "from_words", lambda words: built.append(words) or usual(words))
+    assert Matcher.build(blob).find("南京市").tolist() == [[0, 2, 0], [1, 3, 1]]
+    assert not built
+    assert Matcher.build(["南京", "京市"]).number("京市") == 1 and len(built) == 1
+
+
+def test_the_walk_is_the_compiled_one_where_it_was_built():
+    built = importlib.util.find_spec("cige.lexicon._walk") is not None
+    assert walk.Walk is (NativeWalk if built and sys.byteorder == "little" else PythonWalk)
+
+
+@pytest.mark.parametrize(("byteorder", "name"), [("little", "NativeWalk"), ("big", "PythonWalk")])
+def test_the_compiled_walk_is_for_little_endian_machines(byteorder, name, monkeypatch):
+    monkeypatch.setattr(sys, "byteorder", byteorder)
+    monkeypatch.setitem(sys.modules, "cige.lexicon._walk", SimpleNamespace(match=None))
+    spec = importlib.util.spec_from_file_location("walk_again", walk.__file__)
+    again = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(again)
+    assert again.Walk is getattr(again, name)
+
+
+def test_without_a_compiler_the_walk_is_in_python(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cige.lexicon._walk", None)  # an import of it fails
+    spec = importlib.util.spec_from_file_location("walk_again", walk.__file__)
+    again = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(again)
+    assert again.Walk is again.PythonWalk
 
 
 def test_a_matcher_in_another_process_walks_its_own_table():

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from cige.errors import LexiconError
+from cige.lexicon import vectors as module
+from cige.lexicon.build_with_vectors import build_with_vectors
 from cige.lexicon.convert_vectors import convert_vectors
+from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 
 WORDS = ["的", "南京", " ", "a\xa0b", "。</s>", "\U00020bb7野家"]
@@ -71,6 +74,48 @@ def test_a_folder_is_mapped(tmp_path):
     write_folder(tmp_path / "folder")
     vectors = VectorTable.load(tmp_path / "folder").vectors
     assert isinstance(vectors.base, np.memmap) and not vectors.flags.writeable
+
+
+def test_a_lexicon_folder_with_vectors_and_a_folder_with_gaps(tmp_path):
+    (tmp_path / "v.txt").write_bytes(text_of(["南京", "长江"], VECTORS[:2]))
+    build_with_vectors(tmp_path / "v.txt", tmp_path / "lexicon")
+    convert_vectors(tmp_path / "v.txt", tmp_path / "gaps", lexicon=Lexicon.from_words(["长江", "没有", "南京"]))
+    whole, gaps = (VectorTable.load(tmp_path / name) for name in ("lexicon", "gaps"))
+    assert list(whole.words) == ["南京", "长江"] and whole.present is None
+    assert whole.rows(["长江", "没有", "南京"]).tolist() == [1, -1, 0]
+    assert np.array_equal(whole.vectors.astype(np.float32), VECTORS[:2])
+    assert gaps.present.tolist() == [True, False, True]
+    assert gaps.rows(["长江", "没有", "南京"]).tolist() == [0, -1, 2]
+
+
+def test_words_are_looked_up_where_the_folder_says_and_else_in_one_dictionary(tmp_path, monkeypatch):
+    made = []
+    usual = module._dict_find
+    monkeypatch.setattr(module, "_dict_find", lambda words: made.append(words) or usual(words))
+    write_folder(tmp_path / "folder")
+    made.clear()
+    table = VectorTable.load(tmp_path / "folder")
+    assert table.row("南京") == 1 and not made
+    table = VectorTable(WORDS, VECTORS)
+    assert not made  # made when it is first asked for
+    assert table.row("南京") == 1 and table.row("没有") == -1 and len(made) == 1
+
+
+@pytest.mark.parametrize(("largest", "dtype"), [(65504.0, np.float16), (1e6, np.float32)])
+def test_vectors_are_saved_in_half_the_room_where_it_holds_them(tmp_path, largest, dtype):
+    VectorTable(["a"], np.array([[largest, 1.0]], dtype=np.float32)).save(tmp_path / "v.npz")
+    table = VectorTable.load(tmp_path / "v.npz")
+    assert table.vectors.dtype == dtype and table.vectors.tolist() == [[largest, 1.0]]
+    assert table.counts.tolist() == [0]  # not known
+
+
+@pytest.mark.parametrize("words", [["a", "b"], ["a"], []])
+@pytest.mark.parametrize("is_list", [False, True], ids=["lines", "array"])
+def test_words_of_an_npz_may_be_lines_or_an_array(tmp_path, words, is_list):
+    vectors = np.ones((len(words), 2), np.float32)
+    np.savez(tmp_path / "v.npz", words=np.array(words if is_list else "\n".join(words)), vectors=vectors)
+    table = VectorTable.load(tmp_path / "v.npz")
+    assert list(table.words) == words and table.rows(words).tolist() == list(range(len(words)))
 
 
 def test_bad_rows_are_reported_and_the_rest_is_taken(tmp_path):

@@ -2,10 +2,12 @@
 
 import itertools
 import lzma
+from types import SimpleNamespace
 
 import pytest
 
 from cige.errors import LexiconError
+from cige.lexicon import word_counts as module
 from cige.lexicon.word_counts import WordCounts, count_words, vocabulary_form
 
 
@@ -83,6 +85,61 @@ def test_several_processes_count_alike(corpus, monkeypatch):
     assert one == two and one.counts["研究"] == 80
     assert here == progress == sorted(progress) and len(progress) > 5
     assert progress[-1] == path.stat().st_size
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_one_worker_is_this_process(corpus, monkeypatch, n_workers):
+    monkeypatch.setattr(
+        module, "_count_in_processes", lambda blocks, segment, n_workers: [(["研究"], {"研究": n_workers})]
+    )
+    made = count_words(corpus("研究 研究 研究\n"), segment=blanks, n_workers=n_workers)
+    assert made.counts == {"研究": 3 if n_workers == 1 else 2}
+
+
+class Pool:
+    """Takes the place of a pool of processes; work is done when its result is asked for."""
+
+    def __init__(self, n_workers, mp_context):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def submit(self, function, *given):
+        return SimpleNamespace(result=lambda: function(*given))
+
+
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_processes_read_ahead_no_more_than_two_blocks_each(monkeypatch, n_workers):
+    monkeypatch.setattr(module, "ProcessPoolExecutor", Pool)
+    n_read = 0
+
+    def blocks():
+        nonlocal n_read
+        for _ in range(50):
+            n_read += 1
+            yield ["研究"]
+
+    n_done = 0
+    for block, counts in module._count_in_processes(blocks(), blanks, n_workers):
+        n_done += 1
+        assert block == ["研究"] and counts == {"研究": 1}
+        assert n_read - n_done <= 2 * n_workers
+    assert n_done == 50
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"), [([], []), ([3], [1]), ([3, 3], [2]), ([10, 1], [1, 1]), ([4, 4, 4, 1], [3, 1])]
+)
+def test_blocks_are_whole_lines_up_to_their_size(monkeypatch, sizes, expected):
+    monkeypatch.setattr(module, "_BLOCK_CHARS", 10)
+    lines = [(number, "研" * size) for number, size in enumerate(sizes, 1)]
+    found = list(module._blocks(lines))
+    assert [len(block) for block in found] == expected
+    assert [line for block in found for line in block] == [text for _, text in lines]
 
 
 def test_an_error_in_the_corpus_ends_the_processes(tmp_path):

@@ -21,12 +21,18 @@ CHARS = ["江", "南", "京", "长", "桥", "𠮷"]  # 大 has none
 BIGRAMS = ["长江", "南京", "大桥", "桥</s>", "𠮷江", "xyz"]
 
 
+def table_of(words: list[str], width: int, *, seed: int) -> VectorTable:
+    """Vectors of lengths 1.5, 2, 2.5, ..: none is a unit vector already."""
+    lengths = 1.5 + 0.5 * np.arange(len(words), dtype=np.float32)
+    return VectorTable(words, tiny.random_table(words, width, seed=seed).vectors * lengths[:, None])
+
+
 def vectors(length: VectorLength = "own") -> Vectors:
     return Vectors(
         length=length,
-        char=tiny.random_table(CHARS, 4, seed=1),
-        bigram=tiny.random_table(BIGRAMS, 5, seed=2),
-        word=tiny.random_table(["别的", "南京", "长江", "大桥"], 6, seed=3),
+        char=table_of(CHARS, 4, seed=1),
+        bigram=table_of(BIGRAMS, 5, seed=2),
+        word=table_of(["别的", "南京", "长江", "大桥"], 6, seed=3),
     )
 
 
@@ -76,6 +82,36 @@ def test_every_row_holds_its_own_vector(length):
         lengths = np.linalg.norm(matrix, axis=1)
         expected = 1 if length == "unit" else lengths[N_SPECIAL:].mean()
         np.testing.assert_allclose(lengths[1:N_SPECIAL], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("length", ["own", "unit"])
+def test_vectors_are_scaled_only_where_asked_for(length):
+    given = np.array([[3.0, 4.0], [0.0, 0.0]], np.float16)
+    expected = [[0.6, 0.8], [0, 0]] if length == "unit" else [[3, 4], [0, 0]]
+    np.testing.assert_allclose(vectors(length).scaled(given), expected, atol=1e-6)
+
+
+def test_special_rows_have_length_one_where_there_is_no_vector_to_go_by():
+    tables = input_tables([], Lexicon.from_words(["无向"]), vectors(), seed=0)
+    word = tables.matrices[2]
+    assert len(word) == N_SPECIAL and not word[PAD].any()
+    np.testing.assert_allclose(np.linalg.norm(word[1:], axis=1), 1, rtol=1e-5)
+
+
+def test_the_back_off_starts_from_the_bigrams_that_have_vectors():
+    """Bigram vectors that are a linear function of their characters' are found again; without it nothing is fitted."""
+    generator = np.random.default_rng(0)
+    characters = [chr(0x4E00 + k) for k in range(40)]
+    char = VectorTable(characters, generator.normal(size=(40, 4)).astype(np.float32))
+    pairs = [a + b for a in characters for b in characters[:10]]
+    both = np.concatenate([char.vectors[char.rows([pair[k] for pair in pairs])] for k in (0, 1)], 1)
+    weight, bias = generator.normal(size=(8, 5)).astype(np.float32), generator.normal(size=5).astype(np.float32)
+    known = replace(vectors(), char=char, bigram=VectorTable(pairs, both @ weight + bias))
+    tables = input_tables([], Lexicon.from_words(WORDS), known, seed=0)
+    backoff = build_tagger(replace(tiny.CONFIG, bigram_backoff=True), tables, ["PER"]).encoder.embeddings.backoff
+    np.testing.assert_allclose(backoff.weight.detach().numpy(), weight.T, atol=1e-2)
+    np.testing.assert_allclose(backoff.bias.detach().numpy(), bias, atol=1e-2)
+    assert build_tagger(tiny.CONFIG, tables, ["PER"]).encoder.embeddings.backoff is None
 
 
 def test_what_has_no_vector_is_unknown_even_if_training_saw_it():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 
@@ -114,6 +114,39 @@ def labelled_batch(model: LatticeModel, sentences: list[Sentence]) -> LatticeBat
     ids = {tag: k for k, tag in enumerate(model.tagger.tags)}
     gold = [np.array([ids[t] for t in spans_to_tags(len(s.text), s.spans, model.scheme)]) for s in sentences]
     return collate([model.vocabulary.encode(x) for x in model.lattices([s.text for s in sentences])], gold)
+
+
+NOTHING_TO_DROP = {  # settings that all models share, of inputs that these do not read
+    ("bert_crf", "embed_dropout_prob"),
+    ("multi_digraph", "word_dropout_prob"),  # of words it reads the gazetteers alone
+    ("lr_cnn, equations", "attention_dropout_prob"),  # the equations have no global state
+} | {(name, "word_dropout_prob") for name in WITHOUT_WORDS}
+
+
+def dropouts_of(name: str) -> list[str]:
+    config_class = architecture(VARIANTS[name][0] if name in VARIANTS else name).config_class()
+    return [field.name for field in fields(config_class) if field.name.endswith("_dropout_prob")]
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [(name, field) for name in EVERY for field in dropouts_of(name) if (name, field) not in NOTHING_TO_DROP],
+)
+def test_each_dropout_drops_in_training_and_never_in_evaluation(name, field):
+    off = dict.fromkeys(dropouts_of(name), 0.0)
+    plain, dropping = made(name, **off), made(name, **off | {field: 0.5})
+    dropping.tagger.load_state_dict(plain.tagger.state_dict())
+    batch, _ = plain.encode(TEXTS)
+    mask = batch.char_mask
+    with torch.no_grad():
+        expected = plain.tagger(batch).emissions[mask]
+        assert torch.equal(dropping.tagger(batch).emissions[mask], expected)
+        plain.tagger.train()
+        dropping.tagger.train()
+        torch.manual_seed(0)
+        torch.testing.assert_close(plain.tagger(batch).emissions[mask], expected, atol=1e-5, rtol=0)
+        first, second = (dropping.tagger(batch).emissions[mask] for _ in range(2))
+    assert not torch.allclose(first, second, atol=1e-4) and not torch.allclose(first, expected, atol=1e-4)
 
 
 def test_every_architecture_is_tried_here():

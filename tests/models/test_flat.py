@@ -6,6 +6,7 @@ import importlib.util
 from dataclasses import replace
 from pathlib import Path
 
+import kernel_forms
 import numpy as np
 import pytest
 import tiny
@@ -15,7 +16,6 @@ from cige.data.batch import LatticeBatch, collate
 from cige.data.tags import spans_to_tags
 from cige.models.flat import RELEASED, FlatConfig, FlatView, flat_view, hidden_pairs
 from cige.models.model import LatticeModel
-from cige.nn import native
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ["人和药店设在南京市长江大桥", "李明", "", "中国银行的经理来自清华大学，今天天气很好"]
@@ -32,12 +32,9 @@ VARIANTS = [
 ]
 
 
-@pytest.fixture(params=["native", "torch"])
+@pytest.fixture(params=kernel_forms.FORMS)
 def form(request, monkeypatch) -> None:
-    if request.param == "native" and native.load() is None:
-        pytest.skip("the compiled kernel was not built here")
-    if request.param == "torch":
-        monkeypatch.setattr("cige.nn.span_attention._native_for", lambda query, relation: None)
+    kernel_forms.use(request.param, monkeypatch)
 
 
 def name_of(config: FlatConfig) -> str:
@@ -193,14 +190,14 @@ def test_a_sentence_alone_and_in_a_batch_is_read_alike(form, config):
         torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
 
 
-def test_both_forms_give_the_same(monkeypatch):
-    if native.load() is None:
-        pytest.skip("the compiled kernel was not built here")
+@pytest.mark.parametrize("level", kernel_forms.LEVELS)
+def test_both_forms_give_the_same(level, monkeypatch):
+    kernel_forms.use(level, monkeypatch)
     for config in VARIANTS:
         model = made(config)
         compiled = emissions(model, TEXTS)
         with monkeypatch.context() as patch:
-            patch.setattr("cige.nn.span_attention._native_for", lambda query, relation: None)
+            kernel_forms.use("torch", patch)
             for a, b in zip(compiled, emissions(model, TEXTS), strict=True):
                 torch.testing.assert_close(a, b, atol=1e-5, rtol=0, msg=lambda m, c=config: f"{name_of(c)}: {m}")
 
@@ -298,6 +295,8 @@ def test_several_layers_each_report_their_attention():
     n = view.head.shape[1]
     assert all(a.shape == (tiny.CONFIG.n_heads, 4, n, n) for a in attention)
     assert not torch.equal(attention[0], attention[1])
+    again, _, nothing = model.tagger.encoder.encode(batch, with_attention=False)
+    assert nothing == [] and torch.equal(again, features)  # kept only where asked for
 
 
 def test_the_default_is_the_papers_form():

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from cige.models import lgn as module
 from cige.models.lgn import Aggregation, DirectedGraph, LatticeCell, LgnConfig, LgnEncoder
 from cige.models.model import LatticeModel
 
@@ -138,6 +139,24 @@ def test_equals_the_equations(variant):
             expected = slow_features(model, text)
             lengths.weight.data = lengths.weight[:3]
         torch.testing.assert_close(model.tagger.encoder(batch)[0], expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("n_queries", "has_places", "projects_no_keys"), [(1, False, True), (2, False, False), (1, True, False)]
+)
+def test_one_query_alone_reads_keys_that_are_not_projected(n_queries, has_places, projects_no_keys, monkeypatch):
+    calls = []
+    usual = module.attention_of_one
+    monkeypatch.setattr(module, "attention_of_one", lambda *given, **named: calls.append(1) or usual(*given, **named))
+    part = Aggregation(SMALL, key_width=8 + 4 * has_places).eval()
+    query, keys, allowed = torch.randn(2, n_queries, 8), torch.randn(2, 5, 8), torch.ones(2, n_queries, 5).bool()
+    places = (torch.zeros(2, n_queries, 5, dtype=torch.int64), torch.zeros(3, 4)) if has_places else None
+    found, _ = part(query, keys, allowed, places=places)
+    assert bool(calls) == projects_no_keys
+    for b in range(2):
+        of_one = [torch.cat([key, torch.zeros(4 * has_places)]) for key in keys[b]]
+        for q in range(n_queries):
+            torch.testing.assert_close(found[b, q], attend(part, query[b, q], of_one), atol=1e-5, rtol=1e-5)
 
 
 @torch.no_grad()

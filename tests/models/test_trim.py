@@ -1,5 +1,8 @@
 """Trimming keeps what it says, and what is kept reads as before."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import tiny
 import torch
@@ -47,6 +50,24 @@ def test_each_kept_row_is_the_row_of_its_word_and_bigram():
     torch.testing.assert_close(
         new.bigram(torch.from_numpy(small.vocabulary.bigrams.look_up(codes))), before, atol=1e-3, rtol=1e-3
     )
+
+
+def test_counts_and_gazetteers_go_with_their_words():
+    model = tiny.model()
+    base = list(model.lexicon)
+    assert model.vocabulary.word_counts is None and model.vocabulary.word_groups is None
+    small = trim(model, n_words=4, n_bigrams=4)
+    assert small.vocabulary.word_counts is None and small.vocabulary.word_groups is None
+    rows = model.vocabulary.word_rows.copy()
+    rows[[0, 2]] = UNK  # two words without a vector, of which the second is in a gazetteer
+    counts, groups = np.arange(len(base)) + 7, np.ones(len(base), np.int32)
+    groups[[2, 3]] = 1 | 2
+    vocabulary = replace(model.vocabulary, word_rows=rows, word_counts=counts, word_groups=groups, n_groups=2)
+    small = trim(replace(model, vocabulary=vocabulary), n_words=4, n_bigrams=4)
+    assert list(small.lexicon) == [base[k] for k in (1, 2, 3, 4)]
+    assert small.vocabulary.word_counts.tolist() == [8, 9, 10, 11]
+    assert small.vocabulary.word_groups.tolist() == [1, 3, 3, 1] and small.vocabulary.n_groups == 2
+    assert small.vocabulary.word_rows.tolist() == [N_SPECIAL, UNK, N_SPECIAL + 1, N_SPECIAL + 2]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16"])

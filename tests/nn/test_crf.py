@@ -30,14 +30,29 @@ def all_scores(crf: CRF, emissions: torch.Tensor) -> dict[tuple[int, ...], float
 
 
 TAGS = tag_set(["X"])
-CONSTRAINTS = [None, allowed_transitions(TAGS)]
+SEGMENTING = TAGS[1:]  # word segmentation: every character is in a word, so there is no O
+CASES = {
+    "free": (TAGS, None),
+    "constrained": (TAGS, allowed_transitions(TAGS)),
+    "no O": (SEGMENTING, allowed_transitions(SEGMENTING)),
+}
+every_case = pytest.mark.parametrize(("names", "allowed"), CASES.values(), ids=CASES)
 
 
-@pytest.mark.parametrize("allowed", CONSTRAINTS, ids=["free", "constrained"])
-def test_partition_and_best_path_equal_brute_force(allowed):
-    crf = random_crf(len(TAGS), allowed)
+def random_legal(crf: CRF, emissions: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """int64[B, T]: for each sentence a legal sequence, a different one for each; beyond its end tag 0, as trained."""
+    tags = torch.zeros(emissions.shape[:2], dtype=torch.long)
+    for b, n in enumerate(lengths.tolist()):
+        legal = [path for path, value in all_scores(crf, emissions[b, :n]).items() if np.isfinite(value)]
+        tags[b, :n] = torch.tensor(legal[(7 * b + 3) % len(legal)])
+    return tags
+
+
+@every_case
+def test_partition_and_best_path_equal_brute_force(names, allowed):
+    crf = random_crf(len(names), allowed)
     lengths = torch.tensor([4, 1, 3])
-    emissions = torch.randn(3, 4, len(TAGS)) * 2
+    emissions = torch.randn(3, 4, len(names)) * 2
     log_z = crf.log_partition(emissions, lengths)
     paths = crf.decode(emissions, lengths)
     for b, n in enumerate(lengths.tolist()):
@@ -48,11 +63,56 @@ def test_partition_and_best_path_equal_brute_force(allowed):
         assert tuple(paths[b]) == max(scores, key=scores.get)
 
 
-@pytest.mark.parametrize("allowed", CONSTRAINTS, ids=["free", "constrained"])
-def test_gradient_equals_that_of_the_explicit_sum(allowed):
-    crf = random_crf(len(TAGS), allowed, seed=1)
+@every_case
+@pytest.mark.parametrize("padding", range(4))
+def test_loss_and_its_gradient_equal_brute_force_whatever_the_padding_holds(names, allowed, padding):
+    crf = random_crf(len(names), allowed, seed=4)
+    lengths = torch.tensor([4, 1, 3, 2])
+    outside = torch.arange(4) >= lengths[:, None]
+    emissions = torch.randn(4, 4, len(names))
+    tags = random_legal(crf, emissions, lengths)
+    tags[outside] = padding
+    emissions[outside] = 1e4
+    emissions.requires_grad_()
+    loss = crf.negative_log_likelihood(emissions, tags, lengths)
+    loss.sum().backward()
+    assert all(p.grad.isfinite().all() for p in (emissions, *crf.parameters()))
+    assert not emissions.grad[outside].any()
+    for b, n in enumerate(lengths.tolist()):
+        path = tuple(tags[b, :n].tolist())
+        scores = all_scores(crf, emissions[b, :n].detach())
+        log_z = np.logaddexp.reduce(np.array(list(scores.values())))
+        assert loss[b].item() == pytest.approx(log_z - scores[path], abs=1e-4)
+        probabilities = {p: np.exp(s - log_z) for p, s in scores.items()}
+        for t in range(n):
+            for tag in range(len(names)):
+                marginal = sum(value for p, value in probabilities.items() if p[t] == tag)
+                assert emissions.grad[b, t, tag].item() == pytest.approx(marginal - (path[t] == tag), abs=1e-5)
+
+
+@every_case
+def test_marginals_and_best_path_in_numpy_equal_brute_force(names, allowed):
+    crf = random_crf(len(names), allowed, seed=5)
+    lengths = [4, 1, 3]
+    emissions = torch.randn(3, 4, len(names))
+    fast = crf.in_numpy()
+    paths, marginals = fast.decode(emissions.numpy(), lengths), fast.marginals(emissions.numpy(), lengths)
+    for b, n in enumerate(lengths):
+        scores = all_scores(crf, emissions[b, :n])
+        log_z = np.logaddexp.reduce(np.array(list(scores.values())))
+        assert marginals.log_z[b] == pytest.approx(log_z, abs=1e-5)
+        assert tuple(paths[b]) == max(scores, key=scores.get)
+        for start in range(n):
+            for tag in range(len(names)):
+                expected = sum(np.exp(s - log_z) for p, s in scores.items() if p[start] == tag)
+                assert marginals.probability(b, start, [tag]) == pytest.approx(expected, abs=1e-5)
+
+
+@every_case
+def test_gradient_equals_that_of_the_explicit_sum(names, allowed):
+    crf = random_crf(len(names), allowed, seed=1)
     lengths = torch.tensor([3, 2, 1])
-    emissions = torch.randn(3, 3, len(TAGS), requires_grad=True)
+    emissions = torch.randn(3, 3, len(names), requires_grad=True)
     weights = torch.tensor([1.0, -2.0, 0.5])
     (crf.log_partition(emissions, lengths) * weights).sum().backward()
     mine = [emissions.grad.clone(), *(p.grad.clone() for p in crf.parameters())]
@@ -62,7 +122,7 @@ def test_gradient_equals_that_of_the_explicit_sum(allowed):
     total = torch.zeros(())
     for b, n in enumerate(lengths.tolist()):
         sums = []
-        for path in product(range(len(TAGS)), repeat=n):
+        for path in product(range(len(names)), repeat=n):
             s = start[path[0]] + end[path[-1]] + sum(emissions[b, t, tag] for t, tag in enumerate(path))
             sums.append(s + sum(transitions[a, c] for a, c in pairwise(path)))
         sums = torch.stack(sums)
@@ -100,6 +160,27 @@ def test_padding_does_not_change_a_sentence():
     assert crf.decode(emissions, alone) == crf.decode(padded, together)
 
 
+def test_sentences_of_equal_length_pay_for_no_mask(monkeypatch):
+    """Only the characters beyond the end of the shortest sentence go through torch.where, in both directions."""
+    calls = []
+    where = torch.where
+    monkeypatch.setattr(torch, "where", lambda *given: calls.append(given) or where(*given))
+    crf = random_crf(len(TAGS))
+    emissions = torch.randn(2, 5, len(TAGS), requires_grad=True)
+    for lengths, n_masked in (([5, 5], 0), ([5, 3], 2), ([5, 1], 4)):
+        calls.clear()
+        crf.log_partition(emissions, torch.tensor(lengths)).sum().backward()
+        assert len(calls) == 2 * n_masked
+
+
+def test_a_batch_of_single_characters():
+    crf = random_crf(len(TAGS))
+    emissions = torch.randn(2, 1, len(TAGS))
+    best = (emissions[:, 0] + crf.start + crf.end).argmax(1)
+    assert crf.decode(emissions, torch.tensor([1, 1])) == [[int(tag)] for tag in best]
+    assert crf.decode(emissions, torch.tensor([1, 0])) == [[int(best[0])], []]
+
+
 def test_extreme_emissions_stay_finite():
     crf = random_crf(len(TAGS), allowed_transitions(TAGS))
     emissions = (torch.randn(2, 6, len(TAGS)) * 200).requires_grad_()
@@ -114,3 +195,13 @@ def test_empty_sentence_has_no_tags_and_no_loss():
     assert crf.decode(emissions, lengths)[0] == []
     nll = crf.negative_log_likelihood(emissions, torch.zeros(2, 3, dtype=torch.long), lengths)
     assert nll[0].item() == 0 and nll[1].item() > 0
+
+
+def test_empty_sentence_without_o_has_no_loss_either():
+    crf = random_crf(len(SEGMENTING), allowed_transitions(SEGMENTING))
+    emissions = (torch.randn(2, 3, len(SEGMENTING)) * 1000).requires_grad_()
+    tags = torch.tensor([[1, 0, 1], [0, 1, 2]])  # the first spells what no sentence may
+    nll = crf.negative_log_likelihood(emissions, tags, torch.tensor([0, 3]))
+    nll.sum().backward()
+    assert nll[0].item() == 0 and nll[1].isfinite()
+    assert not emissions.grad[0].any() and emissions.grad.isfinite().all()

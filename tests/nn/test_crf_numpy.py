@@ -101,6 +101,18 @@ def test_extreme_scores_stay_finite():
         assert marginals.probability(row, 0, path) == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.parametrize(("lengths", "n_masked"), [([5, 5], 0), ([5, 3], 2), ([5, 1], 4)])
+def test_sentences_of_equal_length_pay_for_no_mask(lengths, n_masked, monkeypatch):
+    calls = []
+    where = np.where
+    own = torch_crf(TAGS).in_numpy()
+    emissions = np.random.default_rng(3).normal(size=(2, 5, len(TAGS)))
+    monkeypatch.setattr("cige.nn.crf_numpy.np.where", lambda *given: calls.append(given) or where(*given))
+    own.marginals(emissions, lengths)
+    masks = [given for given in calls if len(given) == 3 and given[2] is own.end]
+    assert len(masks) == n_masked
+
+
 def test_an_empty_sentence_has_no_tags():
     own = torch_crf(TAGS).in_numpy()
     emissions = np.zeros((2, 3, len(TAGS)), np.float32)

@@ -36,6 +36,16 @@ def test_seed_decides_the_mask():
     assert torch.equal(first, module(torch.ones(50)))
 
 
+@pytest.mark.parametrize(("device", "n_calls"), [("cpu", 0), ("meta", 1)])
+def test_the_cheap_mask_is_for_the_cpu(device, n_calls, monkeypatch):
+    calls = []
+    usual = torch.nn.functional.dropout
+    monkeypatch.setattr(torch.nn.functional, "dropout", lambda x, prob: calls.append(prob) or usual(x, prob))
+    x = torch.ones(8, 3, device=device)
+    assert Dropout(0.25)(x).shape == x.shape
+    assert calls == [0.25] * n_calls
+
+
 def test_refuses_an_impossible_probability():
     with pytest.raises(ValueError, match=r"1.0; expected 0 <= p < 1"):
         Dropout(1.0)

@@ -29,6 +29,22 @@ def test_looks_up_tuned_and_fixed_rows(n_tuned):
     assert torch.equal(out[is_tuned], vectors[rows][is_tuned])
 
 
+def test_a_table_of_tuned_rows_alone_never_waits_for_the_device():
+    """Whether a batch reads a fixed row is asked only where there is one: the answer is a synchronisation on a GPU."""
+    made = SplitEmbedding(n_rows=5, n_tuned=5, width=4).to("meta")
+    assert made(torch.zeros(2, 3, dtype=torch.int64, device="meta")).shape == (2, 3, 4)
+
+
+@pytest.mark.parametrize(("rows", "n_reads"), [([[0, 4, 2]], 0), ([[0, 4, 5]], 1)])
+def test_fixed_rows_are_read_only_where_a_batch_holds_one(rows, n_reads, monkeypatch):
+    made, vectors = table()
+    calls = []
+    read = made._fixed_rows
+    monkeypatch.setattr(made, "_fixed_rows", lambda rows: calls.append(rows) or read(rows))
+    torch.testing.assert_close(made(torch.tensor(rows)), vectors[torch.tensor(rows)], atol=2e-3, rtol=0)
+    assert len(calls) == n_reads
+
+
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_gradient_reaches_the_tuned_rows_that_were_read_and_nothing_else(is_sparse):
     made, _ = table()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -247,6 +248,29 @@ def test_neighbours_in_the_batch_and_padding_change_nothing():
     for b, spans in enumerate(LATTICES):
         n = len(spans)
         torch.testing.assert_close(together[b, :, :n, :n], module(token_batch(spans))[0], rtol=1e-9, atol=1e-9)
+
+
+class OnCuda(torch.Tensor):
+    """A tensor that says it is on CUDA, where there is none."""
+
+    is_cuda = True
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("on_cuda", [False, True])
+def test_rows_begin_at_multiples_of_eight_on_cuda_alone(on_cuda, monkeypatch):
+    module, batch = scores(), token_batch(*LATTICES)
+    expected = module(batch)
+    if on_cuda:
+
+        def with_index_on_cuda(batch: TokenBatch):
+            spans = distinct_spans(batch)
+            return replace(spans, index=spans.index.as_subclass(OnCuda))
+
+        monkeypatch.setattr("cige.nn.lattice_positions.distinct_spans", with_index_on_cuda)
+    found = module(batch).as_subclass(torch.Tensor)
+    assert torch.equal(found, expected) and found.shape == (3, H, 10, 10)
+    assert found.stride(2) == (16 if on_cuda else 10)
 
 
 @torch.no_grad()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from cige.nn.dropout import Dropout
@@ -55,12 +56,23 @@ def test_relations_may_leave_values_alone():
     torch.testing.assert_close(out, masked_attention(query, key, value, allowed, relations=no_values)[0])
 
 
+def test_dropout_is_on_what_is_read_and_not_on_the_probabilities():
+    query, key, value, allowed, relations = example()
+    plain, expected = masked_attention(query, key, value, allowed, relations=relations)
+    torch.manual_seed(0)
+    dropped, found = masked_attention(query, key, value, allowed, relations=relations, dropout=Dropout(0.5))
+    assert torch.equal(found, expected) and not torch.allclose(dropped, plain)
+    still, _ = masked_attention(query, key, value, allowed, relations=relations, dropout=Dropout(0.5).eval())
+    assert torch.equal(still, plain)
+
+
 def test_heads_are_blocks_of_the_width():
     x = torch.arange(12.0).view(1, 2, 6)
     assert by_head(x, 3)[0, 2].tolist() == [[4, 5], [10, 11]]
 
 
-def test_one_query_reads_what_it_would_of_projected_keys():
+@pytest.mark.parametrize("dropout", [None, Dropout(0.5)], ids=["no dropout", "dropout"])
+def test_one_query_reads_what_it_would_of_projected_keys(dropout):
     """Keys that are not projected give the same output, the same gradients and the same dropout."""
     generator = torch.Generator().manual_seed(1)
     query = torch.randn(3, 2, 1, 4, generator=generator, dtype=torch.float64, requires_grad=True)
@@ -69,7 +81,6 @@ def test_one_query_reads_what_it_would_of_projected_keys():
     allowed[1] = False
     torch.manual_seed(0)
     key, value = (torch.nn.Linear(5, 8, dtype=torch.float64) for _ in range(2))
-    dropout = Dropout(0.5)
     leaves = [query, keys, *value.parameters(), key.weight]
     results = []
     for read in (

@@ -1,9 +1,13 @@
+import ctypes
 import os
 import platform
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+
+from cige.nn import memory
 
 # Page faults of taking and freeing three arrays forty times, once the heap has found its shape. Arrays of more than
 # 32 MB have pages of their own where nothing else was said, smaller ones only if it so happens.
@@ -40,3 +44,47 @@ def test_pages_are_asked_for_once():
 def test_what_the_environment_says_is_left_alone():
     assert not steps(keep=True, MALLOC_TRIM_THRESHOLD_="1000000")[0]
     assert not steps(keep=True, GLIBC_TUNABLES="glibc.malloc.arena_max=1")[0]
+
+
+@pytest.mark.parametrize(
+    ("platform", "environment", "has_mallopt", "answer", "kept"),
+    [
+        ("linux", {}, True, 1, True),
+        ("linux", {}, True, 0, False),  # it refuses
+        ("linux", {}, False, 1, False),  # another C library
+        ("linux", {"MALLOC_TRIM_THRESHOLD_": "1"}, True, 1, False),
+        ("linux", {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}, True, 1, False),
+        ("linux", {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}, True, 1, True),
+        ("darwin", {}, True, 1, False),
+    ],
+)
+def test_where_memory_is_kept(platform, environment, has_mallopt, answer, kept, monkeypatch):
+    for name in list(os.environ):
+        if name.startswith(("MALLOC_", "GLIBC_TUNABLES")):
+            monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    asked = []
+    library = (
+        SimpleNamespace(mallopt=lambda *given: asked.append(given) or answer) if has_mallopt else SimpleNamespace()
+    )
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: library)
+    assert memory.keep_freed_memory() == kept
+    is_ours = platform == "linux" and has_mallopt and (kept or not answer)
+    assert bool(asked) == is_ours
+
+
+def test_where_a_gigabyte_is_too_much_older_versions_take_less(monkeypatch):
+    asked = []
+
+    def mallopt(name: int, value: int) -> int:
+        asked.append((name, value))
+        return int((name, value) != (memory.MMAP_THRESHOLD, 1 << 30))
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in [name for name in os.environ if name.startswith(("MALLOC_", "GLIBC_TUNABLES"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: SimpleNamespace(mallopt=mallopt))
+    assert memory.keep_freed_memory()
+    assert asked[:2] == [(memory.MMAP_THRESHOLD, 1 << 30), (memory.MMAP_THRESHOLD, 32 << 20)] and len(asked) == 4

@@ -1,8 +1,10 @@
 """Every form of the position term against its definition, forward and backward."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -57,8 +59,41 @@ def test_the_choice_follows_size_and_how_many_distinct_rows_there_are(monkeypatc
     assert choose_form(query, relation, reach) == "gathered"  # all of it stays in the cache
     monkeypatch.setattr(module, "CHUNK_FLOATS", 300)
     assert choose_form(query, relation, reach) == "grouped"
-    assert choose_form(query[:, :, :1], relation.repeat(50, 1), reach) == "gathered"
+    assert choose_form(query, relation.repeat(50, 1), reach) == "gathered"  # too many rows for each span length
     torch.testing.assert_close(position_scores(query, relation, index, reach), by_definition(query, relation, index))
+
+
+@pytest.mark.parametrize("form", ["gathered", "grouped", "triton"])
+def test_the_chosen_form_is_the_one_that_runs(form, monkeypatch):
+    ran = []
+
+    def recorder(name: str):
+        return SimpleNamespace(apply=lambda query, relation, index, *rest: ran.append((name, len(rest))))
+
+    monkeypatch.setattr(module, "choose_form", lambda *given: form)
+    monkeypatch.setattr(module, "GatheredScores", recorder("gathered"))
+    monkeypatch.setattr(module, "GroupedScores", recorder("grouped"))
+    triton = SimpleNamespace(PositionScores=recorder("triton"))
+    monkeypatch.setitem(sys.modules, "cige.nn.position_scores_triton", triton)
+    position_scores(*example())
+    assert ran == [(form, 1 if form == "grouped" else 0)]  # the reach of each row is what grouping goes by
+
+
+class OnCuda(torch.Tensor):
+    """A tensor that says it is on CUDA, where there is none."""
+
+    is_cuda = True
+
+
+@pytest.mark.parametrize(
+    ("on_cuda", "has_triton", "form"),
+    [(True, True, "triton"), (True, False, "gathered"), (False, True, "gathered")],
+)
+def test_triton_is_for_cuda_and_where_it_is_installed(on_cuda, has_triton, form, monkeypatch):
+    query, relation, _, reach = example()
+    found = SimpleNamespace(name="triton") if has_triton else None
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: found if name == "triton" else None)
+    assert choose_form(query.as_subclass(OnCuda) if on_cuda else query, relation, reach) == form
 
 
 INTERPRETED = """
@@ -75,12 +110,28 @@ for n_heads, width, n in ((3, 20, 11), (8, 40, 37), (1, 16, 1)):
     theirs = torch.autograd.grad((expected * direction).sum(), (query, relation))
     for a, b in zip(mine, theirs):
         torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
+
+from cige.nn import span_attention
+from test_span_attention import blinded, example as attention_example
+
+tensors, spans, n_nodes, hidden = attention_example(with_mask=True)
+hidden, blind = blinded(hidden, n_nodes)
+pairs = span_attention.SpanPairs(tensors[4], spans, n_nodes, hidden)
+span_attention._native_for = lambda query, relation: None
+expected = span_attention.span_attention(*tensors[:4], pairs)
+span_attention.position_scores = lambda query, relation, index, reach: PositionScores.apply(query, relation, index)
+found = span_attention.span_attention(*tensors[:4], pairs)
+for a, b in zip(found, expected):
+    torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+for sentence, node in blind:  # a node that sees nothing reads zeros in this form too
+    assert not found[0][sentence, node].any() and not found[1][:, sentence, node].any()
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Triton is made for Linux alone")
 def test_the_triton_kernel_in_its_interpreter():
     # In a process of its own: Triton reads the variable when it is imported.
-    environment = {"TRITON_INTERPRET": "1", "PYTHONPATH": str(Path(__file__).parent), "PATH": ""}
+    folders = (Path(__file__).parent, Path(module.__file__).parents[2])
+    environment = {"TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(map(str, folders)), "PATH": ""}
     done = subprocess.run([sys.executable, "-c", INTERPRETED], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -1,5 +1,8 @@
 """span_attention against the literal equations of FLAT, forward and backward, compiled and in PyTorch."""
 
+import math
+
+import kernel_forms
 import pytest
 import torch
 
@@ -27,23 +30,21 @@ def literal(query, relation_query, key, value, relation, index, n_nodes, hidden)
     return out
 
 
-@pytest.fixture(params=["native", "torch"])
+@pytest.fixture(params=kernel_forms.FORMS)
 def form(request, monkeypatch):
-    if request.param == "native" and native.load() is None:
-        pytest.skip("the compiled kernel was not built here")
+    kernel_forms.use(request.param, monkeypatch)
     if request.param == "torch":
-        monkeypatch.setattr(span_attention, "_native_for", lambda query, relation: None)
         monkeypatch.setattr(position_scores, "CHUNK_FLOATS", 700)  # several chunks
     return request.param
 
 
-def example(*, n_heads=H, with_mask: bool, seed: int = 0):
+def example(*, n_heads=H, with_mask: bool, seed: int = 0, n: int = 11):
     generator = torch.Generator().manual_seed(seed)
-    n_batch, n, width = 3, 11, 32
+    n_batch, width = 3, 32
     head = torch.randint(0, 7, (n_batch, n), generator=generator)
     tail = head + torch.randint(0, 4, (n_batch, n), generator=generator)
     spans = relative_spans(head, tail)
-    n_nodes = torch.tensor([11, 4, 1])
+    n_nodes = torch.tensor([n, 4, 1])
     hidden = None
     if with_mask:
         hidden = torch.rand(n_batch, n, n, generator=generator) < 0.3
@@ -54,9 +55,10 @@ def example(*, n_heads=H, with_mask: bool, seed: int = 0):
     return [t.requires_grad_() for t in tensors], spans, n_nodes, hidden
 
 
-@pytest.mark.parametrize("with_mask", [False, True])
-def test_equals_literal_equations_forward_and_backward(form, with_mask):
-    tensors, spans, n_nodes, hidden = example(with_mask=with_mask)
+@pytest.mark.parametrize(("n", "with_mask"), [(11, False), (11, True), (37, True), (64, False)])
+def test_equals_literal_equations_forward_and_backward(form, n, with_mask):
+    """Lengths below a vector, above several, and of whole vectors; 37 and 64 rows make several forward tasks."""
+    tensors, spans, n_nodes, hidden = example(with_mask=with_mask, n=n)
     query, relation_query, key, value, relation = tensors
     out, _ = span_attention.span_attention(
         query, relation_query, key, value, SpanPairs(relation, spans, n_nodes, hidden)
@@ -72,19 +74,17 @@ def test_equals_literal_equations_forward_and_backward(form, with_mask):
         torch.testing.assert_close(mine.grad.double(), theirs.grad, atol=1e-4, rtol=1e-4)
 
 
-def test_more_than_one_group_of_heads_and_several_threads():
-    if native.load() is None:
-        pytest.skip("the compiled kernel was not built here")
+@pytest.mark.parametrize("level", kernel_forms.LEVELS)
+def test_more_than_one_group_of_heads_and_several_threads(level):
     tensors, spans, n_nodes, hidden = example(n_heads=12, with_mask=True)
     *inputs, relation = tensors
     pairs = SpanPairs(relation, spans, n_nodes, hidden)
     real = (torch.arange(11) < n_nodes[:, None])[:, :, None]
     results = []
     threads = torch.get_num_threads()
-    for native_form, n_threads in ((True, 1), (True, 3), (False, 1)):
+    for form, n_threads in ((level, 1), (level, 3), ("torch", 1)):
         with pytest.MonkeyPatch.context() as patch:
-            if not native_form:
-                patch.setattr(span_attention, "_native_for", lambda query, relation: None)
+            kernel_forms.use(form, patch)
             torch.set_num_threads(n_threads)
             out, probabilities = span_attention.span_attention(*inputs, pairs)
             gradients = torch.autograd.grad((out * real).square().sum(), tensors)
@@ -106,6 +106,46 @@ def test_probabilities_sum_to_one_and_respect_the_mask(form):
         assert float(block[:, :, :n][:, hidden[b, :n, :n]].abs().max()) == 0 if hidden[b, :n, :n].any() else True
 
 
+def blinded(hidden, n_nodes):
+    """`hidden` with nothing left to see for two nodes, one of them the only one of its sentence."""
+    hidden = hidden.clone()
+    hidden[0, 3] = hidden[2, 0] = True
+    hidden[1, 2, : n_nodes[1]] = True  # all real nodes; beyond them is padding, which nobody sees
+    return hidden, [(0, 3), (2, 0), (1, 2)]
+
+
+def test_a_node_that_sees_nothing_reads_zeros(form):
+    tensors, spans, n_nodes, hidden = example(with_mask=True)
+    *inputs, relation = tensors
+    hidden, blind = blinded(hidden, n_nodes)
+    pairs = SpanPairs(relation, spans, n_nodes, hidden)
+    out, probabilities = span_attention.span_attention(*inputs, pairs)
+    exact = [t.detach().double().requires_grad_() for t in tensors]
+    expected = literal(*exact, spans.index.long(), n_nodes, hidden)
+    real = torch.arange(out.shape[1]) < n_nodes[:, None]
+    for b, i in blind:
+        assert not out[b, i].any() and not probabilities[:, b, i].any()
+        real[b, i] = False
+    torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=1e-5)
+    (out.square().sum(2) * (torch.arange(out.shape[1]) < n_nodes[:, None])).sum().backward()
+    expected[real].square().sum().backward()
+    for mine, theirs in zip(tensors, exact, strict=True):
+        torch.testing.assert_close(mine.grad.double(), theirs.grad, atol=1e-4, rtol=1e-4)
+
+
+def test_a_node_that_sees_nothing_reads_zeros_with_biases_too():
+    (query, _, key, value, relation), spans, n_nodes, hidden = example(with_mask=True)
+    hidden, blind = blinded(hidden, n_nodes)
+    bias = torch.randn(H, len(relation), generator=torch.Generator().manual_seed(3)).requires_grad_()
+    for mask in (hidden, torch.ones_like(hidden)):
+        pairs = SpanPairs(relation.detach(), spans, n_nodes, mask)
+        out, probabilities = biased_attention(query, bias, key, value, pairs, with_attention=True)
+        for b, i in blind:
+            assert not out[b, i].any() and not probabilities[:, b, i].any()
+        gradients = torch.autograd.grad(out.square().sum(), (query, bias, key, value))
+        assert out.isfinite().all() and all(g.isfinite().all() for g in gradients)
+
+
 def test_empty_sentence_gives_finite_values_and_gradients(form):
     tensors, spans, _, _ = example(with_mask=False)
     *inputs, relation = tensors
@@ -115,15 +155,104 @@ def test_empty_sentence_gives_finite_values_and_gradients(form):
     assert all(t.grad.isfinite().all() for t in tensors)
 
 
-def test_attention_dropout_drops_probabilities():
-    tensors, spans, n_nodes, _ = example(with_mask=False)
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("which", range(5))
+def test_what_is_no_number_goes_where_the_equations_take_it(form, which, bad):
+    """A NaN or an infinity in any input reaches the rows that hang on it, as in PyTorch, and no other sentence."""
+    tensors, spans, n_nodes, hidden = example(with_mask=True)
+    with torch.no_grad():
+        # the row of R for a pair, or node 2, of the first sentence
+        place = (int(spans.index[0, 2, 2]), 1) if which == 4 else (0, 0, 2, 1)
+        tensors[which][place] = bad
+        *inputs, relation = tensors
+        out, probabilities = span_attention.span_attention(*inputs, SpanPairs(relation, spans, n_nodes, hidden))
+        with pytest.MonkeyPatch.context() as patch:
+            kernel_forms.use("torch", patch)
+            expected, shares = span_attention.span_attention(*inputs, SpanPairs(relation, spans, n_nodes, hidden))
+    real = torch.arange(out.shape[1]) < n_nodes[:, None]
+    assert not expected[real].isfinite().all()
+    torch.testing.assert_close(out[real], expected[real], atol=1e-5, rtol=1e-5, equal_nan=True)
+    torch.testing.assert_close(
+        probabilities.transpose(0, 1)[:, :, :4][0], shares.transpose(0, 1)[:, :, :4][0], equal_nan=True
+    )
+
+
+def test_a_gradient_that_is_no_number_reaches_every_input(form):
+    tensors, spans, n_nodes, hidden = example(with_mask=True)
     *inputs, relation = tensors
+    out, _ = span_attention.span_attention(*inputs, SpanPairs(relation, spans, n_nodes, hidden))
+    upstream = torch.zeros_like(out)
+    upstream[0, 2] = math.nan
+    for gradient in torch.autograd.grad(out, tensors, upstream):
+        assert gradient.isnan().any()
+
+
+def test_attention_dropout_drops_probabilities():
+    """On real rows alone: what stands in rows of padding differs between the two forms as it is."""
+    tensors, spans, n_nodes, _ = example(with_mask=False)
+    *inputs, relation = (t.detach() for t in tensors)
+    real = torch.arange(11) < n_nodes[:, None]
     torch.manual_seed(0)
     pairs = SpanPairs(relation, spans, n_nodes)
-    dropped = torch.stack([span_attention.span_attention(*inputs, pairs, dropout_prob=0.5)[0] for _ in range(300)])
-    kept, _ = span_attention.span_attention(*inputs, pairs)
-    assert (dropped[0] - kept).abs().max() > 0.1
-    torch.testing.assert_close(dropped.mean(0)[0], kept[0], atol=0.35, rtol=0)
+    results = [span_attention.span_attention(*inputs, pairs, dropout_prob=0.5) for _ in range(300)]
+    dropped = torch.stack([out[real] for out, _ in results])
+    kept, probabilities = span_attention.span_attention(*inputs, pairs)
+    assert (dropped[0] - kept[real]).abs().max() > 0.1 and (dropped[0] - dropped[1]).abs().max() > 0.1
+    standard_error = dropped.std(0) / len(dropped) ** 0.5
+    assert ((dropped.mean(0) - kept[real]).abs() <= 5 * standard_error + 1e-5).all()
+    torch.testing.assert_close(results[0][1][:, 0], probabilities[:, 0])  # the probabilities are returned undropped
+
+
+class KernelSpy:
+    """Takes the place of the compiled kernel and its library, so that the choice is tested where neither is built."""
+
+    def __init__(self, monkeypatch):
+        self.dtypes: list[torch.dtype] = []
+        monkeypatch.setattr(native, "load", lambda: "library")
+        monkeypatch.setattr(span_attention, "_NativeAttention", self)
+
+    def apply(self, library, query, relation_query, key, value, relation, pairs):
+        assert library == "library"
+        self.dtypes += [x.dtype for x in (query, relation_query, key, value, relation)]
+        n_heads, n_batch, n, width = query.shape
+        return query.new_zeros(n_batch, n, n_heads, width), query.new_zeros(n_heads, n_batch, n, n)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_the_compiled_kernel_is_used_in_float32_whatever_autocast_made_of_the_inputs(dtype, monkeypatch):
+    spy = KernelSpy(monkeypatch)
+    (query, relation_query, key, value, relation), spans, n_nodes, _ = example(with_mask=False)
+    pairs = SpanPairs(relation, spans, n_nodes)
+    span_attention.span_attention(query.to(dtype), relation_query.to(dtype), key, value.to(dtype), pairs)
+    assert spy.dtypes == [torch.float32] * 5
+
+
+@pytest.mark.parametrize(
+    ("width", "dtype", "dropout_prob"),
+    [(32, torch.float64, 0.0), (20, torch.float32, 0.0), (32, torch.float32, 0.5)],
+    ids=["float64", "a width that is no multiple of 16", "dropout"],
+)
+def test_the_compiled_kernel_is_not_used_where_it_does_not_apply(width, dtype, dropout_prob, monkeypatch):
+    spy = KernelSpy(monkeypatch)
+    (query, relation_query, key, value, relation), spans, n_nodes, _ = example(with_mask=False)
+    query, relation_query, key, value, relation = (
+        x.detach().to(dtype) for x in (query, relation_query[..., :width], key, value, relation[:, :width])
+    )
+    torch.manual_seed(0)
+    pairs = SpanPairs(relation, spans, n_nodes)
+    out, _ = span_attention.span_attention(query, relation_query, key, value, pairs, dropout_prob=dropout_prob)
+    assert not spy.dtypes and out.dtype == dtype
+    if not dropout_prob:
+        doubles = [x.double() for x in (query, relation_query, key, value, relation)]
+        expected = literal(*doubles, spans.index.long(), n_nodes, None)
+        real = torch.arange(out.shape[1]) < n_nodes[:, None]
+        torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=1e-5)
+
+
+def test_the_compiled_kernel_is_for_the_cpu(monkeypatch):
+    monkeypatch.setattr(native, "load", lambda: "library")
+    for device, library in (("cpu", "library"), ("meta", None)):
+        assert span_attention._native_for(torch.zeros(1, device=device), torch.zeros(1, 32, device=device)) == library
 
 
 @pytest.mark.parametrize("with_mask", [False, True])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
+import kernel_forms
 import pytest
 import torch
 from torch.nn import functional as F
@@ -86,18 +87,79 @@ def test_bfloat16_products_under_autocast():
         assert float((tensor.grad - gradient).norm() / gradient.norm()) < 0.02
 
 
-@pytest.mark.skipif(native.load() is None, reason="the kernels were not built")
+@pytest.mark.parametrize("with_autocast", [False, True])
+def test_products_are_in_the_dtype_of_autocast(with_autocast, monkeypatch):
+    tensors, targets = example(torch.float32)
+    chosen, in_place = [], []
+    turning, addmm = module._turning, torch.Tensor.addmm_
+    monkeypatch.setattr(module, "_turning", lambda *given: chosen.append(given) or turning(*given))
+    monkeypatch.setattr(torch.Tensor, "addmm_", lambda *given: in_place.append(given) or addmm(*given))
+    monkeypatch.setattr(module, "CHUNK_FLOATS", {"cpu": V * 10})  # three chunks
+    with torch.autocast("cpu", torch.bfloat16, enabled=with_autocast):
+        vocabulary_loss(*tensors, targets)
+    assert chosen == [("cpu", torch.bfloat16 if with_autocast else torch.float32, torch.float32)]
+    # In one dtype the gradient of the table is summed where it lies, without a second array of its size.
+    assert len(in_place) == (0 if with_autocast else 3)
+
+
+def test_without_gradients_there_is_no_room_for_them(monkeypatch):
+    made = []
+    zeros_like = torch.zeros_like
+    monkeypatch.setattr(torch, "zeros_like", lambda x: made.append(x.shape) or zeros_like(x))
+    tensors, targets = example()
+    with torch.no_grad():
+        vocabulary_loss(*tensors, targets)
+    assert not made
+    vocabulary_loss(*tensors, targets)
+    assert made == [(S, E), (V, E), (V,)]
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "wide", "is_built", "is_compiled"),
+    [
+        ("cpu", torch.float32, torch.float32, True, True),
+        ("cpu", torch.bfloat16, torch.float32, True, True),
+        ("cpu", torch.float32, torch.float32, False, False),
+        ("cuda", torch.float32, torch.float32, True, False),
+        ("cpu", torch.float16, torch.float32, True, False),
+        ("cpu", torch.float64, torch.float64, True, False),
+        ("cpu", torch.float32, torch.float64, True, False),
+    ],
+)
+def test_where_the_compiled_form_applies(device, dtype, wide, is_built, is_compiled, monkeypatch):
+    monkeypatch.setattr(native, "load", lambda: "library" if is_built else None)
+    turn = module._turning(device, dtype, wide)
+    assert turn.func is (module._turn_compiled if is_compiled else module._turn)
+    assert turn.args == (("library",) if is_compiled else (wide,))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_scores_become_their_gradient_only_where_one_is_wanted(dtype):
+    scores, targets = torch.randn(S, V, generator=torch.Generator().manual_seed(4)).to(dtype), torch.arange(S)
+    changed, of_bias = scores.clone(), torch.zeros(V)
+    module._turn(torch.float32, changed, targets, of_bias)
+    expected = torch.softmax(scores.float(), 1) - F.one_hot(targets, V)
+    torch.testing.assert_close(changed.float(), expected, rtol=2**-7, atol=1e-6)
+    torch.testing.assert_close(of_bias, expected.sum(0), rtol=1e-4, atol=1e-5)
+    loss, right = module._turn(torch.float32, scores.clone(), targets, None)
+    torch.testing.assert_close(loss, F.cross_entropy(scores.float(), targets, reduction="sum"))
+    assert int(right) == int((scores.argmax(1) == targets).sum())
+
+
+@pytest.mark.parametrize("level", kernel_forms.LEVELS)
+@pytest.mark.parametrize("n_scores", [1, 301, 3000])
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_compiled_form_turns_scores_into_the_same_loss_and_gradients(dtype, n_threads, monkeypatch):
+def test_the_compiled_form_gives_the_same_loss_and_gradients(dtype, n_threads, n_scores, level, monkeypatch):
     generator = torch.Generator().manual_seed(2)
-    scores = (5 * torch.randn(S, V, generator=generator)).to(dtype)
-    targets = torch.randint(0, V, (S,), generator=generator)
+    scores = (5 * torch.randn(S, n_scores, generator=generator)).to(dtype)
+    targets = torch.randint(0, n_scores, (S,), generator=generator)
+    kernel_forms.use(level, monkeypatch)
     targets[:4] = scores[:4].argmax(1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: n_threads)
     results = []
     for turn in (module._turning("cpu", dtype, torch.float32), partial(module._turn, torch.float32)):
-        changed, of_bias = scores.clone(), torch.ones(V)
+        changed, of_bias = scores.clone(), torch.ones(n_scores)
         results.append((*turn(changed, targets, of_bias), changed.float(), of_bias))
         unchanged_loss, _ = turn(scores.clone(), targets, None)
         torch.testing.assert_close(unchanged_loss, results[-1][0])
@@ -109,9 +171,11 @@ def test_the_compiled_form_turns_scores_into_the_same_loss_and_gradients(dtype, 
     torch.testing.assert_close(of_bias, expected[3], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("form", kernel_forms.FORMS)
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_score_that_is_no_number_makes_the_loss_none(bad, dtype):
+def test_a_score_that_is_no_number_makes_the_loss_none(bad, dtype, form, monkeypatch):
+    kernel_forms.use(form, monkeypatch)
     tensors, targets = example(torch.float32)
     with torch.no_grad():
         tensors[2][3] = bad

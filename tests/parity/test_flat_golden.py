@@ -7,6 +7,7 @@ real sentences, `attn_*` the attention alone.
 from dataclasses import replace
 from pathlib import Path
 
+import kernel_forms
 import numpy as np
 import pytest
 import torch
@@ -45,10 +46,9 @@ def load_attention(layer: FlatLayer, z: dict, prefix: str) -> None:
     attention.v.data.copy_(z[f"{prefix}v"])
 
 
-@pytest.fixture(params=["native", "torch"], autouse=True)
-def both_kernels(request, monkeypatch):
-    if request.param == "torch":
-        monkeypatch.setattr("cige.nn.span_attention._native_for", lambda query, relation: None)
+@pytest.fixture(params=kernel_forms.FORMS, autouse=True)
+def every_form(request, monkeypatch):
+    kernel_forms.use(request.param, monkeypatch)
 
 
 @pytest.mark.parametrize("name", ["attn_d16_h4", "attn_d160_h8"])

@@ -9,8 +9,9 @@ import pytest
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.pretraining.pretrain import pretrain
 from cige.pretraining.recipe import load_pretrain_recipe
+from cige.recipes.shipped import PRETRAIN, shipped
 
-RECIPES = Path(__file__).resolve().parents[2] / "recipes/pretraining"
+NAMES = [name for name, one in shipped().items() if one.kind == PRETRAIN]
 SMALL = [
     "model.n_layers=1",
     "model.n_heads=2",
@@ -22,13 +23,13 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_two_steps(path: Path, data_folder: Path, tmp_path: Path, one_thread):
-    full = load_pretrain_recipe(path)
-    steps = [f"{name}.n_steps={min(n, 1 if full.long.n_steps else 2)}" for name, n in phases(full).items()]
-    sizes = [f"{name}.{size}=2" for name in phases(full) for size in ("batch_size", "micro_batch_size")]
+@pytest.mark.parametrize("name", NAMES)
+def test_two_steps(name: str, data_folder: Path, tmp_path: Path, one_thread):
+    full = load_pretrain_recipe(name)
+    steps = [f"{phase}.n_steps={min(n, 1 if full.long.n_steps else 2)}" for phase, n in phases(full).items()]
+    sizes = [f"{phase}.{size}=2" for phase in phases(full) for size in ("batch_size", "micro_batch_size")]
     width = [] if full.model.embedding_width is None else ["model.embedding_width=4"]
-    recipe = load_pretrain_recipe(path, [*SMALL, *steps, *sizes, *width])
+    recipe = load_pretrain_recipe(name, [*SMALL, *steps, *sizes, *width])
     result = pretrain(recipe, data_folder, tmp_path / "run", device="cpu", show_progress=False)
     assert result is not None and result.n_steps == 2
     assert all(record.mlm_loss > 0 for record in result.logs)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 
 from cige.training.recipe import load_recipe
 
-FOLDER = Path(__file__).resolve().parents[2] / "recipes/ecommerce"
 ROWS = {
     "no_cross_attention": {"cross_attention": False},
     "no_gate": {"fusion": "sum"},
@@ -20,13 +18,13 @@ ROWS = {
 
 @pytest.mark.parametrize("row", ROWS)
 def test_a_row_differs_from_dcsan_in_what_it_removes(row):
-    full, less = load_recipe(FOLDER / "dcsan.yaml"), load_recipe(FOLDER / f"dcsan_{row}.yaml")
+    full, less = load_recipe("ecommerce/dcsan"), load_recipe(f"ecommerce/dcsan_{row}")
     assert replace(less, name=full.name, model=full.model) == full
     settings = asdict(full.model)
     assert {k: v for k, v in asdict(less.model).items() if v != settings[k]} == ROWS[row]
 
 
 def test_the_first_row_has_a_bert_of_its_width():
-    model = load_recipe(FOLDER / "dcsan_bert.yaml").model
+    model = load_recipe("ecommerce/dcsan_bert").model
     assert model.bert and (model.width, model.n_cross_heads, model.n_self_heads, model.n_layers) == (768, 8, 4, 2)
-    assert load_recipe(FOLDER / "dcsan.yaml").model.bert is None
+    assert load_recipe("ecommerce/dcsan").model.bert is None

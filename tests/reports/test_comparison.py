@@ -16,10 +16,12 @@ from cige.errors import CigeError
 from cige.reports import comparison
 from cige.reports.comparison import Row, check_comparable, measure_speeds, rows_of, run_all, user_words_of_runs
 from cige.reports.comparison_views import (
+    comparison_note,
     comparison_table,
     draw_f1_against_speed,
     draw_user_words,
     mean_sd,
+    shown_p,
     user_word_table,
 )
 from cige.tagging.evaluation import user_word_trials
@@ -46,17 +48,51 @@ def runs(recipes, data_dir, tmp_path_factory) -> Path:
     return folder
 
 
-def test_rows_are_ranked_and_told_apart(runs):
-    good, bad = rows_of(["bad", "good"], runs)
+def test_rows_are_ranked_and_told_apart(runs, recipes):
+    good, bad = rows_of(recipes, runs)
     assert (good.name, bad.name) == ("good", "bad") and good.seeds == [1, 2]
-    assert good.p_value is None and bad.p_value < 0.05
+    assert good.p_value is good.behind is good.p_covers_seeds is None
+    assert bad.p_value < 0.05 and bad.p_covers_seeds
+    assert bad.behind == pytest.approx(statistics.mean(good.dev) - statistics.mean(bad.dev))
+    assert 0 < bad.behind_low < bad.behind < bad.behind_high <= 1
     assert statistics.mean(good.dev) > statistics.mean(bad.dev) and good.test == []
     assert good.deciding == good.dev and good.n_parameters == bad.n_parameters > 0
     kept = json.loads((runs / "good-1" / "scores.json").read_text())
     counts = [sum(column) for column in zip(*kept["dev_counts"], strict=True)]
     assert 2 * counts[2] / (counts[0] + counts[1]) == pytest.approx(good.dev[0])
-    assert [row.seeds for row in rows_of(["good"], runs, seeds=[2])] == [[2]]
-    assert rows_of(["never ran"], runs) == []
+    assert [row.seeds for row in rows_of(recipes[1:], runs, seeds=[2])] == [[2]]
+    assert rows_of([replace(recipes[0], name="never ran")], runs) == []
+    json.dumps([row.to_dict() for row in (good, bad)], allow_nan=False)
+
+
+def test_with_one_seed_p_values_are_marked_as_those_of_sentences(runs, recipes):
+    rows = rows_of(recipes, runs, seeds=[1])
+    assert [row.p_covers_seeds for row in rows] == [None, False]
+    assert "| p (sentences alone) |" in comparison_table(rows)
+    assert "nothing is known about what another seed would give" in comparison_note(rows)
+    both = rows_of(recipes, runs)
+    assert "(sentences alone)" not in comparison_table(both) and "seeds and sentences" in comparison_note(both)
+    assert comparison_note(both[:1]) == ""
+
+
+def test_a_recipe_of_the_same_name_and_other_content_is_never_mixed_in(runs, recipes, data_dir, tmp_path, capsys):
+    path = tmp_path / "changed.yaml"
+    changed = replace(recipes[1], training=replace(recipes[1].training, n_epochs=1))
+    path.write_text(recipe_to_yaml(changed), encoding="utf-8")
+    argv = ["compare", str(path), "--runs", str(runs), "--seeds", "2", "--data-dir", data_dir, "--no-speed"]
+    assert main([*argv, "--table"]) == 2
+    told = capsys.readouterr().err
+    assert told.count("good-1 is left out") == 1 and "training.n_epochs 1 (was 2)" in told
+    assert "no finished run of good" in told
+    assert main(argv) == 2 and "holds a run with other settings" in capsys.readouterr().err
+
+
+def test_scores_are_made_again_where_the_model_was_trained_again(recipes, data_dir, tmp_path):
+    (first,) = run_all(recipes[:1], [1], tmp_path, data_dir=data_dir)
+    scores = tmp_path / "bad-1" / "scores.json"
+    scores.write_text(json.dumps(first | {"minutes": -1.0, "dev": {"f1": 2.0}}), encoding="utf-8")
+    (again,) = run_all(recipes[:1], [1], tmp_path, data_dir=data_dir)
+    assert again == first == json.loads(scores.read_text(encoding="utf-8"))
 
 
 def test_a_finished_run_is_read_and_not_repeated(runs, recipes, data_dir, monkeypatch):
@@ -105,7 +141,8 @@ def test_a_gazetteer_that_is_missing_is_told_before_training(recipes, data_dir, 
 def test_speeds_are_measured_and_kept(runs, recipes, data_dir):
     speeds = measure_speeds(recipes, runs, data_dir=data_dir)
     assert set(speeds) == {"good", "bad"} and all(v > 0 for x in speeds.values() for v in x.values())
-    assert rows_of(["good"], runs)[0].speed == speeds["good"]
+    assert rows_of(recipes[1:], runs)[0].speed == speeds["good"]
+    assert rows_of(recipes[1:], runs, seeds=[2])[0].speed == speeds["good"], "whichever seed was read"
 
 
 def test_the_command_writes_table_rows_and_figure(runs, recipes, data_dir, tmp_path, capsys):
@@ -140,14 +177,51 @@ def test_user_words_are_measured_once_for_the_same_gazetteers(runs, recipes, dat
     assert found[0] == found[1] and [t["words"] for t in found[2]["bad"][0]][-1] == "a.txt"
 
 
+def row(name: str = "a", **changed: object) -> Row:
+    values = {
+        "name": name,
+        "architecture": "flat",
+        "seeds": [1, 2],
+        "dev": [0.5, 0.6],
+        "test": [0.4, 0.4],
+        "span_f1": [0.7] * 2,
+        "type_accuracy": [0.9] * 2,
+        "n_parameters": 1_500_000,
+        "minutes": [2.0, 3.0],
+        "behind": None,
+        "behind_low": None,
+        "behind_high": None,
+        "p_value": None,
+        "p_covers_seeds": None,
+        "speed": {16: 99.6},
+    }
+    return Row(**(values | changed))  # type: ignore[arg-type]
+
+
 def test_figures_are_mean_and_standard_deviation():
     assert mean_sd([0.5]) == "50.00" and mean_sd([0.5, 0.6]) == "55.00 ± 7.07" and mean_sd([]) == "-"
-    row = Row(
-        "a", "flat", [1, 2], [0.5, 0.6], [0.4, 0.4], [0.7] * 2, [0.9] * 2, 1_500_000, [2.0, 3.0], None, {16: 99.6}
+    expected = (
+        "| a | 1, 2 | 55.00 ± 7.07 | 40.00 ± 0.00 | 70.00 ± 0.00 | 90.00 ± 0.00 | - | best | 1.5M | 2.5 | - | 100 |"
     )
-    assert "| a | 1, 2 | 55.00 ± 7.07 | 40.00 ± 0.00 | 70.00 ± 0.00 | 90.00 ± 0.00 | best | 1.5M | 2.5 | - | 100 |" in (
-        comparison_table([row])
-    )
+    assert expected in comparison_table([row()])
+
+
+def test_differences_have_intervals_and_a_small_p_is_no_zero():
+    assert [shown_p(p) for p in (1.0, 0.05, 0.001, 0.0009999, 1e-30)] == [
+        "1.000",
+        "0.050",
+        "0.001",
+        "< 0.001",
+        "< 0.001",
+    ]
+    behind = {"behind": 0.021, "behind_low": -0.004, "behind_high": 0.0463, "p_covers_seeds": True}
+    rows = [row(), *(row(name, p_value=p, **behind) for name, p in (("b", 0.2), ("c", 0.00001)))]
+    table, note = comparison_table(rows), comparison_note(rows)
+    assert "| behind the best by [95%] | p |" in table
+    assert "| 2.10 [-0.40, 4.63] | 0.200 |" in table and "| 2.10 [-0.40, 4.63] | < 0.001 |" in table
+    assert "all 3 pairs of these 3 systems (Holm)" in note and "on test" in note
+    one = [row(), row("b", p_value=0.2, seeds=[1], **behind)]
+    assert "one pair" in comparison_note(one) and "as much as the others do" in comparison_note(one)
 
 
 def test_systems_without_speed_are_left_out_of_the_figure(tmp_path):
@@ -157,7 +231,7 @@ def test_systems_without_speed_are_left_out_of_the_figure(tmp_path):
 
 def test_the_figure_names_systems_without_what_all_names_share(tmp_path):
     rows = [
-        Row(name, "flat", [1], [0.5], [], [0.7], [0.9], 1, [2.0], None, {16: speed})
+        row(name, seeds=[1], dev=[0.5], test=[], speed={16: speed})
         for name, speed in (("weibo-flat", 50.0), ("weibo-flat-head", 80.0), ("weibo-dcsan", 900.0))
     ]
     draw_f1_against_speed(rows, tmp_path / "figure.svg")

@@ -28,6 +28,9 @@ VARIANTS: dict[str, dict] = {
     "near nodes": {"max_distance": 2},
     "near nodes, two layers": {"max_distance": 1, "n_layers": 2, "mask_self_matched": True},
     "near characters": {"max_distance": 1, "use_words": False},
+    "nothing to see": {"max_distance": -1, "use_words": False},  # recipes refuse it; all forms read zeros
+    "words that see words alone": {"max_distance": -2, "n_layers": 2},
+    "nothing to see, biased": {"max_distance": -1, "use_words": False, "position_score": "bias"},
     "bias": {"position_score": "bias"},
     "bias, two layers": {"position_score": "bias", "n_layers": 2, "fusion_bias": True},
     "bias, no words": {"position_score": "bias", "use_words": False},

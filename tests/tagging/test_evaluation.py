@@ -4,9 +4,10 @@ import pytest
 import tiny
 
 from cige.api import NER
+from cige.data.names import user_words_of
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
-from cige.tagging.evaluation import evaluate, random_ngrams, user_word_trials, user_words_of
+from cige.tagging.evaluation import evaluate, random_ngrams, share_listed, user_word_trials
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +42,14 @@ def test_trials_leave_the_lexicon_alone(ner):
     assert trials[0].unseen_recall is None and "unseen_recall" not in trials[0].to_dict()
 
 
-def test_names_that_can_be_user_words():
-    text = "ＡＢ在李和李明\n家"
-    spans = (Span(0, 2, "ORG"), Span(3, 4, "PER"), Span(5, 7, "PER"), Span(6, 9, "LOC"))
-    assert user_words_of([Sentence(text, spans), Sentence("李明", (Span(0, 2, "PER"),))]) == ["AB", "李明"]
+def test_the_share_of_names_that_a_list_has():
+    sentences = [
+        Sentence("ＡＢ和李明", (Span(0, 2, "ORG"), Span(3, 5, "PER"))),
+        Sentence("李明在京", (Span(0, 2, "PER"), Span(3, 4, "LOC"))),
+    ]
+    assert share_listed(sentences, ["李明", "王五"]) == (1 / 3, 2 / 4)  # a name of one character counts as not listed
+    assert share_listed(sentences, ["ab", "AB"]) == (1 / 3, 1 / 4)  # full width and half width are the same
+    assert share_listed(sentences, []) == (0.0, 0.0) == share_listed([Sentence("甲")], ["甲乙"])
 
 
 def test_random_ngrams_are_of_the_texts_and_no_names():

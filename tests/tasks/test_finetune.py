@@ -13,7 +13,7 @@ from cige.tasks import finetune as module
 from cige.tasks import loop
 from cige.tasks.examples import TextExample
 from cige.tasks.finetune import TuningResult, finetune
-from cige.tasks.grid import GridResult, TaskRow, climb, tune_task
+from cige.tasks.grid import GridResult, TaskRow, tune_task
 from cige.tasks.metrics import mean_and_sd
 from cige.tasks.registry import PAPER_TASKS, TASKS, get_task
 from cige.tasks.tables import table_1, tables
@@ -205,25 +205,6 @@ def test_stand_ins_say_so(tmp_path):
     (tmp_path / "clue" / "ocnli" / "dev.jsonl").unlink()
     with pytest.raises(DataError, match=r"no examples for dev; expected files such as dev.jsonl"):
         load_task_data(get_task("cmnli"), tmp_path)
-
-
-RATES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
-
-
-@pytest.mark.parametrize(
-    "scores, best, n_tried",
-    [
-        ([1, 2, 3, 9, 3, 2, 1], 4.0, 3),
-        ([1, 2, 3, 4, 5, 6, 7], 7.0, 5),  # rates below the middle's neighbour are not tried
-        ([9, 8, 7, 6, 5, 4, 3], 1.0, 5),
-        ([5, 5, 5, 5, 5, 5, 5], 4.0, 3),
-    ],
-)
-def test_climbing(scores, best, n_tried):
-    found, tried = climb(RATES, lambda rate: scores[RATES.index(rate)])
-    assert found == best and len(tried) == n_tried
-    with pytest.raises(CigeError, match="no learning rate"):
-        climb([], len)
 
 
 def test_a_grid_goes_on_where_it_stopped(data, model_folder, tmp_path, monkeypatch, one_thread):

@@ -5,6 +5,7 @@ import json
 
 import pytest
 import tiny_tasks as tiny
+import yaml
 
 from cige.commands import finetune
 from cige.errors import CigeError, DataError
@@ -35,6 +36,17 @@ def test_one_task_then_its_answers(model_folder, tmp_path, capsys, one_thread):
         call("predict", "--model", tmp_path / "run" / "model", "--texts", answers, "--output", answers)
 
 
+def test_a_recipe_of_ones_own_then_set_then_options(model_folder, tmp_path, one_thread):
+    data = tiny.pair_folder(tmp_path / "data")
+    path = tmp_path / "mine.yaml"
+    path.write_text("extends: finetune/afqmc\nn_epochs: 2\nbatch_size: 5\nmax_pieces: 40\n", encoding="utf-8")
+    common = ("--model", model_folder, "--data", data, "--output", tmp_path / "run", "--device", "cpu")
+    call("afqmc", *common, "--recipe", path, "--set", "batch_size=6", "learning_rate=1e-3", "--lr", 5e-3)
+    used = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text(encoding="utf-8"))["config"]
+    expected = {"n_epochs": 2, "batch_size": 6, "max_pieces": 40, "max_tokens": 256, "learning_rate": 5e-3}
+    assert {key: used[key] for key in expected} == expected
+
+
 def test_entities_of_texts(model_folder, tmp_path, one_thread):
     folder = tmp_path / "msra"
     folder.mkdir()
@@ -45,6 +57,17 @@ def test_entities_of_texts(model_folder, tmp_path, one_thread):
     call("predict", "--model", tmp_path / "run" / "model", "--texts", tmp_path / "news.txt", "--output", found)
     records = [json.loads(line) for line in found.read_text(encoding="utf-8").splitlines()]
     assert [record["text"] for record in records] == ["小明在北京", "", "他"]
+
+
+def test_segmentation_with_a_crf_reports_its_loss(model_folder, tmp_path, one_thread):
+    folder = tmp_path / "msr"
+    folder.mkdir()
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.txt").write_text("他 在 北京 大学\n小明 不 在\n他 在\n" * 3, encoding="utf-8")
+    call("msr", "--model", model_folder, "--data", folder, "--output", tmp_path / "run", "--crf", *QUICK)
+    text = (tmp_path / "run" / "result.json").read_text(encoding="utf-8")
+    history = json.loads(text, parse_constant=pytest.fail)["history"]
+    assert all(isinstance(record["loss"], float) and record["loss"] > 0 for record in history)
 
 
 def test_all_tasks_at_hand_and_tables(model_folder, tmp_path, capsys, one_thread):

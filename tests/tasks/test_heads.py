@@ -70,6 +70,7 @@ KINDS = {
     "entities": (named, {}),
     "entities-crf": (named, {"crf": True}),
     "segmentation": (segmented, {}),
+    "segmentation-crf": (segmented, {"crf": True}),
     "reading": (questions, {}),
 }
 
@@ -86,7 +87,7 @@ def test_learns_a_few_examples_by_heart(name, one_thread):
     scores: dict = {}
     for step in range(160):
         losses = model.network.head.losses(model.network.bert, items)
-        assert losses.shape == (len(items),)
+        assert losses.shape == (len(items),) and losses.isfinite().all()
         losses.mean().backward()
         torch.nn.utils.clip_grad_norm_(model.network.parameters(), 1.0)
         optimizer.step()

@@ -2,10 +2,12 @@
 
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cige.text import code_points as module
 from cige.text.code_points import ALONE, RUN, SPACE, is_plain, normal_form, normal_text
 
 LETTER_OF = {SPACE: "_", ALONE: "A", RUN: "r"}
@@ -62,6 +64,44 @@ def test_every_str_has_a_normal_form_that_is_its_own(text):
         assert previous <= start < end <= len(text)
         assert unicodedata.category(char) != "Mn" and (char == char.lower() or len(char.lower()) > 1)
         previous = start
+
+
+@pytest.mark.parametrize(
+    ("text", "n_slow"), [("", 0), ("研究ab 1，", 0), ("cafe\u0301", 1), ("研\u200b", 1), ("가", 1)]
+)
+def test_only_marks_and_characters_that_change_in_number_take_the_slow_way(text, n_slow, monkeypatch):
+    calls = []
+    usual = module._past_marks
+    monkeypatch.setattr(module, "_past_marks", lambda kinds: calls.append(len(kinds)) or usual(kinds))
+    normal_text(text)
+    assert len(calls) == n_slow
+
+
+def test_text_without_characters_of_several_is_not_spread_out(monkeypatch):
+    calls = []
+    usual = np.repeat
+    monkeypatch.setattr(np, "repeat", lambda *given: calls.append(given) or usual(*given))
+    assert normal_form("cafe\u0301研") == "cafe研" and not calls
+    assert normal_form("각a") == unicodedata.normalize("NFD", "각") + "a" and calls
+
+
+def test_a_code_point_is_worked_out_once(monkeypatch):
+    monkeypatch.setattr(module, "_TABLE", module._CodePointTable())
+    calls = []
+    usual = module._kind_and_form
+    monkeypatch.setattr(module, "_kind_and_form", lambda char: calls.append(char) or usual(char))
+    normal_text("研ab研")
+    assert sorted(calls) == ["a", "b", "研"]
+    normal_text("ab研c")
+    assert calls[3:] == ["c"]
+    monkeypatch.setattr(np, "unique", None)  # there is nothing new to look for
+    assert str(normal_text("c研ba")) == "c研ba" and calls[3:] == ["c"]
+
+
+def test_the_form_of_plain_text_is_the_text_itself(monkeypatch):
+    monkeypatch.setattr(module, "normal_text", None)  # not asked
+    text = "研究生"
+    assert normal_form(text) is text
 
 
 def test_plain_text_is_its_own_form():

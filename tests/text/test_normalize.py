@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cige.text import normalize as module
 from cige.text.normalize import fold_width, normalize
 
 
@@ -41,6 +45,18 @@ def test_one_code_point_to_one_and_settled(text: str) -> None:
 def test_simplified_text_is_returned_as_it_is() -> None:
     text = "重庆人和药店在北京开了一家分店。" * 100
     assert normalize(text) is text
+
+
+def test_text_that_nothing_changes_in_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    folded: list[str] = []
+
+    def noting(pattern: re.Pattern[str]) -> SimpleNamespace:
+        return SimpleNamespace(search=pattern.search, sub=lambda by, text: folded.append(text) or pattern.sub(by, text))
+
+    for name in ("_WIDTH_CHANGES", "_CHANGES"):
+        monkeypatch.setattr(module, name, noting(getattr(module, name)))
+    assert (fold_width("藝人a"), normalize("艺人a")) == ("藝人a", "艺人a") and not folded
+    assert (fold_width("藝人Ａ"), normalize("藝人a")) == ("藝人A", "艺人a") and folded == ["藝人Ａ", "藝人a"]
 
 
 def test_no_character_is_folded_twice() -> None:

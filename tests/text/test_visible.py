@@ -19,3 +19,8 @@ from cige.text.visible import visible
 def test_what_is_shown(text, shown):
     assert visible(text) == shown
     assert len(visible(text)) == len(text)
+
+
+def test_text_that_can_be_shown_is_returned_as_it_is():
+    text = "南京 Nanjing 😀"
+    assert visible(text) is text

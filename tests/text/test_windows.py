@@ -1,8 +1,10 @@
 """Windows: where texts are cut, and what each window may read."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cige.text.windows import CONTEXT, CORE, Window, split_windows
+from cige.text.windows import CONTEXT, CORE, Window, overlapping_windows, split_windows, strided_windows
 
 
 def cores(text, **options):
@@ -63,7 +65,56 @@ def test_a_million_characters():
     assert max(w.end - w.start for w in windows) == CORE + 2 * CONTEXT
 
 
+@pytest.mark.parametrize(
+    ("n", "n_at_once", "expected"),
+    [
+        (0, 4, []),
+        (3, 4, [(0, 3, 0, 3)]),
+        (4, 4, [(0, 4, 0, 4)]),
+        (5, 4, [(0, 4, 0, 2), (1, 5, 2, 5)]),
+        (9, 4, [(0, 4, 0, 3), (2, 6, 3, 5), (4, 8, 5, 6), (5, 9, 6, 9)]),
+        (3, 1, [(0, 1, 0, 1), (1, 2, 1, 2), (2, 3, 2, 3)]),
+    ],
+)
+def test_overlapping_windows(n, n_at_once, expected):
+    assert overlapping_windows(n, n_at_once) == [Window(*window) for window in expected]
+
+
 @pytest.mark.parametrize("options", [{"core": 0}, {"context": -1}])
 def test_impossible_sizes(options):
     with pytest.raises(ValueError, match="expected core >= 1 and context >= 0"):
         split_windows("天", **options)
+
+
+def strided(n, n_at_once, stride=128):
+    return [(w.start, w.end) for w in strided_windows(n, n_at_once, stride=stride)]
+
+
+def test_strided_windows_of_the_paper():
+    assert strided(600, 500) == [(0, 500), (128, 600)]
+    assert strided(500, 500) == [(0, 500)]
+    assert strided(10, 4) == [(0, 4), (4, 8), (8, 10)]  # a stride beyond the size would leave pieces out
+    assert strided(0, 4) == []
+    for sizes in ((0, 128), (3, 0)):
+        with pytest.raises(ValueError, match="expected 1 or more"):
+            strided(3, *sizes)
+
+
+@given(st.integers(0, 300), st.integers(1, 60), st.integers(1, 80))
+def test_every_unit_is_in_a_strided_window(n_pieces, size, stride):
+    found = strided(n_pieces, size, stride)
+    assert set(range(n_pieces)) == {k for start, end in found for k in range(start, end)}
+    assert all(0 < end - start <= size for start, end in found)
+    assert [start for start, _ in found] == [k * min(stride, size) for k in range(len(found))]
+    assert not found or found[-1][1] == n_pieces
+
+
+@given(st.integers(0, 400), st.integers(1, 30))
+def test_overlapping_windows_cover_each_unit_once_with_context_on_both_sides(n, n_at_once):
+    windows = overlapping_windows(n, n_at_once)
+    assert [k for w in windows for k in range(w.core_start, w.core_end)] == list(range(n))
+    for w in windows:
+        assert 0 <= w.start <= w.core_start < w.core_end <= w.end <= n and w.end - w.start == min(n, n_at_once)
+        assert w.start == 0 or w.core_start - w.start >= n_at_once // 4
+        assert w.end == n or w.end - w.core_end >= n_at_once // 4
+    assert len(windows) <= 2 + n // max(1, n_at_once // 2)

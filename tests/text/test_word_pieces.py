@@ -76,6 +76,46 @@ def test_repeated_runs_are_cut_alike():
     assert pieces("unable " * 2) == pieces("unable") * 2
 
 
+def cutter_noting_cuts() -> tuple[WordPieces, list[str]]:
+    cutter = WordPieces(PIECES, unk_id=1)
+    cut: list[str] = []
+    usual = cutter._longest_first
+    cutter._longest_first = lambda run: cut.append(run) or usual(run)
+    return cutter, cut
+
+
+def test_a_run_is_cut_once_and_then_remembered():
+    cutter, cut = cutter_noting_cuts()
+    for _ in range(3):
+        assert (
+            cutter.split("unable iPhone12 unable").ids.tolist() == CUTTER.split("unable iPhone12 unable").ids.tolist()
+        )
+    assert cut == ["unable", "iphone12"]
+
+
+def test_what_is_remembered_is_bounded(monkeypatch):
+    monkeypatch.setattr("cige.text.word_pieces._MAX_CACHED_RUNS", 2)
+    cutter, cut = cutter_noting_cuts()
+    for text in ("a b", "a b", "ab", "ab", "a"):
+        assert cutter.split(text).ids.tolist() == CUTTER.split(text).ids.tolist()
+        assert len(cutter._cuts) <= 2
+    assert cut == ["a", "b", "ab", "a"]  # the third run made room by forgetting the others
+
+
+def test_a_run_beyond_the_limit_is_neither_cut_nor_remembered():
+    cutter, cut = cutter_noting_cuts()
+    cutter.split("ab" * MAX_RUN_CHARS)
+    assert not cut and not cutter._cuts
+    cutter.split("a" * MAX_RUN_CHARS)
+    assert cut == ["a" * MAX_RUN_CHARS] and list(cutter._cuts) == cut
+
+
+def test_text_without_runs_looks_for_none(monkeypatch):
+    cutter, _ = cutter_noting_cuts()
+    monkeypatch.setattr(cutter, "_cut_runs", None)  # not asked
+    assert cutter.split("研究，。 生").ids.tolist() == CUTTER.split("研究，。 生").ids.tolist()
+
+
 TEXTS = [
     "研究生活很充实。",
     "2020年，Unaffable的iPhone12b(a) Cafés!",

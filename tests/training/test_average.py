@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from test_row_adam import N_ROWS, WIDTH, rates, step
 from torch import nn
 
 from cige.training.average import EVERY, WeightAverage
+from cige.training.row_adam import RowAdamW
 
 
 def moved(model: nn.Linear, average: WeightAverage, values: list[float]) -> None:
@@ -47,3 +49,54 @@ def test_state() -> None:
     for a, m in ((average, model), (restored, other)):
         moved(m, a, [4.0])
     assert averaged(model, average) == averaged(other, restored)
+
+
+class Table(nn.Module):
+    def __init__(self, start: torch.Tensor):
+        super().__init__()
+        self.weight = nn.Parameter(start.clone())
+
+
+@pytest.mark.parametrize("n_steps", [2 * EVERY, 50 * EVERY])
+def test_the_average_of_a_table_updated_by_rows_is_that_of_dense_adamw(n_steps: int) -> None:
+    """Rows that no batch reads any more still move; an average of what they were when last read would lag behind."""
+    torch.manual_seed(0)
+    start = torch.randn(N_ROWS, WIDTH)
+    dense, by_rows = Table(start), Table(start)
+    reference = torch.optim.AdamW([{"params": [dense.weight], "weight_decay": 0.0}], lr=1e-2)
+    optimizer = RowAdamW([{"params": [by_rows.weight]}], tables=[by_rows.weight], learning_rate=1e-2)
+    expected = WeightAverage(dense, decay=0.99)
+    found = WeightAverage(by_rows, decay=0.99, settle=optimizer.catch_up_all)
+    stale = WeightAverage(by_rows, decay=0.99)
+    for rate in rates(n_steps):
+        rows, target = (torch.rand(4, 2) ** 4 * N_ROWS).long(), torch.randn(4, 2, WIDTH)
+        step(reference, dense.weight, rows, target, rate)
+        step(optimizer, by_rows.weight, rows, target, rate)
+        expected.update()
+        stale.update()  # before the other one settles the table
+        found.update()
+    optimizer.catch_up_all()
+    moved = (expected.state_dict()["0"] - start).abs().max().item()
+    errors = [(a.state_dict()["0"] - expected.state_dict()["0"]).abs().max().item() for a in (found, stale)]
+    assert moved > 1e-3 and errors[0] < 1e-3 * moved < 10 * errors[1]
+    torch.testing.assert_close(dense.weight, by_rows.weight, atol=1e-3 * moved, rtol=0)
+
+
+def test_rows_at_rest_are_left_alone_and_lose_nothing() -> None:
+    """A row without a gradient for many steps is no longer caught up, since it has stopped; read again, it goes on."""
+    torch.manual_seed(0)
+    start = torch.randn(4, WIDTH)
+    tables = [nn.Parameter(start.clone()) for _ in range(2)]
+    dense = torch.optim.AdamW([{"params": [tables[0]], "weight_decay": 0.0}], lr=1e-2)
+    by_rows = RowAdamW([{"params": [tables[1]]}], tables=[tables[1]], learning_rate=1e-2)
+    for number in range(900):
+        rows = torch.tensor([number % 2, 2 if number in (0, 850) else 1])
+        target = torch.randn(2, WIDTH)
+        for optimizer, table in zip((dense, by_rows), tables, strict=True):
+            step(optimizer, table, rows, target, 1e-2)
+        if number % EVERY == EVERY - 1:
+            by_rows.catch_up_all()
+            torch.testing.assert_close(*tables, atol=1e-5, rtol=0)
+    by_rows.catch_up_all()
+    torch.testing.assert_close(*tables, atol=1e-5, rtol=0)
+    assert torch.equal(tables[1][3], start[3])

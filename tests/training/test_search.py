@@ -9,9 +9,10 @@ import pytest
 import tiny_run
 
 from cige.errors import RecipeError
+from cige.recipes.shipped import TABLE_6
 from cige.training import search as module
 from cige.training.recipe import Recipe, load_recipe, recipe_to_yaml
-from cige.training.search import TABLE_6, read_space, search
+from cige.training.search import read_space, search
 from cige.training.train import TrainResult, train
 from cige.training.trainer import LatticeTrainer
 
@@ -61,7 +62,7 @@ def test_choices_depend_on_the_seed_alone(recipe: Path, tmp_path: Path, trained:
     def choices(name: str, *n_trials: int, seed: int = 1) -> list:
         trained.clear()
         for n in n_trials:
-            search(recipe, tmp_path / name, n_trials=n, space=TABLE_6, seeds=(seed,), overrides=LONG)
+            search(recipe, tmp_path / name, n_trials=n, space=read_space(TABLE_6), seeds=(seed,), overrides=LONG)
         return [(r.model.n_heads, r.model.head_width, r.training) for r, _, _ in trained]
 
     whole = choices("a", 6)
@@ -101,7 +102,7 @@ def test_a_killed_search_goes_on_within_the_trial(
 def test_another_search_in_the_folder_is_refused(recipe: Path, tmp_path: Path, trained: list) -> None:
     search(recipe, tmp_path / "s", n_trials=1, space=SPACE)
     for changes, message in (
-        ({"space": TABLE_6, "overrides": LONG}, r"n_epochs 10 \(was 1\), space "),
+        ({"space": read_space(TABLE_6), "overrides": LONG}, r"n_epochs 10 \(was 1\), space "),
         ({"space": SPACE, "seeds": (2,)}, r"seeds \[2\] \(was \[1\]\)"),
     ):
         with pytest.raises(RecipeError, match=message):

@@ -20,7 +20,8 @@ from cige.folders.hub import BUNDLED
 from cige.models.build import input_embeddings
 from cige.models.lattice_bert.features import load_features
 from cige.models.model import LatticeModel
-from cige.training.recipe import OWN_DATA, Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
+from cige.recipes.shipped import OWN_DATA
+from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
 from cige.training.setup import set_up
 from cige.training.train import train
 

@@ -11,6 +11,7 @@ Examples:
   cige bench onnx       prediction end to end on PyTorch and on ONNX Runtime, in 32 and 8 bits
   cige bench predict    a prediction process: seconds to the first answer, memory, characters a second
   cige bench pretrain   steps of pre-training
+  cige bench significance   how often `cige compare` tells equal systems apart, on simulated tables
   cige bench tokens     text to lattice tokens: megabytes a second
   cige bench train      steps of training, padding, memory
   cige bench figures    draw docs/figures from the results in docs/bench
@@ -28,8 +29,8 @@ from cige.errors import CigeError
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 FIGURES = "figures"
 NAMES = (
-    *("crf", "flat", "kept", "lattice", "lexicon", "match", "models", "onnx", "predict", "pretrain", "tokens", "train"),
-    FIGURES,
+    *("crf", "flat", "kept", "lattice", "lexicon", "match", "models", "onnx", "predict", "pretrain"),
+    *("significance", "tokens", "train", FIGURES),
 )
 
 

@@ -1,25 +1,37 @@
 """Train and score several systems alike and print one table.
 
-  cige compare recipes/weibo/flat.yaml recipes/weibo/dcsan.yaml --seeds 3 --runs runs
-  cige compare recipes/weibo/*.yaml --runs runs --table      read what finished, train nothing
-  cige compare recipes/ecommerce/*.yaml --user-words --gazetteer brands.txt
+  cige compare weibo/flat weibo/dcsan --seeds 3 --runs runs
+  cige compare 'weibo/*' --runs runs --table      read what finished, train nothing
+  cige compare 'ecommerce/flat*' my-recipe.yaml --user-words --gazetteer brands.txt
 
-A run is RUNS/NAME-SEED; finished runs are read, a run that was cut off goes on. The epoch is chosen on dev; test, where
-there is one, is scored once with it. RUNS/comparison.md, comparison.json and comparison.svg are written at the end;
-with --user-words also user_words.json, user_words.svg and user_words.png.
+A run is RUNS/NAME-SEED; finished runs are read, a run that was cut off goes on. A folder of that name that holds a run
+with other settings is never mixed in: training refuses it, and --table leaves it out and says what differs. The epoch
+is chosen on dev; test, where there is one, is scored once with it. RUNS/comparison.md, comparison.json and
+comparison.svg are written at the end; with --user-words also user_words.json, user_words.svg and user_words.png.
+
+What p means. If two systems were equally good, so that only the luck of their training seeds and the choice of the
+sentences set them apart, a difference as large as the one shown would come up somewhere in a table of this size with
+probability p at most. Seeds and sentences are both taken to be a sample (hierarchical paired bootstrap, Student's t),
+and p is corrected for all pairs of systems in the table (Holm), because the best row was picked on the same sentences.
+The 95% intervals of the differences hold for all pairs together.
+
+What p does not mean. It is not the probability that a lead is chance, nor that the two systems are equal; a large p
+says that these sentences and seeds cannot tell. It knows nothing of other data sets, nor of how long each system was
+tuned. With one seed per system it covers sentences alone, is marked so, and speaks of these trained models, not of the
+systems: train at least three seeds to compare systems.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from cige.commands.options import at_least
+from cige.json_text import to_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recipes", nargs="+", metavar="RECIPE", help="YAML files; those of one data set, to be fair")
+    parser.add_argument("recipes", nargs="+", metavar="RECIPE", help="names, patterns of names or YAML files")
     parser.add_argument("--seeds", type=at_least(1), default=3, metavar="N", help="seeds 1 to N (default: 3)")
     parser.add_argument("--runs", default="runs", metavar="FOLDER", help="folder of the runs (default: runs)")
     parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="processes side by side (default: 1)")
@@ -29,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
     parser.add_argument("--table", action="store_true", help="train nothing; a table of what finished")
-    parser.add_argument("--no-speed", action="store_true", help="do not measure sentences a second")
+    parser.add_argument("--no-speed", action="store_true", help="do not measure sentences per second")
     parser.add_argument("--user-words", action="store_true", help="measure what user words gain with each system")
     parser.add_argument(
         "--gazetteer", nargs="+", action="extend", default=[], metavar="FILE", help="word lists for --user-words"
@@ -37,10 +49,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
+def _meant(given: str) -> list[str]:
+    """The recipes that an argument means: those that fit a pattern, or itself."""
+    from cige.recipes.shipped import matching
+
+    is_pattern = any(sign in given for sign in "*?[") and not Path(given).exists()
+    return matching(given) if is_pattern else [given]
+
+
 def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import load_recipe
 
-    recipes = [load_recipe(path, args.set) for path in args.recipes]
+    recipes = [load_recipe(recipe, args.set) for given in args.recipes for recipe in _meant(given)]
     from cige.errors import CigeError
     from cige.folders.atomic import atomic_file
     from cige.lexicon.words_file import read_words
@@ -54,6 +74,7 @@ def run(args: argparse.Namespace) -> None:
         user_words_of_runs,
     )
     from cige.reports.comparison_views import (
+        comparison_note,
         comparison_table,
         draw_f1_against_speed,
         draw_user_words,
@@ -71,23 +92,23 @@ def run(args: argparse.Namespace) -> None:
         for scores in every:
             shown = " ".join(f"{s} F1 {100 * scores[s]['f1']:.2f}" for s in ("dev", "test") if s in scores)
             print(f"{scores['name']} seed {scores['seed']}: {shown} ({scores['minutes']:.1f} minutes)", flush=True)
-    names = [recipe.name for recipe in recipes]
-    if args.table and not any_finished(names, runs, seeds=seeds):
-        raise CigeError(f"{runs}: no finished run of {', '.join(names)}; without --table they are trained")
+    if args.table and not any_finished(recipes, runs, seeds=seeds):
+        names = ", ".join(recipe.name for recipe in recipes)
+        raise CigeError(f"{runs}: no finished run of {names}; without --table they are trained")
     if not args.no_speed:
         measure_speeds(recipes, runs, data_dir=args.data_dir)
-    rows = rows_of(names, runs, seeds=seeds)
-    written = comparison_table(rows)
+    rows = rows_of(recipes, runs, seeds=seeds)
+    written = "\n\n".join(filter(None, (comparison_table(rows), comparison_note(rows))))
     if args.user_words:
-        found = user_words_of_runs(recipes, runs, data_dir=args.data_dir, gazetteers=gazetteers)
+        found = user_words_of_runs(recipes, runs, seeds=seeds, data_dir=args.data_dir, gazetteers=gazetteers)
         written += "\n\nF1 / recall of entities unseen in training, with user words:\n\n" + user_word_table(found)
     print(written)
     files = {
         "comparison.md": written + "\n",
-        "comparison.json": json.dumps([row.to_dict() for row in rows], indent=1),
+        "comparison.json": to_json([row.to_dict() for row in rows], indent=1, ensure_ascii=True),
     }
     if args.user_words:
-        files["user_words.json"] = json.dumps(found, ensure_ascii=False, indent=1)
+        files["user_words.json"] = to_json(found, indent=1)
     for name, text in files.items():
         with atomic_file(runs / name) as aside:
             aside.write_text(text, encoding="utf-8")

@@ -1,23 +1,28 @@
-"""Fetch public data sets, describe labelled files and convert them.
+"""Fetch public data sets, describe labelled files, convert them, and list the names in them.
 
 Examples:
   cige data fetch weibo resume
   cige data stats weibo/train.bmes --lexicon my-lexicon
   cige data convert labelled.jsonl labelled.bmes
+  cige data names people.bmes wiki.bmes --labels PER LOC ORG --output names.txt    a gazetteer for `cige user-words`
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from typing import TYPE_CHECKING
 
 from cige.commands.lexicon import open_lexicon
-from cige.commands.options import make_console
+from cige.commands.options import at_least, make_console
+from cige.json_text import to_json
+
+if TYPE_CHECKING:
+    from cige.data import Sentence
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    verbs = parser.add_subparsers(metavar="stats|fetch|convert", required=True)
+    verbs = parser.add_subparsers(metavar="stats|fetch|convert|names", required=True)
 
     stats = verbs.add_parser("stats", help="sentences, characters, words and entities, as in Table 1 of the FLAT paper")
     stats.add_argument("file", metavar="FILE", help="labelled sentences, in any format that cige reads")
@@ -38,6 +43,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_reading_options(convert)
     convert.set_defaults(run=run_convert)
 
+    names = verbs.add_parser("names", help="the distinct names of labelled files as a word list")
+    names.add_argument("files", nargs="+", metavar="FILE", help="labelled sentences, in any format that cige reads")
+    names.add_argument("--labels", nargs="+", metavar="LABEL", help="only entities with these labels (default: all)")
+    names.add_argument(
+        "--min-count",
+        type=at_least(1),
+        default=1,
+        metavar="N",
+        help="only names labelled at least N times (default: 1)",
+    )
+    names.add_argument("--output", required=True, metavar="FILE", help="one name per line; .gz and .xz are packed")
+    _add_reading_options(names)
+    names.set_defaults(run=run_names)
+
 
 def _add_reading_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", default="auto", help="of FILE: bmes, bioes, bio, jsonl, cluener (default: auto)")
@@ -47,10 +66,10 @@ def _add_reading_options(parser: argparse.ArgumentParser) -> None:
 def run_stats(args: argparse.Namespace) -> None:
     from cige.data.stats import dataset_stats
 
-    sentences = _read(args)
+    sentences = _read(args, args.file)
     found = dataset_stats(sentences, open_lexicon(args.lexicon).snapshot() if args.lexicon else None)
     if args.json:
-        print(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
+        print(to_json(found.to_dict(), indent=1))
     else:
         make_console().print(found.table(title=args.file))
 
@@ -68,15 +87,25 @@ def run_fetch(args: argparse.Namespace) -> None:
 def run_convert(args: argparse.Namespace) -> None:
     from cige.data import write_sentences
 
-    sentences = _read(args)
+    sentences = _read(args, args.file)
     write_sentences(args.output, sentences, format=args.to)
     print(f"wrote {args.output}: {len(sentences):,} sentences")
 
 
-def _read(args: argparse.Namespace):  # type: ignore[no-untyped-def]
+def run_names(args: argparse.Namespace) -> None:
+    from cige.data.names import user_words_of
+    from cige.data.text_files import write_text
+
+    sentences = [sentence for file in args.files for sentence in _read(args, file)]
+    names = user_words_of(sentences, labels=args.labels, min_count=args.min_count)
+    write_text(args.output, "".join(f"{name}\n" for name in names))
+    print(f"wrote {args.output}: {len(names):,} names of {len(sentences):,} sentences")
+
+
+def _read(args: argparse.Namespace, file: str) -> tuple[Sentence, ...]:
     from cige.data import read_labelled
 
-    found = read_labelled(args.file, format=args.format, repair=args.repair)
+    found = read_labelled(file, format=args.format, repair=args.repair)
     for mended in found.repairs:
-        print(f"cige: {args.file}, line {mended.line}: mended: {mended.what}", file=sys.stderr)
-    return found.sentences
+        print(f"cige: {file}, line {mended.line}: mended: {mended.what}", file=sys.stderr)
+    return tuple(found.sentences)

@@ -8,10 +8,10 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from cige.commands.options import add_model_options, at_least, load_finder, make_console
+from cige.json_text import to_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
             file=sys.stderr,
         )
     if args.json:
-        print(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
+        print(to_json(found.to_dict(), indent=1))
     else:
         make_console().print(report_table(found.report, title=args.data))
         print(f"{found.report.n_sentences:,} sentences, {found.sentences_per_second:,.1f} a second")

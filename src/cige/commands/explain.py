@@ -9,10 +9,10 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 
 from cige.commands.options import add_model_options, at_least, load_ner, make_console
 from cige.commands.texts import add_source_argument, whole_text_of
+from cige.json_text import to_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +44,6 @@ def run(args: argparse.Namespace) -> None:
         explanation.save(args.output)
         print(f"wrote {args.output}")
     elif args.json:
-        print(json.dumps(explanation.to_dict(), ensure_ascii=False))
+        print(to_json(explanation.to_dict()))
     else:
         make_console().print(explanation.to_terminal())

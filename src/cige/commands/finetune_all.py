@@ -1,7 +1,8 @@
 """Fine-tune on all tasks and print the paper's Table 6 and its row of Table 1.
 
-With --grid lr the best learning rate of each task is searched on the development examples, from the middle of the
-paper's nine in the direction in which scores rise; then it is run several times. The paper tunes the model after the
+With --grid lr the best learning rate of each task is searched on the development examples: all of the paper's nine are
+tried, but for those below three neighbours whose scores rise or above three whose scores fall (its appendix C.2). Then
+the best one is run several times. The paper tunes the model after the
 first phase of pre-training (--short-model) on all tasks but CMRC and C3. What finished is not repeated: the
 same command goes on after a stop, and does only what is new with more tasks or runs; what earlier calls found of other
 tasks stays in the tables, so tasks may be learnt with different options one after another. Scores and answers of every
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 
-from cige.commands.finetune_task import add_shared_options, changed
+from cige.commands.finetune_task import add_shared_options, settings_of
 from cige.commands.options import at_least
 from cige.tasks.config import LEARNING_RATES
 
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> None:
     origin = [model_fingerprint(model), model_fingerprint(short_model)]
     result = GridResult.begin(folder, args.name or folder.name, origin)
     for task in tasks:
-        config = changed(task.config, args)
+        config = settings_of(task.recipe, args)
         row = tune_task(
             load_task_data(task, args.data),
             model if task.reads_long else short_model,

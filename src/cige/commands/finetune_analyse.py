@@ -15,11 +15,11 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cige.commands.options import at_least, make_console
+from cige.json_text import to_json
 
 if TYPE_CHECKING:
     from cige.tasks.registry import Task
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         head = {"task": task.name, "split": args.split, "analysis": analysis, "n_examples": len(examples)}
         told = [_told(folders, own) for folders, own in zip(args.models, runs, strict=True)]
-        print(json.dumps(head | {"models": told} | found, ensure_ascii=False, indent=1))
+        print(to_json(head | {"models": told} | found, indent=1))
         return
     make_console().print(table)
     for name, own in zip(_names(args), runs, strict=True):

@@ -1,4 +1,4 @@
-"""Fine-tune on one task with the paper's settings for it, or your own.
+"""Fine-tune on one task by its recipe, which has the paper's settings, or by your own.
 
 A run that was cut off goes on from its last epoch when the same command is given again. The model is in OUTPUT/model,
 scores are in OUTPUT/result.json.
@@ -6,13 +6,14 @@ scores are in OUTPUT/result.json.
 Examples:
   cige finetune tnews --model runs/tiny/model --data data --output runs/tnews
   cige finetune afqmc --model runs/tiny/model --data data --output runs/trial --n-train 1000 --epochs 2 --lr 1e-4
+  cige recipes copy finetune/tnews mine.yaml
+  cige finetune tnews --recipe mine.yaml --model runs/tiny/model --data data --output runs/mine
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cige.tasks.config import TuningConfig
@@ -32,6 +33,7 @@ _SETTINGS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser)
+    parser.add_argument("--recipe", metavar="RECIPE", help="name or YAML file (default: the task's, finetune/TASK)")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
     parser.add_argument("--no-resume", action="store_true", help="start over, whatever the output folder holds")
     parser.set_defaults(run=run)
@@ -48,14 +50,23 @@ def add_shared_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             option, dest=field, type=kind, choices=choices, metavar=metavar, help=f"{what} (the task's)"
         )
+    parser.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
+    )
     parser.add_argument("--crf", action="store_const", const=True, help="sequence labelling: a CRF, not a softmax")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
 
 
-def changed(config: TuningConfig, args: argparse.Namespace) -> TuningConfig:
-    """A task's settings with those that were given."""
-    given = {field: getattr(args, field) for field in (*(field for _, field, _, _ in _SETTINGS), "crf")}
-    return replace(config, **{field: value for field, value in given.items() if value is not None})
+def settings_of(recipe: str, args: argparse.Namespace) -> TuningConfig:
+    """The settings of a recipe with those that were given: by --set, and by an option of their own, which wins."""
+    from cige.recipes.recipe_file import override_pairs
+    from cige.tasks.config import load_tuning_config
+
+    given: dict[str, Any] = dict(override_pairs(args.set))
+    for field in (*(field for _, field, _, _ in _SETTINGS), "crf"):
+        if getattr(args, field) is not None:
+            given[field] = getattr(args, field)
+    return load_tuning_config(recipe, given)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -63,7 +74,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.tasks.task_data import load_task_data
 
     task = get_task(args.task)
-    config = changed(task.config, args)
+    config = settings_of(args.recipe or task.recipe, args)
     data = load_task_data(task, args.data)  # before torch is imported: a wrong file is told sooner
     from cige.tasks.finetune import finetune
 

@@ -8,9 +8,10 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 from typing import Any
+
+from cige.json_text import to_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,12 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     facts = {"installation": _installation(), "model": _model(args.model)}
     if args.json:
-        print(json.dumps(facts, ensure_ascii=False, indent=1))
+        print(to_json(facts, indent=1))
         return
     for group in facts.values():
         width = max(map(len, group))
         for name, value in group.items():
-            shown = json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+            shown = to_json(value) if isinstance(value, dict | list) else value
             print(f"{name:<{width}}  {shown}")
         print()
 
@@ -49,7 +50,7 @@ def _torch() -> dict[str, Any]:
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
-        "compiled kernel": "yes" if native.load() is not None else "no (slower)",
+        "compiled kernels": native.level() or "none (slower)",
     }
 
 

@@ -11,7 +11,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 from cige.commands.options import at_least
 from cige.commands.texts import add_source_argument, texts_of
 from cige.errors import LexiconError
+from cige.json_text import to_json
 from cige.text.normalize import normalize
 from cige.text.visible import visible
 
@@ -114,7 +114,7 @@ def run_match(args: argparse.Namespace) -> None:
             for start, end, word in matches
         ]
         if args.format == "jsonl":
-            print(json.dumps({"text": text, "words": words}, ensure_ascii=False))
+            print(to_json({"text": text, "words": words}))
         else:
             for word in words:
                 print(f"{word['start']}-{word['end']}\t{visible(word['text'])}{'*' if word['is_user'] else ''}")

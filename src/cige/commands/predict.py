@@ -9,7 +9,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cige.commands.options import add_model_options, at_least, load_finder, load_ner, make_console
 from cige.commands.texts import add_source_argument, texts_of
+from cige.json_text import to_json
 from cige.text.visible import visible
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _predict(
 def _print_lines(results: Iterable[tuple[str, list[EntityEvidence]]], with_words: bool) -> None:
     for text, entities in results:
         line = {"text": text, "entities": [_to_dict(e, with_words) for e in entities]}
-        print(json.dumps(line, ensure_ascii=False), flush=True)
+        print(to_json(line), flush=True)
 
 
 def _to_dict(evidence: EntityEvidence, with_words: bool) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Examples:
   cige pretrain vocab corpus.txt.xz vocabulary --pieces vocab.txt
   cige pretrain data corpus.txt.xz --vocab vocabulary --output data
-  cige pretrain run recipes/pretraining/tiny.yaml --data data --output runs/tiny
+  cige pretrain run pretrain/tiny --data data --output runs/tiny
   cige pretrain table runs/tiny runs/tiny_bert_our
   cige pretrain describe --model runs/tiny/model
   cige pretrain explain --model runs/tiny/model --tuned runs/ner/model "研究生活很充实"

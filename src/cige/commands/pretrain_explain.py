@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import argparse
 import html
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.options import at_least, make_console
 from cige.commands.texts import add_source_argument, whole_text_of
+from cige.json_text import to_json
 
 if TYPE_CHECKING:
     from cige.models.lattice_bert.attention import AttendedTokens
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
             aside.write_text(to_html(found, [args.model, *args.tuned]), encoding="utf-8")
         print(f"wrote {args.output}")
     elif args.json:
-        print(json.dumps(found.to_dict(), ensure_ascii=False))
+        print(to_json(found.to_dict()))
     else:
         _print(found, args.n_tokens)
 

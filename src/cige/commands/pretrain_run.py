@@ -4,11 +4,11 @@ A run that was cut off goes on where it stopped when the same command is given a
 With start_from a pre-trained model goes on with other text: give the data a vocabulary with the words of that text.
 
 Examples:
-  cige pretrain run recipes/pretraining/tiny.yaml --data data --output runs/tiny
-  cige pretrain run recipes/pretraining/tiny_bert_our.yaml --data data --output runs/tiny_bert_our
-  cige pretrain run recipes/pretraining/tiny.yaml --data data --output runs/trial --set short.n_steps=100 long.n_steps=0
-  cige pretrain run recipes/pretraining/tiny.yaml --data ours --output runs/ours --set start_from=runs/tiny/model
-  torchrun --nproc-per-node 8 -m cige.cli pretrain run recipes/pretraining/base.yaml --data data --output runs/base
+  cige pretrain run pretrain/tiny --data data --output runs/tiny
+  cige pretrain run pretrain/tiny_bert_our --data data --output runs/tiny_bert_our
+  cige pretrain run pretrain/tiny --data data --output runs/trial --set short.n_steps=100 long.n_steps=0
+  cige pretrain run pretrain/tiny --data ours --output runs/ours --set start_from=runs/tiny/model
+  torchrun --nproc-per-node 8 -m cige.cli pretrain run pretrain/base --data data --output runs/base
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import os
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recipe", metavar="RECIPE", help="YAML file, such as recipes/pretraining/tiny.yaml")
+    parser.add_argument("recipe", metavar="RECIPE", help="name, such as pretrain/tiny, or YAML file")
     parser.add_argument("--data", required=True, metavar="FOLDER", help="what `cige pretrain data` made")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     parser.add_argument(

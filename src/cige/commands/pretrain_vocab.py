@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from cige.commands.options import at_least
 
 DEFAULT_WORDS = 81_000  # cige.lexicon.joint_vocabulary.N_WORDS, without importing it for `--help`
-N_EXAMPLES = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

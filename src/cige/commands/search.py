@@ -1,10 +1,11 @@
 """Search hyper-parameters: train random choices of settings and keep the best by dev F1.
 
-  cige search recipes/weibo/flat.yaml --output runs/search --n-trials 20
-  cige search recipes/weibo/flat.yaml --output runs/search --n-trials 20 --space space.yaml --seeds 1 2 3
+  cige search weibo/flat --output runs/search --n-trials 20
+  cige search weibo/flat --output runs/search --n-trials 20 --space space.yaml --seeds 1 2 3
 
-The ranges are those of Table 6 of the FLAT paper, or of a YAML file of lines such as `training.batch_size: [8, 10]`.
-A search that was cut off goes on when the same command is given again; a larger --n-trials adds trials.
+The ranges are those of Table 6 of the FLAT paper (search/table6), or of a YAML file of lines such as
+`training.batch_size: [8, 10]`. A search that was cut off goes on when the same command is given
+again; a larger --n-trials adds trials.
 """
 
 from __future__ import annotations

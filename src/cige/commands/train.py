@@ -1,9 +1,10 @@
 """Train a model: on your own labelled data, on top of the bundled model, or by a recipe.
 
   cige train --data train.bmes --dev dev.bmes --output runs/own
-  cige train recipes/weibo/flat.yaml --output runs/weibo --seed 1
-  cige train recipes/weibo/flat.yaml --output runs/trial --set training.n_epochs=2 data.n_train=100
+  cige train weibo/flat --output runs/weibo --seed 1
+  cige train weibo/flat --output runs/trial --set training.n_epochs=2 data.n_train=100
 
+A recipe is a name that `cige recipes list` prints, or a YAML file of your own (`cige recipes copy` makes one).
 Without a recipe, training starts from the bundled model's words, vectors and encoder, whatever your labels are; no
 vector file is needed. A run that was cut off goes on where it stopped when the same command is given again. The model
 is in OUTPUT/model.
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_recipe_options(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     parser.add_argument(
-        "recipe", metavar="RECIPE", nargs="?" if optional else None, help="YAML file, such as recipes/weibo/flat.yaml"
+        "recipe", metavar="RECIPE", nargs="?" if optional else None, help="name, such as weibo/flat, or YAML file"
     )
     parser.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
@@ -40,8 +41,9 @@ def add_recipe_options(parser: argparse.ArgumentParser, *, optional: bool = Fals
 
 
 def run(args: argparse.Namespace) -> None:
-    from cige.training.recipe import OWN_DATA, load_recipe
-    from cige.training.recipe_file import override_pairs
+    from cige.recipes.recipe_file import override_pairs
+    from cige.recipes.shipped import OWN_DATA
+    from cige.training.recipe import load_recipe
 
     if args.dev is not None and args.data is None:
         raise CigeError("--dev goes with --data FILE; a recipe names its own development file")

@@ -18,6 +18,7 @@ from cige.data.labelled import LabelledFile, Repair
 from cige.data.sentence import Sentence, Span
 from cige.data.text_files import has_surrogate
 from cige.errors import DataError
+from cige.json_text import to_json
 
 _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -79,7 +80,7 @@ def format_json_lines(sentences: Iterable[Sentence], form: str = "jsonl") -> str
         except DataError as error:
             raise DataError(f"sentence {number} {sentence.text[:20]!r}: {error}") from None
         # UTF-8 has no lone surrogates, an escape in JSON has
-        lines.append(json.dumps(write(sentence), ensure_ascii=has_surrogate(sentence.text)) + "\n")
+        lines.append(to_json(write(sentence), ensure_ascii=has_surrogate(sentence.text)) + "\n")
     return "".join(lines)
 
 
@@ -107,7 +108,9 @@ def _spans_of_jsonl(record: dict[str, Any], text: str) -> list[Span]:
     spans = []
     for entity in entities:
         if not isinstance(entity, dict):
-            raise DataError(f'expected {{"start", "end", "label"}} for an entity, found {json.dumps(entity)[:60]}')
+            raise DataError(
+                f'expected {{"start", "end", "label"}} for an entity, found {to_json(entity, ensure_ascii=True)[:60]}'
+            )
         span = _make_span(entity.get("start"), entity.get("end"), entity.get("label"), text)
         _check_surface(span, entity.get("text", text[span.start : span.end]), text)
         spans.append(span)

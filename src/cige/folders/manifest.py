@@ -11,6 +11,7 @@ from typing import Any
 from cige.errors import CigeError
 from cige.folders.atomic import is_there
 from cige.folders.kinds import KINDS
+from cige.json_text import to_json
 
 MANIFEST = "manifest.json"
 
@@ -24,7 +25,7 @@ def write_manifest(folder: Path, **facts: Any) -> None:
     own = [f for f in folder.rglob("*") if f.is_file() and f != folder / MANIFEST and not set(parts) & set(f.parents)]
     names = sorted(f.relative_to(folder).as_posix() for f in own)
     listing = {name: {"bytes": (folder / name).stat().st_size, "sha256": sha256(folder / name)} for name in names}
-    text = json.dumps(facts | {"files": listing}, ensure_ascii=False, indent=1, sort_keys=True)
+    text = to_json(facts | {"files": listing}, indent=1, sort_keys=True)
     (folder / MANIFEST).write_text(text, encoding="utf-8")
 
 

@@ -121,7 +121,7 @@ class LatticeTokenizer:
         words = self._find(pieces.normal) if self._find else np.zeros((0, 3), np.int32)
         words = words[np.lexsort((words[:, 0], words[:, 1]))]
         is_sound = pieces.is_edge[words[:, 0]] & pieces.is_edge[words[:, 1]]
-        return words if is_sound.all() else words[is_sound]
+        return words[is_sound]
 
 
 def _restore(vocabulary: JointVocabulary, use_words: bool) -> LatticeTokenizer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from cige.lexicon.matcher import Matcher
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
 from cige.lexicon.text_file import read_lines
-from cige.lexicon.word_counts import WordCounts, count_words
+from cige.lexicon.word_counts import WordCounts
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 from cige.text.code_points import is_plain, normal_form
 from cige.text.word_pieces import WordPieces
@@ -87,35 +87,6 @@ class JointVocabulary:
             else:
                 taken[word] = None
         return cls(pieces=pieces, words=list(taken), report=report.build(n_taken=len(taken)))
-
-    @classmethod
-    def from_corpus(
-        cls,
-        corpus_path: str | os.PathLike[str],
-        pieces_path: str | os.PathLike[str],
-        n_words: int = N_WORDS,
-        *,
-        min_count: int = 1,
-        n_workers: int = 1,
-        on_progress: Callable[[int], None] | None = None,
-    ) -> JointVocabulary:
-        """The pieces of a BERT and the `n_words` most frequent words of a corpus, as jieba cuts it.
-
-        `count_words`, `read_pieces` and `from_counts` are its parts, and say what the corpus held.
-
-        Args:
-            corpus_path: UTF-8 text, plain, .gz or .xz.
-            pieces_path: the vocab.txt of an uncased BERT.
-            n_words, min_count: as for `from_counts`.
-            n_workers: processes that cut; the result does not depend on it.
-            on_progress: called with the bytes of text read so far.
-
-        Raises:
-            LexiconError: a file is missing, damaged or no text, jieba is not installed, or no word was found.
-        """
-        pieces = read_pieces(pieces_path)  # first: a wrong file is told before the corpus is read
-        counts = count_words(corpus_path, n_workers=n_workers, on_progress=on_progress)
-        return cls.from_counts(pieces, counts, n_words, min_count=min_count)
 
     @classmethod
     def from_counts(

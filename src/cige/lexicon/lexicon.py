@@ -14,6 +14,7 @@ import numpy as np
 
 from cige.errors import LexiconError
 from cige.folders.kinds import LEXICON
+from cige.json_text import to_json
 from cige.lexicon.base_words import BaseWords
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.snapshot import LexiconSnapshot
@@ -232,7 +233,7 @@ def check_lexicon(folder: str | os.PathLike[str]) -> None:
 
 def write_user(folder: Path, *, added: Sequence[str] = (), removed: Sequence[str] = ()) -> None:
     """Write the user's part of a lexicon folder."""
-    text = json.dumps({"added": added, "removed": removed}, ensure_ascii=False)
+    text = to_json({"added": added, "removed": removed})
     (folder / USER_FILE).write_text(text, encoding="utf-8")
 
 

@@ -107,7 +107,7 @@ class VectorTable:
             raise LexiconError(f"{path}: no such field in it: {error}; expected words, vectors, counts") from error
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise LexiconError(f"{path}: not a readable .npz file ({error}); get the file again") from error
-        listed = words.tolist() if words.ndim else str(words).split("\n") if words.size and str(words) else []
+        listed = words.tolist() if words.ndim else str(words).split("\n") if str(words) else []
         try:
             return cls(listed, vectors, counts=counts)
         except LexiconError as error:

@@ -98,6 +98,13 @@ class FlatConfig(ModelConfig):
         known = ("hh", "th", "ht", "tt")
         if not self.distances or not set(self.distances) <= set(known):
             return [f"model.distances is {list(self.distances)}, expected some of {', '.join(known)}"]
+        if self.width % 2:  # a sinusoid has as many cosines as sines
+            return [
+                f"model.n_heads is {self.n_heads} and model.head_width {self.head_width}, expected an even product: "
+                "Eq. 9-10 encode distances in pairs"
+            ]
+        if self.max_distance is not None and self.max_distance < 0:
+            return [f"model.max_distance is {self.max_distance}, expected 0 or more: a node must at least see itself"]
         return []
 
 

@@ -84,13 +84,12 @@ class LatticeLstmEncoder(nn.Module):
         features = self._both_ways(run.hidden[:, 1:], batch)
         n_sentences, n_padded = batch.chars.shape
         shares = features.new_zeros(n_sentences, n_padded, batch.words.shape[1])
-        if len(steps.word):
-            share = run.normalised(steps)[1].mean(1) / 2  # [K]
-            word = steps.word % batch.words.shape[1]
-            sentence = steps.row % n_sentences
-            step = steps.end // n_sentences % n_padded
-            place = torch.where(steps.row < n_sentences, step, batch.n_chars[sentence] - 1 - step)
-            shares.index_put_((sentence, place, word), share, accumulate=True)
+        share = run.normalised(steps)[1].mean(1) / 2  # [K]
+        word = steps.word % batch.words.shape[1]
+        sentence = steps.row % n_sentences
+        step = steps.end // n_sentences % n_padded
+        place = torch.where(steps.row < n_sentences, step, batch.n_chars[sentence] - 1 - step)
+        shares.index_put_((sentence, place, word), share, accumulate=True)
         return features, shares
 
     def _inputs(self, batch: LatticeBatch) -> tuple[LatticeInputs, WordSteps]:

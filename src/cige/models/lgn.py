@@ -70,6 +70,8 @@ class LgnConfig(ModelConfig):
     def problems(self) -> list[str]:
         if self.n_steps < 2:
             return ["model.n_steps is 1, expected 2 or more: edges and the global node change from the second step on"]
+        if self.max_length < 1:
+            return [f"model.max_length is {self.max_length}, expected at least 1"]
         return []
 
 

@@ -37,8 +37,7 @@ class BertFeatures(nn.Module):
 
     def __init__(self, *, bert: nn.Module, tokenizer: Any, tuned: bool):
         super().__init__()
-        if getattr(bert, "pooler", None) is not None:
-            bert.pooler = None  # type: ignore[assignment]  # it summarises a sentence, which nobody reads here
+        bert.pooler = None  # type: ignore[assignment]  # it summarises a sentence, which nobody reads here
         self.bert = bert.requires_grad_(tuned)
         self.tokenizer = tokenizer
         self.tuned = tuned
@@ -102,11 +101,10 @@ class BertFeatures(nn.Module):
     def token_ids(self, text: str) -> list[int]:
         """One token id a character."""
         new = sorted(set(text) - self._ids.keys())
-        if new:
-            self._ids |= dict.fromkeys(new, self.tokenizer.unk_token_id)
-            new = [c for c in new if not "\ud800" <= c <= "\udfff"]  # no tokenizer takes a lone surrogate
-            pieces = self.tokenizer(new, add_special_tokens=False)["input_ids"] if new else []
-            self._ids |= {c: piece[0] for c, piece in zip(new, pieces, strict=True) if len(piece) == 1}
+        self._ids |= dict.fromkeys(new, self.tokenizer.unk_token_id)
+        new = [c for c in new if not "\ud800" <= c <= "\udfff"]  # no tokenizer takes a lone surrogate
+        pieces = self.tokenizer(new, add_special_tokens=False)["input_ids"] if new else []
+        self._ids |= {c: piece[0] for c, piece in zip(new, pieces, strict=True) if len(piece) == 1}
         return [self._ids[c] for c in text]
 
     def _tokens(self, texts: tuple[str, ...], plan: _WindowPlan, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -148,10 +146,11 @@ class _WindowPlan:
         self.window = np.zeros((len(lengths), n_padded), np.int64)
         self.place = np.zeros((len(lengths), n_padded), np.int64)
         for sentence, n in enumerate(lengths):
-            for start, end, first, last in overlapping_windows(n, n_at_once):
-                self.window[sentence, first:last] = len(self.windows)
-                self.place[sentence, first:last] = np.arange(first - start, last - start)
-                self.windows.append((sentence, start, end))
+            for w in overlapping_windows(n, n_at_once):
+                core = slice(w.core_start, w.core_end)
+                self.window[sentence, core] = len(self.windows)
+                self.place[sentence, core] = np.arange(w.core_start - w.start, w.core_end - w.start)
+                self.windows.append((sentence, w.start, w.end))
 
 
 @contextmanager

@@ -56,14 +56,15 @@ class CRF(nn.Module):
         return _LogPartition.apply(emissions.float(), *self.scores(), n_chars)
 
     def score(self, emissions: Tensor, tags: Tensor, n_chars: Tensor) -> Tensor:
-        """float[B]: score of the int64[B, T] sequence `tags`."""
+        """float[B]: score of the int64[B, T] sequence `tags`; padding may carry any tag of the L."""
         start, transitions, end = self.scores()
         mask = _mask(emissions, n_chars)
         unary = emissions.float().gather(2, tags[:, :, None]).squeeze(2)  # [B, T]
         pair = transitions[tags[:, :-1], tags[:, 1:]]  # [B, T - 1]
         last = tags.gather(1, (n_chars - 1).clamp(min=0)[:, None]).squeeze(1)
-        total = (unary * mask).sum(1) + (pair * mask[:, 1:]).sum(1)
-        return total + (start[tags[:, 0]] + end[last]) * (n_chars > 0)
+        # Chosen, not multiplied by the mask: padding may spell an illegal transition, and -inf * 0 is NaN.
+        total = unary.where(mask, 0.0).sum(1) + pair.where(mask[:, 1:], 0.0).sum(1)
+        return total + (start[tags[:, 0]] + end[last]).where(n_chars > 0, 0.0)
 
     def negative_log_likelihood(self, emissions: Tensor, tags: Tensor, n_chars: Tensor) -> Tensor:
         """float[B]: -log p(tags | emissions)."""
@@ -116,11 +117,14 @@ class _LogPartition(torch.autograd.Function):
         emissions, transitions, end, n_chars, alpha, log_z = ctx.saved_tensors
         beta = _backward_scores(emissions, transitions, end, n_chars)
         mask, grad = _mask(emissions, n_chars), grad.double()
-        unary = (alpha + beta - log_z[:, None, None]).exp() * (mask * grad[:, None])[:, :, None]  # [B, T, L]
+        # Scores of padding are arbitrary and may overflow exp: they are replaced, since inf * 0 is NaN.
+        unary = (alpha + beta - log_z[:, None, None]).masked_fill(~mask[:, :, None], IMPOSSIBLE).exp()  # [B, T, L]
+        unary = unary * grad[:, None, None]
         # p(tag i at t, tag j at t + 1) = exp(alpha_i + transition_ij + emission_j + beta_j - log Z), summed over B, T
         before, after = alpha[:, :-1], (emissions + beta)[:, 1:]
         top_before, top_after = before.amax(2, keepdim=True), after.amax(2, keepdim=True)
-        weight = (top_before + top_after - log_z[:, None, None]).exp() * (mask[:, 1:] * grad[:, None])[:, :, None]
+        weight = (top_before + top_after - log_z[:, None, None]).masked_fill(~mask[:, 1:, None], IMPOSSIBLE).exp()
+        weight = weight * grad[:, None, None]
         before, after = (before - top_before).exp() * weight, (after - top_after).exp()
         pair = transitions.exp() * (before.flatten(0, 1).t() @ after.flatten(0, 1))
         last = unary.gather(1, (n_chars - 1).clamp(min=0)[:, None, None].expand(-1, 1, unary.shape[2]))

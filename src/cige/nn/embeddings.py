@@ -97,7 +97,7 @@ class LatticeVectors(nn.Module):
     of the bigrams of a Weibo post are rarer than any vector file reaches. `models.build` fits the function to the
     bigrams that do have vectors; training goes on from there.
 
-    Dropout is elementwise on the vectors (what the released FLAT does: specs §0.1.16).
+    Dropout is elementwise on the vectors as in the released FLAT.
 
     Args:
         use_bigrams: False leaves the bigram table out.

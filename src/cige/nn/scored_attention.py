@@ -28,7 +28,7 @@ def scored_attention(
     Args:
         query: float[B, H, M, d].
         key: float[B, H, N, d]; value: float[B, H, N, e].
-        scores: float[B, H, M, N], -inf where a key is hidden; each query sees one key or more.
+        scores: float[B, H, M, N], -inf where a key is hidden; a query from which all are hidden reads zeros.
         dropout: of the probabilities; none outside training.
     """
     n_heads, n_batch = query.shape[1], len(query)
@@ -59,7 +59,9 @@ def _weights(query: Tensor, key: Tensor, scores: Tensor, scale: float, dropout: 
 
 def _softmax(query: Tensor, key: Tensor, scores: Tensor, scale: float) -> Tensor:
     # one pass over [H * B, M, N] in place of three
-    return torch.softmax(torch.baddbmm(scores, query, key.transpose(1, 2), alpha=scale), -1)
+    logits = torch.baddbmm(scores, query, key.transpose(1, 2), alpha=scale)
+    sees_nothing = logits.amax(-1, keepdim=True) == float("-inf")
+    return torch.softmax(logits.masked_fill(sees_nothing, 0.0), -1).masked_fill(sees_nothing, 0.0)
 
 
 class _CompiledWeights(torch.autograd.Function):

@@ -28,7 +28,8 @@ class SpanPairs:
         relation: float[U, D], the distinct rows of R (Eq. 8).
         spans: the relative spans that these rows stand for, and the row of each pair.
         n_nodes: int64[B], nodes of each sentence.
-        hidden: bool[B, N, N], True where i may not see j besides padding, or None.
+        hidden: bool[B, N, N], True where i may not see j besides padding, or None. A node that may see nothing at all
+            reads zeros, and its probabilities are zeros.
     """
 
     relation: Tensor
@@ -59,8 +60,11 @@ def span_attention(
         out, probabilities = _NativeAttention.apply(library, query, relation_query, key, value, relation, pairs)
         return out.flatten(2), probabilities
     position = position_scores(relation_query, relation, pairs.spans.index, pairs.spans.query_reach)
-    score = (query @ key.transpose(2, 3) + position).masked_fill(_unseen(pairs), float("-inf"))  # [H, B, N, N]
+    unseen, sees_nothing = _unseen(pairs)
+    score = (query @ key.transpose(2, 3) + position).masked_fill(unseen, float("-inf"))  # [H, B, N, N]
     probabilities = torch.softmax(score, -1)
+    if sees_nothing is not None:
+        probabilities = probabilities.masked_fill(sees_nothing, 0.0)
     out = torch.dropout(probabilities, dropout_prob, train=dropout_prob > 0) @ value  # [H, B, N, d]
     return out.permute(1, 2, 0, 3).flatten(2), probabilities.detach()
 
@@ -86,11 +90,15 @@ def biased_attention(
     Returns:
         float[B, N, H * d], and the probabilities float[H, B, N, N] (no gradient) or None.
     """
-    mask = bias[:, pairs.spans.index].to(query.dtype).masked_fill(_unseen(pairs), float("-inf"))  # [H, B, N, N]
+    unseen, sees_nothing = _unseen(pairs)
+    mask = bias[:, pairs.spans.index].to(query.dtype).masked_fill(unseen, float("-inf"))  # [H, B, N, N]
     out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout_prob, scale=1.0)
     probabilities = None
     if with_attention:
         probabilities = torch.softmax(query @ key.transpose(2, 3) + mask, -1).detach()
+    if sees_nothing is not None:
+        out = out.masked_fill(sees_nothing, 0.0)
+        probabilities = None if probabilities is None else probabilities.masked_fill(sees_nothing, 0.0)
     return out.permute(1, 2, 0, 3).flatten(2), probabilities
 
 
@@ -98,14 +106,20 @@ def _widened(x: Tensor) -> Tensor:
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
 
 
-def _unseen(pairs: SpanPairs) -> Tensor:
-    """bool[B, N or 1, N]: padding and hidden pairs."""
+def _unseen(pairs: SpanPairs) -> tuple[Tensor, Tensor | None]:
+    """What to leave out of the softmax, bool[B, N or 1, N]: padding and hidden pairs.
+
+    And bool[B, N, 1], the nodes from which everything is hidden, or None where nothing is. Their rows are left in, so
+    that the softmax is no 0 / 0, and their results are to be set to zero.
+    """
     node = torch.arange(pairs.spans.index.shape[1], device=pairs.spans.index.device)
     # An empty sentence still sees one node, or its softmax would be 0 / 0.
     padding = (node >= pairs.n_nodes.clamp(min=1)[:, None])[:, None, :]
     if pairs.hidden is None:
-        return padding
-    return padding | (pairs.hidden & (node < pairs.n_nodes[:, None])[:, :, None])
+        return padding, None
+    unseen = padding | (pairs.hidden & (node < pairs.n_nodes[:, None])[:, :, None])
+    sees_nothing = unseen.all(-1, keepdim=True)
+    return unseen & ~sees_nothing, sees_nothing
 
 
 def _native_for(query: Tensor, relation: Tensor) -> Any:

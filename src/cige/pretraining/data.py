@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from cige.errors import DataError
 from cige.folders.kinds import PRETRAINING_DATA
 from cige.folders.manifest import MANIFEST, read_manifest, sha256
+from cige.json_text import to_json
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.pretraining.make_data import HELD_OUT, VERSION, VOCABULARY
 from cige.pretraining.shards import Shard, check_shard, open_shard
@@ -76,5 +76,7 @@ def open_data(folder: str | Path, *, check_contents: bool = True) -> Pretraining
         has_words=facts["settings"]["segment_words"],
         n_tokens=n_tokens,
         n_pieces=n_pieces,
-        fingerprint=hashlib.sha256(json.dumps([facts["vocabulary"], shards], sort_keys=True).encode()).hexdigest(),
+        fingerprint=hashlib.sha256(
+            to_json([facts["vocabulary"], shards], sort_keys=True, ensure_ascii=True).encode()
+        ).hexdigest(),
     )

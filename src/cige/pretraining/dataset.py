@@ -15,7 +15,6 @@ from cige.pretraining.packing import N_SPECIAL, Packs, Room, pack_shard
 from cige.pretraining.passage import Passage
 from cige.pretraining.shards import Shard
 
-Masking = Literal["segments", "tokens", "words"]
 CLAUSE_ENDS = frozenset("，；：,;:")
 
 

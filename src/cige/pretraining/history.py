@@ -16,6 +16,11 @@ def per_cent(share: float) -> str:
     return "-" if math.isnan(share) else f"{100 * share:.1f}%"
 
 
+def _read(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a record from JSON, which has null where a mean over nothing is NaN here."""
+    return {name: math.nan if value is None else value for name, value in values.items()}
+
+
 @dataclass(frozen=True)
 class LogRecord:
     """Some steps of training.
@@ -37,6 +42,11 @@ class LogRecord:
     learning_rate: float
     n_tokens: int
     seconds: float
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> LogRecord:
+        """What `dataclasses.asdict` gave, also after it went through JSON."""
+        return cls(**_read(values))
 
     @property
     def loss(self) -> float:
@@ -65,6 +75,11 @@ class EvalRecord:
     segment_accuracy: float
     segment_char_accuracy: float
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> EvalRecord:
+        """What `dataclasses.asdict` gave, also after it went through JSON."""
+        return cls(**_read(values))
+
 
 @dataclass
 class PretrainHistory:
@@ -87,12 +102,12 @@ class PretrainHistory:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PretrainHistory:
-        """What `dataclasses.asdict` gave."""
+        """What `dataclasses.asdict` gave, also after it went through JSON."""
         return cls(
             step=values["step"],
             place=Place(**values["place"]),
-            logs=[LogRecord(**record) for record in values["logs"]],
-            evaluations=[EvalRecord(**record) for record in values["evaluations"]],
+            logs=[LogRecord.from_dict(record) for record in values["logs"]],
+            evaluations=[EvalRecord.from_dict(record) for record in values["evaluations"]],
             sums=Sums(**values["sums"]),
             seconds=values["seconds"],
         )

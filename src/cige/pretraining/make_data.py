@@ -9,7 +9,6 @@ data/
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import time
 from collections.abc import Iterator, Sequence
@@ -24,6 +23,7 @@ from cige.errors import DataError
 from cige.folders.atomic import atomic_file
 from cige.folders.kinds import PRETRAINING_DATA
 from cige.folders.manifest import MANIFEST, sha256
+from cige.json_text import to_json
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.pretraining.corpus import CorpusReport, CorpusRules, read_documents
 from cige.pretraining.shards import check_shard
@@ -78,7 +78,7 @@ def make_data(
     words = JointVocabulary.load(vocabulary)
     _claim(folder, words)
     report = CorpusReport()
-    made_from = json.dumps([words.fingerprint, asdict(settings)], sort_keys=True)
+    made_from = to_json([words.fingerprint, asdict(settings)], sort_keys=True, ensure_ascii=True)
     console, start = Console(stderr=True, quiet=not show_progress), time.perf_counter()
     names: list[str] = []
     for name in _write_all(_packets(corpus, settings, report, folder, made_from), folder, settings, n_workers):
@@ -95,7 +95,7 @@ def make_data(
         "shards": {name: _shard_facts(folder / name) for name in sorted(names)},
     }
     with atomic_file(folder / MANIFEST) as aside:
-        text = json.dumps({"kind": PRETRAINING_DATA, "version": VERSION, **facts}, ensure_ascii=False, indent=1)
+        text = to_json({"kind": PRETRAINING_DATA, "version": VERSION, **facts}, indent=1)
         aside.write_text(text, encoding="utf-8")
     return report
 

@@ -1,6 +1,6 @@
 """pretrain: a recipe and a data folder become a pre-trained model.
 
-    cige pretrain run recipes/pretraining/tiny.yaml --data data/ --output runs/tiny
+    cige pretrain run pretrain/tiny --data data/ --output runs/tiny
     accelerate launch -m cige.cli pretrain run ...                         # the same on several GPUs or processes
 
 The output folder holds recipe.yaml (every setting), checkpoint-N (where to go on after a kill), tensorboard/,
@@ -25,6 +25,7 @@ from accelerate.state import AcceleratorState
 
 from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
+from cige.json_text import to_json
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.models.lattice_bert.heads import LatticeBertForPreTraining
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
@@ -71,8 +72,8 @@ class PretrainResult:
         folder = Path(folder)
         try:
             values = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-            logs = tuple(LogRecord(**record) for record in values.pop("logs"))
-            evaluations = tuple(EvalRecord(**record) for record in values.pop("evaluations"))
+            logs = tuple(LogRecord.from_dict(record) for record in values.pop("logs"))
+            evaluations = tuple(EvalRecord.from_dict(record) for record in values.pop("evaluations"))
             found = values.pop("origins", None)
             origins = None if found is None else Origins(**found)
             return cls(
@@ -234,5 +235,5 @@ def _finish(
     }
     _save_model(model, data, folder / MODEL, recipe, loop)
     with says_what_survives(folder), atomic_file(folder / RESULT) as aside:
-        aside.write_text(json.dumps(values, ensure_ascii=False, indent=1), encoding="utf-8")
+        aside.write_text(to_json(values, indent=1), encoding="utf-8")
     discard_checkpoints(folder)

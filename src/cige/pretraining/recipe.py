@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from cige.errors import RecipeError
 from cige.models.lattice_bert.network import SIZES, LatticeBertConfig
 from cige.pretraining.dataset import InstanceConfig
 from cige.pretraining.packing import N_SPECIAL, Room
 from cige.pretraining.start import settings_of
-from cige.training.recipe_file import read_recipe_file
-from cige.training.strict import build_strictly
+from cige.recipes.recipe_file import Overrides, default_name, read_recipe_file
+from cige.recipes.shipped import PRETRAIN
+from cige.recipes.strict import build_strictly
 
 
 @dataclass(frozen=True)
@@ -113,34 +114,43 @@ class PretrainRecipe:
         return sum(phase.n_steps for phase in self.phases)
 
 
-def load_pretrain_recipe(
-    path: str | Path, overrides: Mapping[str, Any] | Sequence[str] | None = None
-) -> PretrainRecipe:
+def load_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> PretrainRecipe:
     """Read a recipe.
 
     Args:
-        path: a YAML file; with `extends: other.yaml` it states only what differs from that file.
+        recipe: a name that ships (`pretrain/tiny`) or a YAML file; with `extends:` and another recipe's name or path a
+            file states only what differs from that one.
         overrides: {"short.n_steps": 100} or ["short.n_steps=100"]; win over the file.
 
     Raises:
-        RecipeError: no such file, bad YAML, an unknown key, a wrong type, or settings that contradict each other.
+        RecipeError: no such recipe, bad YAML, an unknown key, a wrong type, or settings that contradict each other.
     """
-    values, origins = read_recipe_file(Path(path), overrides)
-    values.setdefault("name", Path(path).stem)
+    return resolve_pretrain_recipe(recipe, overrides)[0]
+
+
+def resolve_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> tuple[PretrainRecipe, dict[str, str]]:
+    """As `load_pretrain_recipe`; and key path -> where its value stands, for those that are not defaults."""
+    values, origins = read_recipe_file(recipe, overrides, kind=PRETRAIN)
+    if "name" not in values:
+        values["name"], origins["name"] = default_name(recipe), "from the recipe's own name"
     size = values.get("size", "tiny")
     if isinstance(values.get("model", {}), Mapping) and size in SIZES:
         start_from = values.get("start_from")
         own = settings_of(start_from) if isinstance(start_from, str) else asdict(SIZES[size])
         values["model"] = own | values.get("model", {})
-    recipe = build_strictly(PretrainRecipe, values, origins)
-    for problem in _problems(recipe):
-        raise RecipeError(f"{path}: {problem}")
-    return recipe
+        for key in own:
+            origins.setdefault(f"model.{key}", f"start_from {start_from}" if start_from else f"size {size}")
+    built = build_strictly(PretrainRecipe, values, origins)
+    for problem in _problems(built):
+        raise RecipeError(f"{recipe}: {problem}")
+    return built, origins
 
 
 def _problems(recipe: PretrainRecipe) -> Iterator[str]:
     instances, optimizer, rhythm = recipe.instances, recipe.optimizer, recipe.rhythm
-    yield from (f"model: {problem}" for problem in recipe.model.problems())
+    yield from (f"model.{problem}" for problem in recipe.model.problems())
+    if recipe.model.n_types < 2:
+        yield f"model.n_types is {recipe.model.n_types}, expected 2 or more: an instance has two parts"
     if not recipe.n_steps or min(recipe.short.n_steps, recipe.long.n_steps) < 0:
         yield "short.n_steps and long.n_steps are the steps of the two phases; at least one must be more than 0"
     for name, phase in (("short", recipe.short), ("long", recipe.long)):
@@ -157,11 +167,13 @@ def _problems(recipe: PretrainRecipe) -> Iterator[str]:
         )
     if not 0 < instances.mask_prob < 1 or not 0 <= instances.short_prob <= 1:
         yield "instances.mask_prob must be between 0 and 1, instances.short_prob from 0 to 1"
-    if optimizer.learning_rate <= 0 or optimizer.clip_norm <= 0 or optimizer.weight_decay < 0:
-        yield "optimizer.learning_rate and clip_norm must be more than 0, weight_decay 0 or more"
+    if min(optimizer.learning_rate, optimizer.clip_norm, optimizer.epsilon) <= 0 or optimizer.weight_decay < 0:
+        yield "optimizer.learning_rate, clip_norm and epsilon must be more than 0, weight_decay 0 or more"
+    if not (0 <= optimizer.beta1 < 1 and 0 <= optimizer.beta2 < 1):
+        yield "optimizer.beta1 and beta2 must be from 0 to below 1"
     if not 0 <= optimizer.n_warmup_steps <= recipe.n_steps:
         yield f"optimizer.n_warmup_steps is {optimizer.n_warmup_steps}, expected 0 to {recipe.n_steps} (all steps)"
     if min(rhythm.log_steps, rhythm.eval_steps, rhythm.checkpoint_steps, rhythm.n_checkpoints) < 1:
-        yield "rhythm: every number of steps and n_checkpoints must be 1 or more"
+        yield "rhythm.log_steps, eval_steps, checkpoint_steps and n_checkpoints must be 1 or more"
     if min(rhythm.n_eval_instances, rhythm.n_workers) < 0:
-        yield "rhythm: n_eval_instances and n_workers must be 0 or more"
+        yield "rhythm.n_eval_instances and n_workers must be 0 or more"

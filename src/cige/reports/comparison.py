@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import multiprocessing
 import os
 import statistics
@@ -24,21 +23,23 @@ from cige.data.sentence import Sentence
 from cige.entities.scores import score
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
-from cige.reports.significance import paired_bootstrap, sentence_counts
+from cige.json_text import to_json
+from cige.reports.finished_runs import FinishedRun, are_of_training, finished_runs, read_json, run_folder
+from cige.reports.significance import all_differences, sentence_counts
 from cige.tagging.evaluation import user_word_trials
 from cige.tagging.finder import EntityFinder
 from cige.training.recipe import Recipe, recipe_from_dict
+from cige.training.run_folder import RESULT, SCORES, SPEED, USER_WORDS
 from cige.training.setup import find_file, read_data
 from cige.training.train import read_result, train
 
-SCORES, USER_WORDS = "scores.json", "user_words.json"
 SPEED_BATCHES = (1, 16)
 _SPEED_SENTENCES, _SPEED_ROUNDS = 200, 3
 
 
 @dataclass(frozen=True)
 class Row:
-    """One system of a comparison; scores are strict F1, 0..1, one a seed.
+    """One system of a comparison; scores are strict F1, 0..1, one per seed.
 
     Attributes:
         name: of the recipe; architecture: of the model.
@@ -47,8 +48,13 @@ class Row:
         span_f1, type_accuracy: of the split that decides (test, else dev), by seed.
         n_parameters: weights that were trained, those of the rows of tables that training reads included.
         minutes: training and scoring, by seed.
-        p_value: how likely the best system's lead over this one is chance (paired bootstrap); None for the best.
-        speed: batch size -> sentences a second, measured for all systems in turn; empty if that was not asked for.
+        behind: mean F1 of the best row minus that of this row, on the split that decides; None for the best row.
+        behind_low, behind_high: interval of that difference; those of all pairs of the table hold together with 95%.
+        p_value: how often systems that do not differ would show a difference this large, corrected for all pairs of
+            the table (`cige.reports.significance`); None for the best row.
+        p_covers_seeds: whether interval and p value take other training seeds into account, or, where every system has
+            one seed, other sentences alone; None for the best row.
+        speed: batch size -> sentences per second, measured for all systems in turn; empty if that was not asked for.
     """
 
     name: str
@@ -60,7 +66,11 @@ class Row:
     type_accuracy: list[float]
     n_parameters: int
     minutes: list[float]
+    behind: float | None
+    behind_low: float | None
+    behind_high: float | None
     p_value: float | None
+    p_covers_seeds: bool | None
     speed: dict[int, float]
 
     @property
@@ -141,10 +151,11 @@ class _environment:
 def run_one(recipe_values: dict[str, Any], seed: int, runs: str, data_dir: str | None, device: str) -> dict[str, Any]:
     """Train one run, score dev and test with the weights of its best epoch, and keep the scores in its folder."""
     recipe = recipe_from_dict(recipe_values)
-    folder = Path(runs) / f"{recipe.name}-{seed}"
+    folder = run_folder(recipe, seed, Path(runs))
     result = train(recipe, folder, seed=seed, data_dir=data_dir, device=device, show_progress=False)
-    if (folder / SCORES).is_file():
-        return json.loads((folder / SCORES).read_text(encoding="utf-8"))
+    kept = read_json(folder / SCORES)
+    if kept and are_of_training(kept, read_json(folder / RESULT)):
+        return kept
     ner = load(result.model)
     scores: dict[str, Any] = {
         "name": recipe.name,
@@ -176,63 +187,100 @@ def splits_of(recipe: Recipe, data_dir: str | None) -> dict[str, list[Sentence]]
     return splits
 
 
-def rows_of(names: Sequence[str], runs: Path, *, seeds: Sequence[int] | None = None) -> list[Row]:
-    """What finished, the best system first; p values are against it.
+def rows_of(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | None = None) -> list[Row]:
+    """What finished, the best system first; differences and p values are against it.
+
+    A run counts if its folder holds this very recipe (`finished_runs`); others of its name are left out with a warning.
 
     Args:
         seeds: only these; None takes all that there are.
+
+    Raises:
+        CigeError: the runs were not scored on the same sentences.
     """
-    found = {name: scores for name in names if (scores := _finished(name, runs, seeds))}
+    found = {recipe.name: runs_ for recipe in recipes if (runs_ := finished_runs(recipe, runs, seeds=seeds))}
     if not found:
         return []
-    split = "test" if all("test" in x for scores in found.values() for x in scores) else "dev"
+    split = "test" if all("test" in run.scores for runs_ in found.values() for run in runs_) else "dev"
 
     def mean(name: str) -> float:
-        return statistics.mean(x[split]["f1"] for x in found[name])
+        return statistics.mean(run.scores[split]["f1"] for run in found[name])
 
     ranked = sorted(found, key=mean, reverse=True)
-    speeds = _read(runs / "speed.json")
-    best = _counts(found[ranked[0]], split)
+    against_best = _against_first([found[name] for name in ranked], split)
     rows = []
-    for name in ranked:
-        scores = found[name]
+    for name, differs in zip(ranked, against_best, strict=True):
+        scores = [run.scores for run in found[name]]
         rows.append(
             Row(
                 name=name,
                 architecture=scores[0]["architecture"],
-                seeds=[x["seed"] for x in scores],
+                seeds=[run.seed for run in found[name]],
                 dev=[x["dev"]["f1"] for x in scores],
                 test=[x["test"]["f1"] for x in scores] if split == "test" else [],
                 span_f1=[x[split]["span_f1"] for x in scores],
                 type_accuracy=[x[split]["type_accuracy"] for x in scores],
                 n_parameters=scores[0]["n_parameters"],
                 minutes=[x["minutes"] for x in scores],
-                p_value=None if name == ranked[0] else paired_bootstrap(best, _counts(scores, split)),
-                speed={int(size): value for size, value in speeds.get(name, {}).items()},
+                **differs,
+                speed=_kept_speed(next(recipe for recipe in recipes if recipe.name == name), runs),
             )
         )
     return rows
 
 
-def any_finished(names: Sequence[str], runs: Path, *, seeds: Sequence[int] | None = None) -> bool:
+def _kept_speed(recipe: Recipe, runs: Path) -> dict[int, float]:
+    """What `measure_speeds` kept for the recipe, whichever seed it read; {} if nothing."""
+    kept = next(filter(None, (read_json(run.folder / SPEED) for run in finished_runs(recipe, runs))), {})
+    return {int(size): value for size, value in kept.items()}
+
+
+def _against_first(systems: Sequence[Sequence[FinishedRun]], split: str) -> list[dict[str, Any]]:
+    """For each system the fields of its row that tell how far it is behind the first of them."""
+    counts = [np.array([run.scores[f"{split}_counts"] for run in of_system], np.int64) for of_system in systems]
+    try:
+        differences = all_differences(counts)
+    except ValueError as reason:
+        names = ", ".join(run.folder.name for of_system in systems for run in of_system)
+        raise CigeError(
+            f"{names}: not scored on the same {split} sentences ({reason}); train them on one data folder"
+        ) from reason
+    fields: list[dict[str, Any]] = []
+    for place in range(len(systems)):
+        of_pair = differences.get((0, place))
+        fields.append(
+            {
+                "behind": of_pair and of_pair.value,
+                "behind_low": of_pair and of_pair.low,
+                "behind_high": of_pair and of_pair.high,
+                "p_value": of_pair and of_pair.p_value,
+                "p_covers_seeds": of_pair and of_pair.covers_seeds,
+            }
+        )
+    return fields
+
+
+def any_finished(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | None = None) -> bool:
     """Whether `rows_of` would have a row."""
-    return any(_finished(name, runs, seeds) for name in names)
+    return any(finished_runs(recipe, runs, seeds=seeds) for recipe in recipes)
 
 
 def measure_speeds(
     recipes: Sequence[Recipe], runs: Path, *, data_dir: str | None = None, device: str = "cpu"
 ) -> dict[str, dict[int, float]]:
-    """Sentences a second of each finished system, batch size by batch size, and keep them in runs/speed.json.
+    """Sentences per second of each finished system, by batch size; kept as speed.json in the run whose model was read.
 
     Reading is end to end (match, lattice, tag), on up to 200 sentences of the recipe's deciding split. Systems take
     turns and each figure is the best of three rounds, so that what else the machine does falls on all alike.
     """
     taggers: dict[str, tuple[EntityFinder, list[str]]] = {}
+    folders: dict[str, Path] = {}
     for recipe in recipes:
-        folders = sorted(runs.glob(f"{recipe.name}-[0-9]*/{SCORES}"))
-        if folders:
+        finished = finished_runs(recipe, runs)
+        if finished:
             sentences = list(splits_of(recipe, data_dir).values())[-1][:_SPEED_SENTENCES]
-            ner = load(read_result(folders[0].parent).model, device=device)
+            folders[recipe.name] = finished[0].folder
+            ner = load(read_result(finished[0].folder).model, device=device)
             taggers[recipe.name] = (ner, [s.text for s in sentences])
     speeds: dict[str, dict[int, float]] = {name: dict.fromkeys(SPEED_BATCHES, 0.0) for name in taggers}
     for _ in range(_SPEED_ROUNDS):
@@ -242,7 +290,8 @@ def measure_speeds(
                 list(ner.pipe(texts, batch_size=batch_size))
                 speed = len(texts) / (time.perf_counter() - begin)
                 speeds[name][batch_size] = max(speeds[name][batch_size], speed)
-    _write(runs / "speed.json", _read(runs / "speed.json") | {k: dict(v) for k, v in speeds.items()})
+    for name, folder in folders.items():
+        _write(folder / SPEED, speeds[name])
     return speeds
 
 
@@ -250,22 +299,27 @@ def user_words_of_runs(
     recipes: Sequence[Recipe],
     runs: Path,
     *,
+    seeds: Sequence[int] | None = None,
     data_dir: str | None = None,
     gazetteers: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, list[list[dict[str, Any]]]]:
     """For each system, for each finished seed: what user words gain on dev (`evaluation.user_word_trials`).
 
     What a run gave is kept in its folder and not measured again with the same gazetteers.
+
+    Args:
+        seeds: only these; None takes all that there are.
+        gazetteers: name -> words.
     """
     lists = {name: _digest(words) for name, words in (gazetteers or {}).items()}
     found: dict[str, list[list[dict[str, Any]]]] = {}
     for recipe in recipes:
-        for scores in sorted(runs.glob(f"{recipe.name}-[0-9]*/{SCORES}")):
-            path = scores.parent / USER_WORDS
-            kept = _read(path)
+        for run in finished_runs(recipe, runs, seeds=seeds):
+            path = run.folder / USER_WORDS
+            kept = read_json(path)
             if kept.get("gazetteers") != lists:
                 learned, dev = read_data(recipe.data, data_dir)
-                ner = NER.from_pretrained(read_result(scores.parent).model)
+                ner = NER.from_pretrained(read_result(run.folder).model)
                 trials = user_word_trials(ner, dev, train=learned, gazetteers=gazetteers)
                 kept = {"gazetteers": lists, "trials": [trial.to_dict() for trial in trials]}
                 _write(path, kept)
@@ -273,24 +327,10 @@ def user_words_of_runs(
     return found
 
 
-def _finished(name: str, runs: Path, seeds: Sequence[int] | None) -> list[dict[str, Any]]:
-    """Scores of a system's finished runs, by seed."""
-    found = [_read(path) for path in runs.glob(f"{name}-[0-9]*/{SCORES}")]
-    return sorted((x for x in found if seeds is None or x["seed"] in seeds), key=lambda x: x["seed"])
-
-
-def _counts(scores: list[dict[str, Any]], split: str) -> np.ndarray:
-    return np.array([x[f"{split}_counts"] for x in scores], np.int64)
-
-
 def _digest(words: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
-def _read(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-
-
 def _write(path: Path, values: Any) -> None:
     with atomic_file(path) as aside:
-        aside.write_text(json.dumps(values, ensure_ascii=False), encoding="utf-8")
+        aside.write_text(to_json(values), encoding="utf-8")

@@ -24,9 +24,16 @@ def mean_sd(values: Sequence[float]) -> str:
     return f"{mean:.2f} ± {100 * statistics.stdev(values):.2f}" if len(values) > 1 else f"{mean:.2f}"
 
 
+def shown_p(p_value: float) -> str:
+    """A p value to three figures; what is less than the least of these is not shown as 0."""
+    return "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
+
 def comparison_table(rows: Sequence[Row]) -> str:
-    """Markdown, the best system first."""
-    heads = ["system", "seeds", "dev F1", "test F1", "Span F", "Type Acc", "p", "parameters", "minutes a run"]
+    """Markdown, the best system first. `comparison_note` says how to read the differences and p values."""
+    sentences_alone = " (sentences alone)" if any(row.p_covers_seeds is False for row in rows) else ""
+    heads = ["system", "seeds", "dev F1", "test F1", "Span F", "Type Acc"]
+    heads += [f"behind the best by [95%]{sentences_alone}", f"p{sentences_alone}", "parameters", "minutes per run"]
     heads += [f"sentences/s, batch {size}" for size in SPEED_BATCHES]
     body = [
         [
@@ -36,7 +43,8 @@ def comparison_table(rows: Sequence[Row]) -> str:
             mean_sd(row.test),
             mean_sd(row.span_f1),
             mean_sd(row.type_accuracy),
-            "best" if row.p_value is None else f"{row.p_value:.3f}",
+            _behind(row),
+            "best" if row.p_value is None else shown_p(row.p_value),
             f"{row.n_parameters / 1e6:.1f}M",
             f"{statistics.mean(row.minutes):.1f}",
             *(f"{row.speed[size]:.0f}" if size in row.speed else "-" for size in SPEED_BATCHES),
@@ -46,14 +54,50 @@ def comparison_table(rows: Sequence[Row]) -> str:
     return markdown_table(heads, body)
 
 
+def comparison_note(rows: Sequence[Row]) -> str:
+    """What the differences and p values of these rows mean, as a line below their table; "" if there are none."""
+    compared = [row for row in rows if row.p_value is not None]
+    if not compared:
+        return ""
+    n_pairs = len(rows) * (len(rows) - 1) // 2
+    what = "test" if rows[0].test else "dev"
+    over = "training seeds and sentences" if compared[0].p_covers_seeds else "sentences alone"
+    pairs = f"all {n_pairs} pairs of these {len(rows)} systems" if n_pairs > 1 else "one pair"
+    note = (
+        f"p: two-sided, on {what}, over {over}, corrected for {pairs} (Holm), because the best row was picked on these "
+        f"same sentences. The intervals hold together with 95%. A p above 0.05 does not say that two systems are equal."
+    )
+    if not compared[0].p_covers_seeds:
+        note += (
+            " With one seed per system nothing is known about what another seed would give: these p values are about "
+            "these very models, and not about the systems."
+        )
+    elif any(len(row.seeds) == 1 for row in rows):
+        note += " A system with one seed is taken to vary between seeds as much as the others do."
+    return note
+
+
+def _behind(row: Row) -> str:
+    if row.behind is None or row.behind_low is None or row.behind_high is None:
+        return "-"
+    return f"{100 * row.behind:.2f} [{100 * row.behind_low:.2f}, {100 * row.behind_high:.2f}]"
+
+
 def user_word_table(found: dict[str, list[list[dict[str, Any]]]]) -> str:
-    """Markdown: for each system, F1 / recall of entities unseen in training (-: not measured), by list of words."""
-    lists = [trial["words"] for trial in next(iter(found.values()))[0]] if found else []
+    """Markdown: for each system, F1 / recall of entities unseen in training (-: not measured), by list of words.
+
+    The last row is the share of the file's distinct names that each list has, where it was measured.
+    """
+    first = next(iter(found.values()))[0] if found else []
+    lists = [trial["words"] for trial in first]
     body = [
         [name, str(len(seeds))]
         + [f"{_mean(seeds, k, 'f1')} / {_mean(seeds, k, 'unseen_recall')}" for k in range(len(lists))]
         for name, seeds in found.items()
     ]
+    if any("listed_names" in trial for trial in first):
+        shares = [f"{100 * trial['listed_names']:.1f}%" if "listed_names" in trial else "-" for trial in first]
+        body.append(["(share of the names listed)", "", *shares])
     return markdown_table(["system", "seeds", *lists], body)
 
 
@@ -63,7 +107,7 @@ def _mean(seeds: list[list[dict[str, Any]]], place: int, key: str) -> str:
 
 
 def draw_f1_against_speed(rows: Sequence[Row], path: Path, *, batch_size: int = SPEED_BATCHES[-1]) -> None:
-    """A figure (SVG, PNG or PDF by the path's ending): each system's F1 over its sentences a second.
+    """A figure (SVG, PNG or PDF by the path's ending): each system's F1 over its sentences per second.
 
     Systems whose speed was not measured are left out.
     """
@@ -82,7 +126,7 @@ def draw_f1_against_speed(rows: Sequence[Row], path: Path, *, batch_size: int = 
         side, shift = ("left", 6) if x <= middle else ("right", -6)  # names stay within the axes
         axes.annotate(name, (x, y), textcoords="offset points", xytext=(shift, 4), ha=side, fontsize=8)
     axes.set_xscale("log")
-    axes.set_xlabel(f"sentences a second, batch {batch_size} (log scale)")
+    axes.set_xlabel(f"sentences per second, batch {batch_size} (log scale)")
     axes.set_ylabel(f"{'test' if measured and measured[0].test else 'dev'} F1, mean and sd over seeds")
     axes.grid(alpha=0.3)
     save_figure(figure, path)

@@ -11,7 +11,7 @@ from cige.drawing.lattice import PALETTE
 from cige.errors import CigeError
 from cige.pretraining.history import EvalRecord, per_cent
 from cige.pretraining.pretrain import PretrainResult
-from cige.training.recipe_file import read_recipe_file
+from cige.recipes.recipe_file import read_recipe_file
 from cige.training.run_folder import RECIPE
 
 HEADS = (

@@ -1,11 +1,51 @@
-"""Is one system better than another? Paired bootstrap over sentences (Koehn 2004; Berg-Kirkpatrick et al. 2012)."""
+"""Do two systems differ? Differences of F1 with p values and intervals, over seeds and sentences, for a whole table.
+
+The question is about the *systems*: would they still differ with other training seeds and with other sentences of the
+same kind? Three things make the answer honest; `docs/results.md`, "What the p values mean", says them in prose.
+
+1. **Seeds and sentences vary together** (a hierarchical, paired bootstrap). Sentences are resampled, the same ones for
+   all systems. The variance that resampling seeds too would add is known in closed form, so seeds are not drawn. Few
+   seeds show too small a variance, so its sum is divided by S - 1 and not by S. What a seed's luck with single
+   sentences adds is in both parts, and is taken out of one of them. Two or three seeds say little about their own
+   spread, so it is pooled over all systems of the table; a system whose own spread is larger keeps its own.
+2. **Student's t, not the normal distribution**, with the degrees of freedom that the seeds leave (Satterthwaite 1946).
+3. **Holm's correction (1979) over all pairs of systems**, and not over the pairs with the best system alone: which
+   system is the best was read off the same sentences, so each pair was a candidate.
+
+Sources: paired bootstrap in NLP: Koehn (2004), Berg-Kirkpatrick et al. (2012); resampling two crossed factors: Owen
+(2007), "The pigeonhole bootstrap". `benchmarks/bench_significance.py` measures how often equal systems are told apart.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
 N_RESAMPLES = 10_000
-_AT_ONCE = 500  # resamples drawn at a time: bounds memory at a few MB a thousand sentences
+LEVEL = 0.95
+_AT_ONCE = 500  # resamples drawn at a time: bounds memory at a few MB per thousand sentences
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The F1 of one system minus that of another, and what is known about it.
+
+    Attributes:
+        value: difference of the mean F1 over seeds, -1..1.
+        low, high: interval of the difference; those of all pairs of a table hold together with 95% (Bonferroni).
+        p_value: two-sided, after Holm's correction over all pairs of the table, in (0, 1].
+        covers_seeds: False if no system of the table has two seeds. Then nothing is known about other seeds, and the
+            interval and the p value are about other sentences for these very models.
+    """
+
+    value: float
+    low: float
+    high: float
+    p_value: float
+    covers_seeds: bool
 
 
 def sentence_counts(gold: list, predicted: list) -> np.ndarray:
@@ -21,29 +61,135 @@ def sentence_counts(gold: list, predicted: list) -> np.ndarray:
     return np.array(rows, np.int64).reshape(-1, 3)
 
 
-def paired_bootstrap(better: np.ndarray, other: np.ndarray, *, n_resamples: int = N_RESAMPLES, seed: int = 0) -> float:
-    """The share of resampled test sets on which `better` is *not* ahead of `other` in F1: a one-sided p value.
+def all_differences(
+    systems: Sequence[np.ndarray], *, n_resamples: int = N_RESAMPLES, level: float = LEVEL, seed: int = 0
+) -> dict[tuple[int, int], Difference]:
+    """Every pair (a, b), a < b, of the systems of a table: F1 of a minus F1 of b.
 
     Args:
-        better, other: int[n_seeds, n_sentences, 3] counts as of `sentence_counts`; a system's F1 on a resample is the
-            mean over its seeds.
+        systems: for each system int[n_seeds, n_sentences, 3], counts as of `sentence_counts`. Seeds of two systems are
+            not paired; their number may differ.
+        level: of the intervals, all together.
+
+    Raises:
+        ValueError: the systems were not scored on the same sentences: the test is paired.
+    """
+    _check_paired(systems)
+    pairs = list(combinations(range(len(systems)), 2))
+    if not pairs:
+        return {}
+    from scipy.special import stdtr, stdtrit
+
+    means, of_sentences, own_noise = _resample(systems, n_resamples=n_resamples, seed=seed)
+    of_seeds, whole_of_seeds, n_free = _seed_variances(systems, own_noise)
+    a, b = np.array(pairs).T
+    values = means[a] - means[b]
+    sentences = of_sentences[a, a] + of_sentences[b, b] - 2 * of_sentences[a, b]
+    sentences = np.maximum(sentences, _one_entity(systems) ** 2)
+    variance = sentences + of_seeds[a] + of_seeds[b]
+    uncertain = sentences**2 / max(1, systems[0].shape[1] - 1)
+    if n_free:
+        uncertain += (whole_of_seeds[a] + whole_of_seeds[b]) ** 2 / n_free
+    errors, free = np.sqrt(variance), variance**2 / uncertain  # standard errors, degrees of freedom
+    p_values = 2 * stdtr(free, -abs(values) / errors)
+    p_values = holm(np.maximum(p_values, [_least_p(systems[first], systems[second]) for first, second in pairs]))
+    reach = -errors * stdtrit(free, (1 - level) / (2 * len(pairs)))
+    return {
+        pair: Difference(
+            value=float(values[k]),
+            low=float(max(-1.0, values[k] - reach[k])),
+            high=float(min(1.0, values[k] + reach[k])),
+            p_value=float(p_values[k]),
+            covers_seeds=n_free > 0,
+        )
+        for k, pair in enumerate(pairs)
+    }
+
+
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """Holm's step-down correction: float[m] p values -> float[m], each at most 1, in the given order.
+
+    Rejecting where the result is below a level rejects any true hypothesis with at most that probability, whatever the
+    dependence between the tests (Holm 1979).
+    """
+    order = np.argsort(p_values, kind="stable")
+    steps = len(p_values) - np.arange(len(p_values))
+    corrected = np.empty(len(p_values))
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps * p_values[order]))
+    return corrected
+
+
+def _check_paired(systems: Sequence[np.ndarray]) -> None:
+    for number, counts in enumerate(systems[1:], 1):
+        n, expected = counts.shape[1], systems[0].shape[1]
+        if n != expected:
+            raise ValueError(f"system {number} has {n} sentences, system 0 {expected}: the test is paired, by sentence")
+        if not (counts[..., 0] == systems[0][:1, :, 0]).all():
+            raise ValueError(f"system {number} and system 0 were scored on other entities: the test is paired")
+
+
+def _resample(
+    systems: Sequence[np.ndarray], *, n_resamples: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, list[float]]:
+    """Resample sentences, the same for all systems.
 
     Returns:
-        p in (0, 1]; one is added to both counts, so that no finite number of resamples claims certainty.
+        float[k] F1 of each system as it stands, the mean over its seeds; float[k, k] the covariance of these over
+        resamples; and for each system how much a seed's F1 varies over resamples beside the mean of the seeds.
     """
-    if better.shape[1] != other.shape[1]:
-        raise ValueError(f"{better.shape[1]} sentences against {other.shape[1]}: the test is paired, by sentence")
     rng = np.random.default_rng(seed)
-    n = better.shape[1]
-    n_not_ahead = 0
+    n = systems[0].shape[1]
+    every = np.concatenate(systems)  # [all seeds of all systems, n, 3]
+    flat = every.transpose(1, 0, 2).reshape(n, -1).astype(float)  # [n, seeds * 3]
+    found = np.empty((n_resamples, len(every)))  # F1
     for begin in range(0, n_resamples, _AT_ONCE):
-        drawn = rng.multinomial(n, np.full(n, 1 / n), size=min(_AT_ONCE, n_resamples - begin))  # [R, n]
-        n_not_ahead += int((_mean_f1(better, drawn) <= _mean_f1(other, drawn)).sum())
-    return (n_not_ahead + 1) / (n_resamples + 1)
+        size = min(_AT_ONCE, n_resamples - begin)
+        drawn = rng.integers(n, size=(size, n)) + n * np.arange(size)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(float)  # of each sentence
+        found[begin : begin + size] = _f1((times @ flat).reshape(size, -1, 3))
+    by_system = np.split(found, np.cumsum([len(counts) for counts in systems])[:-1], axis=1)  # each [R, S]
+    unbiased = n / max(1, n - 1)  # a bootstrap divides by n
+    covariance = np.cov([f1.mean(1) for f1 in by_system]).reshape(len(systems), len(systems)) * unbiased
+    own = [
+        float((f1 - f1.mean(1, keepdims=True)).var(0).sum() / (f1.shape[1] - 1) * unbiased) if f1.shape[1] > 1 else 0.0
+        for f1 in by_system
+    ]
+    return np.array([_f1(counts.sum(1)).mean() for counts in systems]), covariance, own
 
 
-def _mean_f1(counts: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """float[R]: F1 of each resample, the mean over seeds."""
-    totals = np.einsum("rn,snk->rsk", drawn, counts, optimize=True)  # [R, S, 3]
-    f1 = 2 * totals[..., 2] / np.maximum(1, totals[..., 0] + totals[..., 1])
-    return f1.mean(1)
+def _seed_variances(systems: Sequence[np.ndarray], own_noise: Sequence[float]) -> tuple[np.ndarray, np.ndarray, int]:
+    """What seeds add to the variance of each system's mean F1.
+
+    Args:
+        own_noise: for each system the part of the variance between seeds that resampling sentences shows already.
+
+    Returns:
+        float[k] without that part; float[k] with it, which is what was estimated and so decides the degrees of freedom;
+        and these, 0 if no system has two seeds (both variances are then 0).
+    """
+    n_seeds = np.array([len(counts) for counts in systems])
+    free = n_seeds - 1
+    if not free.sum():
+        return np.zeros(len(systems)), np.zeros(len(systems)), 0
+    whole = np.array([_f1(counts.sum(1)).var(ddof=1) if len(counts) > 1 else 0.0 for counts in systems])
+    alone = whole - np.array(own_noise)
+    pooled, pooled_whole = (max(0.0, float((free * found).sum() / free.sum())) for found in (alone, whole))
+    without = np.maximum(pooled, alone)
+    return without / n_seeds, np.maximum(pooled_whole, without) / n_seeds, int(free.sum())
+
+
+def _one_entity(systems: Sequence[np.ndarray]) -> float:
+    """How much F1 moves with one entity: no difference is known better than that."""
+    n_counted = np.mean([counts[..., :2].sum() / len(counts) for counts in systems])
+    return float(2 / max(2.0, n_counted))
+
+
+def _least_p(a: np.ndarray, b: np.ndarray) -> float:
+    """The least p that the sentences allow: if all m on which two systems differ favour one, that of a sign test."""
+    n_different = int((a.mean(0) != b.mean(0)).any(-1).sum())
+    return float(2.0 ** (1 - n_different)) if n_different else 1.0
+
+
+def _f1(totals: np.ndarray) -> np.ndarray:
+    """F1 of [..., 3] totals: gold, predicted, both."""
+    return 2 * totals[..., 2] / np.maximum(1, totals[..., 0] + totals[..., 1])

@@ -158,7 +158,10 @@ class FlatGraph:
         content = g.MatMul(content_query, g.Transpose(g.Reshape(key, by_head), perm=[1, 2, 3, 0]))
         words_ask = queries == nodes and config.use_words
         score = g.Add(content, self._position_scores(name, query, scale, words_ask=words_ask))  # [B, H, Q, N]
-        attention = g.Softmax(g.Add(score, self._hidden(words_ask=words_ask)), axis=-1)
+        hidden = self._hidden(words_ask=words_ask)
+        attention = g.Softmax(g.Add(score, hidden), axis=-1)
+        if config.max_distance is not None and config.max_distance < 0:  # only then may a node see nothing, not itself
+            attention = g.Mul(attention, g.Cast(g.Equal(hidden, np.float32(0)), to=1))
         value = g.Transpose(g.Reshape(value, by_head), perm=[1, 2, 0, 3])  # [B, H, N, d]
         out = g.Transpose(g.MatMul(attention, value), perm=[2, 0, 1, 3])
         return g.Reshape(out, [0, 0, config.width]), attention

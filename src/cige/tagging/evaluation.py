@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cige.data.names import user_words_of
 from cige.data.sentence import Sentence
 from cige.data.user_words import NGRAM_LENGTHS, NGRAM_PROBS
 from cige.entities.labels import map_labels
@@ -68,11 +69,20 @@ def evaluate(
 
 @dataclass(frozen=True)
 class UserWordTrial:
-    """One list of user words and what a model made of it: its name, its number of words, the scores with it."""
+    """One list of user words and what a model made of it.
+
+    Attributes:
+        name: of the list; n_words: in it.
+        report: the scores with it.
+        listed_names: share of the distinct names of the sentences that are in the list, 0..1.
+        listed_entities: the same of their entities, each time a name occurs, 0..1.
+    """
 
     name: str
     n_words: int
     report: Report
+    listed_names: float
+    listed_entities: float
 
     @property
     def unseen_recall(self) -> float | None:
@@ -84,6 +94,7 @@ class UserWordTrial:
         """The figures of one row, as JSON can hold them."""
         r = self.report
         figures: dict[str, Any] = {"words": self.name, "n_words": self.n_words}
+        figures |= {"listed_names": self.listed_names, "listed_entities": self.listed_entities}
         figures |= {"f1": r.f1, "precision": r.precision, "recall": r.recall}
         return figures if self.unseen_recall is None else figures | {"unseen_recall": self.unseen_recall}
 
@@ -99,7 +110,9 @@ def user_word_trials(
 ) -> list[UserWordTrial]:
     """What user words gain: none; every name of the sentences; as many random n-grams mixed in; each gazetteer alone.
 
-    The lexicon of `ner` stays as it is.
+    The names of the sentences themselves are the best list that there could be, so what they gain is a ceiling. What a
+    list from elsewhere gains depends on how many of the names it has, which each trial says (`listed_names`). The
+    lexicon of `ner` stays as it is.
 
     Args:
         labels, train: as in `evaluate`.
@@ -119,13 +132,21 @@ def user_word_trials(
         lexicon.add(*words)
         trial = ner.with_lexicon(lexicon)
         report = evaluate(trial, sentences, labels=labels, train=train).report
-        trials.append(UserWordTrial(name=name, n_words=len(words), report=report))
+        listed_names, listed_entities = share_listed(sentences, words)
+        trials.append(UserWordTrial(name, len(words), report, listed_names, listed_entities))
     return trials
 
 
-def user_words_of(sentences: Sequence[Sentence]) -> list[str]:
-    """The distinct names in labelled sentences that can be user words (two characters or more), sorted."""
-    return sorted(name for name in map(normalize, surfaces(sentences)) if not reason_to_refuse(name, spaces=True))
+def share_listed(sentences: Sequence[Sentence], words: Iterable[str]) -> tuple[float, float]:
+    """Shares of the distinct names and of the entities of labelled sentences that are in a list, 0..1; 0 of none.
+
+    Names of one character count too, though no list of user words can have them.
+    """
+    listed = set(map(normalize, words))
+    entities = [normalize(s.text[span.start : span.end]) for s in sentences for span in s.spans]
+    names = set(entities)
+    of_names = len(names & listed) / len(names) if names else 0.0
+    return of_names, sum(name in listed for name in entities) / len(entities) if entities else 0.0
 
 
 def random_ngrams(sentences: Sequence[Sentence], n_wanted: int, *, seed: int) -> list[str]:

@@ -1,14 +1,22 @@
-"""TuningConfig: how a task is learnt."""
+"""TuningConfig: how a task is learnt, and the reading of it from a recipe."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from cige.errors import RecipeError
+from cige.recipes.recipe_file import Overrides, read_recipe_file
+from cige.recipes.shipped import FINETUNE
+from cige.recipes.strict import build_strictly
 
 LEARNING_RATES = (8e-6, 1e-5, 1.5e-5, 2e-5, 3e-5, 5e-5, 8e-5, 1e-4, 1.5e-4)
 """The rates that appendix C.2 chooses among on the development set."""
+
+
+_LEAST_ROOM = 5  # [CLS], two [SEP] and one piece of each of two texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +53,40 @@ class TuningConfig:
     """bf16 runs matrix products in bfloat16; weights stay float32."""
 
     def __post_init__(self) -> None:
-        positive = {"n_epochs": self.n_epochs, "batch_size": self.batch_size, "learning_rate": self.learning_rate}
-        for name, value in (positive | {"clip_norm": self.clip_norm}).items():
-            if not value > 0:
-                raise RecipeError(f"{name} is {value}, expected more than 0")
-        for name, count in (("n_train", self.n_train), ("n_dev", self.n_dev)):
-            if count is not None and count < 1:
-                raise RecipeError(f"{name} is {count}, expected 1 or more")
-        if not 0 <= self.warmup_ratio <= 1 or not 0 <= self.dropout_prob < 1:
-            raise RecipeError("warmup_ratio must be from 0 to 1, dropout_prob from 0 to less than 1")
+        for name, expected, holds in (
+            *(
+                (name, "more than 0", lambda x: x > 0)
+                for name in ("n_epochs", "batch_size", "learning_rate", "clip_norm")
+            ),
+            *((name, "1 or more", lambda x: x >= 1) for name in ("n_train", "n_dev")),
+            *((name, f"{_LEAST_ROOM} or more", lambda x: x >= _LEAST_ROOM) for name in ("max_tokens", "max_pieces")),
+            *((name, "0 or more", lambda x: x >= 0) for name in ("weight_decay", "pool_batches")),
+            ("warmup_ratio", "from 0 to 1", lambda x: 0 <= x <= 1),
+            ("dropout_prob", "from 0 to below 1", lambda x: 0 <= x < 1),
+        ):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and holds(value)):
+                raise RecipeError(f"{name} is {value}, expected {expected}")
+
+
+def load_tuning_config(recipe: str | Path, overrides: Overrides = None) -> TuningConfig:
+    """Read a recipe of fine-tuning.
+
+    Args:
+        recipe: a name that ships (`finetune/tnews`) or a YAML file; with `extends:` and another recipe's name or path a
+            file states only what differs from that one.
+        overrides: {"n_epochs": 2} or ["n_epochs=2"]; win over the file.
+
+    Raises:
+        RecipeError: no such recipe, bad YAML, an unknown key, a wrong type or a value out of range.
+    """
+    return resolve_tuning_config(recipe, overrides)[0]
+
+
+def resolve_tuning_config(recipe: str | Path, overrides: Overrides = None) -> tuple[TuningConfig, dict[str, str]]:
+    """As `load_tuning_config`; and key -> where its value stands, for those that are not defaults."""
+    values, origins = read_recipe_file(recipe, overrides, kind=FINETUNE)
+    try:
+        return build_strictly(TuningConfig, values, origins), origins
+    except RecipeError as reason:
+        raise RecipeError(str(reason) if str(reason).startswith(str(recipe)) else f"{recipe}: {reason}") from None

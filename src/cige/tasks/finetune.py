@@ -21,8 +21,11 @@ from cige.errors import CigeError, DataError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import model_folder
 from cige.folders.manifest import MANIFEST, sha256
+from cige.json_text import to_json
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.nn.memory import keep_freed_memory
+from cige.recipes.recipe_file import read_recipe_file
+from cige.recipes.strict import build_strictly
 from cige.tasks.config import TuningConfig
 from cige.tasks.history import TunedEpoch
 from cige.tasks.items import Room
@@ -34,9 +37,7 @@ from cige.tasks.task_data import TaskData
 from cige.tasks.tuned import TunedModel, TunedNetwork
 from cige.tasks.used_rows import UsedRows
 from cige.training.checkpoint import discard_checkpoints, last_checkpoint, load_weights, says_what_survives
-from cige.training.recipe_file import read_recipe_file
 from cige.training.run_folder import BEST, MODEL, RESULT, claim
-from cige.training.strict import build_strictly
 
 ANSWERS = "answers"
 
@@ -217,7 +218,7 @@ def _finish(tuned: TunedModel, values: Mapping[str, Any], folder: Path, *, keep_
         if keep_model:
             tuned.save(folder / MODEL)
         with atomic_file(folder / RESULT) as aside:
-            aside.write_text(json.dumps(values, ensure_ascii=False, indent=1), encoding="utf-8")
+            aside.write_text(to_json(values, indent=1), encoding="utf-8")
     discard_checkpoints(folder)
     (folder / BEST).unlink()
 

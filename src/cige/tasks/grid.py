@@ -14,6 +14,7 @@ from typing import Any
 
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
+from cige.json_text import to_json
 from cige.tasks.config import TuningConfig
 from cige.tasks.finetune import TuningResult, finetune
 from cige.tasks.registry import TASKS, get_task
@@ -65,7 +66,7 @@ class GridResult:
 
     def save(self, folder: Path) -> None:
         with atomic_file(folder / RESULTS) as aside:
-            aside.write_text(json.dumps(asdict(self), ensure_ascii=False, indent=1), encoding="utf-8")
+            aside.write_text(to_json(asdict(self), indent=1), encoding="utf-8")
 
     @classmethod
     def read(cls, folder: str | Path) -> GridResult:
@@ -131,9 +132,15 @@ def tune_task(
 
 
 def climb(rates: Sequence[float], measure: Callable[[float], float]) -> tuple[float, dict[float, float]]:
-    """(the best rate, all that were measured): from the middle on, in the direction in which scores rise.
+    """(the best learning rate, the score of each that was measured): every rate, but for those that appendix C.2 skips.
 
-    As in appendix C.2, no rate is tried beyond two that fall off from the best one. Of equals the one met first stays.
+    Lattice-BERT, appendix C.2: "if a model performs monotonic increasing in a down-stream task with the learning rates
+    of 2e-5, 3e-5, and 5e-5, we will not try the learning rates lower than 2e-5". So three neighbouring rates whose
+    scores rise strictly rule out the rates below them, and three whose scores fall strictly those above them; equal
+    scores rule out nothing. Rates are measured from the middle one outwards, the higher neighbour first.
+
+    No measured rate is better than the result, so it is the best of all where scores rise strictly up to one rate and
+    fall strictly after it. Of equals the one measured first is returned.
 
     Raises:
         CigeError: no rate is given.
@@ -141,20 +148,20 @@ def climb(rates: Sequence[float], measure: Callable[[float], float]) -> tuple[fl
     rates = sorted(set(rates))
     if not rates:
         raise CigeError("no learning rate is given; expected one or more")
+    middle = len(rates) // 2
+    lowest, highest = 0, len(rates) - 1  # places of the rates that are still worth a trial
     known: dict[float, float] = {}
-
-    def score(place: int) -> float:
-        if rates[place] not in known:
-            known[rates[place]] = measure(rates[place])
-        return known[rates[place]]
-
-    place = len(rates) // 2
-    while True:
-        around = [place, *(k for k in (place + 1, place - 1) if 0 <= k < len(rates))]
-        best = max(around, key=score)
-        if best == place:
-            return rates[place], known
-        place = best
+    for place in sorted(range(len(rates)), key=lambda k: (abs(k - middle), -k)):
+        if not lowest <= place <= highest:
+            continue
+        known[rates[place]] = measure(rates[place])
+        for first in range(max(0, place - 2), min(place, len(rates) - 3) + 1):
+            three = [known[rate] for rate in rates[first : first + 3] if rate in known]
+            if len(three) == 3 and three[0] < three[1] < three[2]:
+                lowest = max(lowest, first)
+            elif len(three) == 3 and three[0] > three[1] > three[2]:
+                highest = min(highest, first + 2)
+    return max(known, key=known.__getitem__), known
 
 
 def _gathered(scores: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:

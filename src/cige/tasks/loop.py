@@ -146,9 +146,10 @@ class TuningLoop:
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         norm = nn.utils.clip_grad_norm_(network.parameters(), config.clip_norm)
-        if not math.isfinite(norm):
+        if not math.isfinite(norm) or not math.isfinite(total):
+            what = "gradient" if math.isfinite(total) else "loss"
             raise CigeError(
-                f"step {step + 1}: the gradient is not finite; what was saved before is untouched. Lower the learning "
+                f"step {step + 1}: the {what} is not finite; what was saved before is untouched. Lower the learning "
                 "rate, and train into another folder"
             )
         self._optimizer.step()

@@ -15,11 +15,14 @@ from cige.lattice.token_lattice import TokenLattice
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.models.lattice_bert.network import LatticeBert, initialise
 from cige.nn.dropout import Dropout
+from cige.tasks.best_span import BestSpan, best_span
 from cige.tasks.examples import Answer, ReadingExample
 from cige.tasks.items import Item, Room, token_batch
-from cige.tasks.windows import NONE, STRIDE, BestSpan, best_span, windows
+from cige.text.windows import Window, strided_windows
 
 N_SPECIAL = 3  # [CLS], and [SEP] after each text
+NONE = 0  # the place of [CLS], to which a window without the answer points
+STRIDE = 128  # pieces from one window to the next
 MAX_QUESTION = 64  # pieces; longer ones lose their end
 MAX_ANSWER = 100  # pieces; 99.5% of the answers of CMRC2018 have fewer characters
 
@@ -70,11 +73,11 @@ class ReadingHead(nn.Module):
         size = max(1, room.max_pieces - N_SPECIAL - n_question)
         answer = _answer_pieces(example, context)
         items = []
-        for start, end in windows(context.n_pieces, size, stride=STRIDE):
-            inputs = tokenizer.encode(question, context.part(start, end))
+        for window in strided_windows(context.n_pieces, size, stride=STRIDE):
+            inputs = tokenizer.encode(question, context.part(window.start, window.end))
             chain = inputs.chain(1)
             about = ContextWindow(chain, inputs.char_starts[chain], inputs.char_ends[chain])
-            items.append(Item(number, (inputs,), _target(answer, start, end), about))
+            items.append(Item(number, (inputs,), _target(answer, window), about))
         return items
 
     def losses(self, bert: LatticeBert, items: Sequence[Item]) -> Tensor:
@@ -122,8 +125,9 @@ def _answer_pieces(example: ReadingExample, context: TokenLattice) -> tuple[int,
     return (first, last) if first <= last else None
 
 
-def _target(answer: tuple[int, int] | None, start: int, end: int) -> tuple[int, int] | None:
+def _target(answer: tuple[int, int] | None, window: Window) -> tuple[int, int] | None:
     if answer is None:
         return None
     first, last = answer
-    return (first - start + 1, last - start + 1) if start <= first and last < end else (NONE, NONE)
+    is_within = window.start <= first and last < window.end
+    return (first - window.start + 1, last - window.start + 1) if is_within else (NONE, NONE)

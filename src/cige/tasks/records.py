@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from cige.data.text_files import read_text
 from cige.errors import DataError
+from cige.json_text import to_json
 
 T = TypeVar("T")
 SUFFIXES = (".jsonl", ".json", ".txt", ".bmes", ".bio")
@@ -30,7 +31,9 @@ class Record:
             raise DataError(f"{self.where}: the field {key!r} is missing; it has {', '.join(self.values) or 'none'}")
         value = self.values[key]
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise DataError(f"{self.where}: {key} is {json.dumps(value)[:60]}, expected a {_TYPE_NAMES[kind]}")
+            raise DataError(
+                f"{self.where}: {key} is {to_json(value, ensure_ascii=True)[:60]}, expected a {_TYPE_NAMES[kind]}"
+            )
         return value
 
     def text(self, key: str) -> str:
@@ -40,9 +43,7 @@ class Record:
         """A list of texts."""
         values = self.get(key, list)
         if not all(isinstance(value, str) for value in values):
-            raise DataError(
-                f"{self.where}: {key} is {json.dumps(values, ensure_ascii=False)[:60]}, expected texts only"
-            )
+            raise DataError(f"{self.where}: {key} is {to_json(values)[:60]}, expected texts only")
         return values
 
     def name(self, *keys: str, default: object) -> str:
@@ -58,7 +59,7 @@ class Record:
         for number, value in enumerate(self.get(key, list)):
             where = f"{self.where}, {key}[{number}]"
             if not isinstance(value, dict):
-                raise DataError(f"{where} is {json.dumps(value)[:60]}, expected an object")
+                raise DataError(f"{where} is {to_json(value, ensure_ascii=True)[:60]}, expected an object")
             yield Record(value, where)
 
     def wrong(self, what: str) -> DataError:
@@ -90,7 +91,7 @@ def read_records(path: Path) -> list[Record]:
             where = f"{path}, line {number}"
             value = _load(line, where)
             if not isinstance(value, dict):
-                raise DataError(f"{where}: {json.dumps(value)[:60]}, expected an object")
+                raise DataError(f"{where}: {to_json(value, ensure_ascii=True)[:60]}, expected an object")
             records.append(Record(value, where))
     if not records:
         raise DataError(f"{path} holds no record; expected a JSON object on each line")

@@ -1,4 +1,4 @@
-"""The paper's tasks by name: where their files are, how they are read and learnt, and how large they were."""
+"""The paper's tasks by name: where their files are, how they are read, and how large they were."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from cige.errors import DataError
+from cige.recipes.shipped import FINETUNE
 from cige.tasks import choice_data, labelling_data, reading_data, text_data
-from cige.tasks.config import TuningConfig
+from cige.tasks.config import TuningConfig, load_tuning_config
 from cige.tasks.records import find_file, split_names
 
 SPLITS = ("train", "dev", "test")
@@ -26,7 +27,6 @@ class Task:
         name: on the command line. title: in the paper's tables.
         kind: a key of `kinds.KINDS`.
         read: reads a split.
-        config: Table 5's settings.
         sizes: published examples of train, dev and test (Table 5), questions or blanks where a file nests them.
         folders: names that its folder may have, best first; another than the first holds a stand-in.
         submission: name of CLUE's file of test answers; "" where CLUE has none.
@@ -39,13 +39,22 @@ class Task:
     title: str
     kind: str
     read: Reader
-    config: TuningConfig
     sizes: tuple[int, int, int]
     folders: tuple[str, ...]
     submission: str = ""
     n_runs: int = 5
     reads_long: bool = False
     note: str = ""
+
+    @property
+    def recipe(self) -> str:
+        """The name of its recipe."""
+        return f"{FINETUNE}/{self.name}"
+
+    @property
+    def config(self) -> TuningConfig:
+        """The settings of its recipe, which are those of the paper's Table 5."""
+        return load_tuning_config(self.recipe)
 
 
 def _texts(make: Callable[..., Any]) -> Reader:
@@ -71,8 +80,6 @@ def _read_tnews_toutiao(folder: Path, split: str) -> list[Any]:
 
 
 _classification = partial(Task, kind="classification")
-_short = partial(TuningConfig, max_tokens=256, batch_size=16)
-_long = partial(TuningConfig, max_tokens=512, batch_size=8)
 
 TASKS: dict[str, Task] = {
     task.name: task
@@ -81,7 +88,6 @@ TASKS: dict[str, Task] = {
             name="cmnli",
             title="CMNLI",
             read=_texts(text_data.sentence_pair),
-            config=_short(n_epochs=4),
             sizes=(391_783, 12_241, 13_880),
             folders=("cmnli", "ocnli"),
             submission="cmnli_predict.json",
@@ -90,7 +96,6 @@ TASKS: dict[str, Task] = {
             name="tnews",
             title="TNEWS",
             read=_texts(text_data.news_title),
-            config=_short(n_epochs=5),
             sizes=(53_360, 10_000, 10_000),
             folders=("tnews",),
             submission="tnews_predict.json",
@@ -99,7 +104,6 @@ TASKS: dict[str, Task] = {
             name="iflytek",
             title="IFLY.",
             read=_texts(text_data.description),
-            config=_long(n_epochs=5),
             sizes=(12_133, 2_599, 2_600),
             folders=("iflytek",),
             submission="iflytek_predict.json",
@@ -108,7 +112,6 @@ TASKS: dict[str, Task] = {
             name="afqmc",
             title="AFQMC",
             read=_texts(text_data.sentence_pair),
-            config=_short(n_epochs=5),
             sizes=(34_334, 4_316, 3_861),
             folders=("afqmc",),
             submission="afqmc_predict.json",
@@ -117,7 +120,6 @@ TASKS: dict[str, Task] = {
             name="wsc",
             title="WSC.",
             read=_texts(text_data.pronoun),
-            config=_short(n_epochs=10),
             sizes=(1_244, 304, 290),
             folders=("wsc", "cluewsc2020", "cluewsc"),
             submission="cluewsc_predict.json",
@@ -126,7 +128,6 @@ TASKS: dict[str, Task] = {
             name="csl",
             title="CSL",
             read=_texts(text_data.keywords_of_abstract),
-            config=_long(n_epochs=5),
             sizes=(20_000, 3_000, 3_000),
             folders=("csl",),
             submission="csl_predict.json",
@@ -136,7 +137,6 @@ TASKS: dict[str, Task] = {
             title="CMRC",
             kind="reading",
             read=reading_data.read_questions,
-            config=TuningConfig(n_epochs=5, batch_size=8),
             sizes=(10_142, 1_002, 3_219),
             folders=("cmrc", "cmrc2018"),
             submission="cmrc2018_predict.json",
@@ -147,7 +147,6 @@ TASKS: dict[str, Task] = {
             title="ChID",
             kind="choice",
             read=choice_data.read_idioms,
-            config=TuningConfig(n_epochs=2, batch_size=24, max_pieces=80),
             sizes=(577_157, 23_011, 23_011),
             folders=("chid",),
             submission="chid_predict.json",
@@ -158,7 +157,6 @@ TASKS: dict[str, Task] = {
             title="C3",
             kind="choice",
             read=choice_data.read_dialogues_and_texts,
-            config=TuningConfig(n_epochs=8, batch_size=12),
             sizes=(11_869, 3_816, 3_892),
             folders=("c3",),
             submission="c3_predict.json",
@@ -169,7 +167,6 @@ TASKS: dict[str, Task] = {
             title="MSR-CWS",
             kind="segmentation",
             read=labelling_data.read_segmented,
-            config=_long(n_epochs=5),
             sizes=(86_924, 0, 3_985),
             folders=("msr",),
         ),
@@ -178,7 +175,6 @@ TASKS: dict[str, Task] = {
             title="MSRA-NER",
             kind="entities",
             read=labelling_data.read_entities,
-            config=_long(n_epochs=10),
             sizes=(44_364, 2_000, 4_365),
             folders=("msra",),
         ),
@@ -186,7 +182,6 @@ TASKS: dict[str, Task] = {
             name="csl_cut",
             title="CSL (cut)",
             read=_read_csl_cut,
-            config=_long(n_epochs=5),
             sizes=(0, 0, 0),
             folders=("csl",),
             note="train is the few-shot file and dev lines 1-1998, dev lines 1999-3000",
@@ -195,7 +190,6 @@ TASKS: dict[str, Task] = {
             name="tnews_toutiao",
             title="TNEWS (+Toutiao)",
             read=_read_tnews_toutiao,
-            config=_short(n_epochs=5),
             sizes=(0, 0, 0),
             folders=("tnews",),
             note="train has titles of the Toutiao corpus too, without keywords",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from cige.data.jsonl import format_json_lines
 from cige.data.sentence import Sentence, Span
+from cige.json_text import to_json
 from cige.tasks.examples import Answer, ChoiceExample, ReadingExample, TextExample
 
 
@@ -58,8 +58,8 @@ def _id(name: str) -> int | str:
 
 
 def _lines(records: Any) -> str:
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    return "".join(to_json(record) + "\n" for record in records)
 
 
 def _object(answers: dict[str, Any]) -> str:
-    return json.dumps(answers, ensure_ascii=False, indent=1) + "\n"
+    return to_json(answers, indent=1) + "\n"

@@ -89,12 +89,17 @@ class TaggingHead(nn.Module):
         lattice = tokenizer.tokenize(example.text)
         tags = self._piece_tags(example, lattice)
         items = []
-        for start, end, first, last in overlapping_windows(lattice.n_pieces, _n_at_once(lattice, room)):
+        for window in overlapping_windows(lattice.n_pieces, _n_at_once(lattice, room)):
+            start, end = window.start, window.end
             part = lattice if end - start == lattice.n_pieces else lattice.part(start, end)
             inputs = tokenizer.encode(part)
             chain = inputs.chain(0)
             about = PieceWindow(
-                chain, inputs.char_starts[chain], inputs.char_ends[chain], first=first - start, last=last - start
+                chain,
+                inputs.char_starts[chain],
+                inputs.char_ends[chain],
+                first=window.core_start - start,
+                last=window.core_end - start,
             )
             items.append(Item(number, (inputs,), tags[start:end], about))
         return items

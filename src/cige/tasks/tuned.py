@@ -21,6 +21,7 @@ from cige.folders.atomic import atomic_folder
 from cige.folders.hub import model_folder
 from cige.folders.kinds import TUNED
 from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
+from cige.json_text import to_json
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.models.lattice_bert.network import LatticeBert
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
@@ -146,7 +147,7 @@ class TunedModel:
             with atomic_folder(folder) as aside:
                 self.pretrained.save(aside / ENCODER)
                 save_file(weights, aside / HEAD)
-                (aside / ABOUT).write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
+                (aside / ABOUT).write_text(to_json(about, indent=1), encoding="utf-8")
                 write_manifest(aside, kind=TUNED, version=FORMAT_VERSION)
         except (OSError, SafetensorError, TypeError) as reason:
             raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason

@@ -1,4 +1,8 @@
-"""Windows over long documents: cores that partition the text, each with some context to read but not to answer for."""
+"""Windows over long documents: what is read at once, and the core of it that a window answers for.
+
+Three rules for three kinds of reader: `split_windows` cuts a text at its lines and sentences, `overlapping_windows`
+gives each unit the most context, and `strided_windows` is what BERT does to find an answer in a long context.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ class Window:
     """A stretch of text to read at once.
 
     Attributes:
-        start, end: [start, end), what is read, in code points of the whole text.
+        start, end: [start, end), what is read, in code points of the whole text (or in word pieces of it).
         core_start, core_end: the part of it that this window answers for: an entity belongs to the window in whose
             core it starts.
     """
@@ -66,14 +70,30 @@ def _core_end(text: str, start: int, line_end: int, core: int) -> tuple[int, boo
     return (ends[-1], True) if ends else (furthest, False)
 
 
-def overlapping_windows(n: int, n_at_once: int) -> list[tuple[int, int, int, int]]:
-    """Windows [start, end) over n units for a model with room for `n_at_once`, half of each shared with its neighbours.
+def overlapping_windows(n: int, n_at_once: int) -> list[Window]:
+    """Windows over n units for a model with room for `n_at_once`, half of each shared with its neighbours.
 
-    Each tuple is (start, end, first, last): units [first, last) are the window's own, those that it sees with more
-    context than its neighbours do. These are a partition of [0, n).
+    The core of a window is what it reads with more context than its neighbours do; cores are a partition of [0, n).
     """
     if n <= n_at_once:
-        return [(0, n, 0, n)] if n else []
+        return [Window(0, n, 0, n)] if n else []
     starts = [*range(0, n - n_at_once, max(1, n_at_once // 2)), n - n_at_once]
     cuts = [0, *((a + n_at_once + b) // 2 for a, b in pairwise(starts)), n]  # the middle of what two windows share
-    return [(start, start + n_at_once, *cut) for start, cut in zip(starts, pairwise(cuts), strict=True)]
+    return [Window(start, start + n_at_once, *cut) for start, cut in zip(starts, pairwise(cuts), strict=True)]
+
+
+def strided_windows(n: int, n_at_once: int, *, stride: int) -> list[Window]:
+    """Windows of `n_at_once` units that begin `stride` units apart, as BERT reads long contexts; the last ends at n.
+
+    Every unit is in a window, so a stride beyond `n_at_once` counts as that. The core of a window is all of it.
+    Empty if n is 0.
+
+    Raises:
+        ValueError: `n_at_once` or `stride` is below 1.
+    """
+    if n_at_once < 1 or stride < 1:
+        raise ValueError(f"given n_at_once={n_at_once}, stride={stride}; expected 1 or more of each")
+    step = min(stride, n_at_once)
+    n_windows = 1 + max(0, -(-(n - n_at_once) // step)) if n else 0
+    bounds = [(k * step, min(n, k * step + n_at_once)) for k in range(n_windows)]
+    return [Window(*bound, *bound) for bound in bounds]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -15,10 +15,15 @@ class WeightAverage:
     """Keeps average = decay * average + (1 - decay) * weights, `decay` being that of one step.
 
     The decay of update n is at most (1 + n) / (10 + n), so that the random start is soon forgotten.
+
+    Args:
+        settle: called before weights are taken in, to bring those up to date whose updates the optimiser puts off
+            (`training.optimizer.settle`).
     """
 
-    def __init__(self, model: nn.Module, *, decay: float):
+    def __init__(self, model: nn.Module, *, decay: float, settle: Callable[[], None] = lambda: None):
         self._decay = decay**EVERY
+        self._settle = settle
         self._parameters = [p for p in model.parameters() if p.requires_grad]
         self._average = [p.detach().clone() for p in self._parameters]
         self._n_steps = 0
@@ -30,6 +35,7 @@ class WeightAverage:
         if self._n_steps % EVERY == 0:
             n_updates = self._n_steps // EVERY
             decay = min(self._decay, (1 + n_updates) / (10 + n_updates))
+            self._settle()
             torch._foreach_lerp_(self._average, [p.detach() for p in self._parameters], 1 - decay)
 
     @contextmanager

@@ -19,6 +19,7 @@ from cige.errors import CigeError, ModelError
 from cige.folders.atomic import atomic_file, atomic_folder
 from cige.folders.kinds import CHECKPOINT
 from cige.folders.manifest import read_manifest, write_manifest
+from cige.json_text import to_json
 from cige.training.history import History
 
 T = TypeVar("T")
@@ -73,7 +74,7 @@ def new_checkpoint(folder: Path, step: int, history: Any, *, origin: str, n_kept
     path = folder / f"{PREFIX}{step}"
     with says_what_survives(path), atomic_folder(path) as aside:
         yield aside
-        (aside / _HISTORY).write_text(json.dumps(asdict(history)), encoding="utf-8")
+        (aside / _HISTORY).write_text(to_json(asdict(history), ensure_ascii=True), encoding="utf-8")
         write_manifest(aside, kind=CHECKPOINT, version=_VERSION, origin=origin)
     discard_checkpoints(folder, n_kept=n_kept)
 

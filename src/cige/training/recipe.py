@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -18,12 +18,10 @@ from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig
 from cige.models.model import BERT, FORMAT_VERSION
 from cige.models.registry import architecture
+from cige.recipes.recipe_file import Overrides, default_name, dump_yaml, read_recipe_file
+from cige.recipes.shipped import TAGGING
+from cige.recipes.strict import build_strictly
 from cige.training.recipe_checks import check_recipe
-from cige.training.recipe_file import dump_yaml, read_recipe_file
-from cige.training.strict import build_strictly
-
-OWN_DATA = Path(__file__).with_name("own_data.yaml")
-"""The recipe for labelled data of one's own: on top of the bundled model."""
 
 
 @dataclass(frozen=True)
@@ -146,27 +144,31 @@ class Recipe:
     """Optimisation."""
 
 
-Overrides = Mapping[str, Any] | Sequence[str] | None
-
-
-def load_recipe(path: str | Path, overrides: Overrides = None) -> Recipe:
+def load_recipe(recipe: str | Path, overrides: Overrides = None) -> Recipe:
     """Read a recipe.
 
     Args:
-        path: a YAML file; with `extends: other.yaml` it states only what differs from that file.
+        recipe: a name that ships (`weibo/flat`) or a YAML file; with `extends:` and another recipe's name or path a
+            file states only what differs from that one.
         overrides: {"training.n_epochs": 2} or ["training.n_epochs=2"]; win over the file.
 
     Raises:
-        RecipeError: no such file, bad YAML, an unknown key (the nearest known one is named), a wrong type, or
+        RecipeError: no such recipe, bad YAML, an unknown key (the nearest known one is named), a wrong type, or
             settings that contradict each other; with file and line.
     """
-    values, origins = read_recipe_file(Path(path), overrides)
-    values.setdefault("name", Path(path).stem)
+    return resolve_recipe(recipe, overrides)[0]
+
+
+def resolve_recipe(recipe: str | Path, overrides: Overrides = None) -> tuple[Recipe, dict[str, str]]:
+    """As `load_recipe`; and key path -> where its value stands, for those that are not defaults."""
+    values, origins = read_recipe_file(recipe, overrides, kind=TAGGING)
+    if "name" not in values:
+        values["name"], origins["name"] = default_name(recipe), "from the recipe's own name"
     if isinstance(values.get("start_from"), str):
-        _take_settings(values, start_folder(values["start_from"]))
-    recipe = _build(values, origins)
-    check_recipe(recipe, str(path))
-    return recipe
+        _take_settings(values, origins, start_folder(values["start_from"]))
+    built = _build(values, origins)
+    check_recipe(built, str(recipe))
+    return built, origins
 
 
 def recipe_from_dict(values: Mapping[str, Any]) -> Recipe:
@@ -184,7 +186,7 @@ def start_folder(start_from: str) -> Path:
         raise RecipeError(f"start_from: {reason}") from reason
 
 
-def _take_settings(values: dict[str, Any], folder: Path) -> None:
+def _take_settings(values: dict[str, Any], origins: dict[str, str], folder: Path) -> None:
     """Fill in what a recipe does not say of its network with the settings of the model in `folder`."""
     try:
         facts = read_manifest(folder, kind=TAGGER, version=FORMAT_VERSION, error=ModelError)
@@ -197,7 +199,10 @@ def _take_settings(values: dict[str, Any], folder: Path) -> None:
     settings = facts["config"]
     if settings.get("bert") is not None:
         settings["bert"] = str(folder / BERT)  # as that model tuned it, and not what it once began with
-    values["model"] = settings | (values.get("model") or {})
+    given = values.get("model") or {}
+    values["model"] = settings | given
+    for name in ("architecture", *(f"model.{key}" for key in settings)):
+        origins.setdefault(name, f"start_from {values['start_from']}")
 
 
 def _build(values: dict[str, Any], origins: Mapping[str, str]) -> Recipe:

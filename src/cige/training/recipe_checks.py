@@ -34,15 +34,18 @@ _RANGES: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
             "user_words.n_false",
             "training.pool_batches",
             "training.embedding_learning_rate_scale",
+            "training.bert_learning_rate_scale",
             "training.weight_decay",
-            "training.momentum",
             "training.decay",
             "training.patience",
             "training.checkpoint_steps",
         ),
     ),
     "more than 0": (lambda value: value > 0, ("training.learning_rate", "training.clip_threshold")),
-    "from 0 to below 1": (lambda value: 0 <= value < 1, ("training.warmup_ratio", "training.average_weights")),
+    "from 0 to below 1": (
+        lambda value: 0 <= value < 1,
+        ("training.warmup_ratio", "training.average_weights", "training.momentum"),
+    ),
 }
 
 
@@ -54,7 +57,7 @@ def check_recipe(recipe: Recipe, source: str) -> None:
             if value is not None and not holds(value):
                 raise RecipeError(f"{source}: {key} is {value}, expected {expected}")
     for name, value in vars(recipe.model).items():
-        least = 1 if name.startswith("n_") or name.endswith("_width") else 0
+        least = 1 if name.startswith("n_") or name.endswith("width") else 0
         if type(value) is int and value < least:
             raise RecipeError(f"{source}: model.{name} is {value}, expected {'at least 1' if least else '0 or more'}")
     for key, value in _probabilities(recipe):

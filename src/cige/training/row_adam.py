@@ -24,6 +24,8 @@ BETAS = (0.9, 0.999)
 EPSILON = 1e-8
 _RATIO = BETAS[0] / BETAS[1] ** 0.5
 _MEMORY = 400  # steps after which a gradient's effect has died away: _RATIO ** 400 < 1e-18
+_ROWS_AT_ONCE = 4096  # so that what is computed for them stays in the cache
+_AT_REST = 200  # steps after which it moves nothing that float32 can hold: _RATIO ** 200 < 1e-9
 
 
 class RowAdamW(torch.optim.AdamW):
@@ -51,8 +53,12 @@ class RowAdamW(torch.optim.AdamW):
 
     @torch.no_grad()
     def catch_up_all(self) -> None:
+        """Make up the delayed updates of all rows; the cost is that of rows with a gradient in the last 200 steps."""
         for table, moments in self._moments.items():
-            self._move(table, (moments.last < self._n_steps).nonzero().squeeze(1))
+            is_moving = (moments.read > 0) & (moments.last - moments.read < _AT_REST)
+            rows = (is_moving & (moments.last < self._n_steps)).nonzero().squeeze(1)
+            for part in rows.split(_ROWS_AT_ONCE):
+                self._move(table, part)
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
@@ -67,7 +73,7 @@ class RowAdamW(torch.optim.AdamW):
 
     def state_dict(self) -> dict[str, Any]:
         tables = [
-            {"mean": m.mean, "square": m.square, "last": m.last, "delayed": self._delayed[table]}
+            {"mean": m.mean, "square": m.square, "last": m.last, "read": m.read, "delayed": self._delayed[table]}
             for table, m in self._moments.items()
         ]
         return super().state_dict() | {"tables": tables, "n_steps": self._n_steps}
@@ -80,6 +86,7 @@ class RowAdamW(torch.optim.AdamW):
         for (table, moments), saved in zip(self._moments.items(), state_dict["tables"], strict=True):
             for name in ("mean", "square", "last"):
                 getattr(moments, name).copy_(saved[name])
+            moments.read.copy_(saved.get("read", saved["last"]))  # older checkpoints: as if all rows had just been read
             self._delayed[table] = saved["delayed"].clone()
 
     def _note_step(self, table: nn.Parameter, rate: float) -> None:
@@ -96,11 +103,11 @@ class RowAdamW(torch.optim.AdamW):
         last = moments.last[rows]
         age = (self._n_steps - last)[:, None].to(table.dtype)
         sums = self._delayed[table].to(last.device)[last][:, None].to(table.dtype)
-        mean, square = moments.mean[rows], moments.square[rows]
+        mean, square = moments.mean.index_select(0, rows), moments.square.index_select(0, rows)
         epsilon = EPSILON * (1 - BETAS[1] ** (last[:, None].to(table.dtype) + 4)).sqrt()  # the sum's middle, about
-        table[rows] -= sums * mean / (square.sqrt() + epsilon)
-        moments.mean[rows] = mean * BETAS[0] ** age
-        moments.square[rows] = square * BETAS[1] ** age
+        table.index_add_(0, rows, (square.sqrt().add_(epsilon)).reciprocal_().mul_(mean).mul_(sums), alpha=-1)
+        moments.mean.index_copy_(0, rows, mean.mul_(BETAS[0] ** age))
+        moments.square.index_copy_(0, rows, square.mul_(BETAS[1] ** age))
         moments.last[rows] = self._n_steps
 
     def _update(self, table: nn.Parameter, gradient: Tensor, rate: float) -> None:
@@ -112,16 +119,17 @@ class RowAdamW(torch.optim.AdamW):
         correction = (1 - BETAS[1] ** self._n_steps) ** 0.5
         table[rows] -= rate * _correction(self._n_steps) * mean / (square.sqrt() + EPSILON * correction)
         moments.mean[rows], moments.square[rows] = mean, square
-        moments.last[rows] = self._n_steps
+        moments.last[rows] = moments.read[rows] = self._n_steps
 
 
 class _Moments:
-    """Adam's two moments of a table, each row as of step `last`."""
+    """Adam's two moments of a table, each row as of step `last`; its last gradient came in step `read`, 0 if none."""
 
     def __init__(self, table: nn.Parameter):
         self.mean = torch.zeros_like(table)
         self.square = torch.zeros_like(table)
         self.last = torch.zeros(len(table), dtype=torch.int64, device=table.device)
+        self.read = torch.zeros_like(self.last)
 
 
 def _correction(step: int) -> float:

@@ -11,11 +11,12 @@ from typing import Any
 from cige.errors import RecipeError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import RUN_MODEL
+from cige.recipes.recipe_file import dump_yaml
 from cige.training.checkpoint import PREFIX, discard_checkpoints
 from cige.training.recipe import load_recipe
-from cige.training.recipe_file import dump_yaml
 
 RECIPE, RESULT, BEST, MODEL = "recipe.yaml", "result.json", "best.safetensors", RUN_MODEL
+SCORES, USER_WORDS, SPEED = "scores.json", "user_words.json", "speed.json"  # what a comparison measures of the model
 _SEED = "# seed: "
 
 
@@ -33,10 +34,7 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
     """
     path = folder / RECIPE
     if resume and path.is_file() and _holds_training(folder):
-        changed = differences(load(path), recipe)
-        first_line = path.read_text(encoding="utf-8").partition("\n")[0]
-        if first_line != f"{_SEED}{seed}":
-            changed.insert(0, f"seed {seed} (was {first_line.removeprefix(_SEED)})")
+        changed = changes_since(folder, recipe, seed=seed, load=load)
         if changed:
             raise RecipeError(
                 f"{folder} holds a run with other settings: now {', '.join(changed)}; choose another output folder, or "
@@ -44,12 +42,26 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
             )
         return
     discard_checkpoints(folder)
-    for name in (RESULT, BEST):
+    for name in (RESULT, BEST, SCORES, USER_WORDS, SPEED):
         (folder / name).unlink(missing_ok=True)
     for model in folder.glob(f"{MODEL}*"):
         shutil.rmtree(model, ignore_errors=True)
     with atomic_file(path) as aside:
         aside.write_text(f"{_SEED}{seed}\n{dump_yaml(recipe)}", encoding="utf-8")
+
+
+def changes_since(folder: Path, recipe: Any, *, seed: int, load: Callable[[Path], Any] = load_recipe) -> list[str]:
+    """How a recipe and seed differ from those of the run in a folder, each as `training.n_epochs 3 (was 2)`.
+
+    Raises:
+        RecipeError: the folder has no recipe.yaml, or one that `load` refuses.
+    """
+    path = folder / RECIPE
+    changed = differences(load(path), recipe)
+    first_line = path.read_text(encoding="utf-8").partition("\n")[0]
+    if first_line != f"{_SEED}{seed}":
+        changed.insert(0, f"seed {seed} (was {first_line.removeprefix(_SEED)})")
+    return changed
 
 
 def _holds_training(folder: Path) -> bool:

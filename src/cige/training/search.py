@@ -9,26 +9,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
+from cige.json_text import to_json
+from cige.recipes.recipe_file import override_pairs, read_recipe_file
+from cige.recipes.shipped import SEARCH, TABLE_6
 from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
-from cige.training.recipe_file import override_pairs
 from cige.training.run_folder import differences
 from cige.training.train import train
 
 if TYPE_CHECKING:
     import optuna
-
-TABLE_6: dict[str, list[Any]] = {
-    "training.batch_size": [8, 10],
-    "training.learning_rate": [1e-3, 8e-4],
-    "model.head_width": [16, 20],
-    "model.n_heads": [4, 8, 12],
-    "training.warmup_epochs": [1.0, 5.0, 10.0],
-}
-"""The ranges of Table 6: setting -> values to choose from."""
 
 STUDY, SPACE, BEST_RECIPE, TRIALS = "study.log", "space.json", "best.yaml", "trials.json"
 
@@ -70,8 +61,8 @@ def search(
     `n_trials` adds trials.
 
     Args:
-        recipe: the recipe to vary.
-        space: key path -> values to choose from; default TABLE_6.
+        recipe: the recipe to vary, a name that ships or a YAML file.
+        space: key path -> values to choose from; default: those of Table 6 of FLAT's paper (search/table6).
         seeds: each choice is trained with all of them and judged by mean dev F1.
         overrides: "key=value" settings for all trials.
 
@@ -79,7 +70,7 @@ def search(
         RecipeError: a setting or value that the recipe does not take, or an output folder of another search.
     """
     folder = Path(output_dir)
-    space = dict(TABLE_6 if space is None else space)
+    space = dict(read_space(TABLE_6) if space is None else space)
     _check_space(recipe, overrides, space)
     _claim(folder, load_recipe(recipe, overrides), {key: list(values) for key, values in space.items()}, list(seeds))
     study = _open_study(folder)
@@ -106,12 +97,9 @@ def search(
 
 
 def read_space(path: str | Path) -> dict[str, list[Any]]:
-    """Ranges from a YAML file of lines such as `training.batch_size: [8, 10]`."""
-    try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as reason:
-        raise RecipeError(f"{path}: cannot be read as YAML ({reason})") from reason
-    if not isinstance(values, dict) or not all(isinstance(v, list) and v for v in values.values()):
+    """Ranges from a YAML file of lines such as `training.batch_size: [8, 10]`, or from search/table6."""
+    values, _ = read_recipe_file(path, kind=SEARCH)
+    if not all(isinstance(v, list) and v for v in values.values()):
         raise RecipeError(f"{path}: expected a list of values for each setting, such as `training.batch_size: [8, 10]`")
     return values
 
@@ -139,7 +127,7 @@ def _claim(folder: Path, recipe: Recipe, space: dict[str, Any], seeds: list[int]
         return
     with atomic_file(path) as aside:
         facts = {"recipe": asdict(recipe), "space": space, "seeds": seeds}
-        aside.write_text(json.dumps(facts, ensure_ascii=False, indent=1), encoding="utf-8")
+        aside.write_text(to_json(facts, indent=1), encoding="utf-8")
 
 
 def _open_study(folder: Path) -> optuna.Study:
@@ -201,7 +189,7 @@ def _write_results(trials: list[Trial], folder: Path, recipe: str | Path, overri
     with atomic_file(folder / BEST_RECIPE) as aside:
         aside.write_text(text, encoding="utf-8")
     with atomic_file(folder / TRIALS) as aside:
-        aside.write_text(json.dumps(rows, ensure_ascii=False, indent=1), encoding="utf-8")
+        aside.write_text(to_json(rows, indent=1), encoding="utf-8")
 
 
 def _as_mapping(overrides: Sequence[str]) -> dict[str, Any]:

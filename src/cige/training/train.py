@@ -1,6 +1,6 @@
 """train: a recipe becomes a model folder.
 
-    cige train recipes/weibo/flat.yaml --seed 1 --output runs/weibo/flat
+    cige train weibo/flat --seed 1 --output runs/weibo/flat
 
 The output folder holds recipe.yaml (every setting), checkpoint-N (where to go on after a kill), best.safetensors,
 result.json (dev scores by epoch) and model/ (what `cige.load` reads).
@@ -19,6 +19,7 @@ import torch
 
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
+from cige.json_text import to_json
 from cige.models.model import LatticeModel
 from cige.nn.memory import keep_freed_memory
 from cige.training.checkpoint import (
@@ -207,7 +208,7 @@ def _finish(recipe: Recipe, setup: TrainingSetup, trainer: LatticeTrainer, folde
     with says_what_survives(folder):
         model.save(folder / MODEL)
         with atomic_file(folder / RESULT) as aside:
-            aside.write_text(json.dumps(values, ensure_ascii=False, indent=1), encoding="utf-8")
+            aside.write_text(to_json(values, indent=1), encoding="utf-8")
     discard_checkpoints(folder)
     (folder / BEST).unlink()
     return read_result(folder)

@@ -85,7 +85,11 @@ class LatticeTrainer(Trainer):
             model=TaggerLoss(tagger), args=args, train_dataset=train_set, callbacks=[_Rhythm(self), *callbacks]
         )
         self.remove_callback(PrinterCallback)
-        self.average = WeightAverage(tagger, decay=config.average_weights) if config.average_weights else None
+        self.average: WeightAverage | None = None
+        if config.average_weights:
+            self.average = WeightAverage(
+                tagger, decay=config.average_weights, settle=lambda: settle(self.create_optimizer())
+            )
 
     # what a step is made of
 

@@ -61,6 +61,17 @@ def test_features_are_the_vectors_of_characters(folder):
         torch.testing.assert_close(found[row, : len(text.char_vectors)], text.char_vectors)
 
 
+@pytest.mark.parametrize("tuned", [False, True])
+@pytest.mark.parametrize("wanted", [False, True])
+def test_only_a_tuned_encoder_keeps_what_gradients_need(folder, tuned, wanted):
+    made, kept = load_features(folder, tuned=tuned), []
+    made.bert.embeddings.register_forward_hook(lambda *_: kept.append(torch.is_grad_enabled()))
+    batch, _ = model(folder).encode(TEXTS)
+    with torch.set_grad_enabled(wanted):
+        found = made(batch)
+    assert set(kept) == {tuned and wanted} and found.requires_grad == (tuned and wanted)
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_under_a_tagger_saved_and_loaded(folder, tmp_path, name):
     made = model(folder, name=name)

@@ -12,6 +12,7 @@ import torch
 from cige.data.token_batch import TokenBatch, collate_tokens
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.lexicon.joint_vocabulary import JointVocabulary
+from cige.models.lattice_bert import network as module
 from cige.models.lattice_bert.costs import describe
 from cige.models.lattice_bert.heads import LatticeBertForPreTraining
 from cige.models.lattice_bert.network import (
@@ -19,6 +20,7 @@ from cige.models.lattice_bert.network import (
     PAPER_N_PIECES,
     RELEASED,
     SIZES,
+    LatticeAttention,
     LatticeBert,
     LatticeBertConfig,
 )
@@ -201,6 +203,64 @@ def test_fused_and_plain_attention_agree():
     with torch.no_grad():
         fused = model(batch).hidden
     torch.testing.assert_close(fused[batch.mask], plain[batch.mask], rtol=1e-5, atol=1e-5)
+
+
+class Calls(list):
+    """Takes the place of a function and notes its arguments by name."""
+
+    def __init__(self, usual):
+        super().__init__()
+        self.usual = usual
+
+    def __call__(self, *given, **named):
+        self.append(named)
+        return self.usual(*given, **named)
+
+
+def attention_example(device: str, *, wants_gradient: bool, dropout_prob: float = 0.5) -> tuple:
+    layer = LatticeAttention(replace(SMALL, attention_dropout_prob=dropout_prob)).to(device)
+    scores = torch.zeros(1, SMALL.n_heads, 3, 3, device=device, requires_grad=wants_gradient)
+    return layer, torch.ones(1, 3, SMALL.width, device=device), scores
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize(
+    ("device", "wants_gradient", "is_fused"), [("cpu", True, False), ("cpu", False, True), ("meta", True, True)]
+)
+def test_attention_is_fused_but_where_a_cpu_needs_the_gradient_of_the_scores(
+    device, wants_gradient, is_fused, training, monkeypatch
+):
+    scored, fused = Calls(module.scored_attention), Calls(torch.nn.functional.scaled_dot_product_attention)
+    monkeypatch.setattr(module, "scored_attention", scored)
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", fused)
+    layer, hidden, scores = attention_example(device, wants_gradient=wants_gradient)
+    layer.train(training)(hidden, hidden, scores)
+    assert (len(scored), len(fused)) == ((0, 1) if is_fused else (1, 0))
+    if is_fused:
+        assert fused[0]["dropout_p"] == (0.5 if training else 0.0)
+    else:
+        assert scored[0]["dropout"] is layer.dropout
+
+
+@pytest.mark.parametrize("wants_gradient", [False, True])
+def test_dropout_of_attention_is_for_training_in_both_forms(wants_gradient):
+    layer, hidden, scores = attention_example("cpu", wants_gradient=wants_gradient)
+    hidden = torch.randn(hidden.shape, generator=torch.Generator().manual_seed(0))
+    torch.manual_seed(0)
+    plain, again = (layer.eval()(hidden, hidden, scores) for _ in range(2))
+    first, second = (layer.train()(hidden, hidden, scores) for _ in range(2))
+    assert torch.equal(plain, again)
+    assert not torch.allclose(first, plain) and not torch.allclose(first, second)
+
+
+@torch.no_grad()
+def test_position_scores_are_in_the_dtype_of_autocast():
+    model, batch = network(), batch_of("研究生活", "他")
+    exact = model._scores(batch)
+    with torch.autocast("cpu", torch.bfloat16):
+        narrow = model._scores(batch)
+    assert (exact.dtype, narrow.dtype) == (torch.float32, torch.bfloat16)
+    assert torch.equal(narrow, exact.to(torch.bfloat16))  # cast once, after they are computed in float32
 
 
 def test_position_scores_are_computed_once():

@@ -88,11 +88,16 @@ class LatticeBertConfig:
 
     def problems(self) -> list[str]:
         """What is wrong with settings that are each of the right type; empty if they make sense together."""
-        found = []
-        if self.width % self.n_heads:
-            found.append(f"width {self.width} cannot be shared by {self.n_heads} heads")
-        if min(self.n_tokens, self.n_layers, self.n_heads, self.width, self.max_positions, self.n_types) < 1:
-            found.append("n_tokens, n_layers, n_heads, width, max_positions and n_types must be 1 or more")
+        counts = ["n_tokens", "n_layers", "n_heads", "width", "embedding_width", "ff_width", "position_width"]
+        counts += ["max_positions", "n_types", "clip_distance"]
+        values = [(name, getattr(self, name)) for name in counts]
+        found = [f"{name} is {value}, expected 1 or more" for name, value in values if value is not None and value < 1]
+        probabilities = (self.dropout_prob, self.attention_dropout_prob)
+        for name, value in zip(("dropout_prob", "attention_dropout_prob"), probabilities, strict=True):
+            if not 0 <= value < 1:
+                found.append(f"{name} is {value}, expected from 0 to below 1")
+        if not found and self.width % self.n_heads:
+            found.append(f"width {self.width} cannot be shared by {self.n_heads} heads (n_heads)")
         return found
 
 
@@ -261,7 +266,7 @@ class LatticeAttention(nn.Module):
 
 
 def initialise(module: nn.Module) -> None:
-    """§1.6 of the released code: matrices from a truncated normal distribution, biases 0."""
+    """As the released code does: matrices from a truncated normal distribution, biases 0."""
     for name, parameter in module.named_parameters():
         if parameter.ndim > 1:
             nn.init.trunc_normal_(parameter, std=INITIAL_SD, a=-2 * INITIAL_SD, b=2 * INITIAL_SD)

@@ -19,6 +19,7 @@ from cige.folders.atomic import atomic_folder
 from cige.folders.hub import model_folder
 from cige.folders.kinds import PRETRAINED
 from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
+from cige.json_text import to_json
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.models.lattice_bert.heads import LatticeBertForPreTraining
@@ -107,7 +108,7 @@ class PretrainedLatticeBert:
         try:
             with atomic_folder(folder) as aside:
                 save_file(weights, aside / WEIGHTS)
-                (aside / CONFIG).write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
+                (aside / CONFIG).write_text(to_json(about, indent=1), encoding="utf-8")
                 self.vocabulary.save(aside / VOCABULARY)
                 write_manifest(aside, kind=PRETRAINED, version=FORMAT_VERSION)
         except (OSError, SafetensorError, LexiconError, TypeError) as reason:

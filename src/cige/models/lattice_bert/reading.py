@@ -15,7 +15,7 @@ from cige.lattice.token_inputs import TokenInputs
 from cige.lattice.token_lattice import TokenLattice
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.models.lattice_bert.network import LatticeBert
-from cige.text.windows import overlapping_windows
+from cige.text.windows import Window, overlapping_windows
 
 N_SPECIAL = 2  # [CLS] and [SEP]
 MAX_TEXTS, MAX_PAIRS = 64, 2**21  # at once; position scores take MAX_PAIRS floats a head
@@ -76,13 +76,11 @@ class _Plan:
     def __init__(self, lattices: list[TokenLattice], tokenizer: LatticeTokenizer, *, max_pieces: int):
         self.lattices = lattices
         self.inputs: list[TokenInputs] = []
-        self._windows: list[list[tuple[int, int, int, int, int]]] = []  # number, start, end, first, last
+        self._windows: list[list[tuple[int, Window]]] = []  # number in `inputs`, window
         for lattice in lattices:
             windows = overlapping_windows(lattice.n_pieces, max_pieces)
-            self._windows.append([(len(self.inputs) + k, *window) for k, window in enumerate(windows)])
-            for start, end, _, _ in windows:
-                part = lattice if end - start == lattice.n_pieces else lattice.part(start, end)
-                self.inputs.append(tokenizer.encode(part))
+            self._windows.append([(len(self.inputs) + k, window) for k, window in enumerate(windows)])
+            self.inputs += [tokenizer.encode(lattice.part(window.start, window.end)) for window in windows]
         n_tokens = [window.n_tokens for window in self.inputs]
         order = np.argsort(n_tokens, kind="stable")  # like lengths together: little padding
         sizes = [n_tokens[number] for number in order]
@@ -100,10 +98,10 @@ class _Plan:
         for lattice, windows in zip(self.lattices, self._windows, strict=True):
             places = np.full(lattice.n_tokens, -1, np.int64)
             middle = (lattice.starts + lattice.ends - 1) // 2
-            for number, start, end, first, last in windows:
-                within = (lattice.starts >= start) & (lattice.ends <= end)
+            for number, w in windows:
+                within = (lattice.starts >= w.start) & (lattice.ends <= w.end)
                 rank = np.cumsum(within)  # from 1, since [CLS] is first
-                own = within & (first <= middle) & (middle < last)
+                own = within & (w.core_start <= middle) & (middle < w.core_end)
                 places[own] = offsets[number] + rank[own]
             if (places < 0).any():
                 start, end = lattice.char_span(int(np.flatnonzero(places < 0)[0]))

@@ -1,11 +1,17 @@
-"""The optional CPU kernels: C, called through ctypes, the same results as PyTorch operations.
+"""The optional CPU kernels: C, called through ctypes, with the same results as PyTorch operations.
 
 kernels.c     FLAT's attention: PyTorch must gather an [N, N, D] tensor for the position term and pads every sentence to
               the longest of the batch; the kernel walks the [U, D] table directly and touches real nodes only
-softmax.c     softmax and dropout of attention, forth and back, each in one pass over memory
+softmax.c     softmax and dropout of attention, forward and backward, each in one pass over memory
 vocabulary.c  the softmax of a large vocabulary and its gradient, a row at a time while it is in the cache
 
-Where they were not built (no C compiler at installation) `load()` returns None and callers use their PyTorch form.
+The same sources are compiled once per instruction set ("level", see setup.py), and the best level that the processor
+has is chosen when the program runs, so one build serves every processor of an architecture. On arm64 there is one
+level, since every such processor has NEON. Where nothing was built (no C compiler at installation) `load()` returns
+None and callers use their PyTorch form.
+
+The environment variable CIGE_KERNELS chooses another level, for comparisons and for hunting bugs: `portable`, `avx2`,
+`avx512`, or `off` for PyTorch's operations alone. Unset, empty or `auto`, the best level is taken.
 """
 
 from __future__ import annotations
@@ -15,24 +21,66 @@ import importlib.util
 import os
 from functools import cache
 
-LANES = 16  # FLAT's kernel works on 16 floats at a time, so D must be a multiple of it
+from cige.errors import CigeError
+
+LANES = 16  # the width D of FLAT's relative positions must be a multiple of it: vectors have 4, 8 or 16 floats
+LEVELS = ("portable", "avx2", "avx512")  # from slow to fast; the C functions cpu_has_... say which may run
+VARIABLE = "CIGE_KERNELS"
+
+
+def load() -> ctypes.CDLL | None:
+    """The library of `level()`, or None where PyTorch's operations are to be used."""
+    name = level()
+    return None if name is None else library(name)
 
 
 @cache
-def load() -> ctypes.CDLL | None:
-    """The compiled library, or None. CIGE_NATIVE=0 turns it off (for comparisons and for hunting bugs)."""
-    if os.environ.get("CIGE_NATIVE", "1") == "0":
+def level() -> str | None:
+    """The level in use: the best of `levels()` or what CIGE_KERNELS asks for; None where there is none.
+
+    Raises:
+        CigeError: CIGE_KERNELS names no level, or one that this processor or this installation does not have.
+    """
+    wanted = os.environ.get(VARIABLE, "") or "auto"
+    if wanted == "off":
         return None
-    spec = importlib.util.find_spec("cige.nn.native._kernels")
-    if spec is None or spec.origin is None:
-        return None
+    found = levels()
+    if wanted == "auto":
+        return found[-1] if found else None
+    if wanted not in LEVELS:
+        raise CigeError(f"{VARIABLE}={wanted}: expected auto, off, {', '.join(LEVELS[:-1])} or {LEVELS[-1]}")
+    if wanted not in found:
+        why = "was not built when cige was installed" if _path(wanted) is None else "cannot run on this processor"
+        raise CigeError(
+            f"{VARIABLE}={wanted}: this level {why}; set {VARIABLE} to one of: {', '.join(('auto', 'off', *found))}"
+        )
+    return wanted
+
+
+@cache
+def levels() -> tuple[str, ...]:
+    """The levels that were built and that this processor can run, from slow to fast."""
+    if _path("portable") is None:
+        return ()
     try:
-        library = ctypes.CDLL(spec.origin)
-        library.span_attention_forward.argtypes = [ctypes.c_void_p] * 11
-        library.span_attention_backward.argtypes = [ctypes.c_void_p] * 15
-        library.vocabulary_gradient.argtypes = [ctypes.c_void_p] * 6
-        library.softmax_dropout_forward.argtypes = [ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 2]
-        library.softmax_dropout_backward.argtypes = [ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 4]
+        portable = library("portable")
     except (OSError, AttributeError):  # built for another machine, or from older sources: slower, still right
-        return None
-    return library
+        return ()
+    return ("portable", *(name for name in LEVELS[1:] if _path(name) and getattr(portable, f"cpu_has_{name}")()))
+
+
+@cache
+def library(name: str) -> ctypes.CDLL:
+    """The kernels of a level out of `levels()`."""
+    found = ctypes.CDLL(_path(name))
+    found.span_attention_forward.argtypes = [ctypes.c_void_p] * 11
+    found.span_attention_backward.argtypes = [ctypes.c_void_p] * 15
+    found.vocabulary_gradient.argtypes = [ctypes.c_void_p] * 6
+    found.softmax_dropout_forward.argtypes = [ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 2]
+    found.softmax_dropout_backward.argtypes = [ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 4]
+    return found
+
+
+def _path(name: str) -> str | None:
+    spec = importlib.util.find_spec(f"{__name__}._kernels_{name}")
+    return None if spec is None else spec.origin

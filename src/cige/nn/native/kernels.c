@@ -8,11 +8,12 @@
    relation           float [U, D]         distinct rows of R (Eq. 8)
    index              int32 [B, N, N]      row of R for the pair (i, j)
    n_nodes            int64 [B]            nodes of each sentence; nothing at or beyond it is read or written
-   hidden             uint8 [B, N, N]      1 where i may not see j; or NULL
+   hidden             uint8 [B, N, N]      1 where i may not see j; or NULL. An i that sees nothing reads zeros
    probability        float [H, B, N, N];  out float [B, N, H, d]; gradients have the shape of their tensor.
    Outputs must arrive zeroed. D must be a multiple of 16. Functions return 0, or 1 when memory ran out.
 
-   A task is a sentence, or in the forward pass a block of its rows; threads take tasks from a counter. */
+   A task is a sentence, or in the forward pass a block of its rows; threads take tasks from a counter. Work buffers hold
+   rows as rows.h wants them: s = stride(n) floats, padded. */
 
 #include <math.h>
 #include <stdatomic.h>
@@ -20,16 +21,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rows.h"
 #include "threads.h"
 
-#define HEADS 8  /* heads share a float vector in the relation term */
-#define PAIRS 8  /* key nodes handled together, so that one load of the query serves eight of them */
-#define LANES 16 /* floats of D handled together in the backward pass */
-#define ROWS 32  /* query rows of a forward task */
-#define HIDDEN (-1e30f) /* finite, since the compiler may assume that no infinity occurs */
+#define HEADS 8 /* heads share a float vector in the relation term */
+#define PAIRS 8 /* key nodes handled together, so that one load of the query serves all of them */
+#define ROWS 32 /* query rows of a forward task */
+#define HIDDEN (-1e30f) /* finite: a row of nothing else is shared by all, and not NaN */
 
 typedef float heads_t __attribute__((vector_size(HEADS * 4), aligned(4)));
-typedef float lanes_t __attribute__((vector_size(LANES * 4), aligned(4)));
 
 typedef struct {
   int64_t H, B, N, d, D, U;
@@ -44,20 +44,19 @@ typedef struct {
 
 static int64_t in_groups(int64_t n) { return (n + HEADS - 1) / HEADS * HEADS; }
 
-/* [n, d] rows -> [d, n], so that loops run over nodes. */
+/* [n, d] rows -> [d, s], so that loops run over nodes. */
 static void transpose(const float *rows, float *columns, int64_t n, int64_t d) {
+  const int64_t s = stride(n);
   for (int64_t j = 0; j < n; j++)
-    for (int64_t k = 0; k < d; k++) columns[k * n + j] = rows[j * d + k];
+    for (int64_t k = 0; k < d; k++) columns[k * s + j] = rows[j * d + k];
+  for (int64_t k = 0; k < d; k++) pad(columns + k * s, n, 0);
 }
 
-static float dot(const float *a, const float *b, int64_t n) {
-  float sum = 0;
-  for (int64_t j = 0; j < n; j++) sum += a[j] * b[j];
-  return sum;
-}
-
-static void add_scaled(float *to, float scale, const float *from, int64_t n) {
-  for (int64_t j = 0; j < n; j++) to[j] += scale * from[j];
+/* and back */
+static void transpose_back(const float *columns, float *rows, int64_t n, int64_t d) {
+  const int64_t s = stride(n);
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t k = 0; k < d; k++) rows[j * d + k] = columns[k * s + j];
 }
 
 /* ------------------------------------------------------------------------------------------------ forward */
@@ -65,7 +64,7 @@ static void add_scaled(float *to, float scale, const float *from, int64_t n) {
 /* score[h][j] += relation_query[h] . relation[index[j]] for all heads and the n keys of one query row. */
 static void relation_scores(const Attention *a, const float *query, const int32_t *index, int64_t n, float *score,
                             heads_t *by_head) {
-  const int64_t D = a->D, query_step = a->B * a->N * D;
+  const int64_t D = a->D, query_step = a->B * a->N * D, s = stride(n);
   for (int64_t h0 = 0; h0 < a->H; h0 += HEADS) {
     const int64_t n_heads = a->H - h0 < HEADS ? a->H - h0 : HEADS;
     memset(by_head, 0, D * sizeof(heads_t));
@@ -81,59 +80,60 @@ static void relation_scores(const Attention *a, const float *query, const int32_
         for (int p = 0; p < PAIRS; p++) sum[p] += q * row[p][k];
       }
       for (int64_t h = 0; h < n_heads; h++)
-        for (int p = 0; p < PAIRS; p++) score[(h0 + h) * n + j + p] += sum[p][h];
+        for (int p = 0; p < PAIRS; p++) score[(h0 + h) * s + j + p] += sum[p][h];
     }
     for (; j < n; j++) {
       const float *row = a->relation + (int64_t)index[j] * D;
       heads_t sum = {0};
       for (int64_t k = 0; k < D; k++) sum += by_head[k] * row[k];
-      for (int64_t h = 0; h < n_heads; h++) score[(h0 + h) * n + j] += sum[h];
+      for (int64_t h = 0; h < n_heads; h++) score[(h0 + h) * s + j] += sum[h];
     }
   }
 }
 
 static void softmax(float *score, int64_t n) {
-  float top = score[0], sum = 0;
-  for (int64_t j = 1; j < n; j++) top = score[j] > top ? score[j] : top;
-  for (int64_t j = 0; j < n; j++) sum += score[j] = expf(score[j] - top);
-  const float scale = 1 / sum;
-  for (int64_t j = 0; j < n; j++) score[j] *= scale;
+  pad(score, n, -INFINITY);
+  const float total = exponentials(score, highest(score, n), n);
+  multiply(score, 1 / total, n);
 }
 
 static int forward_task(const Attention *a, int64_t task, float *unused) {
   (void)unused;
   const int64_t H = a->H, N = a->N, d = a->d, D = a->D, blocks = (N + ROWS - 1) / ROWS;
   const int64_t b = task / blocks, first = task % blocks * ROWS, n = a->n_nodes[b];
-  const int64_t last = first + ROWS < n ? first + ROWS : n;
+  const int64_t last = first + ROWS < n ? first + ROWS : n, s = stride(n);
   if (first >= n) return 0;
-  float *buffer = malloc((2 * H * d * n + H * n + D * HEADS) * sizeof(float));
-  if (!buffer) return 1;
-  float *keys = buffer, *values = keys + H * d * n, *score = values + H * d * n;
-  heads_t *by_head = (heads_t *)(score + H * n);
+  void *memory = malloc(in_bytes(2 * H * d * s + H * s + D * HEADS));
+  if (!memory) return 1;
+  float *keys = aligned(memory), *values = keys + H * d * s, *score = values + H * d * s;
+  heads_t *by_head = (heads_t *)(score + H * s);
   for (int64_t h = 0; h < H; h++) {
-    transpose(a->key + (h * a->B + b) * N * d, keys + h * d * n, n, d);
-    transpose(a->value + (h * a->B + b) * N * d, values + h * d * n, n, d);
+    transpose(a->key + (h * a->B + b) * N * d, keys + h * d * s, n, d);
+    transpose(a->value + (h * a->B + b) * N * d, values + h * d * s, n, d);
   }
   for (int64_t i = first; i < last; i++) {
-    memset(score, 0, H * n * sizeof(float));
+    memset(score, 0, H * s * sizeof(float));
     for (int64_t h = 0; h < H; h++) {
       const float *query = a->query + ((h * a->B + b) * N + i) * d;
-      for (int64_t k = 0; k < d; k++) add_scaled(score + h * n, query[k], keys + (h * d + k) * n, n);
+      for (int64_t k = 0; k < d; k++) add_scaled(score + h * s, query[k], keys + (h * d + k) * s, n);
     }
     relation_scores(a, a->relation_query + (b * N + i) * D, a->index + (b * N + i) * N, n, score, by_head);
     for (int64_t h = 0; h < H; h++) {
-      float *row = score + h * n;
+      float *row = score + h * s;
       if (a->hidden) {
         const uint8_t *hidden = a->hidden + (b * N + i) * N;
+        int64_t n_hidden = 0;
+        for (int64_t j = 0; j < n; j++) n_hidden += hidden[j] != 0;
+        if (n_hidden == n) break; /* i sees nothing: its outputs stay zero, for all heads */
         for (int64_t j = 0; j < n; j++) row[j] = hidden[j] ? HIDDEN : row[j];
       }
       softmax(row, n);
       memcpy(a->probability + ((h * a->B + b) * N + i) * N, row, n * sizeof(float));
       float *out = a->out + ((b * N + i) * H + h) * d;
-      for (int64_t k = 0; k < d; k++) out[k] = dot(row, values + (h * d + k) * n, n);
+      for (int64_t k = 0; k < d; k++) out[k] = dot(row, values + (h * d + k) * s, n);
     }
   }
-  free(buffer);
+  free(memory);
   return 0;
 }
 
@@ -142,70 +142,70 @@ static int forward_task(const Attention *a, int64_t task, float *unused) {
 /* Gradients of the relation term for one query row, given grad_score[h][j] for all heads. */
 static void relation_gradients(const Attention *a, int64_t b, int64_t i, int64_t n, const float *grad_score,
                                heads_t *by_node, float *grad_relation) {
-  const int64_t D = a->D, query_step = a->B * a->N * D, row_start = (b * a->N + i) * D;
+  const int64_t D = a->D, query_step = a->B * a->N * D, row_start = (b * a->N + i) * D, s = stride(n);
   const int32_t *index = a->index + (b * a->N + i) * a->N;
   for (int64_t h0 = 0; h0 < a->H; h0 += HEADS) {
     const int64_t n_heads = a->H - h0 < HEADS ? a->H - h0 : HEADS;
     memset(by_node, 0, n * sizeof(heads_t));
     for (int64_t h = 0; h < n_heads; h++)
-      for (int64_t j = 0; j < n; j++) ((float *)(by_node + j))[h] = grad_score[(h0 + h) * n + j];
-    for (int64_t k = 0; k < D; k += LANES) {
-      lanes_t sum[HEADS] = {0}, query[HEADS] = {0};
+      for (int64_t j = 0; j < n; j++) ((float *)(by_node + j))[h] = grad_score[(h0 + h) * s + j];
+    for (int64_t k = 0; k < D; k += WIDTH) {
+      vector_t sum[HEADS] = {0}, query[HEADS] = {0};
       for (int64_t h = 0; h < n_heads; h++)
-        query[h] = *(const lanes_t *)(a->relation_query + (h0 + h) * query_step + row_start + k);
+        query[h] = *(const vector_t *)(a->relation_query + (h0 + h) * query_step + row_start + k);
       for (int64_t j = 0; j < n; j++) {
         const int64_t place = (int64_t)index[j] * D + k;
-        const lanes_t relation = *(const lanes_t *)(a->relation + place);
-        lanes_t gradient = *(lanes_t *)(grad_relation + place);
-        const heads_t s = by_node[j];
+        const vector_t relation = *(const vector_t *)(a->relation + place);
+        vector_t gradient = *(vector_t *)(grad_relation + place);
+        const heads_t by_head = by_node[j];
         for (int h = 0; h < HEADS; h++) {
-          sum[h] += relation * s[h];
-          gradient += query[h] * s[h];
+          sum[h] += relation * by_head[h];
+          gradient += query[h] * by_head[h];
         }
-        *(lanes_t *)(grad_relation + place) = gradient;
+        *(vector_t *)(grad_relation + place) = gradient;
       }
       for (int64_t h = 0; h < n_heads; h++)
-        *(lanes_t *)(a->grad_relation_query + (h0 + h) * query_step + row_start + k) = sum[h];
+        *(vector_t *)(a->grad_relation_query + (h0 + h) * query_step + row_start + k) = sum[h];
     }
   }
 }
 
 static int backward_task(const Attention *a, int64_t b, float *grad_relation) {
-  const int64_t H = a->H, N = a->N, d = a->d, n = a->n_nodes[b], size = H * d * n;
-  float *buffer = calloc(4 * size + in_groups(H) * n * 2, sizeof(float));
-  if (!buffer) return 1;
-  float *keys = buffer, *values = keys + size, *grad_keys = values + size, *grad_values = grad_keys + size;
-  float *grad_score = grad_values + size;
-  heads_t *by_node = (heads_t *)(grad_score + in_groups(H) * n);
+  const int64_t H = a->H, N = a->N, d = a->d, n = a->n_nodes[b], s = stride(n), size = H * d * s;
+  void *memory = calloc(in_bytes(4 * size + (in_groups(H) + 1) * s + HEADS * n), 1);
+  if (!memory) return 1;
+  float *keys = aligned(memory), *values = keys + size, *grad_keys = values + size, *grad_values = grad_keys + size;
+  float *grad_score = grad_values + size, *probability = grad_score + in_groups(H) * s;
+  heads_t *by_node = (heads_t *)(probability + s);
   for (int64_t h = 0; h < H; h++) {
-    transpose(a->key + (h * a->B + b) * N * d, keys + h * d * n, n, d);
-    transpose(a->value + (h * a->B + b) * N * d, values + h * d * n, n, d);
+    transpose(a->key + (h * a->B + b) * N * d, keys + h * d * s, n, d);
+    transpose(a->value + (h * a->B + b) * N * d, values + h * d * s, n, d);
   }
   for (int64_t i = 0; i < n; i++) {
     for (int64_t h = 0; h < H; h++) {
-      const float *probability = a->probability + ((h * a->B + b) * N + i) * N;
+      memcpy(probability, a->probability + ((h * a->B + b) * N + i) * N, n * sizeof(float)); /* its padding is 0 */
       const float *grad_out = a->grad_out + ((b * N + i) * H + h) * d;
       const float *query = a->query + ((h * a->B + b) * N + i) * d;
-      float *grad_query = a->grad_query + ((h * a->B + b) * N + i) * d, *row = grad_score + h * n;
-      memset(row, 0, n * sizeof(float));
+      float *grad_query = a->grad_query + ((h * a->B + b) * N + i) * d, *row = grad_score + h * s;
+      memset(row, 0, s * sizeof(float));
       for (int64_t k = 0; k < d; k++) {
-        add_scaled(row, grad_out[k], values + (h * d + k) * n, n);
-        add_scaled(grad_values + (h * d + k) * n, grad_out[k], probability, n);
+        add_scaled(row, grad_out[k], values + (h * d + k) * s, n);
+        add_scaled(grad_values + (h * d + k) * s, grad_out[k], probability, n);
       }
       const float mean = dot(row, probability, n); /* the softmax's own term */
-      for (int64_t j = 0; j < n; j++) row[j] = probability[j] * (row[j] - mean);
+      for (int64_t j = 0; j < s; j++) row[j] = probability[j] * (row[j] - mean);
       for (int64_t k = 0; k < d; k++) {
-        grad_query[k] = dot(row, keys + (h * d + k) * n, n);
-        add_scaled(grad_keys + (h * d + k) * n, query[k], row, n);
+        grad_query[k] = dot(row, keys + (h * d + k) * s, n);
+        add_scaled(grad_keys + (h * d + k) * s, query[k], row, n);
       }
     }
     relation_gradients(a, b, i, n, grad_score, by_node, grad_relation);
   }
-  for (int64_t h = 0; h < H; h++) { /* back from [d, n] to [n, d] */
-    transpose(grad_keys + h * d * n, a->grad_key + (h * a->B + b) * N * d, d, n);
-    transpose(grad_values + h * d * n, a->grad_value + (h * a->B + b) * N * d, d, n);
+  for (int64_t h = 0; h < H; h++) {
+    transpose_back(grad_keys + h * d * s, a->grad_key + (h * a->B + b) * N * d, n, d);
+    transpose_back(grad_values + h * d * s, a->grad_value + (h * a->B + b) * N * d, n, d);
   }
-  free(buffer);
+  free(memory);
   return 0;
 }
 
@@ -273,14 +273,8 @@ int span_attention_backward(const int64_t *sizes, const float *query, const floa
   }
   if (!failed) failed = run(workers, n_threads);
   for (int64_t t = 1; t < n_threads; t++) {
-    if (!failed) add_scaled(grad_relation, 1, workers[t].grad_relation, n_floats);
+    if (!failed) add_scaled(grad_relation, 1, workers[t].grad_relation, n_floats); /* whole vectors: D is */
     free(workers[t].grad_relation);
   }
   return failed;
 }
-
-/* An empty Python module, so that the ordinary build machinery can carry this library. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_kernels", NULL, -1, NULL, NULL, NULL, NULL, NULL};
-PyMODINIT_FUNC PyInit__kernels(void) { return PyModule_Create(&module); }

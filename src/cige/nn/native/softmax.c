@@ -3,21 +3,21 @@
    forward    product  ->  probability = softmax over the row (where the product lay);  dropped = probability / (1 - p)
               where kept, 0 elsewhere
    backward   product's gradient = probability * (g - sum of g * probability), g = dropped's gradient / (1 - p) where
-              kept, 0 elsewhere; what was kept is told by dropped, where only zeros of the softmax are 0 besides
+              kept, 0 elsewhere; what was kept is read from dropped, where only zeros of the softmax are 0 besides
 
    All are float or bfloat16 [rows, n]. Without dropout `dropped` is NULL, and the probabilities are what attends. -inf
-   is a hidden key; a row of nothing else would be shared by all. Whether element (i, j) is kept depends on the seed, i
-   and j alone, however many threads there are. Functions return 0, or 1 when memory ran out. */
+    is a hidden key; a row of nothing else is zeros. A NaN makes its row NaN. Whether element (i, j) is kept depends on
+    the seed, i and j alone, however many threads there are. Functions return 0, or 1 when memory ran out. */
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "bf16.h"
+#include "rows.h"
 #include "threads.h"
 
-#define MINUS_INFINITY 0xff800000 /* by its bits: the compiler may assume that no infinity occurs; a NaN stays */
-#define HIDDEN (-1e30f)           /* and what takes its place */
+#define HIDDEN (-1e30f) /* takes the place of -infinity, so that a row of nothing else is not NaN */
 
 typedef struct {
   int64_t first, last, n, is_bf16, seed;
@@ -42,33 +42,35 @@ static inline uint32_t random_bits(uint64_t key, uint32_t j) { /* murmur3's last
   return x ^ x >> 16;
 }
 
-#define DEFINE(NAME, TYPE, WIDEN, NARROW)                                                                   \
-  static void forward_##NAME(TYPE *probability, TYPE *dropped, int64_t n, uint64_t key, const Rows *rows,   \
-                             float *buffer) {                                                               \
-    const uint32_t threshold = rows->threshold;                                                             \
-    float top, sum = 0;                                                                                     \
-    for (int64_t j = 0; j < n; j++) {                                                                       \
-      const float product = WIDEN(probability[j]);                                                          \
-      buffer[j] = *(const bits_t *)&product == MINUS_INFINITY ? HIDDEN : product;                           \
-    }                                                                                                       \
-    top = buffer[0];                                                                                        \
-    for (int64_t j = 1; j < n; j++) top = buffer[j] > top ? buffer[j] : top;                                \
-    for (int64_t j = 0; j < n; j++) sum += buffer[j] = expf(buffer[j] - top);                               \
-    const float share = 1 / sum, scaled = share * rows->scale;                                              \
-    for (int64_t j = 0; j < n; j++) probability[j] = NARROW(buffer[j] * share);                             \
-    if (dropped)                                                                                            \
-      for (int64_t j = 0; j < n; j++)                                                                       \
-        dropped[j] = NARROW(random_bits(key, j) >= threshold ? buffer[j] * scaled : 0.0f);                  \
-  }                                                                                                         \
-  static void backward_##NAME(const TYPE *probability, const TYPE *dropped, const TYPE *from, TYPE *out,    \
-                              int64_t n, float scale, float *buffer) {                                      \
-    float mean = 0;                                                                                         \
-    if (dropped)                                                                                            \
-      for (int64_t j = 0; j < n; j++) buffer[j] = WIDEN(dropped[j]) != 0 ? WIDEN(from[j]) * scale : 0.0f;   \
-    else                                                                                                    \
-      for (int64_t j = 0; j < n; j++) buffer[j] = WIDEN(from[j]);                                           \
-    for (int64_t j = 0; j < n; j++) mean += buffer[j] * WIDEN(probability[j]);                              \
-    for (int64_t j = 0; j < n; j++) out[j] = NARROW(WIDEN(probability[j]) * (buffer[j] - mean));            \
+#define DEFINE(NAME, TYPE, WIDEN, NARROW)                                                                     \
+  static void forward_##NAME(TYPE *probability, TYPE *dropped, int64_t n, uint64_t key, const Rows *rows,     \
+                             float *buffer) {                                                                 \
+    const uint32_t threshold = rows->threshold;                                                               \
+    for (int64_t j = 0; j < n; j++) {                                                                         \
+      const float product = WIDEN(probability[j]);                                                            \
+      buffer[j] = product == -INFINITY ? HIDDEN : product;                                                    \
+    }                                                                                                         \
+    pad(buffer, n, -INFINITY);                                                                                \
+    const float top = highest(buffer, n), sum = exponentials(buffer, top, n);                                 \
+    const float share = top == HIDDEN ? 0 : 1 / sum, scaled = share * rows->scale;                            \
+    for (int64_t j = 0; j < n; j++) probability[j] = NARROW(buffer[j] * share);                               \
+    if (dropped)                                                                                              \
+      for (int64_t j = 0; j < n; j++)                                                                         \
+        dropped[j] = NARROW(random_bits(key, j) >= threshold ? buffer[j] * scaled : 0.0f);                    \
+  }                                                                                                           \
+  static void backward_##NAME(const TYPE *probability, const TYPE *dropped, const TYPE *from, TYPE *out,      \
+                              int64_t n, float scale, float *buffer) {                                        \
+    float *wide = buffer + stride(n);                                                                         \
+    for (int64_t j = 0; j < n; j++) {                                                                         \
+      buffer[j] = WIDEN(from[j]) * scale;                                                                     \
+      wide[j] = WIDEN(probability[j]);                                                                        \
+    }                                                                                                         \
+    if (dropped)                                                                                              \
+      for (int64_t j = 0; j < n; j++) buffer[j] = WIDEN(dropped[j]) != 0 ? buffer[j] : 0.0f;                  \
+    pad(buffer, n, 0);                                                                                        \
+    pad(wide, n, 0);                                                                                          \
+    const float mean = dot(buffer, wide, n);                                                                  \
+    for (int64_t j = 0; j < n; j++) out[j] = NARROW(wide[j] * (buffer[j] - mean));                            \
   }
 
 DEFINE(bf16, uint16_t, widen_bf16, narrow_bf16)
@@ -79,9 +81,10 @@ DEFINE(float, float, same, same)
 static void *work(void *argument) {
   Rows *rows = argument;
   const int64_t n = rows->n;
-  float *buffer = malloc(n * sizeof(float));
-  rows->failed = !buffer;
-  for (int64_t i = rows->first; i < rows->last && buffer; i++) {
+  void *memory = malloc(in_bytes(2 * stride(n)));
+  float *buffer = aligned(memory);
+  rows->failed = !memory;
+  for (int64_t i = rows->first; i < rows->last && memory; i++) {
     const uint64_t key = mix(mix(rows->seed) + i);
     if (rows->from && rows->is_bf16)
       backward_bf16(AT(rows->probability, uint16_t), AT(rows->dropped, uint16_t), AT(rows->from, uint16_t),
@@ -94,7 +97,7 @@ static void *work(void *argument) {
     else
       forward_float(AT(rows->probability, float), AT(rows->dropped, float), n, key, rows, buffer);
   }
-  free(buffer);
+  free(memory);
   return NULL;
 }
 

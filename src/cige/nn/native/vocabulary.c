@@ -7,33 +7,51 @@
    bias     float [V], to which the gradients of all rows are added (before they are rounded); or NULL, and then
             scores stay as they are
 
-   A row is passed over three times (highest, sum, gradient) and stays in the cache meanwhile; exponentials are made
-   twice, so that none need be kept in float. Threads share the rows out. Functions return 0, or 1 when memory ran out. */
+   A row is passed over three times (highest, sum, gradient) and stays in the cache meanwhile, a block of it at a time
+   in float; exponentials are computed twice, so that none of them has to be kept. Threads share the rows out. Functions
+   return 0, or 1 when memory ran out. */
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "bf16.h"
+#include "rows.h"
 #include "threads.h"
 
+#define BLOCK 1024
+
 #define DEFINE_ROW(NAME, TYPE, WIDEN, NARROW)                                                               \
+  static int64_t NAME##_block(const TYPE *score, int64_t first, int64_t n, float *block) {                  \
+    const int64_t size = n - first < BLOCK ? n - first : BLOCK;                                             \
+    for (int64_t j = 0; j < size; j++) block[j] = WIDEN(score[first + j]);                                  \
+    pad(block, size, -INFINITY);                                                                            \
+    return size;                                                                                            \
+  }                                                                                                         \
   static float NAME(TYPE *score, int64_t n, int64_t target, uint8_t *right, float *bias) {                  \
-    float top = WIDEN(score[0]), sum = 0;                                                                   \
-    for (int64_t j = 1; j < n; j++) top = WIDEN(score[j]) > top ? WIDEN(score[j]) : top;                    \
-    for (int64_t j = 0; j < n; j++) sum += expf(WIDEN(score[j]) - top);                                     \
-    const float own = WIDEN(score[target]), scale = 1 / sum;                                                \
+    float block[BLOCK], top = -INFINITY, total = 0;                                                         \
+    for (int64_t first = 0; first < n; first += BLOCK) {                                                    \
+      const float best = highest(block, NAME##_block(score, first, n, block));                              \
+      top = best > top ? best : top;                                                                        \
+    }                                                                                                       \
+    for (int64_t first = 0; first < n; first += BLOCK)                                                      \
+      total += exponentials(block, top, NAME##_block(score, first, n, block));                              \
+    const float own = WIDEN(score[target]), scale = 1 / total;                                              \
     *right = own == top;                                                                                    \
     if (bias) {                                                                                             \
-      for (int64_t j = 0; j < n; j++) {                                                                     \
-        const float share = expf(WIDEN(score[j]) - top) * scale;                                            \
-        bias[j] += share;                                                                                   \
-        score[j] = NARROW(share);                                                                           \
+      for (int64_t first = 0; first < n; first += BLOCK) {                                                  \
+        const int64_t size = NAME##_block(score, first, n, block);                                          \
+        exponentials(block, top, size);                                                                     \
+        for (int64_t j = 0; j < size; j++) {                                                                \
+          const float share = block[j] * scale;                                                             \
+          bias[first + j] += share;                                                                         \
+          score[first + j] = NARROW(share);                                                                 \
+        }                                                                                                   \
       }                                                                                                     \
       bias[target] -= 1;                                                                                    \
       score[target] = NARROW(expf(own - top) * scale - 1);                                                  \
     }                                                                                                       \
-    return logf(sum) + top - own;                                                                           \
+    return logf(total) + top - own;                                                                         \
   }
 
 DEFINE_ROW(row_bf16, uint16_t, widen_bf16, narrow_bf16)

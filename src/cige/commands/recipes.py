@@ -1,0 +1,174 @@
+"""Show the recipes that ship, and copy one to change it.
+
+Examples:
+  cige recipes list                         every recipe in one table
+  cige recipes list 'weibo/*' 'finetune/*'
+  cige recipes show weibo/flat              every setting, and the file that each comes from
+  cige recipes show mine.yaml --set training.n_epochs=2
+  cige recipes copy weibo/flat mine.yaml    a file of your own that holds every setting
+
+A recipe of tagging is a data set and a system, weibo/flat; `cige train`, `search` and `compare` take its name.
+Those of pre-training are pretrain/NAME (`cige pretrain run`), those of fine-tuning finetune/TASK (`cige finetune`).
+A file of your own may state only what differs: `extends: weibo/flat`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cige.errors import RecipeError
+
+if TYPE_CHECKING:
+    from cige.recipes.shipped import Shipped
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="list|show|copy", required=True)
+    listing = verbs.add_parser("list", help="every recipe in one table")
+    listing.add_argument("patterns", nargs="*", metavar="PATTERN", help="only these, such as 'weibo/*'")
+    listing.set_defaults(run=run_list)
+    showing = verbs.add_parser("show", help="every setting of a recipe, and where its value comes from")
+    showing.add_argument("recipe", metavar="NAME", help="name, or a YAML file that extends one")
+    showing.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings")
+    showing.set_defaults(run=run_show)
+    copying = verbs.add_parser("copy", help="write a recipe to a file of your own")
+    copying.add_argument("recipe", metavar="NAME", help="name of the recipe")
+    copying.add_argument("path", metavar="PATH", help="file to write, such as mine.yaml")
+    copying.set_defaults(run=run_copy)
+
+
+def run_list(args: argparse.Namespace) -> None:
+    from fnmatch import fnmatchcase
+
+    from rich.table import Table
+
+    from cige.commands.options import make_console
+    from cige.recipes.shipped import TAGGING, no_such_recipe, shipped
+
+    for pattern in args.patterns:
+        if not any(fnmatchcase(name, pattern) for name in shipped()):
+            raise RecipeError(no_such_recipe(pattern))
+    found = [x for x in shipped().values() if not args.patterns or any(fnmatchcase(x.name, p) for p in args.patterns)]
+    console = make_console()
+    for number, kind in enumerate(dict.fromkeys(one.kind for one in found)):
+        heads = ("name", "data", "system") if kind == TAGGING else ("name",)
+        table = Table(*heads, "what it is", box=None, pad_edge=False, title=f"{'' if number == 0 else chr(10)}{kind}")
+        table.title_justify = "left"
+        table.columns[0].no_wrap = True
+        for one in found:
+            if one.kind == kind:
+                table.add_row(one.name, *((one.data, one.system) if kind == TAGGING else ()), one.about)
+        console.print(table)
+
+
+def run_show(args: argparse.Namespace) -> None:
+    from cige.recipes.annotated import annotated_yaml
+
+    one = _shipped_beneath(args.recipe)
+    settings, origins = _resolve(one.kind, args.recipe, args.set)
+    command = command_of(one, None if args.recipe == one.name else args.recipe)
+    print(f"# {command}\n{annotated_yaml(settings, origins)}", end="")
+
+
+def run_copy(args: argparse.Namespace) -> None:
+    from cige.folders.atomic import atomic_file
+    from cige.recipes.annotated import annotated_yaml
+    from cige.recipes.shipped import PAIRS, files_of, no_such_recipe, opening, shipped
+
+    path = Path(args.path)
+    if args.recipe not in shipped():
+        raise RecipeError(no_such_recipe(args.recipe))
+    if path.exists():
+        raise RecipeError(f"{path}: is there already; give another path, or remove it")
+    if path.suffix not in (".yaml", ".yml"):
+        raise RecipeError(f"{path}: expected a file that ends in .yaml")
+    one = shipped()[args.recipe]
+    settings, origins = _resolve(one.kind, args.recipe, [])
+    if "name" in settings:
+        settings["name"] = path.stem  # runs are kept by name, and this one's are not those of the recipe that ships
+    comments = [command_of(one, args.path), ""]
+    for file in files_of(one.name):
+        what, _, *more = opening(file)
+        comments += [*_wrapped([what, *more]), ""]
+    exceptions = [key for key in _leaves(settings) if origins.get(key, "").startswith(PAIRS)]
+    if exceptions:
+        comments += [*_wrapped([f"For this pair alone: {', '.join(exceptions)}."]), ""]
+    comments.append(f"Every setting of {one.name}; `cige recipes show {one.name}` says where each comes from.")
+    with atomic_file(path) as aside:
+        opened = "".join(f"# {line}".rstrip() + "\n" for line in comments)
+        aside.write_text(opened + annotated_yaml(settings), encoding="utf-8")
+    print(f"{path}: {comments[0]}")
+
+
+def command_of(one: Shipped, path: str | None = None) -> str:
+    """The command that runs a recipe, or the file `path` in its place."""
+    from cige.recipes.shipped import FINETUNE, OWN_DATA, PRETRAIN, SEARCH
+
+    recipe = shlex.quote(path or one.name)
+    stem = one.name.rpartition("/")[2]
+    output = shlex.quote(f"runs/{Path(path).stem}" if path else f"runs/{one.name if one.data else stem}")
+    if one.kind == PRETRAIN:
+        return f"cige pretrain run {recipe} --data DATA --output {output}"
+    if one.kind == FINETUNE:
+        return (
+            f"cige finetune {stem}{f' --recipe {recipe}' if path else ''} --model MODEL --data DATA --output {output}"
+        )
+    if one.kind == SEARCH:
+        return f"cige search weibo/flat --space {recipe} --n-trials 20 --output runs/weibo/search"
+    if one.name == OWN_DATA and not path:
+        return "cige train --data train.bmes --dev dev.bmes --output runs/own"
+    return f"cige train {recipe} --output {output}"
+
+
+def _shipped_beneath(recipe: str) -> Shipped:
+    """The recipe that ships which `recipe` is or extends."""
+    from cige.recipes.recipe_file import shipped_base
+    from cige.recipes.shipped import shipped
+
+    base = shipped_base(recipe)
+    if base is None:
+        raise RecipeError(f"{recipe}: holds every setting itself; `show` resolves a name, or a file that extends one")
+    return shipped()[base]
+
+
+def _resolve(kind: str, recipe: str, overrides: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Every setting of a recipe, and key path -> where its value stands, for those that are not defaults."""
+    from cige.recipes.shipped import FINETUNE, PRETRAIN, SEARCH
+
+    if kind == SEARCH:
+        from cige.recipes.recipe_file import read_recipe_file
+
+        return read_recipe_file(recipe, overrides)
+    resolved: tuple[Any, dict[str, str]]
+    if kind == PRETRAIN:
+        from cige.pretraining.recipe import resolve_pretrain_recipe
+
+        resolved = resolve_pretrain_recipe(recipe, overrides)
+    elif kind == FINETUNE:
+        from cige.tasks.config import resolve_tuning_config
+
+        resolved = resolve_tuning_config(recipe, overrides)
+    else:
+        from cige.training.recipe import resolve_recipe
+
+        resolved = resolve_recipe(recipe, overrides)
+    return asdict(resolved[0]), resolved[1]
+
+
+def _leaves(settings: dict[str, Any], prefix: str = "") -> list[str]:
+    """Key paths of single values."""
+    return [
+        key
+        for name, value in settings.items()
+        for key in (_leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else [f"{prefix}{name}"])
+    ]
+
+
+def _wrapped(paragraphs: list[str]) -> list[str]:
+    import textwrap
+
+    return [line for paragraph in paragraphs for line in textwrap.wrap(paragraph, 116)]

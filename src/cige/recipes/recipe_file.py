@@ -1,0 +1,144 @@
+"""Reading a recipe of any kind: a name that ships or a YAML file, which may extend either, with overrides on top."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cige.errors import RecipeError
+from cige.recipes.shipped import EXAMPLES, layers_of, no_such_recipe, shipped
+from cige.recipes.yaml_file import Layer, read_layer
+
+EXTENDS = "extends"
+Overrides = Mapping[str, Any] | Sequence[str] | None
+
+
+def read_recipe_file(
+    recipe: str | Path, overrides: Overrides = None, *, kind: str | None = None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The merged values of a recipe, of all that it extends and of `overrides`; and key path -> where it stands.
+
+    Args:
+        recipe: a name that ships (`weibo/flat`), else the path of a YAML file. In a file `extends` is one of the two, a
+            path from the folder of that file.
+        overrides: {"training.n_epochs": 2} or ["training.n_epochs=2"].
+        kind: what it must be where it ships or extends what ships: one of the kinds of `shipped`.
+
+    Raises:
+        RecipeError: no such recipe, one of another kind, or bad YAML.
+    """
+    layer = _read(_as_text(recipe), (), kind)
+    values, origins = deepcopy(layer.values), dict(layer.origins)
+    for key, value in override_pairs(overrides):
+        _set(values, key, value)
+        origins[key] = f"override {key}"
+    return values, origins
+
+
+def shipped_base(recipe: str | Path) -> str | None:
+    """The recipe that ships which `recipe` is or extends first; None where a file extends none."""
+    name = _as_text(recipe)
+    seen = set()
+    while name not in shipped():
+        if name in seen:
+            return None
+        seen.add(name)
+        try:
+            base = read_layer(Path(name), called=name).values.get(EXTENDS)
+        except FileNotFoundError:
+            raise RecipeError(no_such_recipe(name)) from None
+        if not isinstance(base, str):
+            return None
+        name = base if base in shipped() else str(Path(name).parent / base)
+    return name
+
+
+def default_name(recipe: str | Path) -> str:
+    """What a run is called whose recipe does not say: `weibo-flat` of weibo/flat, `mine` of mine.yaml."""
+    name = _as_text(recipe)
+    return shipped()[name].run_name if name in shipped() else Path(recipe).stem
+
+
+def dump_yaml(recipe: Any) -> str:
+    """A dataclass as YAML, keys in the order of the class."""
+    return yaml.safe_dump(_plain(asdict(recipe)), allow_unicode=True, sort_keys=False)
+
+
+def _as_text(recipe: str | Path) -> str:
+    return recipe.as_posix() if isinstance(recipe, Path) else recipe
+
+
+def _read(recipe: str, extended_by: tuple[Path, ...], kind: str | None) -> Layer:
+    if recipe in shipped():
+        found = shipped()[recipe].kind
+        if kind is not None and kind != found:
+            expected = f"expected a {kind} recipe, such as {EXAMPLES[kind]}"
+            raise RecipeError(f"{recipe}: this is a {found} recipe; {expected}")
+        layers = layers_of(recipe)
+        whole = reduce(lambda base, layer: layer.over(base), layers[1:], layers[0])
+        folder = None
+    else:
+        folder = Path(recipe).parent
+        resolved = Path(recipe).resolve()
+        if resolved in extended_by:
+            raise RecipeError(f"{recipe} extends itself, by way of {' <- '.join(p.name for p in extended_by)}")
+        extended_by = (*extended_by, resolved)
+        try:
+            whole = read_layer(Path(recipe), called=recipe)
+        except FileNotFoundError:
+            by = extended_by[-2] if len(extended_by) > 1 else None
+            raise RecipeError(no_such_recipe(recipe, kind=kind, extended_by=by)) from None
+    values = dict(whole.values)
+    base = values.pop(EXTENDS, None)
+    own = Layer(values, whole.origins)
+    if base is None:
+        return own
+    if not isinstance(base, str):
+        raise RecipeError(f"{whole.origins[EXTENDS]}: extends is {base!r}, expected a recipe's name or path")
+    return own.over(_read(base if base in shipped() or folder is None else str(folder / base), extended_by, kind))
+
+
+def override_pairs(overrides: Overrides) -> list[tuple[str, Any]]:
+    if overrides is None:
+        return []
+    if isinstance(overrides, Mapping):
+        return _flat(overrides, "")
+    pairs = []
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise RecipeError(f"override {text!r}: expected key=value, such as training.n_epochs=2")
+        try:
+            pairs.append((key.strip(), yaml.safe_load(value)))
+        except yaml.YAMLError as reason:
+            raise RecipeError(f"override {text!r}: the value is not valid YAML ({reason})") from reason
+    return pairs
+
+
+def _flat(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
+    pairs: list[tuple[str, Any]] = []
+    for name, value in values.items():
+        pairs += _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else [(f"{prefix}{name}", value)]
+    return pairs
+
+
+def _set(values: dict[str, Any], key: str, value: Any) -> None:
+    *parents, name = key.split(".")
+    for parent in parents:
+        inner = values.setdefault(parent, {})
+        if not isinstance(inner, dict):
+            raise RecipeError(f"override {key}: {parent!r} is a single value, it has no keys of its own")
+        values = inner
+    values[name] = value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
+    return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value

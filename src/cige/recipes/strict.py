@@ -1,0 +1,120 @@
+"""Plain values -> frozen dataclasses, with no key unknown and no type guessed."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from cige.errors import RecipeError
+
+T = TypeVar("T")
+
+
+def build_strictly(
+    cls: type[T],
+    values: Mapping[str, Any],
+    origins: Mapping[str, str],
+    *,
+    key: str = "",
+    types: Mapping[str, type] | None = None,
+) -> T:
+    """Make a dataclass (nested ones too) out of nested mappings.
+
+    Args:
+        values: one entry a field; fields with a default may be left out.
+        origins: key path -> where it was written ("file.yaml:3"), for messages.
+        key: the key path of `values` itself.
+        types: field name -> the class to make of it, where the hint only names what it derives from.
+
+    Raises:
+        RecipeError: an unknown key, a missing one, or a value of the wrong type.
+    """
+    known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
+    hints = get_type_hints(cls) | dict(types or {})
+    for name in values:
+        if name not in known:
+            path = _join(key, str(name))
+            raise RecipeError(f"{_at(origins, path)}unknown key {path!r}; {_nearest(str(name), list(known), key)}")
+    built = {}
+    for name, field in known.items():
+        path = _join(key, name)
+        if name in values:
+            built[name] = _convert(hints[name], values[name], origins, path)
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise RecipeError(f"{_at(origins, key)}key {path!r} is missing; it has no default")
+    return cls(**built)
+
+
+def _convert(hint: Any, value: Any, origins: Mapping[str, str], path: str) -> Any:
+    if is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise _wrong(hint, value, origins, path)
+        return build_strictly(hint, value, origins, key=path)  # type: ignore[type-var, arg-type]
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in args:
+            return None
+        (inner,) = [a for a in args if a is not type(None)]
+        try:
+            return _convert(inner, value, origins, path)
+        except RecipeError:
+            if is_dataclass(inner):
+                raise
+            raise _wrong(hint, value, origins, path) from None
+    if origin is Literal:
+        if value in args and any(type(value) is type(a) for a in args):
+            return value
+        raise _wrong(hint, value, origins, path)
+    if origin is tuple:
+        if not isinstance(value, (list, tuple)):
+            raise _wrong(hint, value, origins, path)
+        return tuple(_convert(args[0], item, origins, path) for item in value)
+    if hint is float and type(value) in (int, float, str):
+        try:
+            number = float(value)  # YAML 1.1 reads 1e-3 as a string
+        except (ValueError, OverflowError):
+            raise _wrong(hint, value, origins, path) from None
+        if not math.isfinite(number):  # no setting has a meaning there, and comparisons with NaN let it through
+            raise RecipeError(f"{_at(origins, path)}{path} is {value}, expected a finite number")
+        return number
+    if type(value) is hint:  # a bool is no int here
+        return value
+    raise _wrong(hint, value, origins, path)
+
+
+def _wrong(hint: Any, value: Any, origins: Mapping[str, str], path: str) -> RecipeError:
+    shown = repr(value) if len(repr(value)) < 80 else repr(value)[:77] + "..."
+    return RecipeError(f"{_at(origins, path)}{path} is {shown} ({type(value).__name__}), expected {_describe(hint)}")
+
+
+def _describe(hint: Any) -> str:
+    origin, args = get_origin(hint), get_args(hint)
+    if is_dataclass(hint):
+        return "a mapping with the keys " + ", ".join(f.name for f in fields(hint))
+    if origin in (Union, types.UnionType):
+        return " or ".join("null" if a is type(None) else _describe(a) for a in args)
+    if origin is Literal:
+        return "one of " + ", ".join(repr(a) for a in args)
+    if origin is tuple:
+        return f"a list of {_describe(args[0])}"
+    return {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}.get(hint, str(hint))
+
+
+def _nearest(name: str, known: list[str], key: str) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    listing = f"known keys{f' of {key}' if key else ''}: {', '.join(known)}"
+    return f"did you mean {_join(key, close[0])!r}? ({listing})" if close else listing
+
+
+def _join(key: str, name: str) -> str:
+    return f"{key}.{name}" if key else name
+
+
+def _at(origins: Mapping[str, str], path: str) -> str:
+    while path and path not in origins:
+        path = path.rpartition(".")[0]
+    return f"{origins[path]}: " if path in origins else ""

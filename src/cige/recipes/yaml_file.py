@@ -1,0 +1,95 @@
+"""Layer: the values of one YAML file with the line of every key, and how one layer goes over another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cige.errors import RecipeError
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Nested settings and where they stand.
+
+    Attributes:
+        values: name -> value, or a mapping of the same form.
+        origins: key path ("training.n_epochs") -> "file:line", or another word on where the value comes from.
+    """
+
+    values: dict[str, Any]
+    origins: dict[str, str]
+
+    def over(self, base: Layer) -> Layer:
+        """This layer's settings, and those of `base` that it does not state.
+
+        Settings of the network (`model`) do not go over to another architecture.
+        """
+        values, origins = dict(base.values), base.origins
+        architecture = values.get("architecture")
+        if self.values.get("architecture", architecture) != architecture:
+            values.pop("model", None)
+            origins = {key: where for key, where in origins.items() if key.partition(".")[0] != "model"}
+        return Layer(_merge(values, self.values), origins | self.origins)
+
+
+def read_layer(path: Path, *, called: str) -> Layer:
+    """One YAML file; what it extends is left in its values.
+
+    Args:
+        called: how messages and origins name the file.
+
+    Raises:
+        RecipeError: no mapping in UTF-8 YAML, or a key that is given twice; with file and line.
+        FileNotFoundError: no such file.
+    """
+    try:
+        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except FileNotFoundError:
+        raise
+    except (OSError, UnicodeDecodeError) as reason:
+        raise RecipeError(f"{called}: cannot be read as UTF-8 text ({reason})") from reason
+    except yaml.YAMLError as reason:
+        raise RecipeError(f"{called}: not valid YAML: {reason}") from reason
+    if not isinstance(node, yaml.MappingNode):
+        raise RecipeError(f"{called}: a recipe is a mapping such as `name: ...`, `data: ...`")
+    origins: dict[str, str] = {}
+    return Layer(_values(node, called, "", origins), origins)
+
+
+def _values(node: yaml.MappingNode, called: str, prefix: str, origins: dict[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        name = str(key_node.value)
+        key = f"{prefix}{name}"
+        where = f"{called}:{key_node.start_mark.line + 1}"
+        if name in found:
+            raise RecipeError(f"{where}: key {key!r} is given twice, first at {origins[key]}")
+        origins[key] = where
+        if isinstance(value_node, yaml.MappingNode):
+            found[name] = _values(value_node, called, f"{key}.", origins)
+        else:
+            found[name] = _scalar(value_node, where)
+    return found
+
+
+def _scalar(node: yaml.Node, where: str) -> Any:
+    loader = yaml.SafeLoader("")
+    try:
+        return loader.construct_object(node, deep=True)
+    except yaml.YAMLError as reason:
+        raise RecipeError(f"{where}: {reason}") from reason
+    finally:
+        loader.dispose()
+
+
+def _merge(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for name, value in changes.items():
+        old = merged.get(name)
+        merged[name] = _merge(old, value) if isinstance(old, dict) and isinstance(value, Mapping) else value
+    return merged

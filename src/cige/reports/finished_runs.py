@@ -1,0 +1,107 @@
+"""Finished runs of a recipe in a folder of runs: known by what the recipe says, not by the name of a folder alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cige.errors import CigeError
+from cige.training.recipe import Recipe
+from cige.training.run_folder import RECIPE, RESULT, SCORES, changes_since
+
+
+class OtherRunWarning(UserWarning):
+    """A folder has the name of a run of the recipe and holds something else."""
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that was trained and scored.
+
+    Attributes:
+        folder: of the run; seed: of the run.
+        scores: what `comparison.run_one` wrote to the folder's scores.json.
+    """
+
+    folder: Path
+    seed: int
+    scores: dict[str, Any]
+
+
+def run_folder(recipe: Recipe, seed: int, runs: Path) -> Path:
+    """Where `cige compare` keeps the run of a recipe with a seed."""
+    return runs / f"{recipe.name}-{seed}"
+
+
+def finished_runs(recipe: Recipe, runs: Path, *, seeds: Collection[int] | None = None) -> list[FinishedRun]:
+    """The finished runs of a recipe, by seed.
+
+    A run of the recipe is in the folder `runs/NAME-SEED`, and its recipe.yaml has the same settings and the same seed.
+    A folder of that name that holds a run with other settings, or scores of an earlier training than its model, is left
+    out with an `OtherRunWarning` that says what differs.
+
+    Args:
+        seeds: only these; None takes all that there are.
+
+    Raises:
+        CigeError: scores that are there cannot be read.
+    """
+    found = []
+    for folder in runs.iterdir() if runs.is_dir() else ():
+        named = re.fullmatch(rf"{re.escape(recipe.name)}-([0-9]+)", folder.name)
+        if named is None or not (folder / SCORES).is_file():
+            continue
+        seed = int(named[1])
+        if seeds is not None and seed not in seeds:
+            continue
+        scores = read_json(folder / SCORES)
+        reason = _why_other(folder, recipe, seed, scores)
+        if reason:
+            message = (
+                f"{folder} is left out: {reason}; give one of the two recipes another name, or --runs another folder"
+            )
+            warnings.warn(message, OtherRunWarning, stacklevel=1)  # one place, so that it is shown once
+        else:
+            found.append(FinishedRun(folder, seed, scores))
+    return sorted(found, key=lambda run: run.seed)
+
+
+def are_of_training(scores: dict[str, Any], result: dict[str, Any]) -> bool:
+    """Whether scores are of the training that a run's result.json tells of, and not of one before it."""
+    return all(scores.get(name) == result.get(name) for name in ("seed", "minutes", "best_epoch", "n_parameters"))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object; {} where there is no file.
+
+    Raises:
+        CigeError: there is something else.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as reason:
+        raise CigeError(f"{path}: not JSON ({reason}); delete the file, and it is made again") from reason
+    if not isinstance(values, dict):
+        raise CigeError(f"{path}: a JSON {type(values).__name__}, expected an object; delete it, and it is made again")
+    return values
+
+
+def _why_other(folder: Path, recipe: Recipe, seed: int, scores: dict[str, Any]) -> str:
+    """Why a folder holds no run of the recipe with the seed; "" if it does."""
+    try:
+        changed = changes_since(folder, recipe, seed=seed)
+    except CigeError as reason:
+        return f"its {RECIPE} cannot be read ({reason})"
+    if changed:
+        return f"it holds a run with other settings (the recipe has {', '.join(changed)})"
+    result = read_json(folder / RESULT)
+    if result and not are_of_training(scores, result):
+        return f"its {SCORES} is of an earlier training; without --table it is scored again"
+    return ""

@@ -1,0 +1,125 @@
+"""`cige recipes`: the list, every setting of one, and a copy that is a recipe of one's own."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cige.cli import BAD_INPUT, main
+from cige.pretraining.recipe import load_pretrain_recipe
+from cige.recipes.shipped import shipped
+from cige.tasks.config import load_tuning_config
+from cige.training.recipe import load_recipe
+from cige.training.search import read_space
+
+
+def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main(["recipes", *argv]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main(["recipes", *argv]) == BAD_INPUT
+    return capsys.readouterr().err
+
+
+def test_the_list_has_every_name(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    lines = printed(capsys, "list").splitlines()
+    assert {line.split()[0] for line in lines if line.strip()} >= set(shipped())
+    (flat,) = [line for line in lines if line.startswith("weibo/flat ")]
+    assert flat.split()[1:3] == ["weibo", "flat"] and "flat-lattice Transformer" in flat
+
+
+def test_the_list_of_a_pattern(capsys):
+    found = printed(capsys, "list", "finetune/cm*", "weibo/flat")
+    names = [line.split()[0] for line in found.splitlines() if "/" in line.split(" ")[0]]
+    assert names == ["weibo/flat", "finetune/cmnli", "finetune/cmrc"]
+    assert "did you mean weibo/flat" in refused(capsys, "list", "weibo/flatt")
+
+
+def test_every_value_with_its_file(capsys):
+    found = printed(capsys, "show", "weibo/tener", "--set", "training.n_epochs=3")
+    assert found.startswith("# cige train weibo/tener --output runs/weibo/tener\n")
+    comments = {line.split(":")[0].strip(): line.partition("# ")[2] for line in found.splitlines()[1:]}
+    assert comments["dataset"].startswith("data/weibo.yaml:") and comments["n_layers"].startswith("pairs.yaml:")
+    assert comments["n_epochs"] == "override training.n_epochs" and comments["momentum"] == "default"
+
+
+@pytest.mark.parametrize("name", ["weibo/flat", "weibo/flat_start", "own_data", "ecommerce/multi_digraph_gazetteers"])
+def test_what_is_shown_and_copied_is_the_recipe(name, capsys, tmp_path):
+    shown = tmp_path / "shown.yaml"
+    shown.write_text(printed(capsys, "show", name), encoding="utf-8")
+    assert load_recipe(shown) == load_recipe(name)
+    path = tmp_path / "mine.yaml"
+    printed(capsys, "copy", name, str(path))
+    assert load_recipe(path) == replace(load_recipe(name), name="mine")
+
+
+def test_copies_of_the_other_kinds(capsys, tmp_path):
+    path = tmp_path / "mine.yaml"
+    printed(capsys, "copy", "pretrain/tiny_bert_our", str(path))
+    assert load_pretrain_recipe(path) == replace(load_pretrain_recipe("pretrain/tiny_bert_our"), name="mine")
+    path.unlink()
+    printed(capsys, "copy", "finetune/chid", str(path))
+    assert load_tuning_config(path) == load_tuning_config("finetune/chid")
+    path.unlink()
+    printed(capsys, "copy", "search/table6", str(path))
+    assert read_space(path) == read_space("search/table6")
+
+
+def test_a_copy_begins_with_its_command_and_says_what_it_is(capsys, tmp_path):
+    path = tmp_path / "my recipe.yaml"
+    said = printed(capsys, "copy", "weibo/flat", str(path))
+    lines = path.read_text(encoding="utf-8").splitlines()
+    command = f"cige train {shlex.quote(str(path))} --output 'runs/my recipe'"
+    assert lines[0] == f"# {command}" and said == f"{path}: {command}\n"
+    assert "flat-lattice Transformer" in lines[2] and any("Weibo NER" in line for line in lines)
+    assert all(len(line) <= 120 for line in lines[1:])
+    assert "# For this pair alone: model.ff_dropout_prob." in lines
+    assert "is there already" in refused(capsys, "copy", "weibo/flat", str(path))
+
+
+def test_mistakes_are_named(capsys, tmp_path):
+    assert "did you mean weibo/flat" in refused(capsys, "show", "weibo/flatt")
+    assert "did you mean finetune/tnews" in refused(capsys, "copy", "finetune/tnew", str(tmp_path / "a.yaml"))
+    assert "ends in .yaml" in refused(capsys, "copy", "weibo/flat", str(tmp_path / "a"))
+    assert "did you mean 'training.n_epochs'" in refused(capsys, "show", "weibo/flat", "--set", "training.n_epoch=3")
+    (tmp_path / "whole.yaml").write_text("data: {dataset: weibo}\n", encoding="utf-8")
+    assert "holds every setting itself" in refused(capsys, "show", str(tmp_path / "whole.yaml"))
+
+
+def test_a_file_of_ones_own_is_shown_with_its_lines(capsys, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("extends: finetune/tnews\nlearning_rate: 1.0e-4\n", encoding="utf-8")
+    found = printed(capsys, "show", str(path)).splitlines()
+    assert f"--recipe {path}" in found[0]
+    assert any(line.startswith("learning_rate: 0.0001") and line.endswith(f"# {path}:2") for line in found)
+    assert any(line.startswith("n_epochs: 5") and line.endswith("# finetune/tnews.yaml:4") for line in found)
+
+
+def test_names_serve_wherever_a_recipe_does(capsys, tmp_path, monkeypatch):
+    """Train, search and compare read the recipe before anything else: a wrong setting tells that they did."""
+    monkeypatch.chdir(tmp_path)
+    wrong = ["--set", "training.n_epoch=1"]
+    for verb, *more in (["train", "-o", "x"], ["search", "-o", "x"], ["compare"]):
+        assert main([verb, "weibo/flat", *more, *wrong]) == BAD_INPUT
+        assert "did you mean 'training.n_epochs'" in capsys.readouterr().err
+    assert main(["compare", "weibo/flat", "weibo/flat_h*", "resume/flat", "--table"]) == BAD_INPUT
+    assert "weibo-flat-head (weibo), resume-flat (resume): scored on different" in capsys.readouterr().err
+    assert main(["compare", "weibo/x*"]) == BAD_INPUT
+    assert "no recipe has such a name" in capsys.readouterr().err
+    assert not any(Path().iterdir())
+
+
+def test_fine_tuning_takes_a_recipe_and_settings(capsys, tmp_path):
+    given = ["finetune", "tnews", "--model", "m", "--data", str(tmp_path), "-o", str(tmp_path / "x")]
+    assert main([*given, "--set", "n_epoch=1"]) == BAD_INPUT
+    assert "override n_epoch: unknown key 'n_epoch'; did you mean 'n_epochs'" in capsys.readouterr().err
+    assert main([*given, "--recipe", "weibo/flat"]) == BAD_INPUT
+    assert "expected a finetune recipe, such as finetune/tnews" in capsys.readouterr().err
+    assert main([*given, "--set", "n_epochs=0"]) == BAD_INPUT
+    assert "finetune/tnews: n_epochs is 0, expected more than 0" in capsys.readouterr().err

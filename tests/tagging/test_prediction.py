@@ -1,0 +1,103 @@
+"""From emissions to scored spans, without a network: which sentences are asked how probable their entities are."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cige.data.tags import allowed_transitions, tag_set, tags_to_spans
+from cige.lattice.lattice import Lattice
+from cige.nn.crf_numpy import NumpyCRF
+from cige.tagging.prediction import decode_spans, predict_spans
+
+
+class NotingCRF(NumpyCRF):
+    """Notes of how many sentences the marginals are asked."""
+
+    def __init__(self, **scores: np.ndarray):
+        super().__init__(**scores)
+        self.asked: list[list[int]] = []
+
+    def marginals(self, emissions, n_chars):
+        self.asked.append(list(n_chars))
+        return super().marginals(emissions, n_chars)
+
+
+def model(scheme: str) -> SimpleNamespace:
+    """Tags of one label; every legal sequence is as likely as the emissions say."""
+    tags = tag_set(["X"], scheme)
+    start, between, end = (np.where(allowed, 0.0, -np.inf) for allowed in allowed_transitions(tags))
+    return SimpleNamespace(tags=tags, scheme=scheme, crf=NotingCRF(start=start, transitions=between, end=end))
+
+
+def lattices(*lengths: int) -> list[Lattice]:
+    return [Lattice(text="字" * n, words=np.zeros((0, 3), np.int32), n_base=0) for n in lengths]
+
+
+def emissions_of(made: SimpleNamespace, *paths: list[str]) -> np.ndarray:
+    """float32[B, T, L] in which each path is by far the best."""
+    out = np.zeros((len(paths), max(1, *map(len, paths)), len(made.tags)), np.float32)
+    for row, path in enumerate(paths):
+        for t, tag in enumerate(path):
+            out[row, t, made.tags.index(tag)] = 9
+    return out
+
+
+@pytest.mark.parametrize(
+    ("paths", "asked"),
+    [
+        ([["O", "O"], ["O"]], []),
+        ([["O", "O"], ["B-X", "E-X", "O"], []], [[3]]),
+        ([["B-X", "E-X"], ["O"], ["S-X"]], [[2, 1]]),
+    ],
+)
+def test_only_sentences_with_an_entity_are_asked_for_its_probability(paths, asked):
+    made = model("BMES")
+    found = decode_spans(made, emissions_of(made, *paths), lattices(*map(len, paths)))
+    assert [[(s.start, s.end) for s in spans] for spans in found] == [
+        [(s.start, s.end) for s in tags_to_spans(path, "BMES")] for path in paths
+    ]
+    assert made.crf.asked == asked
+    assert all(0.9 < span.score <= 1 for spans in found for span in spans)
+
+
+@pytest.mark.parametrize("scheme", ["BIO", "BMES"])
+def test_a_score_is_the_share_of_the_readings_with_just_this_entity(scheme):
+    """In BIO the tags of an entity may be the beginning of a longer one's; at the end of a text they cannot."""
+    made = model(scheme)
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 3, 4) * 3:
+        emissions = rng.normal(size=(1, n, len(made.tags))).astype(np.float32)
+        weights, holding = 0.0, {}
+        for path in product(range(len(made.tags)), repeat=n):
+            score = (
+                made.crf.start[path[0]] + made.crf.end[path[-1]] + sum(emissions[0, t, k] for t, k in enumerate(path))
+            )
+            score += sum(made.crf.transitions[a, b] for a, b in pairwise(path))
+            weights += np.exp(score)
+            for span in tags_to_spans([made.tags[k] for k in path], scheme):
+                holding[span.start, span.end] = holding.get((span.start, span.end), 0.0) + np.exp(score)
+        (spans,) = decode_spans(made, emissions, lattices(n))
+        for span in spans:
+            assert span.score == pytest.approx(holding[span.start, span.end] / weights, abs=1e-6)
+
+
+def test_lattices_of_like_size_are_read_together_and_answers_keep_their_order():
+    made = model("BMES")
+    batches = []
+
+    def emissions(batch: list[Lattice]) -> np.ndarray:
+        batches.append([lattice.n_chars for lattice in batch])
+        return emissions_of(made, *(["S-X"] + ["O"] * (lattice.n_chars - 1) for lattice in batch))
+
+    made.emissions = emissions
+    found = predict_spans(made, lattices(9, 1, 8, 2, 30), batch_size=2)
+    assert batches == [[1, 2], [8, 9], [30]]
+    assert [[(s.start, s.end) for s in spans] for spans in found] == [[(0, 1)]] * 5
+    batches.clear()
+    predict_spans(made, lattices(9, 1, 8, 2, 30), batch_size=5, max_pairs=200)
+    assert batches == [[1, 2, 8], [9], [30]]  # 3 * 8 * 8 pairs are within it, 4 * 9 * 9 are not; 30 * 30 are one text
+    assert predict_spans(made, []) == []
