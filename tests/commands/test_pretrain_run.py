@@ -134,7 +134,7 @@ def test_describe_the_instances_of_some_data(folder, model, capsys):
     assert "512 characters" in out and "asked for the order of two texts" in out and "masked, of length 1" in out
     assert main([*command, "--n-instances", "2"]) == 0
     assert "over 2 random instances" in capsys.readouterr().out
-    assert main([*command, "--set", "short.n_steps=1"]) == 1
+    assert main([*command, "--set", "short.n_steps=1"]) == 2
     assert "--recipe" in capsys.readouterr().err
 
 

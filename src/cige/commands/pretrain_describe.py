@@ -5,7 +5,7 @@ Examples:
   cige pretrain describe --size lite --n-words 0                     characters alone (BERT-our)
   cige pretrain describe --model runs/tiny/model --n-chars 512
   cige pretrain describe --data data                                 instances: length, share asked for order, masks
-  cige pretrain describe --data data --recipe recipes/pretraining/tiny_released.yaml --set instances.short_prob=0
+  cige pretrain describe --data data --recipe pretrain/tiny_released --set instances.short_prob=0
 """
 
 from __future__ import annotations
@@ -33,11 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tokens-per-char", type=float, metavar="R", help="lattice tokens a character (1.35; 1 for characters alone)"
     )
+    parser.add_argument("--recipe", metavar="RECIPE", help="with --data: whose instances they are; a name or a file")
     parser.add_argument(
-        "--recipe", metavar="RECIPE", help="with --data: whose instances (default: a recipe's defaults)"
-    )
-    parser.add_argument(
-        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change its settings"
+        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
     )
     parser.add_argument(
         "--n-instances", type=at_least(1), default=5000, metavar="N", help="with --data: how many to look at (5,000)"
@@ -84,11 +82,8 @@ def _describe_data(args: argparse.Namespace) -> None:
         instances = InstanceSet(data.train, config=recipe.instances, ids=ids, room=phase.room, seed=1)
         share, held = long_documents(data.train, phase.room.n_text_characters)
         limits = {"max_characters": phase.n_characters, "max_tokens": phase.max_tokens}
-        found.append(
-            limits
-            | asdict(census(instances, n_most=args.n_instances))
-            | {"long_documents": share, "text_in_long_documents": held}
-        )
+        documents = {"long_documents": share, "text_in_long_documents": held}
+        found.append(limits | asdict(census(instances, n_most=args.n_instances)) | documents)
     if args.json:
         print(to_json({"recipe": recipe.name, "phases": found}, indent=1))
     else:
