@@ -2,10 +2,12 @@
 
 import bench_crf
 import bench_kept
+import bench_kernels
 import bench_lattice
 import bench_onnx
 import bench_tokens
 import bench_train
+import kernel_forms
 import numpy as np
 import pytest
 import tiny
@@ -22,6 +24,13 @@ def test_the_forms_of_the_crf_are_compared_only_if_they_agree(monkeypatch):
     monkeypatch.setattr(bench_crf, "log_z_by_scan", lambda *given: scan(*given) * 1.01)
     with pytest.raises(AssertionError):
         bench_crf.bench_crf(n_rounds=1, lengths=(7,))
+
+
+def test_every_level_of_the_kernels_is_compared_with_pytorch(monkeypatch):
+    monkeypatch.setattr(bench_kernels, "CASES", {"tiny": lambda: bench_kernels.flat_case(2, 9, train=True)})
+    (row,) = bench_kernels.bench_kernels(n_rounds=1)["cases"]
+    assert list(row) == ["case", "torch_ms", *kernel_forms.LEVELS]
+    assert all(row[level] > 0 for level in kernel_forms.LEVELS)
 
 
 def test_each_stage_of_a_lattice_is_timed():

@@ -121,14 +121,21 @@ def test_describe_the_papers_sizes(options, expected, capsys):
 
 def test_describe_the_instances_of_some_data(folder, model, capsys):
     capsys.readouterr()
-    command = ["pretrain", "describe", "--data", str(folder / "data"), "--n-chars", "48"]
-    assert main([*command, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["max_characters"], found["max_tokens"]) == (48, 96)
-    assert 0.9 * 48 < found["n_characters"] <= 48 and 0 < found["with_label"] <= 1
-    assert main([*command, "--max-tokens", "50"]) == 0
+    recipe = folder / "described.yaml"
+    recipe.write_text(SMALL, encoding="utf-8")
+    command = ["pretrain", "describe", "--data", str(folder / "data")]
+    assert main([*command, "--recipe", str(recipe), "--set", "instances.mask_selection=within_budget", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["phases"]
+    assert (found["max_characters"], found["max_tokens"]) == (48, 80)
+    assert 0.8 * 48 < found["n_characters"] <= 48 and 0 < found["with_label"] <= 1
+    assert 0.1 < found["masked"] <= 0.16 and found["masked_by_length"]["1"][0] > 0
+    assert main(command) == 0
     out = capsys.readouterr().out
-    assert "48 characters and 50 tokens" in out and "asked for the order of two texts" in out
+    assert "512 characters" in out and "asked for the order of two texts" in out and "masked, of length 1" in out
+    assert main([*command, "--n-instances", "2"]) == 0
+    assert "over 2 random instances" in capsys.readouterr().out
+    assert main([*command, "--set", "short.n_steps=1"]) == 1
+    assert "--recipe" in capsys.readouterr().err
 
 
 # attention

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from made_shards import plain
+from made_shards import plain, shard_of
 
 from cige.pretraining.census import census, long_documents
 from cige.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
@@ -37,6 +37,17 @@ def test_a_sample_is_of_the_asked_size() -> None:
     found = census(instances, n_most=30)
     assert (found.n_instances, found.n_seen) == (100, 30)
     assert replace(census(instances, n_most=30), n_seen=30) == found
+
+
+def test_what_is_masked_is_counted_by_its_length() -> None:
+    # A word over every second two characters: in each line, five segments of three tokens and five of one.
+    line = (15, [(3 * k, 2) for k in range(5)])
+    shard = shard_of([[line, line]] * 300)
+    config = InstanceConfig(short_prob=0.0)
+    found = census(InstanceSet([shard], config=config, ids=IDS, room=Room(33, 66), seed=0))
+    assert {length: n for length, (n, _) in found.masked_by_length.items()} == {"1": 3000, "3-4": 3000}
+    assert abs(found.masked - 6 / 43) < 0.005  # 40 tokens and three special ones have a budget of six
+    assert all(abs(share - 0.15) < 0.02 for _, share in found.masked_by_length.values())
 
 
 def test_long_documents() -> None:

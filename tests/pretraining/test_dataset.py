@@ -131,35 +131,43 @@ def test_models_with_and_without_words_read_the_same_text(data: PretrainingData)
         assert a.sentence_label == b.sentence_label and (b.row.starts == b.row.ends).all()
 
 
-def check_masking(plain: Instance, masked: MaskedInstance, masking: str) -> None:
+def check_masking(plain: Instance, masked: MaskedInstance, groups: np.ndarray, masking: str) -> None:
     ids, positions = plain.row.ids, masked.positions
     assert (masked.targets == ids[positions]).all() and (np.diff(positions) > 0).all()
     untouched = np.ones(len(ids), bool)
     untouched[positions] = False
     assert (masked.row.ids[untouched] == ids[untouched]).all()
-    assert len(positions) <= budget(len(ids), 0.15)
     assert not (plain.words[positions] == NO_GROUP).any()
-    groups = {"segments": plain.segments, "words": plain.words, "tokens": np.arange(len(ids))}[masking]
+    expected = {"segments": plain.segments, "words": plain.words, "tokens": np.arange(len(ids))}[masking]
+    is_special = plain.words == NO_GROUP
+    assert (groups == np.where(is_special, NO_GROUP, expected)).all()
     assert not np.isin(groups[untouched], groups[positions]).any()
 
 
+@pytest.mark.parametrize("selection", ["even", "within_budget"])
 @pytest.mark.parametrize(("masking", "n"), [("segments", N), ("tokens", N // 4), ("words", N // 4)])
-def test_masking_statistics_of_many_instances(data: PretrainingData, masking: str, n: int) -> None:
-    instances = instance_set(data, masking=masking, use_words=masking != "words")
+def test_masking_statistics_of_many_instances(data: PretrainingData, masking: str, n: int, selection: str) -> None:
+    settings = {"masking": masking, "use_words": masking != "words", "mask_selection": selection}
+    instances = instance_set(data, **settings)
     n_tokens = n_selected = n_masked = n_kept = n_budget = 0
     by_place = np.zeros(10)
     for seen, key in enumerate(keys(instances, n)):
         masked = instances.masked(*key)
         ids, positions = masked.row.ids, masked.positions
         if seen < 500:
-            check_masking(instances.instance(*key), masked, masking)
+            plain = instances.instance(*key)
+            check_masking(plain, masked, instances.groups(plain), masking)
         n_tokens += len(ids)
         n_selected += len(positions)
         n_budget += budget(len(ids), 0.15)
         n_masked += int((ids[positions] == IDS.mask_id).sum())
         n_kept += int((ids[positions] == masked.targets).sum())
         by_place += np.bincount(positions * 10 // len(ids), minlength=10)
-    assert 0.11 < n_selected / n_tokens < 0.155 and n_selected / n_budget > 0.75
+        assert selection == "even" or len(positions) <= budget(len(ids), 0.15)
+    if selection == "even":
+        assert abs(n_selected / n_budget - 1) < 0.02
+    else:
+        assert 0.11 < n_selected / n_tokens < 0.155 and n_selected / n_budget > 0.75
     assert abs(n_masked / n_selected - 0.8 - 0.1 / IDS.n_ids) < 0.015
     assert abs(n_kept / n_selected - 0.1 - 0.1 / IDS.n_ids) < 0.015
     middle = by_place[1:9]  # the ends hold [CLS] and [SEP]

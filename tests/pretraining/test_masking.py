@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cige.lattice.segments import segments_of
-from cige.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_groups
+from cige.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_evenly, select_within
 
 
 @st.composite
@@ -21,21 +21,24 @@ def lattices(draw) -> tuple[np.ndarray, np.ndarray]:
     return np.array([s for s, _ in ordered]), np.array([e for _, e in ordered])
 
 
-@given(lattices(), st.integers(1, 12), st.integers(0, 99))
-def test_masked_segments_are_whole_and_hide_all_that_overlaps(lattice, n_most: int, seed: int) -> None:
+@pytest.mark.parametrize("select", [select_evenly, select_within])
+@given(lattice=lattices(), n=st.integers(1, 12), seed=st.integers(0, 99))
+def test_masked_segments_are_whole_and_hide_all_that_overlaps(select, lattice, n: int, seed: int) -> None:
     starts, ends = lattice
-    selected = select_groups(segments_of(starts, ends), n_most, np.random.default_rng(seed))
-    assert selected.sum() <= n_most
+    selected = select(segments_of(starts, ends), n, np.random.default_rng(seed))
     for i in range(len(starts)):
         for j in range(len(starts)):
             if starts[i] < ends[j] and starts[j] < ends[i]:  # they share a piece
                 assert selected[i] == selected[j]
 
 
-@given(st.lists(st.integers(NO_GROUP, 6), min_size=1, max_size=40), st.integers(1, 9), st.integers(0, 99))
-def test_only_whole_groups_are_selected_and_none_that_would_still_fit_is_left(groups, n_most: int, seed: int) -> None:
+some_groups = st.lists(st.integers(NO_GROUP, 6), min_size=1, max_size=40)
+
+
+@given(some_groups, st.integers(1, 9), st.integers(0, 99))
+def test_within_a_budget_no_group_that_would_still_fit_is_left(groups, n_most: int, seed: int) -> None:
     groups = np.array(groups)
-    selected = select_groups(groups, n_most, np.random.default_rng(seed))
+    selected = select_within(groups, n_most, np.random.default_rng(seed))
     left = n_most - int(selected.sum())
     assert left >= 0 and not selected[groups == NO_GROUP].any()
     for group in set(groups.tolist()) - {NO_GROUP}:
@@ -43,11 +46,48 @@ def test_only_whole_groups_are_selected_and_none_that_would_still_fit_is_left(gr
         assert own.all() or (not own.any() and len(own) > left)
 
 
-def test_groups_are_chosen_alike() -> None:
+@given(some_groups, st.integers(1, 45), st.integers(0, 99))
+def test_even_selection_takes_whole_groups_and_stays_near_its_number(groups, n: int, seed: int) -> None:
+    groups = np.array(groups)
+    selected = select_evenly(groups, n, np.random.default_rng(seed))
+    sizes = np.bincount(groups[groups != NO_GROUP], minlength=1)
+    assert not selected[groups == NO_GROUP].any()
+    for group in set(groups.tolist()) - {NO_GROUP}:
+        assert len(set(selected[groups == group].tolist())) == 1
+    # Only the group at either end of the arc is cut by it.
+    assert min(n, sizes.sum()) - sizes.max() < selected.sum() < n + sizes.max() or n >= sizes.sum()
+    assert selected.sum() == sizes.sum() or n < sizes.sum()
+
+
+def test_groups_of_one_token_are_chosen_alike_and_exactly() -> None:
     groups = np.arange(20)
+    for select in (select_evenly, select_within):
+        rng = np.random.default_rng(0)
+        draws = np.array([select(groups, 3, rng) for _ in range(4000)])
+        assert (draws.sum(1) == 3).all()
+        assert abs(draws.sum(0) - 600).max() < 5 * np.sqrt(600 * 0.85)
+
+
+def test_the_chance_of_a_group_does_not_depend_on_its_length() -> None:
+    sizes = [1] * 10 + [2] * 5 + [5] * 4 + [12] * 2 + [36]
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    rng, n_draws = np.random.default_rng(0), 20_000
+    draws = np.array([select_evenly(groups, 15, rng) for _ in range(n_draws)])
+    chance = 15 / len(groups)
+    spread = np.sqrt(n_draws * chance * (1 - chance))
+    first = np.cumsum([0, *sizes[:-1]])
+    assert abs(draws.sum(0)[first] - n_draws * chance).max() < 4 * spread
+    assert abs(draws.sum(1).mean() - 15) < 4 * draws.sum(1).std() / np.sqrt(n_draws)
+    # Within a budget of 15 the group of 36 is never selected, and single tokens more often than those of 12.
     rng = np.random.default_rng(0)
-    counts = sum(select_groups(groups, 3, rng).astype(int) for _ in range(4000))
-    assert counts.sum() == 12_000 and abs(counts - 600).max() < 5 * np.sqrt(600 * 0.85)
+    within = np.array([select_within(groups, 15, rng) for _ in range(2000)]).mean(0)[first]
+    assert within[-1] == 0 and within[:10].min() > 1.3 * within[-3:-1].max()
+
+
+def test_nothing_to_select() -> None:
+    nothing = np.full(3, NO_GROUP)
+    for select in (select_evenly, select_within):
+        assert not select(nothing, 2, np.random.default_rng(0)).any()
 
 
 @pytest.mark.parametrize(("n_tokens", "expected"), [(3, 1), (20, 3), (173, 26), (692, 104)])

@@ -79,7 +79,7 @@ def test_segmentation_with_a_crf_reports_its_loss(model_folder, tmp_path, one_th
     call("msr", "--model", model_folder, "--data", folder, "--output", tmp_path / "run", "--crf", *QUICK)
     text = (tmp_path / "run" / "result.json").read_text(encoding="utf-8")
     history = json.loads(text, parse_constant=pytest.fail)["history"]
-    assert all(isinstance(record["loss"], float) and record["loss"] > 0 for record in history)
+    assert all(isinstance(record["train"]["loss"], float) and record["train"]["loss"] > 0 for record in history)
 
 
 def test_all_tasks_at_hand_and_tables(model_folder, tmp_path, capsys, one_thread):

@@ -4,7 +4,8 @@ Examples:
   cige pretrain describe --size base
   cige pretrain describe --size lite --n-words 0                     characters alone (BERT-our)
   cige pretrain describe --model runs/tiny/model --n-chars 512
-  cige pretrain describe --data data --n-chars 128                   its instances, and how many are asked for order
+  cige pretrain describe --data data                                 instances: length, share asked for order, masks
+  cige pretrain describe --data data --recipe recipes/pretraining/tiny_released.yaml --set instances.short_prob=0
 """
 
 from __future__ import annotations
@@ -33,7 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tokens-per-char", type=float, metavar="R", help="lattice tokens a character (1.35; 1 for characters alone)"
     )
     parser.add_argument(
-        "--max-tokens", type=at_least(5), metavar="N", help="with --data: tokens of an instance (twice --n-chars)"
+        "--recipe", metavar="RECIPE", help="with --data: whose instances (default: a recipe's defaults)"
+    )
+    parser.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change its settings"
+    )
+    parser.add_argument(
+        "--n-instances", type=at_least(1), default=5000, metavar="N", help="with --data: how many to look at (5,000)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
     parser.set_defaults(run=run)
@@ -52,49 +59,69 @@ def run(args: argparse.Namespace) -> None:
         raise CigeError(f"--tokens-per-char {tokens_per_char}: each character is a token, so expected 1 or more")
     facts = describe(config, n_chars=args.n_chars, tokens_per_char=tokens_per_char)
     if args.json:
-        print(to_json(facts, indent=1, ensure_ascii=True))
+        print(to_json(facts, indent=1))
     else:
         _print(args.model or args.size, config, facts)
 
 
 def _describe_data(args: argparse.Namespace) -> None:
-    """The instances of an epoch as a recipe's phase would make them."""
+    """The instances of an epoch of each phase of a recipe."""
     from dataclasses import asdict
 
-    from rich.table import Table
-
+    from cige.errors import CigeError
     from cige.pretraining.census import census, long_documents
     from cige.pretraining.data import open_data
-    from cige.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
-    from cige.pretraining.packing import Room
+    from cige.pretraining.dataset import InstanceSet, TokenIds
+    from cige.pretraining.recipe import PretrainRecipe, load_pretrain_recipe
 
+    if args.set and not args.recipe:
+        raise CigeError("--set changes the settings of a recipe; name one with --recipe")
+    recipe = load_pretrain_recipe(args.recipe, args.set) if args.recipe else PretrainRecipe("defaults")
     data = open_data(args.data, check_contents=False)
-    room = Room(args.n_chars, args.max_tokens or 2 * args.n_chars)
-    ids = TokenIds.of(data.vocabulary, use_words=True)
-    found = census(InstanceSet(data.train, config=InstanceConfig(), ids=ids, room=room, seed=1))
-    long, held = long_documents(data.train, room.n_text_characters)
+    ids = TokenIds.of(data.vocabulary, use_words=recipe.instances.use_words)
+    found = []
+    for phase in recipe.phases or [recipe.short, recipe.long]:
+        instances = InstanceSet(data.train, config=recipe.instances, ids=ids, room=phase.room, seed=1)
+        share, held = long_documents(data.train, phase.room.n_text_characters)
+        limits = {"max_characters": phase.n_characters, "max_tokens": phase.max_tokens}
+        found.append(
+            limits
+            | asdict(census(instances, n_most=args.n_instances))
+            | {"long_documents": share, "text_in_long_documents": held}
+        )
     if args.json:
-        more = {"long_documents": long, "text_in_long_documents": held}
-        print(to_json(asdict(found) | {"max_characters": room.n_characters, "max_tokens": room.n_tokens} | more))
-        return
-    table = Table(show_header=False)
-    table.add_column("")
-    table.add_column("", justify="right")
-    for name, value in (
-        ("instances per epoch", f"{found.n_instances:,}"),
-        ("characters per instance, on average", f"{found.n_characters:.1f}"),
-        ("lattice tokens per instance, on average", f"{found.n_tokens:.1f}"),
-        ("lattice tokens of the largest instance", f"{found.most_tokens:,}"),
-        ("instances that are asked for the order of two texts", f"{found.with_label:.1%}"),
-        ("instances with text of one document only", f"{found.in_one_document:.1%}"),
-        ("of these, asked for the order of two texts", f"{found.with_label_of_these:.1%}"),
-        (f"documents of {room.n_text_characters} characters or more", f"{long:.1%}"),
-        ("text that they hold", f"{held:.1%}"),
+        print(to_json({"recipe": recipe.name, "phases": found}, indent=1))
+    else:
+        _print_instances(f"{args.data}, {recipe.name}", found)
+
+
+def _print_instances(name: str, found: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table()
+    table.add_column("instances of at most")
+    for one in found:
+        table.add_column(f"{one['max_characters']} characters, {one['max_tokens']:,} tokens", justify="right")
+    for text, key, form in (
+        ("instances per epoch", "n_instances", ","),
+        ("characters, on average", "n_characters", ".1f"),
+        ("lattice tokens, on average", "n_tokens", ".1f"),
+        ("lattice tokens of the largest", "most_tokens", ","),
+        ("asked for the order of two texts", "with_label", ".1%"),
+        ("text of one document only", "in_one_document", ".1%"),
+        ("of these, asked for the order", "with_label_of_these", ".1%"),
+        ("documents that are as long", "long_documents", ".1%"),
+        ("text that these documents hold", "text_in_long_documents", ".1%"),
+        ("tokens to predict", "masked", ".1%"),
     ):
-        table.add_row(name, value)
+        table.add_row(text, *(format(one[key], form) for one in found))
+    table.add_section()
+    for length in dict.fromkeys(length for one in found for length in one["masked_by_length"]):
+        shares = (one["masked_by_length"].get(length) for one in found)
+        table.add_row(f"masked, of length {length}", *("" if share is None else f"{share[1]:.1%}" for share in shares))
     console = make_console()
-    console.print(f"{args.data}: instances of at most {room.n_characters} characters and {room.n_tokens} tokens", table)
-    console.print(f"Averages over {found.n_seen:,} random instances, with the settings of a recipe that names none.")
+    console.print(name, table, sep="\n")
+    console.print(f"Shares and averages over {found[0]['n_seen']:,} random instances of an epoch, seed 1.")
 
 
 def _config(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool]:

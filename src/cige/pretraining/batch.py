@@ -23,7 +23,7 @@ class MaskedBatch:
         tokens: what the model reads, [MASK] in place.
         positions: int64[B, M], places of the tokens to predict; 0 on padding.
         targets: int64[B, M], their ids; NO_TARGET on padding.
-        sentence_labels: int64[B], see Instance; NO_LABEL where there is nothing to ask.
+        sentence_labels: int64[B], see Instance; NO_LABEL where no order is asked.
         n_targets: tokens to predict; n_labels: instances with a sentence label; n_tokens: without padding.
     """
 

@@ -1,4 +1,4 @@
-"""What the instances of some data are like: how long they are, and in how many the order of two texts is asked for."""
+"""What the instances of some data are like: how long they are, how many are asked for order, and what is masked."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cige.pretraining.dataset import InstanceSet
-from cige.pretraining.instances import NO_LABEL
+from cige.pretraining.instances import NO_LABEL, Instance
+from cige.pretraining.masking import NO_GROUP
 from cige.pretraining.shards import Shard
+
+LENGTHS = (("1", 1, 1), ("2", 2, 2), ("3-4", 3, 4), ("5-8", 5, 8), ("9-16", 9, 16), ("17+", 17, 10**9))
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,8 @@ class Census:
         n_characters, n_tokens: on average, [CLS] and [SEP] included; most_tokens: in the largest instance of all.
         with_label: share of instances with a sentence label.
         in_one_document: share of instances whose text is of one document; with_label_of_these: with a sentence label.
+        masked: share of tokens that are to be predicted; masked_by_length: for whatever is masked as a whole
+            (segments, words or single tokens), by its number of tokens: how many there were, and the share masked.
     """
 
     n_instances: int
@@ -30,6 +35,8 @@ class Census:
     with_label: float
     in_one_document: float
     with_label_of_these: float
+    masked: float
+    masked_by_length: dict[str, tuple[int, float]]
 
 
 def census(instances: InstanceSet, *, n_most: int = 5000, epoch: int = 0, seed: int = 0) -> Census:
@@ -38,6 +45,7 @@ def census(instances: InstanceSet, *, n_most: int = 5000, epoch: int = 0, seed: 
     n = len(n_tokens)
     numbers = np.random.default_rng(seed).permutation(n)[:n_most].tolist()
     seen = [instances.instance(epoch, number) for number in numbers]
+    sizes, is_masked = _masked(instances, seen, epoch, numbers)
     labelled = np.array([instance.sentence_label != NO_LABEL for instance in seen])
     is_whole = np.array([not instances.passage(epoch, number).document_ends for number in numbers])
     return Census(
@@ -49,6 +57,12 @@ def census(instances: InstanceSet, *, n_most: int = 5000, epoch: int = 0, seed: 
         with_label=float(labelled.mean()),
         in_one_document=float(is_whole.mean()),
         with_label_of_these=float(labelled[is_whole].mean()) if is_whole.any() else 0.0,
+        masked=float(sizes[is_masked].sum() / sum(len(instance.row.ids) for instance in seen)),
+        masked_by_length={
+            name: (int(own.sum()), float(is_masked[own].mean()))
+            for name, own in ((name, (sizes >= first) & (sizes <= last)) for name, first, last in LENGTHS)
+            if own.any()
+        },
     )
 
 
@@ -57,3 +71,18 @@ def long_documents(shards: list[Shard], n_characters: int) -> tuple[float, float
     sizes = np.concatenate([np.diff(shard.line_pieces[shard.document_lines]) for shard in shards])
     is_long = sizes >= n_characters
     return float(is_long.mean()), float(sizes[is_long].sum() / sizes.sum())
+
+
+def _masked(
+    instances: InstanceSet, seen: list[Instance], epoch: int, numbers: list[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """int[n], bool[n]: the tokens of everything that is masked as a whole, and whether it was."""
+    sizes, is_masked = [], []
+    for instance, number in zip(seen, numbers, strict=True):
+        groups = instances.groups(instance)
+        own = np.bincount(groups[groups != NO_GROUP])
+        hit = np.zeros(len(own), np.bool_)
+        hit[groups[instances.masked(epoch, number).positions]] = True
+        sizes.append(own[own > 0])
+        is_masked.append(hit[own > 0])
+    return np.concatenate(sizes), np.concatenate(is_masked)

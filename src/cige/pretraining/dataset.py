@@ -10,7 +10,7 @@ import numpy as np
 
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.pretraining.instances import Instance, TokenRow, assemble, make_parts
-from cige.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_groups
+from cige.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_evenly, select_within
 from cige.pretraining.packing import N_SPECIAL, Packs, Room, pack_shard
 from cige.pretraining.passage import Passage
 from cige.pretraining.shards import Shard
@@ -57,7 +57,11 @@ class InstanceConfig:
     """What is masked as a whole: segments of the lattice (MSP), single tokens (-MSP), or words of a segmentation
     (whole-word masking, for characters only)."""
     mask_prob: float = within(0.15, above=0, below=1)
-    """Share of tokens to predict, at most."""
+    """Share of tokens to predict."""
+    mask_selection: Literal["even", "within_budget"] = "even"
+    """even: whatever is masked as a whole has the same chance, long or short, and `mask_prob` is the mean over
+    instances. within_budget: no instance goes over its `mask_prob`, so what is long is masked less often (released
+    code)."""
     sentence_task: Literal["order", "three_way"] = "order"
     """Are the two parts swapped (ALBERT); or: from another document, in order or swapped (released code)."""
     short_prob: float = 0.1
@@ -121,20 +125,29 @@ class InstanceSet:
         """The instance as it is trained on."""
         rng = self._rng(epoch, number)
         instance = self._instance(epoch, number, rng)
-        selected = self._select(instance, self._groups(instance), rng)
+        selected = self._select(self.groups(instance), rng)
         ids = corrupt(instance.row.ids, selected, mask_id=self._ids.mask_id, n_ids=self._ids.n_ids, rng=rng)
         return _masked(instance, ids, selected)
 
     def hidden(self, epoch: int, number: int) -> MaskedInstance:
         """The instance with whole segments of its lattice replaced by [MASK], however training masks.
 
-        Without words the segments' characters are: models with and without words are asked for the same characters
-        as long as the budget allows.
+        Without words the characters of segments are hidden. They are drawn with the same random numbers, so models
+        with and without words are asked for much the same characters.
         """
         rng = self._rng(epoch, number)
         instance = self._instance(epoch, number, rng)
-        selected = self._select(instance, instance.segments, rng)
+        selected = self._select(instance.segments, rng)
         return _masked(instance, hide(instance.row.ids, selected, mask_id=self._ids.mask_id), selected)
+
+    def groups(self, instance: Instance) -> np.ndarray:
+        """int[n]: for each token, what it is masked together with; NO_GROUP for [CLS] and [SEP]."""
+        if self._config.masking == "segments":
+            return instance.segments
+        if self._config.masking == "words":
+            return instance.words
+        is_special = instance.words == NO_GROUP
+        return np.where(is_special, NO_GROUP, np.arange(len(is_special)))
 
     def _instance(self, epoch: int, number: int, rng: np.random.Generator) -> Instance:
         self._open(epoch)
@@ -158,16 +171,9 @@ class InstanceSet:
         shard = int(self._ends.searchsorted(number, side="right"))
         return shard, number - int(self._ends[shard - 1] if shard else 0)
 
-    def _groups(self, instance: Instance) -> np.ndarray:
-        if self._config.masking == "segments":
-            return instance.segments
-        if self._config.masking == "words":
-            return instance.words
-        is_special = instance.words == NO_GROUP
-        return np.where(is_special, NO_GROUP, np.arange(len(is_special)))
-
-    def _select(self, instance: Instance, groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return select_groups(groups, budget(len(groups), self._config.mask_prob), rng)
+    def _select(self, groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        select = select_evenly if self._config.mask_selection == "even" else select_within
+        return select(groups, budget(len(groups), self._config.mask_prob), rng)
 
     def _rng(self, epoch: int, number: int) -> np.random.Generator:
         return np.random.default_rng((self._seed, epoch, number))

@@ -28,7 +28,7 @@ from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.recipes.recipe_file import read_recipe_file
 from cige.recipes.strict import build_strictly
 from cige.tasks.config import TuningConfig
-from cige.tasks.items import Room
+from cige.tasks.items import Room, max_pairs_on
 from cige.tasks.kinds import KINDS
 from cige.tasks.objective import TuningObjective
 from cige.tasks.registry import Task
@@ -133,7 +133,13 @@ def finetune(
     n_parameters = sum(p.numel() for p in tuned.network.parameters() if p.requires_grad)
     used = UsedRows(tuned.pretrained.bert, [*learnt, *dev_items])
     objective = TuningObjective(
-        tuned, used.renumber(learnt), dev=dev, dev_items=used.renumber(dev_items), config=config, seed=seed
+        tuned,
+        used.renumber(learnt),
+        dev=dev,
+        dev_items=used.renumber(dev_items),
+        config=config,
+        seed=seed,
+        max_pairs=max_pairs_on(accelerator.device),
     )
     name = f"{task.name} {config.optimizer.learning_rate:g} seed {seed}"
     trainer = Trainer(

@@ -12,7 +12,7 @@ from torch import Tensor
 from cige.engine.history import Record, RunState
 from cige.engine.plan import BatchPlan
 from cige.tasks.config import TuningConfig
-from cige.tasks.items import MAX_PAIRS, Item
+from cige.tasks.items import Item
 from cige.tasks.tuned import TunedModel, TunedNetwork
 
 
@@ -22,6 +22,7 @@ class TuningObjective:
     Args:
         items: what to learn from, all with targets.
         dev, dev_items: examples to choose the best epoch by, and what is read of them.
+        max_pairs: token pairs that a forward pass may hold (see `max_pairs_on`).
     """
 
     keeps_best = True
@@ -35,12 +36,13 @@ class TuningObjective:
         dev_items: Sequence[Item],
         config: TuningConfig,
         seed: int,
+        max_pairs: int,
     ):
         self._model, self._items, self._dev, self._dev_items = model, items, dev, dev_items
         self._training = config.training
         sizes = np.array([item.n_tokens for item in items], np.int64)
         widest = max(len(item.inputs) for item in items)
-        self.plan = BatchPlan(sizes, config.batches, seed=seed, pass_pairs=MAX_PAIRS // widest)
+        self.plan = BatchPlan(sizes, config.batches, seed=seed, pass_pairs=max_pairs // widest)
         self.n_steps = self.plan.n_steps(config.training.n_epochs)
 
     def read(self, epoch: int, numbers: Sequence[int]) -> list[Item]:

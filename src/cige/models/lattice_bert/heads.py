@@ -73,7 +73,7 @@ class LatticeBertForPreTraining(nn.Module):
         Args:
             positions: int64[B, M], the masked tokens of each lattice; any value on padding.
             targets: int64[B, M], the ids that stood there; -1 on padding.
-            sentence_labels: int64[B]; -1 for a lattice of one text, which has no order to name.
+            sentence_labels: int64[B]; -1 where no order is asked.
         """
         is_target = targets != NOTHING
         rows = F.pad(positions.masked_fill(~is_target, 0), (1, 0))  # [CLS], then the masked tokens
