@@ -101,7 +101,7 @@ class Trainer:
     """Trains a network on one objective after another.
 
     Attributes:
-        state: what was done; `load` and `run` change it.
+        state: what was done; `resume` and `run` change it.
 
     Args:
         network: its trainable parameters are what is trained and saved.
@@ -232,15 +232,18 @@ class Trainer:
         """One step of the optimiser; returns whether time is up for any of the processes."""
         accelerator, state, config = self._accelerator, self.state, self._config
         seed_step(self._seed, state.step, accelerator.process_index)
-        weights = [sum(parts) for parts in zip(*map(objective.weights, batches), strict=True)]
-        *weights, must_stop = self._summed([*weights, time.monotonic() >= stop_at]).tolist()
+        sums: Sequence[float] = [sum(parts) for parts in zip(*map(objective.weights, batches), strict=True)]
+        sums = [*sums, time.monotonic() >= stop_at]
+        if accelerator.num_processes > 1:
+            sums = self._summed(torch.tensor(sums, dtype=torch.float64, device=accelerator.device)).tolist()
+        weights = torch.tensor(sums[:-1], dtype=torch.float32, device=accelerator.device).clamp(min=1)
         total = torch.zeros((), device=accelerator.device)
         for number, batch in enumerate(batches, start=1):
             with nullcontext() if number == len(batches) else accelerator.no_sync(self._model):
                 with accelerator.autocast():
                     losses, counts = objective.losses(self._model, batch)
                 # Means over the whole step, whoever holds its parts.
-                loss = (losses / losses.new_tensor(weights).clamp(min=1)).sum()
+                loss = (losses / weights).sum()
                 accelerator.backward(loss * accelerator.num_processes)  # processes average their gradients
             total += loss.detach()
             self._totals = self._totals + counts
@@ -252,7 +255,7 @@ class Trainer:
         if self._average is not None and self._average.is_due(state.step + 1):
             settle(self._optimizer)
             self._average.update()
-        return bool(must_stop)
+        return bool(sums[-1])
 
     def _clip_and_check(self, loss: Tensor) -> None:
         """Clip the gradient; raises CigeError before the optimiser would see one that is not finite."""
@@ -265,10 +268,9 @@ class Trainer:
                 "values that are not finite, and start over with resume=False (--no-resume)"
             )
 
-    def _summed(self, values: Tensor | Sequence[float]) -> Tensor:
-        """float64: the sum of some numbers over all processes."""
-        found = torch.as_tensor(values, dtype=torch.float64, device=self._accelerator.device)
-        return self._accelerator.reduce(found, "sum") if self._accelerator.num_processes > 1 else found
+    def _summed(self, values: Tensor) -> Tensor:
+        """The sum of some numbers over all processes."""
+        return self._accelerator.reduce(values, "sum") if self._accelerator.num_processes > 1 else values
 
     def _record(self, objective: Objective[Any, Any]) -> None:
         """Add what is due after the newest step to the records."""
