@@ -1,6 +1,7 @@
 """The CRF as shipped against its plain forms, and whether a scan of logarithmic depth would pay.
 
     python benchmarks/bench_crf.py --json crf.json
+    python benchmarks/bench_crf.py --device cuda --json gpu.json            where there is a GPU: log Z alone runs on it
 
   log Z and gradient   `steps`: a loop over the characters with a log-sum-exp of [B, L, L] each, and automatic
                        differentiation; `scan`: pairs of neighbouring characters merge into one transfer matrix [L, L]
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from measure import environment, in_turns, options, report, use_threads, write
+from measure import add_device_option, environment, in_turns, options, report, use_threads, write
 from torch import Tensor
 
 from cige.data.tags import allowed_transitions, tag_set
@@ -53,8 +54,8 @@ def log_z_by_steps(crf: CRF, emissions: Tensor, n_chars: Tensor) -> Tensor:
 def log_z_by_scan(crf: CRF, emissions: Tensor, n_chars: Tensor) -> Tensor:
     start, transitions, end = (x.clamp(min=_NEVER) for x in crf.scores())
     n_tags = len(start)
-    nothing = torch.full((n_tags, n_tags), _NEVER).fill_diagonal_(0.0)
-    inside = torch.arange(1, emissions.shape[1]) < n_chars[:, None]
+    nothing = emissions.new_full((n_tags, n_tags), _NEVER).fill_diagonal_(0.0)
+    inside = torch.arange(1, emissions.shape[1], device=emissions.device) < n_chars[:, None]
     moves = torch.where(inside[:, :, None, None], transitions + emissions[:, 1:, None, :], nothing)  # [B, T-1, L, L]
     while moves.shape[1] > 1:
         if moves.shape[1] % 2:
@@ -84,13 +85,13 @@ def one_by_one(crf: NumpyCRF, method: str, emissions: np.ndarray, n_chars: list[
     return [getattr(crf, method)(emissions[k : k + 1, :n], [n]) for k, n in enumerate(n_chars)]
 
 
-def case(crf: CRF, length: int, *, n_rounds: int) -> dict[str, Any]:
+def case(crf: CRF, length: int, *, n_rounds: int, device: str = "cpu") -> dict[str, Any]:
     rng = np.random.default_rng(length)
     lengths = np.sort(rng.integers(max(1, int(length * 0.8)), length + 1, N_BATCH))  # batches are of like length
     lengths[-1] = length
-    n_chars = torch.from_numpy(lengths)
-    emissions = torch.randn(N_BATCH, length, len(crf.start)) * 3
-    own, arrays, listed = crf.in_numpy(), emissions.numpy(), lengths.tolist()
+    n_chars = torch.from_numpy(lengths).to(device)
+    emissions = (torch.randn(N_BATCH, length, len(crf.start)) * 3).to(device)
+    own, arrays, listed = crf.in_numpy(), emissions.cpu().numpy(), lengths.tolist()
     forms: dict[str, Callable[[CRF, Tensor, Tensor], Tensor]] = {
         "steps": log_z_by_steps,
         "scan": log_z_by_scan,
@@ -107,7 +108,7 @@ def case(crf: CRF, length: int, *, n_rounds: int) -> dict[str, Any]:
     for name, method in (("best tags", "decode"), ("marginals", "marginals")):
         ways[f"{name}, one by one"] = lambda method=method: one_by_one(own, method, arrays, listed)
         ways[f"{name}, shipped"] = lambda method=method: getattr(own, method)(arrays, listed)
-    taken = in_turns(ways, n_rounds=n_rounds)
+    taken = in_turns(ways, n_rounds=n_rounds, device=device)
     return {
         "n_chars": length,
         **{f"{name}_ms": timing.processor * 1e3 for name, timing in taken.items()},
@@ -115,27 +116,37 @@ def case(crf: CRF, length: int, *, n_rounds: int) -> dict[str, Any]:
     }
 
 
-def bench_crf(*, n_rounds: int = 7, threads: int = 1, lengths: tuple[int, ...] = LENGTHS) -> dict[str, Any]:
+def bench_crf(
+    *, n_rounds: int = 7, threads: int = 1, lengths: tuple[int, ...] = LENGTHS, device: str = "cpu"
+) -> dict[str, Any]:
     """Processor milliseconds a batch of every form, by length, and those on the clock."""
     use_threads(threads)
-    crf = make_crf()
+    crf = make_crf().to(device)
     return {
-        "environment": environment(threads=threads, n_rounds=n_rounds),
+        "environment": environment(threads=threads, n_rounds=n_rounds, device=device),
         "n_sentences": N_BATCH,
         "n_tags": len(crf.start),
-        "cases": [case(crf, length, n_rounds=n_rounds) for length in lengths],
+        "cases": [case(crf, length, n_rounds=n_rounds, device=device) for length in lengths],
     }
 
 
 def main() -> None:
-    args = options(__doc__, n_rounds=7, n_threads=1).parse_args()
-    result = bench_crf(n_rounds=args.rounds, threads=args.threads)
+    parser = options(__doc__, n_rounds=7, n_threads=1)
+    add_device_option(parser)
+    args = parser.parse_args()
+    result = bench_crf(n_rounds=args.rounds, threads=args.threads, device=args.device)
+    on_gpu = args.device != "cpu"  # of which only the clock tells
     shown = [
-        {name.removesuffix("_ms"): value for name, value in found.items() if not name.endswith("_clock_ms")}
+        {
+            name.removesuffix("_ms").removesuffix("_clock"): value
+            for name, value in found.items()
+            if name == "n_chars" or name.endswith("_clock_ms") == on_gpu
+        }
         for found in result["cases"]
     ]
     size = f"{result['n_sentences']} sentences and {result['n_tags']} tags"
-    report(f"processor milliseconds for {size} (log Z with its gradient)", shown)
+    clock = f"milliseconds on {result['environment']['device']}" if on_gpu else "processor milliseconds"
+    report(f"{clock} for {size} (log Z with its gradient)", shown)
     write(result, args.json)
 
 

@@ -1,6 +1,7 @@
 """Speed of FLAT's encoder against the literal equations, same weights, one run.
 
     python benchmarks/bench_flat.py --json flat.json
+    python benchmarks/bench_flat.py --device cuda --json flat_gpu.json           where there is a GPU
 
 Sentences are made up with the shape of Weibo's lattices (0.45 words a character, two to four characters a word).
 The two forms take turns, so that a busy machine slows both; the ratio is what counts.
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from literal_flat import literal_encode
-from measure import environment, in_turns, options, report, use_threads, write
+from measure import add_device_option, environment, in_turns, options, report, use_threads, write
 
 from cige.data.batch import LatticeBatch, collate
 from cige.data.vocabulary import EncodedLattice
@@ -47,8 +48,10 @@ def make_encoder(config: FlatConfig) -> FlatEncoder:
     return encoder.eval()
 
 
-def compare(encoder: FlatEncoder, name: str, n_nodes: list[int], *, n_rounds: int, train: bool) -> dict[str, Any]:
-    batch = make_batch(n_nodes, seed=len(n_nodes))
+def compare(
+    encoder: FlatEncoder, name: str, n_nodes: list[int], *, n_rounds: int, train: bool, device: str = "cpu"
+) -> dict[str, Any]:
+    batch = make_batch(n_nodes, seed=len(n_nodes)).to(device)
     with torch.no_grad():
         mine, literal = encoder(batch), literal_encode(encoder, batch)
     real = batch.char_mask
@@ -68,6 +71,7 @@ def compare(encoder: FlatEncoder, name: str, n_nodes: list[int], *, n_rounds: in
     taken = in_turns(
         {"shipped": run(lambda: encoder(batch)), "literal": run(lambda: literal_encode(encoder, batch))},
         n_rounds=n_rounds,
+        device=device,
     )
     shipped, plain = taken["shipped"], taken["literal"]
     return {
@@ -83,12 +87,12 @@ def compare(encoder: FlatEncoder, name: str, n_nodes: list[int], *, n_rounds: in
     }
 
 
-def bench_flat(*, n_rounds: int = 7, threads: int = 2) -> dict[str, Any]:
+def bench_flat(*, n_rounds: int = 7, threads: int = 2, device: str = "cpu") -> dict[str, Any]:
     """All cases as a JSON-ready dict: per case the milliseconds of both forms, their ratio and largest difference."""
     use_threads(threads)
     rng = np.random.default_rng(0)
     weibo = np.clip(rng.gamma(2.2, 36, 16), 10, 240).astype(int).tolist()  # mean 79 nodes
-    encoder = make_encoder(FlatConfig())
+    encoder = make_encoder(FlatConfig()).to(device)
     cases = [
         ("Weibo-like, batch 1", [79], False),
         ("Weibo-like, batch 16", weibo, False),
@@ -97,16 +101,22 @@ def bench_flat(*, n_rounds: int = 7, threads: int = 2) -> dict[str, Any]:
         ("Weibo-like, batch 16", weibo, True),
     ]
     return {
-        "environment": environment(threads=threads, n_rounds=n_rounds),
+        "environment": environment(threads=threads, n_rounds=n_rounds, device=device),
         "compiled_kernel": native.level() or "none",
-        "cases": [compare(encoder, name, nodes, n_rounds=n_rounds, train=train) for name, nodes, train in cases],
+        "cases": [
+            compare(encoder, name, nodes, n_rounds=n_rounds, train=train, device=device) for name, nodes, train in cases
+        ],
     }
 
 
 def main() -> None:
-    args = options(__doc__, n_rounds=7).parse_args()
-    result = bench_flat(n_rounds=args.rounds, threads=args.threads)
-    report(f"FLAT's encoder, compiled kernel: {result['compiled_kernel']}", result["cases"])
+    parser = options(__doc__, n_rounds=7)
+    add_device_option(parser)
+    args = parser.parse_args()
+    result = bench_flat(n_rounds=args.rounds, threads=args.threads, device=args.device)
+    kernels, device = result["compiled_kernel"], result["environment"]["device"]
+    where = f"compiled kernels: {kernels}" if args.device == "cpu" else device
+    report(f"FLAT's encoder, {where}", result["cases"])
     write(result, args.json)
 
 

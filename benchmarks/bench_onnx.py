@@ -1,6 +1,8 @@
 """Prediction end to end on PyTorch, on ONNX Runtime and there in 8 bits: speed by batch and length, stages, F1.
 
     python benchmarks/bench_onnx.py --data-dir DATA --json onnx.json
+    python benchmarks/bench_onnx.py --data-dir DATA --device cuda --no-literal --no-f1     where there is a GPU: PyTorch
+                                                                                           on it too, as `gpu`
 
 A pass is all of what `cige predict --format jsonl` does once it has started: the sentences of Weibo's test part are
 read from a file, matched, made lattices of, tagged, and written as JSON lines. `literal` is the same pipeline around a
@@ -22,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 from literal_flat import literal_encode
-from measure import add_data_option, environment, in_turns, options, report, use_threads, write
+from measure import add_data_option, add_device_option, environment, in_turns, options, report, use_threads, write
 
 from cige.api import NER
 from cige.commands.texts import texts_of
@@ -54,12 +56,13 @@ class LiteralModel(LatticeModel):
         return self.tagger.output(literal_encode(self.tagger.encoder, self.batch(lattices))).numpy()
 
 
-def load_all(folder: Path, work_dir: Path) -> dict[str, NER]:
-    """The same weights in each runtime."""
+def load_all(folder: Path, work_dir: Path, *, device: str = "cpu") -> dict[str, NER]:
+    """The same weights in each runtime, and on a GPU if one is named."""
     model = LatticeModel.load(folder)
     for name, int8 in (("onnx", False), ("int8", True)):
         export_onnx(model, work_dir / name, int8=int8)
-    return {
+    on_gpu = {} if device == "cpu" else {"gpu": NER.from_pretrained(folder, device=device)}
+    return on_gpu | {
         "torch": NER(model),
         "onnx": NER(OnnxModel.load(work_dir / "onnx")),
         "int8": NER(OnnxModel.load(work_dir / "int8")),
@@ -89,8 +92,9 @@ def speeds(
     taken = in_turns({name: way(name) for name in ners if name != "literal"}, n_rounds=n_rounds)
     found = {name: len(texts) / t.clock for name, t in taken.items()}
     found |= {f"{name}_processor": len(texts) / t.processor for name, t in taken.items()}
-    found |= {f"{name}_ratio": taken["torch"].clock / taken[name].clock for name in ("onnx", "int8")}
-    found |= {f"{name}_processor_ratio": taken["torch"].processor / taken[name].processor for name in ("onnx", "int8")}
+    others = [name for name in taken if name != "torch"]
+    found |= {f"{name}_ratio": taken["torch"].clock / taken[name].clock for name in others}
+    found |= {f"{name}_processor_ratio": taken["torch"].processor / taken[name].processor for name in others}
     if "literal" in ners:
         sample = texts[::LITERAL_STEP]
         source.write_text("\n".join(sample), encoding="utf-8")
@@ -149,7 +153,14 @@ def scores(ners: dict[str, NER], sentences: Sequence[Sentence], labels: dict[str
 
 
 def bench_onnx(
-    data_dir: Path, *, weibo_model: str | None = None, n_rounds: int = 5, threads: int = 2, literal: bool = True
+    data_dir: Path,
+    *,
+    weibo_model: str | None = None,
+    n_rounds: int = 5,
+    threads: int = 2,
+    literal: bool = True,
+    device: str = "cpu",
+    with_f1: bool = True,
 ) -> dict[str, Any]:
     """All measurements as a JSON-ready dict.
 
@@ -157,6 +168,8 @@ def bench_onnx(
         data_dir: holds ner/weibo/test.bmes, ner/weibo/dev.bmes and ner/msra/train.bmes.
         weibo_model: folder of a FLAT trained on Weibo, for its F1 in 8 bits.
         literal: measure the literal transcription too (minutes).
+        device: "cuda" measures PyTorch on a GPU too.
+        with_f1: score all of them too.
     """
     use_threads(threads)
     weibo = {part: read_sentences(data_dir / "ner" / "weibo" / f"{part}.bmes") for part in ("dev", "test")}
@@ -165,7 +178,7 @@ def bench_onnx(
     long_text = "".join(sentence.text for sentence in dev)
     with tempfile.TemporaryDirectory() as folder:
         work_dir = Path(folder)
-        ners = load_all(model_folder(), work_dir)
+        ners = load_all(model_folder(), work_dir, device=device)
         fast = {name: ner for name, ner in ners.items() if name != "literal"}
         by_batch = [
             {"batch_size": n, **speeds(ners if literal else fast, test, work_dir, batch_size=n, n_rounds=n_rounds)}
@@ -187,13 +200,15 @@ def bench_onnx(
         shares = [
             {"runtime": name, **stages(ner, test, batch_size=16, n_rounds=n_rounds)} for name, ner in fast.items()
         ]
-        f1 = [{"data": "MSRA, bundled model, 2,000 of dev", **scores(fast, dev, MSRA_LABELS)}]
-    if weibo_model is not None:
+        f1 = []
+        if with_f1:
+            f1 = [{"data": "MSRA, bundled model, 2,000 of dev", **scores(fast, dev, MSRA_LABELS)}]
+    if weibo_model is not None and with_f1:
         with tempfile.TemporaryDirectory() as folder:
-            own = load_all(Path(weibo_model), Path(folder))
+            own = load_all(Path(weibo_model), Path(folder), device=device)
             f1 += [{"data": f"Weibo {part}, own model", **scores(own, weibo[part], {})} for part in weibo]
     return {
-        "environment": environment(threads=threads, n_rounds=n_rounds),
+        "environment": environment(threads=threads, n_rounds=n_rounds, device=device),
         "by_batch": by_batch,
         "by_length": by_length,
         "stages_ms": shares,
@@ -206,6 +221,8 @@ def main() -> None:
     add_data_option(parser)
     parser.add_argument("--weibo-model", metavar="FOLDER", help="a FLAT trained on Weibo, to score in 8 bits too")
     parser.add_argument("--no-literal", action="store_true", help="leave out the literal transcription (minutes)")
+    parser.add_argument("--no-f1", action="store_true", help="leave out the scores")
+    add_device_option(parser)
     args = parser.parse_args()
     result = bench_onnx(
         args.data_dir,
@@ -213,11 +230,14 @@ def main() -> None:
         n_rounds=args.rounds,
         threads=args.threads,
         literal=not args.no_literal,
+        device=args.device,
+        with_f1=not args.no_f1,
     )
     report("Weibo test, sentences a second by batch size (`processor`: a processor second)", result["by_batch"])
     report("news, sentences a second by length, batches of 16", result["by_length"])
     report("milliseconds a sentence, Weibo test, batches of 16", result["stages_ms"])
-    report("F1 of entities", result["f1"])
+    if result["f1"]:
+        report("F1 of entities", result["f1"])
     write(result, args.json)
 
 

@@ -15,7 +15,7 @@ import json
 import os
 import subprocess
 import sys
-from itertools import islice
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,28 +26,28 @@ from literal_flat import literal_encode
 from measure import add_data_option, environment, in_turns, options, report, use_threads, write
 
 from cige.data.batch import LatticeBatch
+from cige.engine.optimizer import clip_gradients, make_optimizer
+from cige.engine.plan import BatchPlan
+from cige.engine.settings import OptimizerConfig
 from cige.lattice.lattice import build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 from cige.models.flat import FlatConfig
 from cige.models.tagger import Tagger
 from cige.training.dataset import TrainingSet, collate_examples
-from cige.training.optimizer import clip_gradients, make_optimizer
-from cige.training.plan import BatchPlan
-from cige.training.recipe import Recipe, TrainingConfig, load_recipe
+from cige.training.recipe import Recipe, load_recipe
 from cige.training.setup import read_data, set_up
 
 DATASETS = ("weibo", "resume", "ecommerce", "cluener", "msra")
 N_STEPS = 6
-PREDICTED_BYTES = 250  # a node pair in training; recipes and TrainingConfig.max_pairs speak of 0.25 kB
+PREDICTED_BYTES = 250  # a node pair in training; recipes and BatchConfig.max_pairs speak of 0.25 kB
 SHAPES = ((8, 50), (8, 100), (8, 200), (8, 300), (8, 400), (4, 500), (1, 1000))  # sentences, nodes
 LITERAL_PAIRS = 1_500_000  # the literal form takes about 6.4 kB a pair: up to 10 GB
 
 
 def plan_of(recipe: Recipe, n_nodes: np.ndarray, *, pool_batches: int | None = None) -> BatchPlan:
-    t = recipe.training
-    pool = t.pool_batches if pool_batches is None else pool_batches
-    return BatchPlan(n_nodes, n_epochs=1, batch_size=t.batch_size, max_pairs=t.max_pairs, pool_batches=pool, seed=1)
+    batches = recipe.batches
+    return BatchPlan(n_nodes, batches if pool_batches is None else replace(batches, pool_batches=pool_batches), seed=1)
 
 
 # ---- steps
@@ -67,11 +67,12 @@ def make_steps(data_dir: Path, n_steps: int) -> tuple[Recipe, Tagger, list[Latti
         seed=1,
     )
     plan = plan_of(recipe, train_set.n_nodes)
-    batches = [collate_examples([train_set[key] for key in keys]) for keys in islice(plan, n_steps)]
-    return recipe, setup.tagger.train(), batches, len(plan)
+    first = plan.batches(0)
+    batches = [collate_examples([train_set.example(number, 0) for number in batch]) for batch in first[:n_steps]]
+    return recipe, setup.tagger.train(), batches, len(first)
 
 
-def train_steps(tagger: Tagger, optimizer: Any, config: TrainingConfig, batches: list[LatticeBatch]) -> None:
+def train_steps(tagger: Tagger, optimizer: Any, config: OptimizerConfig, batches: list[LatticeBatch]) -> None:
     for batch in batches:
         optimizer.zero_grad()
         tagger.loss(batch).backward()
@@ -81,13 +82,13 @@ def train_steps(tagger: Tagger, optimizer: Any, config: TrainingConfig, batches:
 
 def bench_steps(data_dir: Path, *, n_rounds: int, n_steps: int = N_STEPS) -> dict[str, Any]:
     recipe, tagger, batches, n_in_epoch = make_steps(data_dir, n_steps)
-    optimizer = make_optimizer(tagger, recipe.training)
+    optimizer = make_optimizer(tagger, recipe.optimizer)
     shipped = tagger.encoder.forward
 
     def way(forward: Any) -> Any:
         def run() -> None:
             tagger.encoder.forward = forward
-            train_steps(tagger, optimizer, recipe.training, batches)
+            train_steps(tagger, optimizer, recipe.optimizer, batches)
 
         return run
 
@@ -125,8 +126,8 @@ def bench_padding(data_dir: Path) -> list[dict[str, Any]]:
                 "n_sentences": len(train),
                 "nodes": float(n_nodes.mean()),
                 "longest": int(n_nodes.max()),
-                "batch_size": recipe.training.batch_size,
-                "pool_batches": recipe.training.pool_batches,
+                "batch_size": recipe.batches.batch_size,
+                "pool_batches": recipe.batches.pool_batches,
                 "pairs_padded_%": 100 * plan.padding_share(),
                 "nodes_padded_%": 100 * padded_nodes(plan, n_nodes),
                 "pairs_padded_shuffled_%": 100 * shuffled.padding_share(),
@@ -137,7 +138,7 @@ def bench_padding(data_dir: Path) -> list[dict[str, Any]]:
 
 
 def padded_nodes(plan: BatchPlan, n_nodes: np.ndarray) -> float:
-    batches = [n_nodes[batch] for batch in plan.epoch(0)]
+    batches = [n_nodes[batch] for batch in plan.batches(0)]
     return 1 - sum(int(n.sum()) for n in batches) / sum(len(n) * int(n.max()) for n in batches)
 
 

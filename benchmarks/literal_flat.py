@@ -32,7 +32,8 @@ def literal_relation(encoder: FlatEncoder, head: Tensor, tail: Tensor) -> Tensor
     """Eq. 4-10: float[B, N, N, D]."""
     ends = {"h": head, "t": tail}
     reach = int(tail.max())
-    table = sinusoid(torch.arange(-reach, reach + 1), encoder.config.width, encoder.config.sinusoid)
+    position = torch.arange(-reach, reach + 1, device=head.device)
+    table = sinusoid(position, encoder.config.width, encoder.config.sinusoid)
     positions = [
         table[ends[name[0]][:, :, None] - ends[name[1]][:, None, :] + reach] for name in encoder.config.distances
     ]

@@ -38,15 +38,24 @@ class Timing:
     processor: float
 
 
-def in_turns(ways: Mapping[str, Callable[[], Any]], *, n_rounds: int) -> dict[str, Timing]:
-    """Run each way once to warm up and then `n_rounds` times, turn by turn."""
+def in_turns(ways: Mapping[str, Callable[[], Any]], *, n_rounds: int, device: str = "cpu") -> dict[str, Timing]:
+    """Run each way once to warm up and then `n_rounds` times, turn by turn; a way ends when `device` has finished."""
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     for _ in range(n_rounds + 1):
         for name, run in ways.items():
             clock, processor = time.perf_counter(), time.process_time()
             run()
+            finish(device)
             taken[name].append((time.perf_counter() - clock, time.process_time() - processor))
     return {name: Timing(*map(median, zip(*rounds[1:], strict=True))) for name, rounds in taken.items()}
+
+
+def finish(device: str) -> None:
+    """Wait until a GPU has done what it was given."""
+    if device.startswith("cuda"):
+        import torch
+
+        torch.cuda.synchronize()
 
 
 def options(doc: str | None, *, n_rounds: int, n_threads: int | None = 2) -> argparse.ArgumentParser:
@@ -67,6 +76,10 @@ def use_threads(n_threads: int) -> None:
     torch.set_num_threads(n_threads)
 
 
+def add_device_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", default="cpu", help="cpu (default) or cuda")
+
+
 def add_data_option(parser: argparse.ArgumentParser) -> None:
     given = os.environ.get("CIGE_DATA")
     parser.add_argument(
@@ -74,15 +87,25 @@ def add_data_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def environment(*, threads: int, n_rounds: int) -> dict[str, Any]:
+def environment(*, threads: int, n_rounds: int, device: str = "cpu") -> dict[str, Any]:
     """Machine, versions, threads and rounds, as JSON can hold them."""
     return {
         "machine": platform.processor() or platform.machine(),
+        "device": device_name(device),
         "n_cores": os.cpu_count(),
         "threads": threads,
         "rounds": n_rounds,
         "python": platform.python_version(),
     } | {name: found for name in PACKAGES if (found := _version(name))}
+
+
+def device_name(device: str) -> str:
+    """What a GPU calls itself; "cpu" for a CPU."""
+    if not device.startswith("cuda"):
+        return device
+    import torch
+
+    return torch.cuda.get_device_name(device)
 
 
 def report(title: str, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -367,7 +367,7 @@ def test_train_hands_its_options_on(run, monkeypatch, tmp_path):
     given = {}
 
     class Result:
-        name, seed, dev_f1, best_epoch, minutes, model = "r", 3, 0.5, 1, 0.1, tmp_path
+        name, seed, dev_f1, best_epoch, seconds, model = "r", 3, 0.5, 1, 0.1, tmp_path
 
     def train(recipe, output, **options):
         given.update(options, n_epochs=recipe.training.n_epochs, output=output)
@@ -392,16 +392,16 @@ def test_search_hands_its_options_on(run, monkeypatch, tmp_path):
 
     def search(recipe, output, **options):
         given.update(options)
-        trial = Trial({"training.batch_size": 8}, 0.5, tmp_path)
+        trial = Trial({"batches.batch_size": 8}, 0.5, tmp_path)
         return SearchResult(trial, (trial,), tmp_path / "best.yaml")
 
     monkeypatch.setattr("cige.training.search.search", search)
     (tmp_path / "r.yaml").write_text("data:\n  dataset: weibo\n", encoding="utf-8")
-    (tmp_path / "space.yaml").write_text("training.batch_size: [8, 10]\n", encoding="utf-8")
+    (tmp_path / "space.yaml").write_text("batches.batch_size: [8, 10]\n", encoding="utf-8")
     argv = ["search", tmp_path / "r.yaml", "-o", tmp_path, "--n-trials", "2", "--space", tmp_path / "space.yaml"]
     out = run(*argv, "--seeds", "1", "2")[1]
-    assert "50.00  training.batch_size=8" in out and "best.yaml" in out
-    assert (given["n_trials"], given["seeds"], given["space"]) == (2, [1, 2], {"training.batch_size": [8, 10]})
+    assert "50.00  batches.batch_size=8" in out and "best.yaml" in out
+    assert (given["n_trials"], given["seeds"], given["space"]) == (2, [1, 2], {"batches.batch_size": [8, 10]})
 
 
 @pytest.mark.parametrize("name", ["flat", "match", "predict", "significance"])

@@ -26,7 +26,7 @@ LAYERS = [
     {"commands"},
     {"cli"},
 ]
-STILL_SIDEWAYS = {("pretraining", "training")}
+STILL_SIDEWAYS: set[tuple[str, str]] = set()
 LAYER_OF = {name: k for k, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
 
@@ -113,6 +113,12 @@ def test_needs_no_torch(code):
     loaded = modules_after(code)
     assert "cige" in loaded
     assert not loaded & {"torch", "transformers", "huggingface_hub", "gensim", "optuna"}
+
+
+def test_training_needs_no_transformers_and_reading_no_accelerate():
+    loaded = modules_after("import cige.training.train, cige.tasks.finetune, cige.pretraining.pretrain")
+    assert "cige.engine.trainer" in loaded and "transformers" not in loaded
+    assert not modules_after("import cige.api") & {"accelerate", "cige.engine.trainer"}
 
 
 def test_import_cige_loads_next_to_nothing():

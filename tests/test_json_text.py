@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from test_imports import MODULES, SOURCE
 
 from cige.json_text import to_json
-from cige.pretraining.history import EvalRecord, LogRecord, PretrainHistory
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -67,16 +66,3 @@ def test_nothing_else_writes_json(path):
             assert not any(a.name == "json" and a.asname for a in node.names), (
                 f"{path}:{node.lineno}: import it as json"
             )
-
-
-def test_a_mean_over_nothing_is_null_on_disk_and_nan_again_in_memory():
-    from dataclasses import asdict
-
-    log = LogRecord(1, 2.0, 0.5, math.nan, math.nan, 1e-3, 10, 0.1)
-    found = EvalRecord(1, 4, 2.0, 0.5, math.nan, math.nan, 0.1, 0.2)
-    history = PretrainHistory(step=1, logs=[log], evaluations=[found])
-    text = to_json(asdict(history))
-    assert strictly(text)["logs"][0]["sentence_loss"] is None
-    again = PretrainHistory.from_dict(json.loads(text))
-    assert math.isnan(again.logs[0].sentence_loss) and math.isnan(again.evaluations[0].sentence_accuracy)
-    assert repr(again) == repr(history)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tiny
@@ -28,23 +29,31 @@ def write_data_folder(folder: Path) -> Path:
     return folder
 
 
-def tiny_recipe(**training: object) -> Recipe:
-    """A recipe for `write_data_folder`: a small network, 3 epochs of 7 steps."""
-    return recipe_from_dict(
-        {
-            "name": "tiny",
-            "data": {"train": "ner/tiny/train.bmes", "dev": "ner/tiny/dev.bmes"},
-            "model": {
-                "n_heads": 4,
-                "head_width": 8,
-                "ff_width": 64,
-                "embed_dropout_prob": 0.2,
-                "word_dropout_prob": 0.2,
-                "output_dropout_prob": 0.1,
-            },
-            "training": {"n_epochs": 3, "batch_size": 10, "learning_rate": 0.01} | training,
-        }
-    )
+def tiny_recipe(**settings: object) -> Recipe:
+    """A recipe for `write_data_folder`: a small network, 3 epochs of 7 steps.
+
+    Args:
+        settings: those of section `training` by their names, those of others as `optimizer__learning_rate=0.02`.
+    """
+    recipe: dict[str, Any] = {
+        "name": "tiny",
+        "data": {"train": "ner/tiny/train.bmes", "dev": "ner/tiny/dev.bmes"},
+        "model": {
+            "n_heads": 4,
+            "head_width": 8,
+            "ff_width": 64,
+            "embed_dropout_prob": 0.2,
+            "word_dropout_prob": 0.2,
+            "output_dropout_prob": 0.1,
+        },
+        "training": {"n_epochs": 3},
+        "batches": {"batch_size": 10},
+        "optimizer": {"learning_rate": 0.01},
+    }
+    for key, value in settings.items():
+        section, _, name = key.rpartition("__")
+        recipe.setdefault(section or "training", {})[name] = value
+    return recipe_from_dict(recipe)
 
 
 def _made(path: Path) -> Path:

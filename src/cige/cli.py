@@ -34,7 +34,7 @@ VERBS = {
 }
 # Packages that only some verbs need, and the extra that brings them.
 _EXTRAS = {
-    "transformers": "train",
+    "transformers": "bert",
     "accelerate": "train",
     "gensim": "train",
     "optuna": "train",

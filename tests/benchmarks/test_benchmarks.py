@@ -2,10 +2,12 @@
 
 import bench_crf
 import bench_kept
+import bench_kernels
 import bench_lattice
 import bench_onnx
 import bench_tokens
 import bench_train
+import kernel_forms
 import numpy as np
 import pytest
 import tiny
@@ -22,6 +24,13 @@ def test_the_forms_of_the_crf_are_compared_only_if_they_agree(monkeypatch):
     monkeypatch.setattr(bench_crf, "log_z_by_scan", lambda *given: scan(*given) * 1.01)
     with pytest.raises(AssertionError):
         bench_crf.bench_crf(n_rounds=1, lengths=(7,))
+
+
+def test_every_level_of_the_kernels_is_compared_with_pytorch(monkeypatch):
+    monkeypatch.setattr(bench_kernels, "CASES", {"tiny": lambda: bench_kernels.flat_case(2, 9, train=True)})
+    (row,) = bench_kernels.bench_kernels(n_rounds=1)["cases"]
+    assert list(row) == ["case", "torch_ms", *kernel_forms.LEVELS]
+    assert all(row[level] > 0 for level in kernel_forms.LEVELS)
 
 
 def test_each_stage_of_a_lattice_is_timed():
@@ -55,9 +64,9 @@ def test_every_runtime_predicts_the_same_file(tmp_path):
 
 def test_padding_is_counted_as_it_is_computed():
     n_nodes = np.array([10, 20, 30, 40], np.int64)
-    recipe = load_recipe("weibo/flat", ["training.batch_size=2"])
+    recipe = load_recipe("weibo/flat", ["batches.batch_size=2"])
     plan = bench_train.plan_of(recipe, n_nodes, pool_batches=2)
-    assert sorted(map(sorted, plan.epoch(0))) == [[0, 1], [2, 3]]
+    assert sorted(map(sorted, plan.batches(0))) == [[0, 1], [2, 3]]
     assert bench_train.padded_nodes(plan, n_nodes) == pytest.approx(1 - 100 / (2 * 20 + 2 * 40))
     assert plan.padding_share() == pytest.approx(1 - (100 + 400 + 900 + 1600) / (2 * 400 + 2 * 1600))
 

@@ -21,8 +21,9 @@ WORDS = ["研究", "研究生", "生活", "充实", "北京", "大学", "今天"
 SMALL = """
 model: {n_layers: 1, n_heads: 2, width: 8, embedding_width: 4, position_width: 2, max_positions: 64}
 short: {n_steps: 4, n_characters: 48, max_tokens: 80, batch_size: 4}
-optimizer: {n_warmup_steps: 1}
-rhythm: {log_steps: 2, eval_steps: 4, n_eval_instances: 4, checkpoint_steps: 2}
+schedule: {warmup: 1 steps}
+training: {log_every: 2 steps, eval_every: 4 steps, n_eval_instances: 4}
+checkpoints: {every: 2 steps}
 """
 
 
@@ -235,8 +236,8 @@ def test_recipes_of_the_paper_are_table_4(size):
     assert (model.n_layers, model.width, model.inner_width, model.n_heads) == expected
     assert (model.embedding_width, model.head_width) == (128, 64)
     assert model.dropout_prob == model.attention_dropout_prob == 0.1
-    assert (adam.n_warmup_steps, adam.learning_rate, recipe.n_steps) == (5000, 6e-4, 100_000)
-    assert (adam.epsilon, adam.beta1, adam.beta2) == (1e-6, 0.9, 0.999)
+    assert (recipe.schedule.warmup, adam.learning_rate, recipe.n_steps) == ("5000 steps", 6e-4, 100_000)
+    assert (adam.epsilon, adam.betas) == (1e-6, (0.9, 0.999))
     assert recipe.short.batch_size == recipe.long.batch_size == 8192
     assert recipe.short.n_steps == 9 * recipe.long.n_steps
     assert [(p.n_characters, p.max_tokens) for p in recipe.phases] == [(128, 256), (512, 1024)]

@@ -94,11 +94,11 @@ def test_mistakes_are_named(capsys, tmp_path):
 
 def test_a_file_of_ones_own_is_shown_with_its_lines(capsys, tmp_path):
     path = tmp_path / "mine.yaml"
-    path.write_text("extends: finetune/tnews\nlearning_rate: 1.0e-4\n", encoding="utf-8")
+    path.write_text("extends: finetune/tnews\noptimizer: {learning_rate: 1.0e-4}\n", encoding="utf-8")
     found = printed(capsys, "show", str(path)).splitlines()
     assert f"--recipe {path}" in found[0]
-    assert any(line.startswith("learning_rate: 0.0001") and line.endswith(f"# {path}:2") for line in found)
-    assert any(line.startswith("n_epochs: 5") and line.endswith("# finetune/tnews.yaml:4") for line in found)
+    assert any(line.startswith("  learning_rate: 0.0001") and line.endswith(f"# {path}:2") for line in found)
+    assert any(line.startswith("  n_epochs: 5") and line.endswith("# finetune/tnews.yaml:4") for line in found)
 
 
 def test_names_serve_wherever_a_recipe_does(capsys, tmp_path, monkeypatch):
@@ -117,9 +117,9 @@ def test_names_serve_wherever_a_recipe_does(capsys, tmp_path, monkeypatch):
 
 def test_fine_tuning_takes_a_recipe_and_settings(capsys, tmp_path):
     given = ["finetune", "tnews", "--model", "m", "--data", str(tmp_path), "-o", str(tmp_path / "x")]
-    assert main([*given, "--set", "n_epoch=1"]) == BAD_INPUT
-    assert "override n_epoch: unknown key 'n_epoch'; did you mean 'n_epochs'" in capsys.readouterr().err
+    assert main([*given, "--set", "training.n_epoch=1"]) == BAD_INPUT
+    assert "unknown key 'training.n_epoch'; did you mean 'training.n_epochs'" in capsys.readouterr().err
     assert main([*given, "--recipe", "weibo/flat"]) == BAD_INPUT
     assert "expected a finetune recipe, such as finetune/tnews" in capsys.readouterr().err
-    assert main([*given, "--set", "n_epochs=0"]) == BAD_INPUT
-    assert "finetune/tnews: n_epochs is 0, expected more than 0" in capsys.readouterr().err
+    assert main([*given, "--set", "training.n_epochs=0"]) == BAD_INPUT
+    assert "training.n_epochs is 0, expected at least 1" in capsys.readouterr().err

@@ -17,5 +17,5 @@ def test_the_ways_are_measured_on_the_same_sentences(tmp_path):
     spec.loader.exec_module(module)
     result = module.bench_match(tmp_path, n_rounds=1)
     assert (result["n_words"], result["n_sentences"], result["n_matches"]) == (2, 2, 3)
-    assert result["lexicon_mb_per_s"] > 0
-    assert result["daachorse_mb_per_s"] > 0
+    for way in ("lexicon", "daachorse"):
+        assert result[f"{way}_us_per_sentence"] > 0 and result[f"{way}_mb_per_s"] >= 0  # 0.0 on a busy machine

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 
 import kernel_forms
 import pytest
@@ -120,7 +123,7 @@ def test_without_gradients_there_is_no_room_for_them(monkeypatch):
         ("cpu", torch.float32, torch.float32, True, True),
         ("cpu", torch.bfloat16, torch.float32, True, True),
         ("cpu", torch.float32, torch.float32, False, False),
-        ("cuda", torch.float32, torch.float32, True, False),
+        ("cuda", torch.float32, torch.float32, True, False),  # where Triton is missing
         ("cpu", torch.float16, torch.float32, True, False),
         ("cpu", torch.float64, torch.float64, True, False),
         ("cpu", torch.float32, torch.float64, True, False),
@@ -128,9 +131,19 @@ def test_without_gradients_there_is_no_room_for_them(monkeypatch):
 )
 def test_where_the_compiled_form_applies(device, dtype, wide, is_built, is_compiled, monkeypatch):
     monkeypatch.setattr(native, "load", lambda: "library" if is_built else None)
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
     turn = module._turning(device, dtype, wide)
     assert turn.func is (module._turn_compiled if is_compiled else module._turn)
     assert turn.args == (("library",) if is_compiled else (wide,))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Triton is made for Linux alone")
+def test_where_the_triton_kernel_applies():
+    from cige.nn.vocabulary_loss_triton import turn
+
+    for dtype in (torch.float32, torch.bfloat16):
+        assert module._turning("cuda", dtype, torch.float32) is turn
+    assert module._turning("cuda", torch.float64, torch.float64) is not turn
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -181,3 +194,40 @@ def test_a_score_that_is_no_number_makes_the_loss_none(bad, dtype, form, monkeyp
         tensors[2][3] = bad
     with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
         assert vocabulary_loss(*tensors, targets).loss.isnan()
+
+
+INTERPRETED = """
+import torch
+from functools import partial
+from cige.nn.vocabulary_loss import _turn
+from cige.nn.vocabulary_loss_triton import BLOCK, score_buffer, turn
+
+torch.manual_seed(3)
+for dtype in (torch.float32, torch.bfloat16):
+    for n_rows, n_tokens in ((3, 7), (4, BLOCK), (5, 2 * BLOCK + 1)):
+        scores = score_buffer(n_rows, n_tokens, like=torch.empty(0, dtype=dtype))
+        for _ in range(2):  # the buffer is used again
+            given = (5 * torch.randn(n_rows, n_tokens)).to(dtype)
+            targets = torch.randint(0, n_tokens, (n_rows,))
+            targets[:2] = given[:2].argmax(1)
+            scores.copy_(given)
+            expected, of_bias, own = given.clone(), torch.ones(n_tokens), torch.ones(n_tokens)
+            loss, right = _turn(torch.float32, expected, targets, of_bias)
+            torch.testing.assert_close(turn(scores, targets, None), (loss, right))
+            torch.testing.assert_close(scores, given)
+            torch.testing.assert_close(turn(scores, targets, own), (loss, right))
+            torch.testing.assert_close(scores, expected, rtol=2**-7, atol=1e-6)
+            torch.testing.assert_close(own, of_bias, rtol=2**-7, atol=2**-7)
+    scores[1, 2] = float("nan")
+    assert turn(scores, targets, None)[0].isnan()
+assert turn(scores[:0], targets[:0], own)[0] == 0
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Triton is made for Linux alone")
+def test_the_triton_kernel_in_its_interpreter():
+    # In a process of its own: Triton reads the variable when it is imported.
+    source = Path(module.__file__).parents[2]
+    environment = {"TRITON_INTERPRET": "1", "PYTHONPATH": str(source), "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", INTERPRETED], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]

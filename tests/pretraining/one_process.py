@@ -4,18 +4,16 @@ FOLDER holds data/. With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set it is
 torchrun would start them; with --kill-at it dies by SIGKILL in the middle of that step.
 """
 
-import os
-import signal
 import sys
 from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent))
-import tiny_pretraining
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "engine")]
+import killed  # noqa: E402
+import tiny_pretraining  # noqa: E402
 
-from cige.pretraining import loop
-from cige.pretraining.pretrain import pretrain
+from cige.pretraining.pretrain import pretrain  # noqa: E402
 
 
 def main() -> None:
@@ -23,16 +21,10 @@ def main() -> None:
     folder, output, *rest = sys.argv[1:]
     kill_at = int(rest.pop()) if "--kill-at" in rest else -1
     overrides = dict(pair.split("=") for pair in rest if "=" in pair)
-    ordinary = loop.PretrainLoop._step
-
-    def step(self, *args, **kwargs):
-        if self.history.step == kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return ordinary(self, *args, **kwargs)
-
-    loop.PretrainLoop._step = step
     recipe = tiny_pretraining.recipe(Path(folder), **overrides)
-    pretrain(recipe, Path(folder) / "data", output, seed=tiny_pretraining.SEED, device="cpu", show_progress=False)
+    options = {"seed": tiny_pretraining.SEED, "device": "cpu", "show_progress": False}
+    with killed.stopped_at(kill_at, killed.die):
+        pretrain(recipe, Path(folder) / "data", output, **options)
 
 
 if __name__ == "__main__":

@@ -11,15 +11,17 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import killed
 import numpy as np
 import pytest
 import tiny_corpus
 import tiny_pretraining
 import torch
 
+from cige.engine.run_folder import read_result
+from cige.engine.trainer import Trainer
 from cige.errors import CigeError, DataError, ModelError, RecipeError
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
-from cige.pretraining.loop import PretrainLoop
 from cige.pretraining.pretrain import PretrainResult, pretrain
 
 SCRIPT = Path(__file__).with_name("one_process.py")
@@ -45,7 +47,7 @@ def weights(folder: Path) -> bytes:
 
 
 def without_seconds(records) -> list:
-    return [replace(record, seconds=0.0) for record in records]
+    return [replace(record, seconds=0.0, eval_seconds=0.0) for record in records]
 
 
 def command(folder: Path, output: Path, *rest: str) -> list[str]:
@@ -65,7 +67,7 @@ def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> PretrainRes
 def test_a_run_in_two_phases(whole: PretrainResult) -> None:
     assert whole.n_steps == 12 and [r.step for r in whole.logs] == [2, 4, 6, 8, 10, 12]
     assert [r.step for r in whole.evaluations] == [4, 8, 12]
-    assert whole.n_tokens == sum(r.n_tokens for r in whole.logs) > 12 * 4 * 20
+    assert whole.n_tokens == sum(r.train["n_tokens"] for r in whole.logs) > 12 * 4 * 20
     rates = [record.learning_rate / 1e-2 for record in whole.logs]
     assert np.allclose(rates, [1 / 3, 1, 7 / 9, 5 / 9, 3 / 9, 1 / 9])  # of steps 1, 3, 5 ..., counted from 0
     names = {path.name for path in whole.folder.iterdir()}
@@ -78,52 +80,51 @@ def test_tensorboard_holds_every_figure(whole: PretrainResult) -> None:
     events = accumulator.EventAccumulator(str(whole.folder / "tensorboard"))
     events.Reload()
     assert [(e.step, pytest.approx(e.value)) for e in events.Scalars("train/mlm_loss")] == [
-        (r.step, r.mlm_loss) for r in whole.logs
+        (r.step, r.train["mlm_loss"]) for r in whole.logs
     ]
-    assert [e.step for e in events.Scalars("held-out/segment_accuracy")] == [4, 8, 12]
+    assert [e.step for e in events.Scalars("dev/segment_accuracy")] == [4, 8, 12]
 
 
 def test_it_learns(tmp_path: Path, one_thread: None) -> None:
     text = "今天天气很充实，我在北京大学。\n他不去研究生活，有天下雨。\n学生在大学。\n\n" * 30
     tiny_corpus.data_folder(tmp_path, text=text, held_out=6)
     wider = {"model.width": 32, "model.embedding_width": 32, "model.position_width": 16}
-    steps = {"short.n_steps": 250, "long.n_steps": 0, "rhythm.log_steps": 20, "rhythm.eval_steps": 125}
+    steps = {"short.n_steps": 250, "long.n_steps": 0}
     steps |= {"short.n_characters": 40, "short.max_tokens": 80}  # room for one of the documents
-    rates = {"optimizer.learning_rate": 5e-3, "rhythm.checkpoint_steps": 500}
+    rhythm = {"training.log_every": "20 steps", "training.eval_every": "125 steps", "checkpoints.every": "500 steps"}
+    rates = {"optimizer.learning_rate": 5e-3, **rhythm}
     result = run(tmp_path, tmp_path / "run", **wider, **steps, **NO_DROPOUT, **rates)
     # 3.4 is what the frequencies of the tokens alone give: less is learned from the context.
-    assert result.logs[0].mlm_loss > 3.4 and result.logs[-1].mlm_loss < 3.0
-    first, last = result.evaluations
-    assert last.mlm_loss < first.mlm_loss and last.sentence_accuracy == 1.0
+    assert result.logs[0].train["mlm_loss"] > 3.4 and result.logs[-1].train["mlm_loss"] < 3.0
+    first, last = (record.scores for record in result.evaluations)
+    assert last["mlm_loss"] < first["mlm_loss"] and last["sentence_accuracy"] == 1.0
 
 
 def test_sigkill_then_resume_gives_equal_weights(
     folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None
 ) -> None:
     # Checkpoints are after steps 3, 6, 8 (end of a phase), 9 and 12; two are kept.
-    killed = subprocess.run(command(folder, tmp_path, "--kill-at", "7"), check=False)
-    assert killed.returncode == -signal.SIGKILL
+    ended = subprocess.run(command(folder, tmp_path, "--kill-at", "7"), check=False)
+    assert ended.returncode == -signal.SIGKILL
     assert sorted(p.name for p in tmp_path.glob("checkpoint-*")) == ["checkpoint-3", "checkpoint-6"]
     resumed = run(folder, tmp_path)
     assert weights(tmp_path) == weights(whole.folder)
-    assert without_seconds(resumed.logs) == without_seconds(whole.logs)
-    assert resumed.evaluations == whole.evaluations
+    assert without_seconds(resumed.history) == without_seconds(whole.history)
+
+
+def test_sigkills_at_random_steps(folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None) -> None:
+    for step in killed.steps(2, below=12, seed=2):
+        ended = subprocess.run(command(folder, tmp_path, "--kill-at", str(step)), check=False)
+        assert ended.returncode == -signal.SIGKILL
+    resumed = run(folder, tmp_path)
+    assert weights(tmp_path) == weights(whole.folder)
+    assert without_seconds(resumed.history) == without_seconds(whole.history)
 
 
 @pytest.mark.parametrize("step", [0, 8, 11])
-def test_resume_from_anywhere(
-    folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None, monkeypatch: pytest.MonkeyPatch, step: int
-) -> None:
-    def stop(self, *args, **kwargs):
-        if self.history.step == step:
-            raise KeyboardInterrupt
-        return ordinary(self, *args, **kwargs)
-
-    ordinary = PretrainLoop._step
-    with monkeypatch.context() as patch:
-        patch.setattr(PretrainLoop, "_step", stop)
-        with pytest.raises(KeyboardInterrupt):
-            run(folder, tmp_path)
+def test_resume_from_anywhere(folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None, step: int) -> None:
+    with killed.stopped_at(step, killed.interrupt), pytest.raises(KeyboardInterrupt):
+        run(folder, tmp_path)
     run(folder, tmp_path)
     assert weights(tmp_path) == weights(whole.folder)
     assert weights(tmp_path) and (tmp_path / "model-short").is_dir()
@@ -140,7 +141,7 @@ def test_sittings_of_limited_time(folder: Path, tmp_path: Path, whole: PretrainR
 
 
 def test_workers_make_the_same_batches(folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None) -> None:
-    run(folder, tmp_path, **{"rhythm.n_workers": 2})
+    run(folder, tmp_path, **{"training.n_workers": 2})
     assert weights(tmp_path) == weights(whole.folder)
 
 
@@ -158,12 +159,13 @@ def test_two_processes_do_what_one_does(folder: Path, tmp_path: Path, one_thread
         for rank in range(2)
     ]
     assert [process.wait(timeout=120) for process in processes] == [0, 0]
-    together = PretrainResult.read(tmp_path / "two")
+    together = read_result(tmp_path / "two", PretrainResult)
     assert len(alone.logs) == len(together.logs) == 6
-    for a, b in zip(alone.logs + alone.evaluations, together.logs + together.evaluations, strict=True):
+    for a, b in zip(alone.history, together.history, strict=True):
         for name in ("mlm_loss", "sentence_loss", "mlm_accuracy"):
-            assert getattr(a, name) == pytest.approx(getattr(b, name), abs=2e-4)
-    assert [r.n_tokens for r in alone.logs] == [r.n_tokens for r in together.logs]
+            for figures, others in ((a.train, b.train), (a.scores, b.scores)):
+                assert figures.get(name, 0.0) == pytest.approx(others.get(name, 0.0), abs=2e-4)
+    assert [r.train["n_tokens"] for r in alone.logs] == [r.train["n_tokens"] for r in together.logs]
 
 
 @pytest.mark.parametrize(
@@ -172,15 +174,13 @@ def test_two_processes_do_what_one_does(folder: Path, tmp_path: Path, one_thread
         {"instances.use_words": "false", "instances.masking": "words", "model.relations": "null"},
         {"instances.masking": "tokens", "instances.sentence_task": "three_way"},
         {"model.relations": "null", "model.distances": "false", "model.embedding_width": "null"},
-        {"optimizer.precision": "bf16"},
+        {"training.precision": "bf16"},
     ],
     ids=["characters", "tokens, three-way", "no positions", "bf16"],
 )
 def test_every_kind_trains(folder: Path, tmp_path: Path, one_thread: None, overrides: dict) -> None:
-    result = run(
-        folder, tmp_path, **{"short.n_steps": 2, "long.n_steps": 1, "optimizer.n_warmup_steps": 1}, **overrides
-    )
-    assert result.n_steps == 3 and all(np.isfinite(record.loss) for record in result.logs)
+    result = run(folder, tmp_path, **{"short.n_steps": 2, "long.n_steps": 1, "schedule.warmup": "1 steps"}, **overrides)
+    assert result.n_steps == 3 and all(np.isfinite(record.train["mlm_loss"]) for record in result.logs)
     made = PretrainedLatticeBert.from_pretrained(result.model)
     has_words = overrides.get("instances.use_words") != "false"
     assert made.facts["n_steps"] == 3 and (made.vocabulary.n_words > 0) == has_words
@@ -192,7 +192,7 @@ def test_gradient_accumulation_changes_nothing(folder: Path, tmp_path: Path, one
         run(folder, tmp_path / str(size), **{"short.micro_batch_size": size, "long.n_steps": 0}, **NO_DROPOUT).logs
         for size in (2, 8)
     ]
-    assert [r.mlm_loss for r in logs[0]] == pytest.approx([r.mlm_loss for r in logs[1]], abs=2e-4)
+    assert [r.train["mlm_loss"] for r in logs[0]] == pytest.approx([r.train["mlm_loss"] for r in logs[1]], abs=2e-4)
 
 
 def test_another_recipe_seed_or_data_is_refused(
@@ -215,7 +215,7 @@ def test_another_recipe_seed_or_data_is_refused(
 
 
 def test_a_finished_run_is_not_repeated(folder: Path, whole: PretrainResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PretrainLoop, "run", lambda *_, **__: pytest.fail("trained again"))
+    monkeypatch.setattr(Trainer, "run", lambda *_, **__: pytest.fail("trained again"))
     assert run(folder, whole.folder) == whole
 
 
@@ -234,5 +234,5 @@ def test_lines_longer_than_the_instances_are_cut(folder: Path, tmp_path: Path, o
 
 
 def test_a_gradient_that_is_not_finite_stops_the_run(folder: Path, tmp_path: Path, one_thread: None) -> None:
-    with pytest.raises(CigeError, match=r"gradient is not finite.*learning_rate"):
-        run(folder, tmp_path, **{"optimizer.learning_rate": 1e30, "optimizer.n_warmup_steps": 0})
+    with pytest.raises(CigeError, match=r"the loss is .*learning_rate"):
+        run(folder, tmp_path, **{"optimizer.learning_rate": 1e30, "schedule.warmup": "0 steps"})

@@ -17,9 +17,9 @@ SMALL = [
     "model.n_heads=2",
     "model.width=8",
     "model.position_width=2",
-    "optimizer.n_warmup_steps=1",
-    "rhythm.n_eval_instances=2",
-    "rhythm.n_workers=0",
+    "schedule.warmup=1 steps",
+    "training.n_eval_instances=2",
+    "training.n_workers=0",
 ]
 
 
@@ -32,7 +32,7 @@ def test_two_steps(name: str, data_folder: Path, tmp_path: Path, one_thread):
     recipe = load_pretrain_recipe(name, [*SMALL, *steps, *sizes, *width])
     result = pretrain(recipe, data_folder, tmp_path / "run", device="cpu", show_progress=False)
     assert result is not None and result.n_steps == 2
-    assert all(record.mlm_loss > 0 for record in result.logs)
+    assert all(record.train["mlm_loss"] > 0 for record in result.logs)
     trained = PretrainedLatticeBert.from_pretrained(result.model)
     assert bool(trained.vocabulary.n_words) == full.instances.use_words
     assert trained.config.relations == full.model.relations and trained.config.distances == full.model.distances

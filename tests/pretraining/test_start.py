@@ -103,7 +103,7 @@ def test_a_run_goes_on_from_another(data_folder: Path, tmp_path: Path, one_threa
     first = run(tmp_path / "first", tiny_pretraining.TEXT)
     more = (
         f"start_from: {first.model}\nshort: {{n_steps: 2, n_characters: 48, max_tokens: 65, batch_size: 8}}\n"
-        "optimizer: {learning_rate: 1.0e-9, n_warmup_steps: 0}\nrhythm: {eval_steps: 2, n_eval_instances: 10}\n"
+        "optimizer: {learning_rate: 1.0e-9}\nschedule: {warmup: 0%}\ntraining: {n_eval_instances: 10}\n"
     )
     second = run(tmp_path / "second", more)
     assert first.origins is None and second.origins is not None

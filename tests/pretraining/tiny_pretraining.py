@@ -13,8 +13,10 @@ model: {n_layers: 2, n_heads: 2, width: 16, embedding_width: 8, position_width: 
         dropout_prob: 0.1, attention_dropout_prob: 0.1}
 short: {n_steps: 8, n_characters: 48, max_tokens: 65, batch_size: 8, micro_batch_size: 3}
 long: {n_steps: 4, n_characters: 96, max_tokens: 130, batch_size: 4, micro_batch_size: 2}
-optimizer: {learning_rate: 1.0e-2, n_warmup_steps: 3}
-rhythm: {log_steps: 2, eval_steps: 4, n_eval_instances: 10, checkpoint_steps: 3, n_checkpoints: 2}
+optimizer: {learning_rate: 1.0e-2}
+schedule: {warmup: 3 steps}
+training: {log_every: 2 steps, eval_every: 4 steps, n_eval_instances: 10}
+checkpoints: {every: 3 steps, keep: 2}
 """
 SEED = 3
 

@@ -12,6 +12,7 @@ from tiny_bert import write_bert
 from cige.data.user_words import UserWordRegime
 from cige.models.registry import ARCHITECTURES, architecture
 from cige.recipes.shipped import OWN_DATA, TABLE_6, TAGGING, shipped
+from cige.recipes.strict import changed
 from cige.training.recipe import DataConfig, Recipe, load_recipe
 from cige.training.search import read_space
 from cige.training.setup import set_up
@@ -54,8 +55,7 @@ def one_of_each_network() -> list[str]:
     first: dict[object, str] = {}
     for name in PAIRS:
         recipe = load_recipe(name)
-        training = recipe.training
-        first.setdefault((recipe.model, recipe.lexicon, training.optimizer, training.schedule, training.clip), name)
+        first.setdefault((recipe.model, recipe.lexicon, recipe.optimizer.name, recipe.schedule.name), name)
     return list(first.values())
 
 
@@ -68,14 +68,15 @@ def test_trains_two_steps(name: str, data_dir: Path, tmp_path: Path) -> None:
 
 def shortened(recipe: Recipe, data_dir: Path, tmp_path: Path) -> Recipe:
     """The same recipe on data, gazetteers and a BERT made on the spot, with two steps to take."""
-    batch_size = min(recipe.training.batch_size, tiny_run.N_TRAIN // 2)
+    batch_size = min(recipe.batches.batch_size, tiny_run.N_TRAIN // 2)
     data = DataConfig(train="ner/tiny/train.bmes", dev="ner/tiny/dev.bmes", n_train=2 * batch_size)
-    training = replace(recipe.training, n_epochs=1, warmup_epochs=None, eval_start_epoch=1, batch_size=batch_size)
+    changes = {"training.n_epochs": 1, "training.eval_start_epoch": 1, "batches.batch_size": batch_size}
+    short = changed(recipe, changes | {"schedule.warmup": "5%"})
     for gazetteer in recipe.lexicon.gazetteers:
         (data_dir / gazetteer).parent.mkdir(parents=True, exist_ok=True)
         (data_dir / gazetteer).write_text("重庆\n大桥\n", encoding="utf-8")
     bert = str(write_bert(tmp_path / "bert")) if recipe.model.bert else None
-    return replace(recipe, data=data, training=training, model=replace(recipe.model, bert=bert))
+    return replace(short, data=data, model=replace(recipe.model, bert=bert))
 
 
 def test_variants_differ_from_flat_in_one_setting_only() -> None:
@@ -95,16 +96,16 @@ def test_variants_differ_from_flat_in_one_setting_only() -> None:
 
 def test_table_5_and_table_6() -> None:
     paper = load_recipe("weibo/paper")
-    t, m = paper.training, paper.model
-    assert (t.batch_size, t.learning_rate, t.decay, t.optimizer, t.momentum) == (10, 1e-3, 0.05, "sgd", 0.9)
+    o, s, m = paper.optimizer, paper.schedule, paper.model
+    assert (paper.batches.batch_size, o.learning_rate, s.decay, o.name, o.momentum) == (10, 1e-3, 0.05, "sgd", 0.9)
     assert (m.width, m.n_heads, m.ff_width, m.embed_dropout_prob, m.output_dropout_prob) == (160, 8, 480, 0.5, 0.3)
-    assert (t.warmup_epochs, t.schedule) == (10, "inverse_epoch")
+    assert (s.warmup, s.name) == ("10 epochs", "inverse_epoch")
     assert read_space(TABLE_6) == {
-        "training.batch_size": [8, 10],
-        "training.learning_rate": [1e-3, 8e-4],
+        "batches.batch_size": [8, 10],
+        "optimizer.learning_rate": [1e-3, 8e-4],
         "model.head_width": [16, 20],
         "model.n_heads": [4, 8, 12],
-        "training.warmup_epochs": [1.0, 5.0, 10.0],
+        "schedule.warmup": ["1 epochs", "5 epochs", "10 epochs"],
     }
 
 

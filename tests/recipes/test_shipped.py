@@ -112,8 +112,8 @@ def test_wrong_names_are_answered_with_right_ones(
 
 def test_layers_and_where_values_come_from() -> None:
     values, origins = read_recipe_file("weibo/flat_head", ["training.n_epochs=2"])
-    places = {key: origins[key].partition(":")[0] for key in ("training.pool_batches", "mentions.sentence_prob")}
-    assert places == {"training.pool_batches": "tagging.yaml", "mentions.sentence_prob": "data/weibo.yaml"}
+    places = {key: origins[key].partition(":")[0] for key in ("batches.pool_batches", "mentions.sentence_prob")}
+    assert places == {"batches.pool_batches": "tagging.yaml", "mentions.sentence_prob": "data/weibo.yaml"}
     assert (
         origins["model.width"] if "model.width" in origins else origins["model.n_heads"].startswith("systems/flat.yaml")
     )

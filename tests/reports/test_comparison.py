@@ -36,7 +36,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def recipes() -> list[Recipe]:
     good = replace(tiny_run.tiny_recipe(n_epochs=2), name="good")
-    bad = replace(tiny_run.tiny_recipe(n_epochs=1, learning_rate=1e-7), name="bad")
+    bad = replace(tiny_run.tiny_recipe(n_epochs=1, optimizer__learning_rate=1e-7), name="bad")
     return [bad, good]
 
 
@@ -90,7 +90,7 @@ def test_a_recipe_of_the_same_name_and_other_content_is_never_mixed_in(runs, rec
 def test_scores_are_made_again_where_the_model_was_trained_again(recipes, data_dir, tmp_path):
     (first,) = run_all(recipes[:1], [1], tmp_path, data_dir=data_dir)
     scores = tmp_path / "bad-1" / "scores.json"
-    scores.write_text(json.dumps(first | {"minutes": -1.0, "dev": {"f1": 2.0}}), encoding="utf-8")
+    scores.write_text(json.dumps(first | {"seconds": -1.0, "dev": {"f1": 2.0}}), encoding="utf-8")
     (again,) = run_all(recipes[:1], [1], tmp_path, data_dir=data_dir)
     assert again == first == json.loads(scores.read_text(encoding="utf-8"))
 
@@ -187,7 +187,7 @@ def row(name: str = "a", **changed: object) -> Row:
         "span_f1": [0.7] * 2,
         "type_accuracy": [0.9] * 2,
         "n_parameters": 1_500_000,
-        "minutes": [2.0, 3.0],
+        "seconds": [120.0, 180.0],
         "behind": None,
         "behind_low": None,
         "behind_high": None,

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import tiny_run
 
+from cige.engine.run_folder import claim
 from cige.errors import CigeError
 from cige.reports.comparison import any_finished, rows_of
 from cige.reports.finished_runs import OtherRunWarning, finished_runs
-from cige.training.recipe import Recipe
-from cige.training.run_folder import claim
+from cige.training.recipe import Recipe, load_recipe
 
 
 def recipe(name: str, **training: object) -> Recipe:
@@ -25,8 +25,8 @@ def finish(of: Recipe, seed: int, runs: Path, *, n_right: int = 5, **changed: ob
     """A folder as training and scoring leave it, with `n_right` of ten entities found on dev."""
     folder = runs / f"{of.name}-{seed}"
     folder.mkdir(parents=True)
-    claim(folder, of, seed=seed, resume=True)
-    facts = {"name": of.name, "seed": seed, "minutes": 1.5 + seed, "best_epoch": 2, "n_parameters": 7}
+    claim(folder, of, seed=seed, resume=True, load=load_recipe)
+    facts = {"name": of.name, "seed": seed, "seconds": 90.0 + seed, "best_epoch": 2, "n_parameters": 7}
     counts = [[1, 1, int(k < n_right)] for k in range(10)]
     dev = {"f1": n_right / 10, "span_f1": n_right / 10, "type_accuracy": 1.0}
     scores = facts | {"architecture": "flat", "dev": dev, "dev_counts": counts} | changed
@@ -77,7 +77,7 @@ def test_a_run_in_the_folder_of_another_seed_stays_out(tmp_path):
 
 def test_scores_of_an_earlier_training_stay_out(tmp_path):
     flat = recipe("flat")
-    finish(flat, 1, tmp_path, minutes=99.0)
+    finish(flat, 1, tmp_path, seconds=99.0)
     with pytest.warns(OtherRunWarning, match="scores.json is of an earlier training"):
         assert finished_runs(flat, tmp_path) == []
 
@@ -86,7 +86,7 @@ def test_starting_over_discards_what_was_measured_of_the_model_before(tmp_path):
     folder = finish(recipe("flat"), 1, tmp_path)
     for name in ("user_words.json", "speed.json"):
         (folder / name).write_text("{}", encoding="utf-8")
-    claim(folder, recipe("flat", n_epochs=9), seed=1, resume=False)
+    claim(folder, recipe("flat", n_epochs=9), seed=1, resume=False, load=load_recipe)
     assert [path.name for path in folder.iterdir()] == ["recipe.yaml"]
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cige.cli import main
+from cige.engine.run_folder import read_result
 from cige.errors import CigeError
 from cige.pretraining.pretrain import PretrainResult
 from cige.reports.pretraining_views import HEADS, draw_curves, held_out_table
@@ -20,16 +20,17 @@ PHASES = {"short": {"n_steps": 20, "n_characters": 128}, "long": {"n_steps": 5, 
 def record(step: int, share: float) -> dict:
     names = ("mlm_accuracy", "segment_accuracy", "segment_char_accuracy", "sentence_accuracy")
     found = {name: share + k / 100 for k, name in enumerate(names)}
-    return {"step": step, "n_instances": 9, "mlm_loss": 10 * share, "sentence_loss": 0.7, **found}
+    scores = {"n_instances": 9, "mlm_loss": 10 * share, "sentence_loss": 0.7, **found}
+    return {"step": step, "epoch": 0, "learning_rate": 1e-3, "scores": scores}
 
 
 def make_run(folder: Path, steps: dict[int, float]) -> PretrainResult:
     folder.mkdir()
     (folder / "recipe.yaml").write_text(f"# seed: 1\n{json.dumps(PHASES)}", encoding="utf-8")
     values = {"name": "any", "seed": 1, "n_steps": 25, "n_parameters": 3_600_000, "n_tokens": 12_300_000}
-    values |= {"seconds": 90.0, "logs": [], "evaluations": [record(*one) for one in steps.items()], "origins": None}
+    values |= {"seconds": 90.0, "history": [record(*one) for one in steps.items()], "origins": None}
     (folder / "result.json").write_text(json.dumps(values), encoding="utf-8")
-    return PretrainResult.read(folder)
+    return read_result(folder, PretrainResult)
 
 
 def cells(table: str) -> list[list[str]]:
@@ -62,7 +63,9 @@ def test_a_recipe_of_something_else_is_told(recipe, tmp_path):
 
 def test_what_was_not_asked_is_a_dash(tmp_path):
     run = make_run(tmp_path / "run", {20: 0.2})
-    found = replace(run, evaluations=(replace(run.evaluations[0], sentence_accuracy=math.nan),))
+    measured = run.evaluations[0]
+    asked = {name: value for name, value in measured.scores.items() if name != "sentence_accuracy"}
+    found = replace(run, history=(replace(measured, scores=asked),))
     assert cells(held_out_table([found]))[2][-2:] == ["22.0%", "-"]
     draw_curves([found], tmp_path / "curves.svg")
 

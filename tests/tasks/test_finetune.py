@@ -1,16 +1,24 @@
 """Runs end to end: results, resuming, refusing, saving and loading, grids and tables."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
+import killed
+import killed_tuning
 import pytest
 import tiny_tasks as tiny
 import torch
 from tiny_tasks import QUICK
 
+from cige.engine.run_folder import read_result
+from cige.engine.trainer import Trainer
 from cige.errors import CigeError, DataError, ModelError, RecipeError
-from cige.tasks import finetune as module
-from cige.tasks import loop
+from cige.recipes.strict import changed
 from cige.tasks.examples import TextExample
 from cige.tasks.finetune import TuningResult, finetune
 from cige.tasks.grid import GridResult, TaskRow, tune_task
@@ -34,11 +42,17 @@ def tune(data, model_folder, folder, **options):
 def test_a_run(data, model_folder, tmp_path, one_thread):
     result = tune(data, model_folder, tmp_path / "run")
     assert set(result.dev) == {"accuracy"} and result.test == {}
-    assert result.deciding == max(record.deciding for record in result.history)
+    assert result.deciding == max(record.score for record in result.history)
     assert [record.step for record in result.history] == [3, 6]
     assert result.data == "partial (train 12 of 34,334, dev 6 of 4,316, test 3 of 3,861)"
     assert result.facts == {"n_train": 12, "n_dev": 6, "n_test": 3, "n_items": 12, "n_not_learnt": 0}
-    assert sorted(path.name for path in result.folder.iterdir()) == ["answers", "model", "recipe.yaml", "result.json"]
+    assert sorted(path.name for path in result.folder.iterdir()) == [
+        "answers",
+        "model",
+        "recipe.yaml",
+        "result.json",
+        "tensorboard",
+    ]
     lines = (result.folder / "answers" / "afqmc_predict.json").read_text(encoding="utf-8").splitlines()
     answers = [json.loads(line) for line in lines]
     assert [answer["id"] for answer in answers] == [0, 1, 2] and {a["label"] for a in answers} <= {"0", "1"}
@@ -52,7 +66,7 @@ def test_a_run(data, model_folder, tmp_path, one_thread):
 
 def test_seeds_decide(data, model_folder, tmp_path, one_thread):
     losses = [
-        tune(data, model_folder, tmp_path / name, seed=seed).history[0].loss
+        tune(data, model_folder, tmp_path / name, seed=seed).history[0].train["loss"]
         for name, seed in (("a", 1), ("b", 1), ("c", 2))
     ]
     assert losses[0] == losses[1] != losses[2]
@@ -62,30 +76,40 @@ class Stopped(Exception):
     pass
 
 
-def test_a_run_that_was_cut_off_ends_as_it_would_have(data, model_folder, tmp_path, monkeypatch, one_thread):
-    config = replace(QUICK, n_epochs=3)
+def test_a_run_that_was_cut_off_ends_as_it_would_have(data, model_folder, tmp_path, one_thread):
+    config = changed(QUICK, {"training.n_epochs": 3})
     whole = tune(data, model_folder, tmp_path / "whole", config=config)
-    step = loop.TuningLoop._step
-
-    def stop_in_the_second_epoch(self, items, number):
-        if number == 4:
-            raise Stopped
-        return step(self, items, number)
-
-    with monkeypatch.context() as patched, pytest.raises(Stopped):
-        patched.setattr(loop.TuningLoop, "_step", stop_in_the_second_epoch)
+    with killed.stopped_at(4, killed.interrupt), pytest.raises(KeyboardInterrupt):  # in the second epoch
         tune(data, model_folder, tmp_path / "cut", config=config)
     assert (tmp_path / "cut" / "checkpoint-3").is_dir()
     cut = tune(data, model_folder, tmp_path / "cut", config=config)
-    assert [(r.loss, r.scores) for r in cut.history] == [(r.loss, r.scores) for r in whole.history]
+    assert [(r.train, r.scores) for r in cut.history] == [(r.train, r.scores) for r in whole.history]
+    ours, theirs = (TunedModel.from_pretrained(r.model).network.state_dict() for r in (cut, whole))
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_sigkills_at_random_steps(data, model_folder, tmp_path, one_thread):
+    tests = Path(__file__).resolve().parents[1]
+    path = [str(tests), str(tests / "tasks"), str(tests / "engine"), os.environ.get("PYTHONPATH", "")]
+    paths = [str(model_folder), str(data.folder)]
+    whole = killed_tuning.run(*paths, str(tmp_path / "whole"))
+    for step in killed.steps(2, below=9, seed=3):
+        ended = subprocess.run(
+            [sys.executable, str(tests / "tasks/killed_tuning.py"), *paths, str(tmp_path / "cut"), str(step)],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
+            check=False,
+        )
+        assert ended.returncode == -signal.SIGKILL
+    cut = killed_tuning.run(*paths, str(tmp_path / "cut"))
+    assert [(r.step, r.train, r.scores) for r in cut.history] == [(r.step, r.train, r.scores) for r in whole.history]
     ours, theirs = (TunedModel.from_pretrained(r.model).network.state_dict() for r in (cut, whole))
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
 
 def test_a_folder_of_another_run_is_refused(data, model_folder, tmp_path):
     tune(data, model_folder, tmp_path / "run")
-    with pytest.raises(RecipeError, match=r"config.learning_rate 0.1 \(was 0.005\)"):
-        tune(data, model_folder, tmp_path / "run", config=replace(QUICK, learning_rate=0.1))
+    with pytest.raises(RecipeError, match=r"config.optimizer.learning_rate 0.1 \(was 0.005\)"):
+        tune(data, model_folder, tmp_path / "run", config=changed(QUICK, {"optimizer.learning_rate": 0.1}))
     with pytest.raises(RecipeError, match="seed 2"):
         tune(data, model_folder, tmp_path / "run", seed=2)
     other = replace(data, train=data.train[:-1])
@@ -96,21 +120,21 @@ def test_a_folder_of_another_run_is_refused(data, model_folder, tmp_path):
 
 
 def test_trials_say_so(data, model_folder, tmp_path):
-    result = tune(data, model_folder, tmp_path / "run", config=replace(QUICK, n_train=5, n_dev=2, n_epochs=1))
+    result = tune(
+        data, model_folder, tmp_path / "run", config=changed(QUICK, {"n_train": 5, "n_dev": 2, "training.n_epochs": 1})
+    )
     assert result.data.endswith(", the first 5 learnt")
     assert (result.facts["n_train"], result.facts["n_dev"]) == (5, 2)
 
 
-def test_precision_and_passes_give_nearly_the_same(data, model_folder, tmp_path, monkeypatch, one_thread):
-    quiet = replace(QUICK, n_epochs=1)
+def test_precision_and_passes_give_nearly_the_same(data, model_folder, tmp_path, one_thread):
+    quiet = changed(QUICK, {"training.n_epochs": 1})
     whole = tune(data, model_folder, tmp_path / "whole", config=quiet)
-    passes = loop.passes
-    monkeypatch.setattr(loop, "passes", lambda items, **options: passes(items, max_items=2))
     # dropout differs from pass to pass, the sum of gradients else does not
-    cut = tune(data, model_folder, tmp_path / "cut", config=quiet)
-    assert cut.history[0].loss == pytest.approx(whole.history[0].loss, abs=0.3)
-    half = tune(data, model_folder, tmp_path / "half", config=replace(quiet, precision="bf16"))
-    assert half.history[0].loss == pytest.approx(whole.history[0].loss, abs=0.3)
+    cut = tune(data, model_folder, tmp_path / "cut", config=changed(quiet, {"batches.micro_batch_size": 2}))
+    assert cut.history[0].train["loss"] == pytest.approx(whole.history[0].train["loss"], abs=0.3)
+    half = tune(data, model_folder, tmp_path / "half", config=changed(quiet, {"training.precision": "bf16"}))
+    assert half.history[0].train["loss"] == pytest.approx(whole.history[0].train["loss"], abs=0.3)
 
 
 def test_nothing_to_learn(model_folder, tmp_path):
@@ -135,7 +159,7 @@ def test_wrong_models_and_devices(data, tmp_path):
     with pytest.raises(CigeError, match="device 'tpu'"):
         finetune(data, tmp_path, tmp_path / "run", device="tpu")
     with pytest.raises(CigeError, match="not the result of a finished run"):
-        TuningResult.read(tmp_path)
+        read_result(tmp_path, TuningResult)
 
 
 def test_a_damaged_model_is_refused(data, model_folder, tmp_path):
@@ -154,16 +178,19 @@ def test_a_damaged_model_is_refused(data, model_folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "field, value", [("n_epochs", 0), ("learning_rate", -1.0), ("n_train", 0), ("dropout_prob", 1)]
+    "key, value",
+    [("training.n_epochs", 0), ("optimizer.learning_rate", -1.0), ("n_train", 0), ("dropout_prob", 1.0)],
 )
-def test_settings_that_make_no_sense(field, value):
-    with pytest.raises(RecipeError, match=r"expected|must be"):
-        replace(QUICK, **{field: value})
+def test_settings_that_make_no_sense(key, value):
+    with pytest.raises(RecipeError, match=rf"{key} is .*, expected"):
+        changed(QUICK, {key: value})
 
 
 def test_the_papers_settings():
     assert len(PAPER_TASKS) == 11
-    table_5 = {name: (TASKS[name].config.n_epochs, TASKS[name].config.batch_size) for name in PAPER_TASKS}
+    table_5 = {
+        name: (TASKS[name].config.training.n_epochs, TASKS[name].config.batches.batch_size) for name in PAPER_TASKS
+    }
     assert table_5 == {
         "cmnli": (4, 16), "tnews": (5, 16), "iflytek": (5, 8), "afqmc": (5, 16), "wsc": (10, 16), "csl": (5, 8),
         "cmrc": (5, 8), "chid": (2, 24), "c3": (8, 12), "msr": (5, 8), "msra": (10, 8),
@@ -208,16 +235,16 @@ def test_stand_ins_say_so(tmp_path):
 
 
 def test_a_grid_goes_on_where_it_stopped(data, model_folder, tmp_path, monkeypatch, one_thread):
-    done, real = [], module.TuningLoop.run
+    done, real = [], Trainer.run
 
-    def counted(self):
+    def counted(self, objective):
         done.append(1)
         if len(done) == 3:
             raise Stopped
-        return real(self)
+        return real(self, objective)
 
-    monkeypatch.setattr(module.TuningLoop, "run", counted)
-    config = replace(QUICK, n_epochs=1)
+    monkeypatch.setattr(Trainer, "run", counted)
+    config = changed(QUICK, {"training.n_epochs": 1})
 
     def grid():
         return tune_task(

@@ -39,12 +39,24 @@ def test_one_task_then_its_answers(model_folder, tmp_path, capsys, one_thread):
 def test_a_recipe_of_ones_own_then_set_then_options(model_folder, tmp_path, one_thread):
     data = tiny.pair_folder(tmp_path / "data")
     path = tmp_path / "mine.yaml"
-    path.write_text("extends: finetune/afqmc\nn_epochs: 2\nbatch_size: 5\nmax_pieces: 40\n", encoding="utf-8")
+    path.write_text(
+        "extends: finetune/afqmc\ntraining: {n_epochs: 2}\nbatches: {batch_size: 5}\nmax_pieces: 40\n", encoding="utf-8"
+    )
     common = ("--model", model_folder, "--data", data, "--output", tmp_path / "run", "--device", "cpu")
-    call("afqmc", *common, "--recipe", path, "--set", "batch_size=6", "learning_rate=1e-3", "--lr", 5e-3)
+    call(
+        "afqmc",
+        *common,
+        "--recipe",
+        path,
+        "--set",
+        "batches.batch_size=6",
+        "optimizer.learning_rate=1e-3",
+        "--lr",
+        5e-3,
+    )
     used = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text(encoding="utf-8"))["config"]
-    expected = {"n_epochs": 2, "batch_size": 6, "max_pieces": 40, "max_tokens": 256, "learning_rate": 5e-3}
-    assert {key: used[key] for key in expected} == expected
+    assert (used["training"]["n_epochs"], used["batches"]["batch_size"]) == (2, 6)
+    assert (used["optimizer"]["learning_rate"], used["max_pieces"], used["max_tokens"]) == (5e-3, 40, 256)
 
 
 def test_entities_of_texts(model_folder, tmp_path, one_thread):
@@ -67,7 +79,7 @@ def test_segmentation_with_a_crf_reports_its_loss(model_folder, tmp_path, one_th
     call("msr", "--model", model_folder, "--data", folder, "--output", tmp_path / "run", "--crf", *QUICK)
     text = (tmp_path / "run" / "result.json").read_text(encoding="utf-8")
     history = json.loads(text, parse_constant=pytest.fail)["history"]
-    assert all(isinstance(record["loss"], float) and record["loss"] > 0 for record in history)
+    assert all(isinstance(record["train"]["loss"], float) and record["train"]["loss"] > 0 for record in history)
 
 
 def test_all_tasks_at_hand_and_tables(model_folder, tmp_path, capsys, one_thread):

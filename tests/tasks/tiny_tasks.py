@@ -12,6 +12,7 @@ import torch
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.models.lattice_bert.network import LatticeBert, LatticeBertConfig
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
+from cige.recipes.strict import changed
 from cige.tasks.config import TuningConfig
 from cige.tasks.items import Room
 from cige.tasks.kinds import KINDS
@@ -21,7 +22,10 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = ["研究", "研究生", "生活", "北京", "大学", "北京大学", "学生", "今天", "天气", "下雨", "小明", "上海"]
 CHARS = sorted({char for word in WORDS for char in word} | set("，。？我他在去有不是的很好坏哪里谁_[]"))
 PIECES = [*SPECIAL, *CHARS, *"0123456789", "ai", "##b", "a", "2008"]
-QUICK = TuningConfig(n_epochs=2, batch_size=4, max_pieces=40, learning_rate=5e-3, warmup_ratio=0.1)
+QUICK = changed(
+    TuningConfig(max_pieces=40),
+    {"training.n_epochs": 2, "batches.batch_size": 4, "optimizer.learning_rate": 5e-3, "schedule.warmup": "10%"},
+)
 
 
 def vocabulary() -> JointVocabulary:

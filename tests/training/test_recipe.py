@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from cige.engine import settings
 from cige.errors import RecipeError
 from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
 
@@ -20,11 +22,13 @@ def write(folder: Path, text: str, name: str = "r.yaml") -> Path:
 
 
 def test_values_lists_and_numbers(tmp_path: Path) -> None:
-    text = "model: {distances: [hh, tt], max_distance: 10}\ntraining: {learning_rate: 1e-3, warmup_epochs: 2}\n"
+    text = "model: {distances: [hh, tt], max_distance: 10}\noptimizer: {learning_rate: 1e-3}\n"
+    text += "schedule: {warmup: 2 epochs}\n"
     recipe = load_recipe(write(tmp_path, MINIMAL + text))
     assert recipe.model.distances == ("hh", "tt") and recipe.model.max_distance == 10
-    assert recipe.training.learning_rate == 0.001  # YAML 1.1 reads 1e-3 as a text
-    assert recipe.training.warmup_epochs == 2.0 and isinstance(recipe.training.warmup_epochs, float)
+    assert recipe.optimizer.learning_rate == 0.001  # YAML 1.1 reads 1e-3 as a text
+    assert recipe.schedule.warmup == "2 epochs"
+    assert recipe.optimizer.clip_norm == 5.0  # what a section leaves out keeps the recipe's default
 
 
 def test_name_defaults_to_the_file_name(tmp_path: Path) -> None:
@@ -38,10 +42,10 @@ def test_yaml_round_trip(tmp_path: Path) -> None:
 
 
 def test_extends_merges_and_the_child_wins(tmp_path: Path) -> None:
-    write(tmp_path, MINIMAL + "training: {n_epochs: 3, batch_size: 4}\n", "base.yaml")
+    write(tmp_path, MINIMAL + "training: {n_epochs: 3}\nbatches: {batch_size: 4}\n", "base.yaml")
     write(tmp_path, "extends: ../base.yaml\ntraining: {n_epochs: 5}\n", "sub/middle.yaml")
     recipe = load_recipe(write(tmp_path, "extends: middle.yaml\nname: leaf\n", "sub/leaf.yaml"))
-    assert (recipe.name, recipe.training.n_epochs, recipe.training.batch_size) == ("leaf", 5, 4)
+    assert (recipe.name, recipe.training.n_epochs, recipe.batches.batch_size) == ("leaf", 5, 4)
 
 
 TWO_EPOCHS = ({"training.n_epochs": 2}, {"training": {"n_epochs": 2}}, ["training.n_epochs=2"])
@@ -63,9 +67,9 @@ def test_overrides_win(tmp_path: Path, overrides: object) -> None:
         (MINIMAL + "training: {n_epochs: 2.5}\n", r"training.n_epochs is 2.5 \(float\), expected a whole number"),
         (MINIMAL + "training: {n_epochs: true}\n", r"training.n_epochs is True \(bool\)"),
         (MINIMAL + "training: {n_epochs: null}\n", r"training.n_epochs is None"),
-        (MINIMAL + "training: {learning_rate: fast}\n", r"learning_rate is 'fast' \(str\), expected a number"),
-        (MINIMAL + "training: {optimizer: adam}\n", r"expected one of 'adamw', 'sgd'"),
-        (MINIMAL + "training: {warmup_epochs: x}\n", r"expected a number or null"),
+        (MINIMAL + "optimizer: {learning_rate: fast}\n", r"learning_rate is 'fast' \(str\), expected a number"),
+        (MINIMAL + "optimizer: {name: adam}\n", r"expected one of 'adamw', 'sgd'"),
+        (MINIMAL + "optimizer: {clip_norm: x}\n", r"expected a number or null"),
         (MINIMAL + "training: 3\n", r"training is 3 \(int\), expected a mapping with the keys n_epochs"),
         (MINIMAL + "model: {distances: hh}\n", r"model.distances is 'hh' \(str\), expected a list"),
         (MINIMAL + "model: {use_words: 1}\n", r"model.use_words is 1 \(int\), expected true or false"),
@@ -77,13 +81,13 @@ def test_overrides_win(tmp_path: Path, overrides: object) -> None:
         ("name: x\ndata: {dataset: weibo, train: t}\n", r"give either data.dataset or data.train"),
         ("name: x\ndata: {train: t.bmes}\n", r"data.dev is missing"),
         (MINIMAL + "training: {n_epochs: 0}\n", r"n_epochs is 0, expected at least 1"),
-        (MINIMAL + "training: {warmup_epochs: 20}\n", r"warmup_epochs is 20.0, expected 0 to 14 \(n_epochs\)"),
-        (MINIMAL + "training: {eval_start_epoch: 15}\n", r"eval_start_epoch is 15, after the last epoch"),
-        (MINIMAL + "training: {average_weights: 1.0}\n", r"average_weights is 1.0, expected from 0 to below 1"),
-        (MINIMAL + "training: {learning_rate: 0}\n", r"learning_rate is 0.0, expected more than 0"),
+        (MINIMAL + "schedule: {warmup: 20 epochs}\n", r"schedule.warmup is '20 epochs', expected at most 14 epochs"),
+        (MINIMAL + "training: {eval_start_epoch: 15}\n", r"eval_start_epoch is 15, expected at most 14"),
+        (MINIMAL + "training: {average_weights: 1.0}\n", r"average_weights is 1.0, expected less than 1"),
+        (MINIMAL + "optimizer: {learning_rate: 0}\n", r"r.yaml:3: optimizer.learning_rate is 0.0, expected more"),
         (MINIMAL + "data: {dataset: weibo, n_train: 0}\n", r"given twice"),
-        (MINIMAL + "model: {embed_dropout_prob: 1.0}\n", r"model.embed_dropout_prob is 1.0, expected a probability"),
-        (MINIMAL + "user_words: {unknown_prob: -0.1}\n", r"user_words.unknown_prob is -0.1, expected a probability"),
+        (MINIMAL + "model: {embed_dropout_prob: 1.0}\n", r"model.embed_dropout_prob is 1.0, expected less than 1"),
+        (MINIMAL + "user_words: {unknown_prob: -0.1}\n", r"user_words.unknown_prob is -0.1, expected at least 0"),
         (MINIMAL + "model: {distances: [hh, tx]}\n", r"expected some of hh, th, ht, tt"),
         (MINIMAL + "model: {distances: []}\n", r"model.distances is \[\]"),
         ("extends: nowhere.yaml\n", r"nowhere.yaml: no such recipe \(extended by"),
@@ -130,10 +134,12 @@ def test_every_setting_says_what_it_is() -> None:
 
     from cige.training import recipe
 
-    for node in ast.parse(inspect.getsource(recipe)).body:
-        if isinstance(node, ast.ClassDef):
-            for field, after in zip(node.body[1::2], node.body[2::2], strict=True):
-                assert isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr), ast.unparse(field)
+    for module in (recipe, settings):
+        for node in ast.parse(inspect.getsource(module)).body:
+            if isinstance(node, ast.ClassDef):
+                for field, after in pairwise(node.body):
+                    is_told = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+                    assert is_told or not isinstance(field, ast.AnnAssign), ast.unparse(field)
 
 
 def test_from_dict_checks_too() -> None:

@@ -10,17 +10,19 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import killed
 import killed_run
 import numpy as np
 import pytest
 import tiny_run
 from safetensors.torch import load_file
 
+from cige.engine import checkpoint
+from cige.engine.history import Record
+from cige.engine.trainer import Trainer
 from cige.errors import CigeError, ModelError, RecipeError
-from cige.training import checkpoint
 from cige.training.recipe import LexiconConfig
 from cige.training.train import TrainResult, train
-from cige.training.trainer import LatticeTrainer
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -34,19 +36,21 @@ def weights(result: TrainResult) -> dict[str, bytes]:
     return {k: v.numpy().tobytes() for k, v in load_file(result.model / "model.safetensors").items()}
 
 
-def interrupted(data_dir: Path, output: Path, monkeypatch: pytest.MonkeyPatch, *, step: int, **options) -> None:
+def kill(data_dir: Path, output: Path, step: int) -> int:
+    """Run in a process of its own, to be killed in the middle of step `step`; its exit status."""
+    path = os.pathsep.join([str(TESTS), str(TESTS / "engine"), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, str(TESTS / "training/killed_run.py"), str(data_dir), str(output), str(step)]
+    return subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=False).returncode
+
+
+def without_seconds(record: Record) -> Record:
+    return replace(record, seconds=0.0, eval_seconds=0.0)
+
+
+def interrupted(data_dir: Path, output: Path, *, step: int, **options) -> None:
     """Run until step `step`, then fail within it."""
-
-    def compute_loss(self, *args, **kwargs):
-        if self.state.global_step == step:
-            raise KeyboardInterrupt
-        return ordinary(self, *args, **kwargs)
-
-    ordinary = LatticeTrainer.compute_loss
-    with monkeypatch.context() as patch:
-        patch.setattr(LatticeTrainer, "compute_loss", compute_loss)
-        with pytest.raises(KeyboardInterrupt):
-            run(data_dir, output, **options)
+    with killed.stopped_at(step, killed.interrupt), pytest.raises(KeyboardInterrupt):
+        run(data_dir, output, **options)
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +67,21 @@ def uninterrupted(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> T
 def test_sigkill_then_resume_gives_equal_weights(
     data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None
 ) -> None:
-    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
-    script = TESTS / "training/killed_run.py"
     # Epochs end at steps 7, 14 and 21, checkpoints are at 3, 6, 7, 9, 12 ...: step 11 is one and a half after the last.
-    killed = subprocess.run([sys.executable, str(script), str(data_dir), str(tmp_path), "11"], env=env, check=False)
-    assert killed.returncode == -signal.SIGKILL
+    assert kill(data_dir, tmp_path, 11) == -signal.SIGKILL
     assert [p.name for p in tmp_path.glob("checkpoint-*")] == ["checkpoint-9"]
     resumed = run(data_dir, tmp_path)
     assert weights(resumed) == weights(uninterrupted)
     for a, b in zip(resumed.history, uninterrupted.history, strict=True):
-        assert replace(a, seconds=0.0) == replace(b, seconds=0.0)
+        assert without_seconds(a) == without_seconds(b)
+
+
+def test_sigkills_at_random_steps(data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None) -> None:
+    for step in killed.steps(2, below=21, seed=1):
+        assert kill(data_dir, tmp_path, step) == -signal.SIGKILL
+    resumed = run(data_dir, tmp_path)
+    assert weights(resumed) == weights(uninterrupted)
+    assert list(map(without_seconds, resumed.history)) == list(map(without_seconds, uninterrupted.history))
 
 
 @pytest.mark.parametrize("step", [1, 7, 20])
@@ -81,17 +90,16 @@ def test_resume_from_anywhere(
     tmp_path: Path,
     uninterrupted: TrainResult,
     one_thread: None,
-    monkeypatch: pytest.MonkeyPatch,
     step: int,
 ) -> None:
-    interrupted(data_dir, tmp_path, monkeypatch, step=step)
+    interrupted(data_dir, tmp_path, step=step)
     assert weights(run(data_dir, tmp_path)) == weights(uninterrupted)
 
 
 def test_a_finished_run_is_not_repeated(
     data_dir: Path, uninterrupted: TrainResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LatticeTrainer, "train", lambda *_, **__: pytest.fail("trained again"))
+    monkeypatch.setattr(Trainer, "run", lambda *_, **__: pytest.fail("trained again"))
     assert run(data_dir, uninterrupted.folder) == uninterrupted
 
 
@@ -102,15 +110,15 @@ def test_a_run_cut_off_before_its_model_was_saved_only_saves(
         patch.setattr("cige.training.train.LatticeModel.save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run(data_dir, tmp_path)
-    monkeypatch.setattr(LatticeTrainer, "train", lambda *_, **__: pytest.fail("trained again"))
+    monkeypatch.setattr(Trainer, "_step", lambda *_, **__: pytest.fail("trained again"))
     assert weights(run(data_dir, tmp_path)) == weights(uninterrupted)
 
 
 def test_another_recipe_or_seed_is_refused(data_dir: Path, uninterrupted: TrainResult) -> None:
     with pytest.raises(RecipeError, match=r"seed 4 \(was 3\)"):
         run(data_dir, uninterrupted.folder, seed=4)
-    with pytest.raises(RecipeError, match=r"training.learning_rate 0.02 \(was 0.01\).*resume=False"):
-        run(data_dir, uninterrupted.folder, recipe=tiny_run.tiny_recipe(learning_rate=0.02))
+    with pytest.raises(RecipeError, match=r"optimizer.learning_rate 0.02 \(was 0.01\).*resume=False"):
+        run(data_dir, uninterrupted.folder, recipe=tiny_run.tiny_recipe(optimizer__learning_rate=0.02))
 
 
 def test_a_run_that_failed_before_it_kept_anything_can_be_put_right(data_dir: Path, tmp_path: Path) -> None:
@@ -121,9 +129,9 @@ def test_a_run_that_failed_before_it_kept_anything_can_be_put_right(data_dir: Pa
 
 
 def test_settings_that_a_later_version_adds_do_not_hinder(
-    data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None, monkeypatch: pytest.MonkeyPatch
+    data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None
 ) -> None:
-    interrupted(data_dir, tmp_path, monkeypatch, step=8)
+    interrupted(data_dir, tmp_path, step=8)
     path = tmp_path / "recipe.yaml"
     text = path.read_text(encoding="utf-8")
     older = "\n".join(line for line in text.splitlines() if "decay:" not in line)  # as if it had no such keys yet
@@ -156,17 +164,15 @@ def test_full_disk_keeps_the_old_checkpoint(
         patch.setattr(checkpoint, "save_file", full)
         with pytest.raises(CigeError, match=r"No space left on device.*run the same command again"):
             run(data_dir, tmp_path)
-    names = sorted(p.name for p in tmp_path.iterdir() if p.name != "runs")
+    names = sorted(p.name for p in tmp_path.iterdir() if p.name != "tensorboard")
     assert names == ["best.safetensors", "checkpoint-6", "recipe.yaml"]  # nothing half written is left
     assert weights(run(data_dir, tmp_path)) == weights(uninterrupted)
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.pt", "history.json"])
 @pytest.mark.parametrize("damage", ["missing", "cut"])
-def test_damaged_checkpoint_is_named(
-    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, damage: str
-) -> None:
-    interrupted(data_dir, tmp_path, monkeypatch, step=4)
+def test_damaged_checkpoint_is_named(data_dir: Path, tmp_path: Path, name: str, damage: str) -> None:
+    interrupted(data_dir, tmp_path, step=4)
     path = tmp_path / "checkpoint-3" / name
     if damage == "missing":
         path.unlink()
@@ -177,11 +183,9 @@ def test_damaged_checkpoint_is_named(
 
 
 @pytest.mark.parametrize("name", ["ner/tiny/train.bmes", "ner/tiny/dev.bmes", "vectors/word.npz", "lexicon/words.txt"])
-def test_other_data_than_at_the_start_is_refused(
-    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_other_data_than_at_the_start_is_refused(data_dir: Path, tmp_path: Path, name: str) -> None:
     recipe = replace(killed_run.RECIPE, lexicon=LexiconConfig("lexicon/words.txt"))
-    interrupted(data_dir, tmp_path / "run", monkeypatch, step=4, recipe=recipe)
+    interrupted(data_dir, tmp_path / "run", step=4, recipe=recipe)
     other = tiny_run.write_data_folder(tmp_path / "data")
     if name.endswith(".npz"):
         with np.load(other / name) as old:

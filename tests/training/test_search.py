@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import killed
 import pytest
 import tiny_run
 
@@ -14,10 +15,9 @@ from cige.training import search as module
 from cige.training.recipe import Recipe, load_recipe, recipe_to_yaml
 from cige.training.search import read_space, search
 from cige.training.train import TrainResult, train
-from cige.training.trainer import LatticeTrainer
 
 LONG = ["training.n_epochs=10"]  # room for a warm-up of ten epochs
-SPACE = {"training.learning_rate": [1e-2, 1e-3], "model.n_heads": [2, 4]}
+SPACE = {"optimizer.learning_rate": [1e-2, 1e-3], "model.n_heads": [2, 4]}
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Recipe, int, Path]]:
 
     def made_up(recipe: Recipe, output_dir: Path, *, seed: int, **_: object) -> TrainResult:
         calls.append((recipe, seed, Path(output_dir)))
-        f1 = recipe.model.n_heads / 10 + recipe.training.learning_rate + seed / 100
+        f1 = recipe.model.n_heads / 10 + recipe.optimizer.learning_rate + seed / 100
         return TrainResult("x", seed, f1, 1, 0.0, 0, 0.0, Path(output_dir), Path(output_dir), (), {})
 
     monkeypatch.setattr(module, "train", made_up)
@@ -42,19 +42,19 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Recipe, int, Path]]:
 
 
 def test_best_recipe_and_table(recipe: Path, tmp_path: Path, trained: list) -> None:
-    result = search(recipe, tmp_path / "s", n_trials=4, space=SPACE, seeds=(1, 3), overrides=["training.batch_size=5"])
+    result = search(recipe, tmp_path / "s", n_trials=4, space=SPACE, seeds=(1, 3), overrides=["batches.batch_size=5"])
     assert len(trained) == 8 and {seed for _, seed, _ in trained} == {1, 3}
-    assert result.best.settings == {"training.learning_rate": 1e-2, "model.n_heads": 4}
+    assert result.best.settings == {"optimizer.learning_rate": 1e-2, "model.n_heads": 4}
     assert result.best.dev_f1 == pytest.approx(0.4 + 0.01 + 0.02)
     best = load_recipe(result.best_recipe)
-    assert (best.model.n_heads, best.training.learning_rate, best.training.batch_size) == (4, 1e-2, 5)
+    assert (best.model.n_heads, best.optimizer.learning_rate, best.batches.batch_size) == (4, 1e-2, 5)
     rows = json.loads((tmp_path / "s/trials.json").read_text(encoding="utf-8"))
     assert len(rows) == 4 and rows == sorted(rows, key=lambda row: -row["dev_f1"])
 
 
 def test_no_choice_twice_and_never_more_than_there_are(recipe: Path, tmp_path: Path, trained: list) -> None:
     search(recipe, tmp_path / "s", n_trials=50, space=SPACE)
-    choices = {(r.model.n_heads, r.training.learning_rate) for r, _, _ in trained}
+    choices = {(r.model.n_heads, r.optimizer.learning_rate) for r, _, _ in trained}
     assert len(trained) == len(choices) == 4
 
 
@@ -63,7 +63,7 @@ def test_choices_depend_on_the_seed_alone(recipe: Path, tmp_path: Path, trained:
         trained.clear()
         for n in n_trials:
             search(recipe, tmp_path / name, n_trials=n, space=read_space(TABLE_6), seeds=(seed,), overrides=LONG)
-        return [(r.model.n_heads, r.model.head_width, r.training) for r, _, _ in trained]
+        return [(r.model.n_heads, r.model.head_width, r.optimizer, r.batches, r.schedule) for r, _, _ in trained]
 
     whole = choices("a", 6)
     assert choices("b", 2, 2, 6) == whole  # stopped and started again, and extended
@@ -80,19 +80,15 @@ def test_a_killed_search_goes_on_within_the_trial(
         return train(recipe, output_dir, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "train", watched)
-    ordinary = LatticeTrainer.compute_loss
 
-    def compute_loss(self, *args, **kwargs):
-        if len(outputs) == 2 and self.state.global_step == 5:
+    def interrupt() -> None:
+        if len(outputs) == 2:
             raise KeyboardInterrupt
-        return ordinary(self, *args, **kwargs)
 
     options = {"n_trials": 2, "space": SPACE, "data_dir": data_dir, "device": "cpu", "show_progress": False}
-    options["overrides"] = ["training.checkpoint_steps=4"]
-    with monkeypatch.context() as patch:
-        patch.setattr(LatticeTrainer, "compute_loss", compute_loss)
-        with pytest.raises(KeyboardInterrupt):
-            search(recipe, tmp_path / "s", **options)
+    options["overrides"] = ["checkpoints.every=4 steps"]
+    with killed.stopped_at(5, interrupt), pytest.raises(KeyboardInterrupt):
+        search(recipe, tmp_path / "s", **options)
     assert [p.name for p in outputs[1].glob("checkpoint-*")] == ["checkpoint-4"]
     result = search(recipe, tmp_path / "s", **options)
     assert len(outputs) == 3 and outputs[2] == outputs[1] and len(result.trials) == 2

@@ -18,6 +18,7 @@ import torch
 
 from cige.data.mentions import MentionRegime
 from cige.data.user_words import UserWordRegime
+from cige.engine.settings import BatchConfig, CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
 from cige.errors import RecipeError
 from cige.models.lattice_bert.network import LatticeBertConfig
 from cige.models.registry import ARCHITECTURES, architecture
@@ -25,11 +26,12 @@ from cige.nn.bert import BertFeatures
 from cige.pretraining import recipe as pretraining
 from cige.pretraining.dataset import InstanceConfig
 from cige.pretraining.pretrain import pretrain
+from cige.recipes.strict import changed
 from cige.tasks.config import TuningConfig
 from cige.tasks.finetune import finetune
 from cige.tasks.registry import get_task
 from cige.tasks.task_data import load_task_data
-from cige.training.recipe import DataConfig, Recipe, TrainingConfig, recipe_from_dict
+from cige.training.recipe import DataConfig, Recipe, TaggerOptimizerConfig, recipe_from_dict
 from cige.training.train import train
 
 for folder in ("pretraining", "tasks"):
@@ -118,7 +120,14 @@ def test_the_sinusoid_of_an_odd_width_is_refused() -> None:
     assert recipe_of("flat", n_heads=2, head_width=5).model.width == 10
 
 
-SECTIONS = {"training": TrainingConfig, "data": DataConfig, "user_words": UserWordRegime, "mentions": MentionRegime}
+SHARED = {"schedule": ScheduleConfig, "checkpoints": CheckpointConfig}
+IN_EPOCHS = SHARED | {"training": TrainingConfig, "batches": BatchConfig}
+SECTIONS = IN_EPOCHS | {
+    "optimizer": TaggerOptimizerConfig,
+    "data": DataConfig,
+    "user_words": UserWordRegime,
+    "mentions": MentionRegime,
+}
 
 
 @pytest.mark.parametrize(
@@ -139,7 +148,7 @@ def test_settings_of_training(section: str, key: str, value: Any, data_dir: Path
     except RecipeError as error:  # what only the data shows: three training sentences with no entity in them, say
         assert section == "data" and str(error)
         return
-    assert all(math.isfinite(record.loss) for record in result.history)
+    assert all(math.isfinite(record.train["loss"]) for record in result.history)
 
 
 PARTS = {
@@ -147,8 +156,9 @@ PARTS = {
     "instances": InstanceConfig,
     "short": pretraining.PhaseConfig,
     "long": pretraining.PhaseConfig,
-    "optimizer": pretraining.OptimizerConfig,
-    "rhythm": pretraining.RhythmConfig,
+    "training": pretraining.PretrainingConfig,
+    "optimizer": OptimizerConfig,
+    **SHARED,
 }
 
 
@@ -158,30 +168,35 @@ PARTS = {
 def test_settings_of_pretraining(part: str, key: str, value: Any, pretraining_data: Path, tmp_path: Path) -> None:
     path = tmp_path / "silly.yaml"
     path.write_text(TINY_PRETRAINING, encoding="utf-8")
-    shown = str(value) if isinstance(value, int) or math.isfinite(value) else f".{value}"
+    is_number = not isinstance(value, (int, list)) and not math.isfinite(value)
+    shown = f".{value}" if is_number else str(value)
     try:
         recipe = pretraining.load_pretrain_recipe(path, [f"{part}.{key}={shown}"])
     except RecipeError as error:
         assert key in str(error)
         return
     result = pretrain(recipe, pretraining_data, tmp_path / "run", device="cpu", show_progress=False)
-    assert result is not None and all(math.isfinite(record.mlm_loss) for record in result.logs)
+    assert result is not None and all(math.isfinite(record.train["mlm_loss"]) for record in result.logs)
 
 
-@pytest.mark.parametrize(("key", "value"), list(silly_values(TuningConfig)))
+TUNING = IN_EPOCHS | {"optimizer": OptimizerConfig}
+SILLY_TUNING = [(f"{part}.{key}", value) for part, kind in TUNING.items() for key, value in silly_values(kind)]
+
+
+@pytest.mark.parametrize(("key", "value"), [*silly_values(TuningConfig), *SILLY_TUNING])
 @pytest.mark.parametrize("task", ["afqmc", "msra"])
 def test_settings_of_finetuning(task: str, key: str, value: Any, pretrained_folder: Path, tmp_path: Path) -> None:
-    known = {"n_epochs": 1, "batch_size": 4, "learning_rate": 1e-3, "n_train": 8, "n_dev": 4}
+    known = {"n_train": 8, "n_dev": 4, "training.n_epochs": 1, "batches.batch_size": 4, "optimizer.learning_rate": 1e-3}
     try:
-        config = TuningConfig(**(known | {key: value}))
+        config = changed(TuningConfig(), known | {key: value})
     except RecipeError as error:
-        assert str(error).startswith(f"{key} is {value}, expected ")
+        assert key.partition(".")[0] in str(error) and "expected" in str(error)
         return
     (tmp_path / "msra").mkdir()
     (tmp_path / "msra" / "train.bmes").write_text("小 B-PER\n明 E-PER\n在 O\n\n" * 20, encoding="utf-8")
     data = load_task_data(get_task(task), tiny_tasks.pair_folder(tmp_path))
     result = finetune(data, pretrained_folder, tmp_path / "run", config=config, device="cpu", show_progress=False)
-    assert all(math.isfinite(record.loss) for record in result.history)
+    assert all(math.isfinite(record.train["loss"]) for record in result.history)
 
 
 TINY_PRETRAINING = """
@@ -189,8 +204,8 @@ name: silly
 model: {n_layers: 1, n_heads: 2, width: 8, embedding_width: 4, position_width: 4, max_positions: 64}
 short: {n_steps: 2, n_characters: 48, max_tokens: 65, batch_size: 4, micro_batch_size: 3}
 long: {n_steps: 1, n_characters: 48, max_tokens: 65, batch_size: 2, micro_batch_size: 2}
-optimizer: {n_warmup_steps: 1}
-rhythm: {log_steps: 1, eval_steps: 2, n_eval_instances: 2}
+schedule: {warmup: 1 steps}
+training: {log_every: 1 steps, eval_every: 2 steps, n_eval_instances: 2}
 """
 
 

@@ -3,6 +3,7 @@
 Examples:
   cige bench crf        the CRF against its plain forms
   cige bench flat       the shipped FLAT against a literal transcription of the paper's equations
+  cige bench kernels    the CPU kernels at each level of instruction sets, and PyTorch's operations
   cige bench kept       training steps with freed memory kept and given back
   cige bench lattice    from a sentence to a batch: matching, lattice, rows
   cige bench lexicon    a lexicon from 0.3 to 8.8 million words: building, memory, speed
@@ -29,7 +30,7 @@ from cige.errors import CigeError
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 FIGURES = "figures"
 NAMES = (
-    *("crf", "flat", "kept", "lattice", "lexicon", "match", "models", "onnx", "predict", "pretrain"),
+    *("crf", "flat", "kept", "kernels", "lattice", "lexicon", "match", "models", "onnx", "predict", "pretrain"),
     *("significance", "tokens", "train", FIGURES),
 )
 

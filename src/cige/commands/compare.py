@@ -58,6 +58,7 @@ def _meant(given: str) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> None:
+    from cige.recipes.spans import show_duration
     from cige.training.recipe import load_recipe
 
     recipes = [load_recipe(recipe, args.set) for given in args.recipes for recipe in _meant(given)]
@@ -91,7 +92,7 @@ def run(args: argparse.Namespace) -> None:
         every = run_all(recipes, seeds, runs, data_dir=args.data_dir, n_jobs=args.jobs, device=args.device)
         for scores in every:
             shown = " ".join(f"{s} F1 {100 * scores[s]['f1']:.2f}" for s in ("dev", "test") if s in scores)
-            print(f"{scores['name']} seed {scores['seed']}: {shown} ({scores['minutes']:.1f} minutes)", flush=True)
+            print(f"{scores['name']} seed {scores['seed']}: {shown} ({show_duration(scores['seconds'])})", flush=True)
     if args.table and not any_finished(recipes, runs, seeds=seeds):
         names = ", ".join(recipe.name for recipe in recipes)
         raise CigeError(f"{runs}: no finished run of {names}; without --table they are trained")

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> None:
             model if task.reads_long else short_model,
             folder,
             config=config,
-            rates=(args.rates or LEARNING_RATES) if args.grid else [config.learning_rate],
+            rates=(args.rates or LEARNING_RATES) if args.grid else [config.optimizer.learning_rate],
             n_runs=args.runs or task.n_runs,
             keep_models=args.keep_models,
             device=args.device,

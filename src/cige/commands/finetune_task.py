@@ -1,7 +1,7 @@
 """Fine-tune on one task by its recipe, which has the paper's settings, or by your own.
 
-A run that was cut off goes on from its last epoch when the same command is given again. The model is in OUTPUT/model,
-scores are in OUTPUT/result.json.
+A run that was cut off continues from its last checkpoint when the same command is given again. The model is in
+OUTPUT/model, and the scores are in OUTPUT/result.json.
 
 Examples:
   cige finetune tnews --model runs/tiny/model --data data --output runs/tnews
@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cige.tasks.config import TuningConfig
 
-# option, field of TuningConfig, type
+# option, setting of TuningConfig, type, help
 _SETTINGS = (
-    ("--lr", "learning_rate", float, "highest learning rate"),
-    ("--epochs", "n_epochs", int, "passes over the training examples"),
-    ("--batch-size", "batch_size", int, "examples a step"),
+    ("--lr", "optimizer.learning_rate", float, "highest learning rate"),
+    ("--epochs", "training.n_epochs", int, "passes over the training examples"),
+    ("--batch-size", "batches.batch_size", int, "examples per step"),
     ("--max-tokens", "max_tokens", int, "lattice tokens of an input"),
     ("--max-pieces", "max_pieces", int, "characters and word pieces of an input"),
     ("--n-train", "n_train", int, "learn from the first n training examples only"),
     ("--n-dev", "n_dev", int, "measure on the first n development and test examples only"),
-    ("--precision", "precision", str, "fp32 or bf16"),
+    ("--precision", "training.precision", str, "fp32 or bf16"),
 )
 
 
@@ -44,11 +44,11 @@ def add_shared_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", "-m", required=True, metavar="FOLDER", help="pre-trained model, or its hub id")
     parser.add_argument("--data", required=True, metavar="FOLDER", help="folder that holds those of tasks")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
-    for option, field, kind, what in _SETTINGS:
-        choices = ("fp32", "bf16") if field == "precision" else None
+    for option, setting, kind, what in _SETTINGS:
+        choices = ("fp32", "bf16") if setting == "training.precision" else None
         metavar = None if choices else "N"
         parser.add_argument(
-            option, dest=field, type=kind, choices=choices, metavar=metavar, help=f"{what} (the task's)"
+            option, dest=setting, type=kind, choices=choices, metavar=metavar, help=f"{what} (the task's)"
         )
     parser.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
@@ -75,7 +75,8 @@ def run(args: argparse.Namespace) -> None:
 
     task = get_task(args.task)
     config = settings_of(args.recipe or task.recipe, args)
-    data = load_task_data(task, args.data)  # before torch is imported: a wrong file is told sooner
+    data = load_task_data(task, args.data)  # before torch is imported: a wrong file is reported at once
+    from cige.recipes.spans import show_duration
     from cige.tasks.finetune import finetune
 
     result = finetune(
@@ -91,4 +92,4 @@ def run(args: argparse.Namespace) -> None:
     for split, scores in (("dev", result.dev), ("test", result.test)):
         if scores:
             print(f"{split}: " + ", ".join(f"{name} {100 * value:.2f}" for name, value in scores.items()))
-    print(f"best epoch {result.best_epoch}, {result.seconds / 60:.1f} minutes; model in {result.model}")
+    print(f"best epoch {result.best_epoch}, {show_duration(result.seconds)}; model in {result.model}")

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
         raise CigeError(f"--tokens-per-char {tokens_per_char}: each character is a token, so expected 1 or more")
     facts = describe(config, n_chars=args.n_chars, tokens_per_char=tokens_per_char)
     if args.json:
-        print(to_json(facts, indent=1, ensure_ascii=True))
+        print(to_json(facts, indent=1))
     else:
         _print(args.model or args.size, config, facts)
 

@@ -37,8 +37,9 @@ def run(args: argparse.Namespace) -> None:
     from cige.pretraining.recipe import load_pretrain_recipe
 
     recipe = load_pretrain_recipe(args.recipe, args.set)  # a wrong key is told before data is opened
-    from cige.pretraining.history import per_cent
+    from cige.pretraining.figures import per_cent
     from cige.pretraining.pretrain import pretrain
+    from cige.recipes.spans import show_duration
 
     result = pretrain(
         recipe,
@@ -59,15 +60,15 @@ def run(args: argparse.Namespace) -> None:
             f"went on from {recipe.start_from}: {result.origins.known:,} tokens known to it, {result.origins.made:,} "
             f"words made of their pieces, {result.origins.drawn:,} tokens new"
         )
-    last = result.logs[-1]
+    last = result.logs[-1].train
     print(
         f"{result.name}, seed {result.seed}: {result.n_steps:,} steps, {result.n_tokens:,} tokens, "
-        f"{result.seconds / 60:.1f} minutes; MLM loss {last.mlm_loss:.3f}, accuracy {per_cent(last.mlm_accuracy)}"
+        f"{show_duration(result.seconds)}; MLM loss {last['mlm_loss']:.3f}, accuracy {per_cent(last['mlm_accuracy'])}"
     )
     if result.evaluations:
-        found = result.evaluations[-1]
+        found = result.evaluations[-1].scores
         print(
-            f"held out: MLM {per_cent(found.mlm_accuracy)}, sentences {per_cent(found.sentence_accuracy)}, hidden "
-            f"segments {per_cent(found.segment_accuracy)}"
+            f"held out: MLM {per_cent(found['mlm_accuracy'])}, sentences {per_cent(found.get('sentence_accuracy'))}, "
+            f"hidden segments {per_cent(found['segment_accuracy'])}"
         )
     print(f"model in {result.model}")

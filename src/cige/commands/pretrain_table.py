@@ -23,10 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from cige.engine.run_folder import read_result
     from cige.pretraining.pretrain import PretrainResult
     from cige.reports.pretraining_views import draw_curves, held_out_table
 
-    results = [PretrainResult.read(folder) for folder in args.folders]
+    results = [read_result(folder, PretrainResult) for folder in args.folders]
     print(held_out_table(results))
     if args.curves:
         draw_curves(results, args.curves)

@@ -4,8 +4,8 @@
   cige search weibo/flat --output runs/search --n-trials 20 --space space.yaml --seeds 1 2 3
 
 The ranges are those of Table 6 of the FLAT paper (search/table6), or of a YAML file of lines such as
-`training.batch_size: [8, 10]`. A search that was cut off goes on when the same command is given
-again; a larger --n-trials adds trials.
+`batches.batch_size: [8, 10]`. A search that was cut off continues when the same command is given again; a larger
+--n-trials adds trials.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import load_recipe
 
-    load_recipe(args.recipe, args.set)  # before transformers is imported: a wrong key is told sooner
+    load_recipe(args.recipe, args.set)  # before torch is imported: a wrong key is reported at once
     from cige.training.search import read_space, search
 
     found = search(

@@ -50,7 +50,8 @@ def run(args: argparse.Namespace) -> None:
     if args.recipe is None and args.data is None:
         raise CigeError("nothing to learn from: give a recipe, or --data FILE with labelled sentences")
     overrides = _data_settings(args) | dict(override_pairs(args.set))
-    recipe = load_recipe(args.recipe or OWN_DATA, overrides)  # before transformers is imported: a slip is told sooner
+    recipe = load_recipe(args.recipe or OWN_DATA, overrides)  # before torch is imported: a mistake is reported at once
+    from cige.recipes.spans import show_duration
     from cige.training.train import train
 
     result = train(
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
     )
     print(
         f"{result.name}, seed {result.seed}: dev F1 {100 * result.dev_f1:.2f} after epoch {result.best_epoch}, "
-        f"{result.minutes:.1f} minutes; model in {result.model}"
+        f"{show_duration(result.seconds)}; model in {result.model}"
     )
 
 

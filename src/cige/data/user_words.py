@@ -7,7 +7,7 @@ if training showed it such nodes, true ones and false ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class UserWordRegime:
     """Share of sentences that get user words at all."""
     entity_prob: float = 0.7
     """In such a sentence: probability that a gold entity is a user word."""
-    n_false: float = 1.0
+    n_false: float = field(default=1.0, metadata={"min": 0})
     """In such a sentence: mean number (Poisson) of random n-grams as false user words."""
     unknown_prob: float = 0.05
     """Probability that a lexicon word's vector is replaced by the unknown-word vector, in any sentence."""

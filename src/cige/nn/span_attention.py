@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from cige.nn import native
+from cige.nn.fused_attention import fused_attention
 from cige.nn.position_scores import position_scores
 from cige.nn.relative_spans import RelativeSpans
 
@@ -92,7 +92,7 @@ def biased_attention(
     """
     unseen, sees_nothing = _unseen(pairs)
     mask = bias[:, pairs.spans.index].to(query.dtype).masked_fill(unseen, float("-inf"))  # [H, B, N, N]
-    out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout_prob, scale=1.0)
+    out = fused_attention(query, key, value, mask, scale=1.0, dropout_prob=dropout_prob)
     probabilities = None
     if with_attention:
         probabilities = torch.softmax(query @ key.transpose(2, 3) + mask, -1).detach()

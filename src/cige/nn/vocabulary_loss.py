@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -61,7 +62,7 @@ class _VocabularyLoss(torch.autograd.Function):
         loss, n_right = bias.new_zeros(()), targets.new_zeros(())
         narrow_vectors, narrow_table, narrow_bias = vectors.to(dtype), table.to(dtype), bias.to(dtype)
         turn = _turning(device, dtype, bias.dtype)
-        scores = narrow_vectors.new_empty(min(n_rows, len(vectors)), len(table))  # fresh memory a chunk costs a pass
+        scores = _buffer(min(n_rows, len(vectors)), len(table), like=narrow_vectors)  # fresh memory costs a pass
         with torch.autocast(device, enabled=False):
             for start in range(0, len(vectors), n_rows):
                 chunk, target = narrow_vectors[start : start + n_rows], targets[start : start + n_rows]
@@ -94,12 +95,28 @@ them any more.
 
 
 def _turning(device: str, dtype: torch.dtype, wide: torch.dtype) -> Turn:
-    """The compiled form where it applies (the CPU, float32 sums over scores in float32 or bfloat16), or PyTorch's."""
-    if device == "cpu" and wide == torch.float32 and dtype in (torch.float32, torch.bfloat16):
-        library = native.load()
-        if library is not None:
+    """A compiled form where one applies (float32 sums over scores in float32 or bfloat16), or PyTorch's."""
+    if wide == torch.float32 and dtype in (torch.float32, torch.bfloat16):
+        if _has_kernel(device):
+            from cige.nn.vocabulary_loss_triton import turn
+
+            return turn
+        if device == "cpu" and (library := native.load()) is not None:
             return partial(_turn_compiled, library)
     return partial(_turn, wide)
+
+
+def _has_kernel(device: str) -> bool:
+    return device == "cuda" and importlib.util.find_spec("triton") is not None
+
+
+def _buffer(n_rows: int, n_tokens: int, *, like: Tensor) -> Tensor:
+    """[n_rows, n_tokens] to write scores to, as the form of `_turning` wants them to lie."""
+    if _has_kernel(like.device.type):
+        from cige.nn.vocabulary_loss_triton import score_buffer
+
+        return score_buffer(n_rows, n_tokens, like=like)
+    return like.new_empty(n_rows, n_tokens)
 
 
 def _turn(wide: torch.dtype, scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -14,6 +14,7 @@ from cige.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_eve
 from cige.pretraining.packing import N_SPECIAL, Packs, Room, pack_shard
 from cige.pretraining.passage import Passage
 from cige.pretraining.shards import Shard
+from cige.recipes.ranges import within
 
 CLAUSE_ENDS = frozenset("，；：,;:")
 
@@ -55,7 +56,7 @@ class InstanceConfig:
     masking: Literal["segments", "tokens", "words"] = "segments"
     """What is masked as a whole: segments of the lattice (MSP), single tokens (-MSP), or words of a segmentation
     (whole-word masking, for characters only)."""
-    mask_prob: float = 0.15
+    mask_prob: float = within(0.15, above=0, below=1)
     """Share of tokens to predict."""
     mask_selection: Literal["even", "within_budget"] = "even"
     """even: whatever is masked as a whole has the same chance, long or short, and `mask_prob` is the mean over

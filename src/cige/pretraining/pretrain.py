@@ -10,9 +10,7 @@ model-short/ (the model after the first phase, when there are two), model/ and r
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -20,25 +18,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
-from accelerate.state import AcceleratorState
 
-from cige.errors import CigeError, RecipeError
-from cige.folders.atomic import atomic_file
-from cige.json_text import to_json
+from cige.engine.checkpoint import says_what_survives
+from cige.engine.devices import prepare
+from cige.engine.history import Record, RunState
+from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
+from cige.engine.trainer import RunConfig, Trainer
+from cige.errors import RecipeError
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.models.lattice_bert.heads import LatticeBertForPreTraining
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
-from cige.nn.memory import keep_freed_memory
-from cige.pretraining.curves import FOLDER as CURVES
 from cige.pretraining.data import PretrainingData, open_data
-from cige.pretraining.history import EvalRecord, LogRecord
 from cige.pretraining.instances import N_SENTENCE_CLASSES
-from cige.pretraining.loop import PretrainLoop
+from cige.pretraining.objective import PretrainingObjective
 from cige.pretraining.recipe import PretrainRecipe, load_pretrain_recipe
 from cige.pretraining.start import Origins, go_on_from
-from cige.training.checkpoint import discard_checkpoints, last_checkpoint, says_what_survives
-from cige.training.run_folder import MODEL, RESULT, claim
 
 
 @dataclass(frozen=True)
@@ -49,7 +43,7 @@ class PretrainResult:
         name: the recipe's name; seed: of the run.
         n_steps: optimiser steps; n_parameters: weights that were trained.
         n_tokens: tokens read, padding not counted; seconds: of training, over all sittings.
-        logs, evaluations: how it went.
+        history: records; `logs` are those of training, `evaluations` those of held-out text.
         folder: the run's; model: its model folder.
         origins: where the tokens come from in a run that went on from another model, else None.
     """
@@ -60,27 +54,24 @@ class PretrainResult:
     n_parameters: int
     n_tokens: int
     seconds: float
-    logs: tuple[LogRecord, ...]
-    evaluations: tuple[EvalRecord, ...]
+    history: tuple[Record, ...]
     folder: Path
     model: Path
     origins: Origins | None = None
 
-    @classmethod
-    def read(cls, folder: str | Path) -> PretrainResult:
-        """The result of a finished run; raises CigeError where there is none."""
-        folder = Path(folder)
-        try:
-            values = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-            logs = tuple(LogRecord.from_dict(record) for record in values.pop("logs"))
-            evaluations = tuple(EvalRecord.from_dict(record) for record in values.pop("evaluations"))
-            found = values.pop("origins", None)
-            origins = None if found is None else Origins(**found)
-            return cls(
-                **values, logs=logs, evaluations=evaluations, folder=folder, model=folder / MODEL, origins=origins
-            )
-        except (OSError, ValueError, TypeError, KeyError) as reason:
-            raise CigeError(f"{folder / RESULT}: not the result of a finished run ({reason})") from reason
+    def __post_init__(self) -> None:
+        if isinstance(self.origins, Mapping):  # read from a file
+            object.__setattr__(self, "origins", Origins(**self.origins))
+
+    @property
+    def logs(self) -> tuple[Record, ...]:
+        """The records of training."""
+        return tuple(record for record in self.history if record.train)
+
+    @property
+    def evaluations(self) -> tuple[Record, ...]:
+        """The records of held-out text."""
+        return tuple(record for record in self.history if record.scores)
 
 
 def pretrain(
@@ -113,61 +104,59 @@ def pretrain(
     """
     stop_at = math.inf if stop_after is None else time.monotonic() + stop_after
     folder = Path(output_dir)
-    accelerator = _accelerator(recipe, device)
-    _check_batches(recipe, accelerator)
+    accelerator = prepare(device, precision=recipe.training.precision, one_process=False)
+    _check_batches(recipe, accelerator.num_processes)
     if accelerator.is_main_process:
         claim(folder, recipe, seed=seed, resume=resume, load=load_pretrain_recipe)
     accelerator.wait_for_everyone()
     if (folder / RESULT).is_file():
-        return PretrainResult.read(folder)
-    keep_freed_memory()
+        return read_result(folder, PretrainResult)
     data = open_data(data_dir, check_contents=accelerator.is_main_process)
     _check_data(recipe, data)
     model, origins = _make_model(recipe, data, seed)
-    loop = PretrainLoop(
-        model=model,
-        recipe=recipe,
-        data=data,
+    trainer = Trainer(
+        model,
+        _run_config(recipe),
         accelerator=accelerator,
         folder=folder,
         origin=_origin(model, data),
         seed=seed,
         show_progress=show_progress,
     )
-    found = last_checkpoint(folder, origin=loop.origin)
-    if found is not None:
-        loop.load(found)
-    elif accelerator.is_main_process:
-        shutil.rmtree(folder / CURVES, ignore_errors=True)
+    trainer.resume()
     end = 0
     for phase in recipe.phases:
         end += phase.n_steps
-        if loop.history.step < end and not loop.run(phase, end, stop_at=stop_at):
+        if not trainer.run(PretrainingObjective(phase, recipe, data, seed=seed), stop_at=stop_at):
             return None
-        if accelerator.is_main_process and end < recipe.n_steps and loop.history.step == end:
-            _save_model(model, data, folder / f"{MODEL}-short", recipe, loop)
+        if accelerator.is_main_process and end < recipe.n_steps and trainer.state.step == end:
+            _save_model(model, data, folder / f"{MODEL}-short", recipe, trainer.state)
     if accelerator.is_main_process:
-        _finish(recipe, model, data, loop, folder, seed, origins)
+        _save_model(model, data, folder / MODEL, recipe, trainer.state)
+        write_result(folder, _facts(recipe, model, trainer.state, seed, origins), trainer.state)
     accelerator.wait_for_everyone()
-    return PretrainResult.read(folder)
+    return read_result(folder, PretrainResult)
 
 
-def _accelerator(recipe: PretrainRecipe, device: str) -> Accelerator:
-    if device not in ("auto", "cpu", "cuda"):
-        raise CigeError(f"device {device!r}: expected auto, cpu or cuda")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise CigeError("device cuda: this machine's PyTorch sees no GPU; use auto or cpu")
-    AcceleratorState._reset_state()  # another run in this process may have had another precision
-    precision = "bf16" if recipe.optimizer.precision == "bf16" else "no"
-    return Accelerator(mixed_precision=precision, cpu=device == "cpu")
+def _run_config(recipe: PretrainRecipe) -> RunConfig:
+    return RunConfig(
+        name=recipe.name,
+        n_steps=recipe.n_steps,
+        optimizer=recipe.optimizer,
+        schedule=recipe.schedule,
+        checkpoints=recipe.checkpoints,
+        log_every=recipe.training.log_every,
+        eval_every=recipe.training.eval_every,
+        n_workers=recipe.training.n_workers,
+    )
 
 
-def _check_batches(recipe: PretrainRecipe, accelerator: Accelerator) -> None:
+def _check_batches(recipe: PretrainRecipe, n_processes: int) -> None:
     for phase in recipe.phases:
-        if phase.batch_size < accelerator.num_processes:
+        if phase.batch_size < n_processes:
             raise RecipeError(
-                f"{recipe.name}: batch_size {phase.batch_size} is less than the {accelerator.num_processes} processes; "
-                "each needs an instance a step"
+                f"{recipe.name}: batch_size {phase.batch_size} is less than the {n_processes} processes; "
+                "each needs an instance per step"
             )
 
 
@@ -197,43 +186,31 @@ def _origin(model: torch.nn.Module, data: PretrainingData) -> str:
 
 
 def _save_model(
-    model: LatticeBertForPreTraining, data: PretrainingData, folder: Path, recipe: PretrainRecipe, loop: PretrainLoop
+    model: LatticeBertForPreTraining, data: PretrainingData, folder: Path, recipe: PretrainRecipe, state: RunState
 ) -> None:
     vocabulary = data.vocabulary
     if not recipe.instances.use_words:
         vocabulary = JointVocabulary(pieces=vocabulary.pieces, words=[])
-    evaluations = loop.history.evaluations
     facts = {
         "recipe": asdict(recipe),
-        "n_steps": loop.history.step,
+        "n_steps": state.step,
         "data_fingerprint": data.fingerprint,
-        "held_out": asdict(evaluations[-1]) if evaluations else None,
+        "held_out": {"step": state.scored[-1].step, **state.scored[-1].scores} if state.scored else None,
     }
-    PretrainedLatticeBert(network=model, vocabulary=vocabulary, facts=facts).save(folder)
+    with says_what_survives(folder):
+        PretrainedLatticeBert(network=model, vocabulary=vocabulary, facts=facts).save(folder)
 
 
-def _finish(
-    recipe: PretrainRecipe,
-    model: LatticeBertForPreTraining,
-    data: PretrainingData,
-    loop: PretrainLoop,
-    folder: Path,
-    seed: int,
-    origins: Origins | None,
-) -> None:
-    logs = loop.history.logs
-    values: Mapping[str, Any] = {
+def _facts(
+    recipe: PretrainRecipe, model: LatticeBertForPreTraining, state: RunState, seed: int, origins: Origins | None
+) -> dict[str, Any]:
+    logs = [record for record in state.records if record.train]
+    return {
         "name": recipe.name,
         "seed": seed,
-        "n_steps": loop.history.step,
+        "n_steps": state.step,
         "n_parameters": sum(p.numel() for p in model.parameters()),
-        "n_tokens": sum(record.n_tokens for record in logs),
+        "n_tokens": int(sum(record.train["n_tokens"] for record in logs)),
         "seconds": sum(record.seconds for record in logs),
-        "logs": [asdict(record) for record in logs],
-        "evaluations": [asdict(record) for record in loop.history.evaluations],
         "origins": None if origins is None else asdict(origins),
     }
-    _save_model(model, data, folder / MODEL, recipe, loop)
-    with says_what_survives(folder), atomic_file(folder / RESULT) as aside:
-        aside.write_text(to_json(values, indent=1), encoding="utf-8")
-    discard_checkpoints(folder)

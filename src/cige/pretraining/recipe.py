@@ -7,11 +7,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from cige.engine.schedule import warmup_problems
+from cige.engine.settings import CheckpointConfig, OptimizerConfig, Precision, ScheduleConfig
 from cige.errors import RecipeError
 from cige.models.lattice_bert.network import SIZES, LatticeBertConfig
 from cige.pretraining.dataset import InstanceConfig
 from cige.pretraining.packing import N_SPECIAL, Room
 from cige.pretraining.start import settings_of
+from cige.recipes.ranges import within
 from cige.recipes.recipe_file import Overrides, default_name, read_recipe_file
 from cige.recipes.shipped import PRETRAIN
 from cige.recipes.strict import build_strictly
@@ -21,7 +24,7 @@ from cige.recipes.strict import build_strictly
 class PhaseConfig:
     """A stretch of steps on instances of one size."""
 
-    n_steps: int = 0
+    n_steps: int = within(0, min=0)
     """Optimiser steps; 0 leaves the phase out."""
     n_characters: int = 128
     """Pieces an instance holds at most, [CLS] and both [SEP] included."""
@@ -29,10 +32,10 @@ class PhaseConfig:
     """Lattice tokens it holds at most. Twice the characters leaves it to `n_characters` where an instance ends; the 173
     and 692 of appendix C.1 are what 128 and 512 characters hold on average. Characters alone are packed by the same
     rule, so models with and without words read the same instances."""
-    batch_size: int = 256
-    """Instances a step, of all processes together."""
-    micro_batch_size: int = 32
-    """Instances a forward pass, at most; the gradient of a step is summed over as many passes as it takes."""
+    batch_size: int = within(256, min=1)
+    """Instances per step, of all processes together."""
+    micro_batch_size: int = within(32, min=1)
+    """Instances per forward pass, at most; the gradient of a step is summed over as many passes as it takes."""
 
     @property
     def room(self) -> Room:
@@ -40,42 +43,18 @@ class PhaseConfig:
 
 
 @dataclass(frozen=True)
-class OptimizerConfig:
-    """Table 4 of the paper."""
+class PretrainingConfig:
+    """How the steps are computed, reported and measured."""
 
-    learning_rate: float = 6e-4
-    """Highest learning rate."""
-    n_warmup_steps: int = 5000
-    """Steps in which it rises from zero; after them it falls linearly to zero at the end of the last phase."""
-    weight_decay: float = 0.01
-    """Decoupled weight decay of matrices and tables; biases and normalisations have none."""
-    beta1: float = 0.9
-    """Decay of the mean of gradients."""
-    beta2: float = 0.999
-    """Decay of the mean of their squares."""
-    epsilon: float = 1e-6
-    """Added to the root of that mean."""
-    clip_norm: float = 1.0
-    """Clip the gradient of a step to this norm."""
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
     """bf16 runs matrix products in bfloat16; weights stay float32."""
-
-
-@dataclass(frozen=True)
-class RhythmConfig:
-    """What happens every so many steps."""
-
-    log_steps: int = 50
-    """Steps a line of losses and accuracies."""
-    eval_steps: int = 1000
-    """Steps between measurements on held-out text; one is made at the end of each phase too."""
-    n_eval_instances: int = 1000
+    log_every: str = within("50 steps", span=("steps",))
+    """How often losses and accuracies are reported."""
+    eval_every: str = within("1000 steps", span=("steps",))
+    """How often the model is measured on held-out text; it is at the end of each phase too."""
+    n_eval_instances: int = within(1000, min=0)
     """Held-out instances to measure on, at most."""
-    checkpoint_steps: int = 500
-    """Steps between checkpoints; one is written at the end of each phase too."""
-    n_checkpoints: int = 2
-    """How many to keep."""
-    n_workers: int = 0
+    n_workers: int = within(0, min=0)
     """Processes that make batches beside each training process; 0 makes them in it."""
 
 
@@ -98,10 +77,14 @@ class PretrainRecipe:
     """The first phase."""
     long: PhaseConfig = field(default_factory=lambda: PhaseConfig(n_characters=512, max_tokens=1024))
     """The second phase; appendix C.1 gives it a tenth of all steps."""
-    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
-    """How to optimise."""
-    rhythm: RhythmConfig = field(default_factory=RhythmConfig)
-    """When to log, measure and save."""
+    training: PretrainingConfig = field(default_factory=PretrainingConfig)
+    """How the steps are computed, reported and measured."""
+    optimizer: OptimizerConfig = field(default_factory=lambda: OptimizerConfig(learning_rate=6e-4, epsilon=1e-6))
+    """How to optimise: Table 4 of the paper."""
+    schedule: ScheduleConfig = field(default_factory=lambda: ScheduleConfig(warmup="5000 steps"))
+    """The learning rate over all phases."""
+    checkpoints: CheckpointConfig = field(default_factory=lambda: CheckpointConfig(every="500 steps", keep=2))
+    """What a run that is cut off continues from."""
 
     @property
     def phases(self) -> list[PhaseConfig]:
@@ -147,17 +130,15 @@ def resolve_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> 
 
 
 def _problems(recipe: PretrainRecipe) -> Iterator[str]:
-    instances, optimizer, rhythm = recipe.instances, recipe.optimizer, recipe.rhythm
+    instances = recipe.instances
     yield from (f"model.{problem}" for problem in recipe.model.problems())
     if recipe.model.n_types < 2:
         yield f"model.n_types is {recipe.model.n_types}, expected 2 or more: an instance has two parts"
-    if not recipe.n_steps or min(recipe.short.n_steps, recipe.long.n_steps) < 0:
+    if not recipe.n_steps:
         yield "short.n_steps and long.n_steps are the steps of the two phases; at least one must be more than 0"
     for name, phase in (("short", recipe.short), ("long", recipe.long)):
         if min(phase.n_characters, phase.max_tokens) <= N_SPECIAL + 1 or phase.max_tokens < phase.n_characters:
             yield f"{name}: n_characters must be more than {N_SPECIAL + 1}, max_tokens no less than n_characters"
-        if min(phase.batch_size, phase.micro_batch_size) < 1:
-            yield f"{name}: batch_size and micro_batch_size must be 1 or more"
         if phase.n_steps and phase.n_characters > recipe.model.max_positions:
             yield f"{name}.n_characters is {phase.n_characters}, but model.max_positions {recipe.model.max_positions}"
     if instances.masking == "words" and instances.use_words:
@@ -165,15 +146,4 @@ def _problems(recipe: PretrainRecipe) -> Iterator[str]:
             "instances.masking is 'words', which hides characters and leaves lattice words over them in sight; "
             "use 'segments', or read characters alone with instances.use_words=false"
         )
-    if not 0 < instances.mask_prob < 1 or not 0 <= instances.short_prob <= 1:
-        yield "instances.mask_prob must be between 0 and 1, instances.short_prob from 0 to 1"
-    if min(optimizer.learning_rate, optimizer.clip_norm, optimizer.epsilon) <= 0 or optimizer.weight_decay < 0:
-        yield "optimizer.learning_rate, clip_norm and epsilon must be more than 0, weight_decay 0 or more"
-    if not (0 <= optimizer.beta1 < 1 and 0 <= optimizer.beta2 < 1):
-        yield "optimizer.beta1 and beta2 must be from 0 to below 1"
-    if not 0 <= optimizer.n_warmup_steps <= recipe.n_steps:
-        yield f"optimizer.n_warmup_steps is {optimizer.n_warmup_steps}, expected 0 to {recipe.n_steps} (all steps)"
-    if min(rhythm.log_steps, rhythm.eval_steps, rhythm.checkpoint_steps, rhythm.n_checkpoints) < 1:
-        yield "rhythm.log_steps, eval_steps, checkpoint_steps and n_checkpoints must be 1 or more"
-    if min(rhythm.n_eval_instances, rhythm.n_workers) < 0:
-        yield "rhythm.n_eval_instances and n_workers must be 0 or more"
+    yield from warmup_problems(recipe.schedule, n_steps=recipe.n_steps)

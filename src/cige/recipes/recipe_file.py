@@ -128,6 +128,14 @@ def _flat(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
     return pairs
 
 
+def nested(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by key path ("training.n_epochs") as nested mappings."""
+    values: dict[str, Any] = {}
+    for key, value in settings.items():
+        _set(values, key, value)
+    return values
+
+
 def _set(values: dict[str, Any], key: str, value: Any) -> None:
     *parents, name = key.split(".")
     for parent in parents:

@@ -6,10 +6,13 @@ import difflib
 import math
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from cige.errors import RecipeError
+from cige.recipes.ranges import OutOfRange, check_ranges
+from cige.recipes.recipe_file import nested
+from cige.recipes.renamed import refuse_renamed
 
 T = TypeVar("T")
 
@@ -21,18 +24,23 @@ def build_strictly(
     *,
     key: str = "",
     types: Mapping[str, type] | None = None,
+    base: Any = None,
 ) -> T:
     """Make a dataclass (nested ones too) out of nested mappings.
 
     Args:
-        values: one entry a field; fields with a default may be left out.
+        values: an entry per field; fields with a default may be left out.
         origins: key path -> where it was written ("file.yaml:3"), for messages.
         key: the key path of `values` itself.
         types: field name -> the class to make of it, where the hint only names what it derives from.
+        base: where fields that are left out come from, in place of the class's defaults. What a mapping for a nested
+            dataclass leaves out comes from that field's default in turn.
 
     Raises:
-        RecipeError: an unknown key, a missing one, or a value of the wrong type.
+        RecipeError: an unknown key, a missing one, a value of the wrong type or out of range.
     """
+    if not key:
+        refuse_renamed(values, origins)
     known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
     hints = get_type_hints(cls) | dict(types or {})
     for name in values:
@@ -43,17 +51,37 @@ def build_strictly(
     for name, field in known.items():
         path = _join(key, name)
         if name in values:
-            built[name] = _convert(hints[name], values[name], origins, path)
+            built[name] = _convert(hints[name], values[name], origins, path, _default(field, base))
+        elif base is not None:
+            built[name] = getattr(base, name)
         elif field.default is MISSING and field.default_factory is MISSING:
             raise RecipeError(f"{_at(origins, key)}key {path!r} is missing; it has no default")
-    return cls(**built)
+    try:
+        made = cls(**built)
+        check_ranges(made)
+        return made
+    except OutOfRange as wrong:
+        path = _join(key, wrong.name)
+        raise RecipeError(f"{_at(origins, path)}{path} {wrong.problem}") from None
 
 
-def _convert(hint: Any, value: Any, origins: Mapping[str, str], path: str) -> Any:
+def changed(settings: T, changes: Mapping[str, Any]) -> T:
+    """A copy of a dataclass with some settings changed, given by key path ("optimizer.learning_rate"); same errors."""
+    return build_strictly(type(settings), nested(changes), {}, base=settings)
+
+
+def _default(field: Field[Any], base: Any) -> Any:
+    if base is not None:
+        return getattr(base, field.name)
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+def _convert(hint: Any, value: Any, origins: Mapping[str, str], path: str, default: Any = None) -> Any:
     if is_dataclass(hint):
         if not isinstance(value, Mapping):
             raise _wrong(hint, value, origins, path)
-        return build_strictly(hint, value, origins, key=path)  # type: ignore[type-var, arg-type]
+        base = default if type(default) is hint else None
+        return build_strictly(hint, value, origins, key=path, base=base)  # type: ignore[type-var, arg-type]
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         if value is None and type(None) in args:

@@ -20,6 +20,7 @@ from cige.api import NER, load
 from cige.data.reading import read_sentences
 from cige.data.registry import load_split
 from cige.data.sentence import Sentence
+from cige.engine.run_folder import RESULT, SCORES, SPEED, USER_WORDS, read_result
 from cige.entities.scores import score
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
@@ -29,9 +30,8 @@ from cige.reports.significance import all_differences, sentence_counts
 from cige.tagging.evaluation import user_word_trials
 from cige.tagging.finder import EntityFinder
 from cige.training.recipe import Recipe, recipe_from_dict
-from cige.training.run_folder import RESULT, SCORES, SPEED, USER_WORDS
 from cige.training.setup import find_file, read_data
-from cige.training.train import read_result, train
+from cige.training.train import TrainResult, train
 
 SPEED_BATCHES = (1, 16)
 _SPEED_SENTENCES, _SPEED_ROUNDS = 200, 3
@@ -47,7 +47,7 @@ class Row:
         dev, test: F1 by seed; `test` is empty where the data set has no test file here.
         span_f1, type_accuracy: of the split that decides (test, else dev), by seed.
         n_parameters: weights that were trained, those of the rows of tables that training reads included.
-        minutes: training and scoring, by seed.
+        seconds: training and scoring, by seed.
         behind: mean F1 of the best row minus that of this row, on the split that decides; None for the best row.
         behind_low, behind_high: interval of that difference; those of all pairs of the table hold together with 95%.
         p_value: how often systems that do not differ would show a difference this large, corrected for all pairs of
@@ -65,7 +65,7 @@ class Row:
     span_f1: list[float]
     type_accuracy: list[float]
     n_parameters: int
-    minutes: list[float]
+    seconds: list[float]
     behind: float | None
     behind_low: float | None
     behind_high: float | None
@@ -161,7 +161,7 @@ def run_one(recipe_values: dict[str, Any], seed: int, runs: str, data_dir: str |
         "name": recipe.name,
         "architecture": recipe.architecture,
         "seed": seed,
-        "minutes": result.minutes,
+        "seconds": result.seconds,
         "best_epoch": result.best_epoch,
         "n_parameters": result.n_parameters,
         "machine": result.machine,
@@ -221,7 +221,7 @@ def rows_of(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | Non
                 span_f1=[x[split]["span_f1"] for x in scores],
                 type_accuracy=[x[split]["type_accuracy"] for x in scores],
                 n_parameters=scores[0]["n_parameters"],
-                minutes=[x["minutes"] for x in scores],
+                seconds=[x["seconds"] for x in scores],
                 **differs,
                 speed=_kept_speed(next(recipe for recipe in recipes if recipe.name == name), runs),
             )
@@ -280,7 +280,7 @@ def measure_speeds(
         if finished:
             sentences = list(splits_of(recipe, data_dir).values())[-1][:_SPEED_SENTENCES]
             folders[recipe.name] = finished[0].folder
-            ner = load(read_result(finished[0].folder).model, device=device)
+            ner = load(read_result(finished[0].folder, TrainResult).model, device=device)
             taggers[recipe.name] = (ner, [s.text for s in sentences])
     speeds: dict[str, dict[int, float]] = {name: dict.fromkeys(SPEED_BATCHES, 0.0) for name in taggers}
     for _ in range(_SPEED_ROUNDS):
@@ -319,7 +319,7 @@ def user_words_of_runs(
             kept = read_json(path)
             if kept.get("gazetteers") != lists:
                 learned, dev = read_data(recipe.data, data_dir)
-                ner = NER.from_pretrained(read_result(run.folder).model)
+                ner = NER.from_pretrained(read_result(run.folder, TrainResult).model)
                 trials = user_word_trials(ner, dev, train=learned, gazetteers=gazetteers)
                 kept = {"gazetteers": lists, "trials": [trial.to_dict() for trial in trials]}
                 _write(path, kept)

@@ -46,7 +46,7 @@ def comparison_table(rows: Sequence[Row]) -> str:
             _behind(row),
             "best" if row.p_value is None else shown_p(row.p_value),
             f"{row.n_parameters / 1e6:.1f}M",
-            f"{statistics.mean(row.minutes):.1f}",
+            f"{statistics.mean(row.seconds) / 60:.1f}",
             *(f"{row.speed[size]:.0f}" if size in row.speed else "-" for size in SPEED_BATCHES),
         ]
         for row in rows

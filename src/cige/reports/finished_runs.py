@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cige.engine.run_folder import RECIPE, RESULT, SCORES, changes_since
 from cige.errors import CigeError
-from cige.training.recipe import Recipe
-from cige.training.run_folder import RECIPE, RESULT, SCORES, changes_since
+from cige.training.recipe import Recipe, load_recipe
 
 
 class OtherRunWarning(UserWarning):
@@ -73,7 +73,7 @@ def finished_runs(recipe: Recipe, runs: Path, *, seeds: Collection[int] | None =
 
 def are_of_training(scores: dict[str, Any], result: dict[str, Any]) -> bool:
     """Whether scores are of the training that a run's result.json tells of, and not of one before it."""
-    return all(scores.get(name) == result.get(name) for name in ("seed", "minutes", "best_epoch", "n_parameters"))
+    return all(scores.get(name) == result.get(name) for name in ("seed", "seconds", "best_epoch", "n_parameters"))
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def _why_other(folder: Path, recipe: Recipe, seed: int, scores: dict[str, Any]) -> str:
     """Why a folder holds no run of the recipe with the seed; "" if it does."""
     try:
-        changed = changes_since(folder, recipe, seed=seed)
+        changed = changes_since(folder, recipe, seed=seed, load=load_recipe)
     except CigeError as reason:
         return f"its {RECIPE} cannot be read ({reason})"
     if changed:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
 from cige.drawing.figures import drawn_with_fonts_for, markdown_table, names_of_folders, save_figure
 from cige.drawing.lattice import PALETTE
+from cige.engine.history import Record
+from cige.engine.run_folder import RECIPE
 from cige.errors import CigeError
-from cige.pretraining.history import EvalRecord, per_cent
+from cige.pretraining.figures import per_cent
 from cige.pretraining.pretrain import PretrainResult
 from cige.recipes.recipe_file import read_recipe_file
-from cige.training.run_folder import RECIPE
 
 HEADS = (
     "run", "parameters", "million tokens", "minutes", "phase", "tokens found", "loss", "hidden segments found",
@@ -56,7 +58,7 @@ def draw_curves(results: Sequence[PretrainResult], path: Path) -> None:
         figure = Figure(figsize=(10, 4.2), layout="constrained")
         for axes, (key, label) in zip(figure.subplots(1, len(CURVES)), CURVES.items(), strict=True):
             for number, (name, result) in enumerate(zip(names, results, strict=True)):
-                points = [(record.step, 100 * getattr(record, key)) for record in result.evaluations]
+                points = [(record.step, 100 * record.scores.get(key, math.nan)) for record in result.evaluations]
                 steps, shares = zip(*points, strict=True) if points else ((), ())
                 axes.plot(steps, shares, color=PALETTE[number % len(PALETTE)], marker=".", label=name)
             axes.set_xlabel("steps")
@@ -66,7 +68,7 @@ def draw_curves(results: Sequence[PretrainResult], path: Path) -> None:
         save_figure(figure, path)
 
 
-def _ends_of_phases(result: PretrainResult) -> list[tuple[str, EvalRecord | None]]:
+def _ends_of_phases(result: PretrainResult) -> list[tuple[str, Record | None]]:
     """(what its instances hold, measurement at its end) of each phase that has steps."""
     path = result.folder / RECIPE
     values, _ = read_recipe_file(path, None)
@@ -83,6 +85,7 @@ def _ends_of_phases(result: PretrainResult) -> list[tuple[str, EvalRecord | None
     ]
 
 
-def _figures(record: EvalRecord) -> list[str]:
-    shares = (record.segment_accuracy, record.segment_char_accuracy, record.sentence_accuracy)
-    return [per_cent(record.mlm_accuracy), f"{record.mlm_loss:.2f}", *map(per_cent, shares)]
+def _figures(record: Record) -> list[str]:
+    found = record.scores
+    shares = map(found.get, ("segment_accuracy", "segment_char_accuracy", "sentence_accuracy"))
+    return [per_cent(found["mlm_accuracy"]), f"{found['mlm_loss']:.2f}", *map(per_cent, shares)]

@@ -12,10 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
-from cige.data.budget import batches_by_budget
 from cige.data.tags import tags_to_spans
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
+from cige.nn.budget import batches_by_budget
 from cige.nn.crf_numpy import NumpyCRF, SegmentMarginals
 
 MAX_PAIRS = 600_000  # node pairs of one batch: scores and their index take about 150 bytes a pair

@@ -9,35 +9,33 @@ of the best epoch, answers/ (dev and test, in CLUE's formats) and result.json.
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from cige.errors import CigeError, DataError
+from cige.engine.checkpoint import says_what_survives
+from cige.engine.devices import prepare
+from cige.engine.history import Record
+from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
+from cige.engine.trainer import RunConfig, Trainer
+from cige.errors import DataError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import model_folder
 from cige.folders.manifest import MANIFEST, sha256
-from cige.json_text import to_json
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
-from cige.nn.memory import keep_freed_memory
 from cige.recipes.recipe_file import read_recipe_file
 from cige.recipes.strict import build_strictly
 from cige.tasks.config import TuningConfig
-from cige.tasks.history import TunedEpoch
-from cige.tasks.items import Room
+from cige.tasks.items import Room, max_pairs_on
 from cige.tasks.kinds import KINDS
-from cige.tasks.loop import TuningLoop
+from cige.tasks.objective import TuningObjective
 from cige.tasks.registry import Task
 from cige.tasks.tagging import TaggingHead
 from cige.tasks.task_data import TaskData
 from cige.tasks.tuned import TunedModel, TunedNetwork
 from cige.tasks.used_rows import UsedRows
-from cige.training.checkpoint import discard_checkpoints, last_checkpoint, load_weights, says_what_survives
-from cige.training.run_folder import BEST, MODEL, RESULT, claim
 
 ANSWERS = "answers"
 
@@ -68,7 +66,7 @@ class TuningResult:
         n_parameters: weights that were trained.
         seconds: of training and answering the development examples.
         facts: about the data: how many examples of each split, how many nothing can be learnt from.
-        history: the epochs.
+        history: a record per epoch.
         folder: the run's; model: its model folder.
     """
 
@@ -82,7 +80,7 @@ class TuningResult:
     n_parameters: int
     seconds: float
     facts: dict[str, int]
-    history: tuple[TunedEpoch, ...]
+    history: tuple[Record, ...]
     folder: Path
     model: Path
 
@@ -90,17 +88,6 @@ class TuningResult:
     def deciding(self) -> float:
         """The development score that chooses epochs and learning rates, 0..1."""
         return next(iter(self.dev.values()))
-
-    @classmethod
-    def read(cls, folder: str | Path) -> TuningResult:
-        """The result of a finished run; raises CigeError where there is none."""
-        folder = Path(folder)
-        try:
-            values = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-            history = tuple(TunedEpoch(**record) for record in values.pop("history"))
-            return cls(**values, history=history, folder=folder, model=folder / MODEL)
-        except (OSError, ValueError, TypeError, KeyError) as reason:
-            raise CigeError(f"{folder / RESULT}: not the result of a finished run ({reason})") from reason
 
 
 def finetune(
@@ -132,12 +119,11 @@ def finetune(
     """
     task, folder, source = data.task, Path(output_dir), model_folder(model)
     config = config or task.config
-    where = _device(device)
+    accelerator = prepare(device, precision=config.training.precision)
     settings = RunSettings(task.name, model_fingerprint(source), data.fingerprint, config)
     claim(folder, settings, seed=seed, resume=resume, load=_load_settings)
     if (folder / RESULT).is_file():
-        return TuningResult.read(folder)
-    keep_freed_memory()
+        return read_result(folder, TuningResult)
     train, dev, test = data.train[: config.n_train], data.dev[: config.n_dev], data.test[: config.n_dev]
     tuned = _new_model(task, PretrainedLatticeBert.from_pretrained(source), [*data.train, *data.dev], config, seed)
     learnt = [item for item in tuned.items(train) if item.target is not None]
@@ -146,41 +132,50 @@ def finetune(
         raise DataError(f"{data.folder}: none of the {len(train):,} training examples has anything to learn")
     n_parameters = sum(p.numel() for p in tuned.network.parameters() if p.requires_grad)
     used = UsedRows(tuned.pretrained.bert, [*learnt, *dev_items])
-    tuned.network.to(where)
-    loop = TuningLoop(
-        model=tuned,
-        items=used.renumber(learnt),
+    objective = TuningObjective(
+        tuned,
+        used.renumber(learnt),
         dev=dev,
         dev_items=used.renumber(dev_items),
         config=config,
+        seed=seed,
+        max_pairs=max_pairs_on(accelerator.device),
+    )
+    name = f"{task.name} {config.optimizer.learning_rate:g} seed {seed}"
+    trainer = Trainer(
+        tuned.network,
+        RunConfig.in_epochs(config, name=name, n_steps=objective.n_steps),
+        accelerator=accelerator,
         folder=folder,
         origin=hashlib.sha256(repr((settings, seed)).encode()).hexdigest(),
         seed=seed,
         show_progress=show_progress,
     )
-    found = last_checkpoint(folder, origin=loop.origin)
-    if found is not None:
-        loop.load(found)
-    best = loop.run()
-    load_weights(tuned.network, folder / BEST)
+    trainer.resume()
+    trainer.run(objective)
+    best = trainer.load_best()
     used.put_back()
-    tuned.network.to(where)
+    tuned.network.to(accelerator.device)
     facts = {"n_train": len(train), "n_dev": len(dev), "n_test": len(test), "n_items": len(learnt)}
     values: dict[str, Any] = {
         "task": task.name,
         "seed": seed,
-        "learning_rate": config.learning_rate,
+        "learning_rate": config.optimizer.learning_rate,
         "data": data.state + (f", the first {len(train):,} learnt" if len(train) < len(data.train) else ""),
         "best_epoch": best.epoch,
-        "dev": best.scores,
+        "dev": dict(best.scores),
         "test": _answer(tuned, {"dev": dev, "test": test}, task, config, folder)["test"],
         "n_parameters": n_parameters,
-        "seconds": sum(record.seconds + record.dev_seconds for record in loop.history.epochs),
+        "seconds": trainer.state.total_seconds,
         "facts": facts | tuned.kind.count(train) | {"n_not_learnt": len(train) - len({i.example for i in learnt})},
-        "history": [asdict(record) for record in loop.history.epochs],
     }
-    _finish(tuned, values, folder, keep_model=keep_model)
-    return TuningResult.read(folder)
+    if keep_model:
+        tuned.network.to("cpu").eval()
+        tuned.facts = values
+        with says_what_survives(folder):
+            tuned.save(folder / MODEL)
+    write_result(folder, values, trainer.state)
+    return read_result(folder, TuningResult)
 
 
 def _new_model(
@@ -201,7 +196,7 @@ def _answer(
     """Write the answers to each split; returns the scores of each, {} without labels."""
     scores: dict[str, dict[str, float]] = {}
     for split, examples in splits.items():
-        answers = tuned.predict(examples, precision=config.precision)
+        answers = tuned.predict(examples, precision=config.training.precision)
         is_labelled = bool(examples) and all(map(tuned.kind.is_labelled, examples))
         scores[split] = tuned.score(examples, answers) if is_labelled else {}
         if examples:
@@ -209,26 +204,6 @@ def _answer(
             with says_what_survives(folder), atomic_file(folder / ANSWERS / name) as aside:
                 aside.write_text(tuned.kind.write(examples, answers), encoding="utf-8", errors="backslashreplace")
     return scores
-
-
-def _finish(tuned: TunedModel, values: Mapping[str, Any], folder: Path, *, keep_model: bool) -> None:
-    tuned.network.to("cpu").eval()
-    tuned.facts = {name: value for name, value in values.items() if name != "history"}
-    with says_what_survives(folder):
-        if keep_model:
-            tuned.save(folder / MODEL)
-        with atomic_file(folder / RESULT) as aside:
-            aside.write_text(to_json(values, indent=1), encoding="utf-8")
-    discard_checkpoints(folder)
-    (folder / BEST).unlink()
-
-
-def _device(name: str) -> str:
-    if name not in ("auto", "cpu", "cuda"):
-        raise CigeError(f"device {name!r}: expected auto, cpu or cuda")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise CigeError("device cuda: this machine's PyTorch sees no GPU; use auto or cpu")
-    return "cuda" if name != "cpu" and torch.cuda.is_available() else "cpu"
 
 
 def model_fingerprint(model: Path) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
 from cige.json_text import to_json
+from cige.recipes.strict import changed
 from cige.tasks.config import TuningConfig
 from cige.tasks.finetune import TuningResult, finetune
 from cige.tasks.registry import TASKS, get_task
@@ -116,7 +117,7 @@ def tune_task(
 
     def run(rate: float, seed: int) -> TuningResult:
         where = folder / f"{data.task.name}-{rate:g}-{seed}"
-        settings = replace(config, learning_rate=rate)
+        settings = changed(config, {"optimizer.learning_rate": rate})
         return finetune(data, model, where, config=settings, seed=seed, keep_model=keep_models, **options)
 
     best, tried = climb(rates, lambda rate: run(rate, 1).deciding)

@@ -9,13 +9,16 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from cige.data.budget import batches_by_budget
 from cige.data.token_batch import TokenBatch, collate_tokens
 from cige.lattice.token_inputs import TokenInputs
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.models.lattice_bert.network import LatticeBert
+from cige.nn.budget import batches_by_budget
 
-MAX_PAIRS = 2**20  # token pairs of one forward pass; training keeps several floats a pair, layer and head
+# Token pairs of one forward pass, of which training keeps several floats per layer and head. On a GPU small passes
+# cost what large ones do: the time to start their kernels.
+MAX_PAIRS = {"cpu": 2**20}
+MAX_PAIRS_ELSEWHERE = 2**23
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,12 @@ def read_pooled(bert: LatticeBert, inputs: Sequence[TokenInputs]) -> Tensor:
     return bert(batch, torch.zeros(len(batch), 1, dtype=torch.long, device=batch.ids.device)).pooled
 
 
-def passes(items: Sequence[Item], *, max_items: int, max_pairs: int = MAX_PAIRS) -> Iterator[list[int]]:
+def max_pairs_on(device: torch.device) -> int:
+    """How many token pairs a training pass may hold."""
+    return MAX_PAIRS.get(device.type, MAX_PAIRS_ELSEWHERE)
+
+
+def passes(items: Sequence[Item], *, max_items: int, max_pairs: int) -> Iterator[list[int]]:
     """Cut items into forward passes that fit memory; yields places in `items`.
 
     A pass holds at most `max_items` items and about `max_pairs` token pairs, one item at the least.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -25,12 +24,13 @@ from cige.json_text import to_json
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.models.lattice_bert.network import LatticeBert
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
-from cige.tasks.items import Head, Item, Room, passes
+from cige.nn.precision import autocast
+from cige.tasks.items import Head, Item, Room, max_pairs_on, passes
 from cige.tasks.kinds import KINDS, Kind, Scores
 
 FORMAT_VERSION = 1
 ENCODER, HEAD, ABOUT = "encoder", "head.safetensors", "task.json"
-READ_AT_ONCE, MAX_PAIRS = 64, 2**21  # items and token pairs of a forward pass without gradients
+READ_AT_ONCE = 64  # items of a forward pass without gradients, which may hold twice the pairs of one with them
 
 
 class TunedNetwork(nn.Module):
@@ -116,9 +116,10 @@ class TunedModel:
         network.eval()
         order = np.argsort([item.n_tokens for item in items], kind="stable").tolist()
         outputs: list[Any] = [None] * len(items)
+        max_pairs = 2 * max_pairs_on(network.bert.pooler.weight.device)
         try:
             with autocast(network, precision):
-                for chosen in passes([items[k] for k in order], max_items=READ_AT_ONCE, max_pairs=MAX_PAIRS):
+                for chosen in passes([items[k] for k in order], max_items=READ_AT_ONCE, max_pairs=max_pairs):
                     places = [order[k] for k in chosen]
                     found = network.head.outputs(network.bert, [items[k] for k in places])
                     for place, output in zip(places, found, strict=True):
@@ -177,9 +178,3 @@ class TunedModel:
             ) from reason
         network = TunedNetwork(pretrained.bert, head).to(device).eval()
         return cls(network, pretrained, *names, room=room, facts=facts)
-
-
-def autocast(network: nn.Module, precision: str) -> Any:
-    """The context of a forward pass: matrix products in bfloat16 for "bf16"."""
-    device = next(network.parameters()).device.type
-    return torch.autocast(device, torch.bfloat16) if precision == "bf16" else nullcontext()

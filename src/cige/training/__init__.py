@@ -1,1 +1,1 @@
-"""Recipes, training on transformers' Trainer, and the search for better settings; needs `pip install "cige[train]"`."""
+"""Training taggers by recipes, and the search for better settings; needs `pip install "cige[train]"`."""

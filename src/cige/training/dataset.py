@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from torch.utils.data import Dataset
 
 from cige.data.batch import LatticeBatch, collate
 from cige.data.mentions import NEVER, MentionPool, MentionRegime
@@ -20,7 +19,7 @@ from cige.lexicon.snapshot import LexiconSnapshot
 Example = tuple[EncodedLattice, np.ndarray]
 
 
-class TrainingSet(Dataset[Example]):
+class TrainingSet:
     """Encoded sentences and their gold tags.
 
     What epoch e makes of sentence i depends on (seed, e, i) alone: not on the order of reading, on workers or on
@@ -78,11 +77,6 @@ class TrainingSet(Dataset[Example]):
                 encoded = self._vocabulary.encode(build_lattice(sentence.text, self._snapshot))
                 tags = tag_ids(sentence, self._tag_names, self._scheme)
         return simulate_user_words(encoded, sentence.spans, self._regime, rng), tags
-
-    def __getitem__(self, key: tuple[int, int]) -> Example:
-        """The example of (epoch, index), the keys that a BatchPlan yields."""
-        epoch, index = key
-        return self.example(index, epoch)
 
 
 def collate_examples(examples: Sequence[Example]) -> LatticeBatch:

@@ -8,15 +8,15 @@ import numpy as np
 import torch
 
 from cige.data.batch import collate
-from cige.data.budget import batches_by_budget
 from cige.data.sentence import Sentence
 from cige.data.tags import tags_to_spans
 from cige.data.vocabulary import EncodedLattice, Vocabulary
 from cige.entities.scores import Report, score
 from cige.lattice.lattice import Lattice
 from cige.models.tagger import Tagger
+from cige.nn.budget import batches_by_budget
 
-MAX_SENTENCES = 32
+MAX_SENTENCES, MAX_PAIRS = 32, 1_000_000  # of a batch; the latter where the recipe sets no limit
 
 
 class EvaluationSet:
@@ -29,12 +29,12 @@ class EvaluationSet:
         *,
         vocabulary: Vocabulary,
         scheme: str,
-        max_pairs: int,
+        max_pairs: int | None,
     ):
         encoded = [vocabulary.encode(lattice) for lattice in lattices]
         n_nodes = np.array([x.n_nodes for x in encoded])
         order = np.argsort(n_nodes, kind="stable")
-        cuts = batches_by_budget(n_nodes[order].tolist(), max_sentences=MAX_SENTENCES, max_pairs=max_pairs)
+        cuts = batches_by_budget(n_nodes[order].tolist(), max_sentences=MAX_SENTENCES, max_pairs=max_pairs or MAX_PAIRS)
         self._encoded: list[EncodedLattice] = encoded
         self._batches = [order[cut].tolist() for cut in cuts]
         self._gold = [sentence.spans for sentence in sentences]

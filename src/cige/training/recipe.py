@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from cige.data.mentions import MentionRegime
 from cige.data.user_words import UserWordRegime
+from cige.engine.settings import BatchConfig, CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
 from cige.errors import ModelError, RecipeError
 from cige.folders.hub import model_folder
 from cige.folders.kinds import TAGGER
@@ -18,6 +19,7 @@ from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig
 from cige.models.model import BERT, FORMAT_VERSION
 from cige.models.registry import architecture
+from cige.recipes.ranges import within
 from cige.recipes.recipe_file import Overrides, default_name, dump_yaml, read_recipe_file
 from cige.recipes.shipped import TAGGING
 from cige.recipes.strict import build_strictly
@@ -36,7 +38,7 @@ class DataConfig:
     """Development file; the best epoch is chosen on it."""
     test: str | None = None
     """Test file; training never reads it."""
-    n_held_out: int = 0
+    n_held_out: int = within(0, min=0)
     """Where there is no development file: how many of the last training sentences to hold out as one."""
     n_train: int | None = None
     """Learn from the first n training sentences only (for trials); held-out sentences are taken away before."""
@@ -69,51 +71,15 @@ class LexiconConfig:
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
-    """How to optimise; Table 5 of the paper where it says something, else what dev F1 preferred."""
+class TaggerOptimizerConfig(OptimizerConfig):
+    """What the optimiser of a tagger has in addition."""
 
-    n_epochs: int = 14
-    """Passes over the training sentences."""
-    batch_size: int = 10
-    """Sentences a step, at most."""
-    max_pairs: int = 1_000_000
-    """Node pairs a step, at most (sentences x longest squared): bounds memory, about 0.25 kB a pair."""
-    pool_batches: int = 0
-    """Sort by length within pools of so many batches, so that little is padded; 0 keeps the shuffled order."""
-    optimizer: Literal["adamw", "sgd"] = "adamw"
-    """AdamW, or the paper's SGD with momentum."""
-    learning_rate: float = 1e-3
-    """Highest learning rate."""
-    embedding_learning_rate_scale: float = 1.0
+    clip_norm: float | None = within(5.0, above=0)
+    """Scale the gradient of a step down to this norm; null leaves it as it is."""
+    embedding_learning_rate_scale: float = within(1.0, min=0)
     """Learning rate of the embedding tables, as a multiple of the others'."""
-    bert_learning_rate_scale: float = 0.03
+    bert_learning_rate_scale: float = within(0.03, min=0)
     """Learning rate of a BERT that is tuned, as a multiple of the others': 3e-5 beside 1e-3."""
-    weight_decay: float = 0.01
-    """Decoupled weight decay of matrices; embedding tables, biases and normalisations have none."""
-    momentum: float = 0.9
-    """Momentum of SGD."""
-    schedule: Literal["linear", "inverse_epoch", "constant"] = "linear"
-    """After warm-up: linearly to zero; divided by 1 + decay * epoch (the paper's); or no change."""
-    decay: float = 0.05
-    """Rate of "inverse_epoch"."""
-    warmup_ratio: float = 0.05
-    """Share of all steps in which the learning rate rises from zero."""
-    warmup_epochs: float | None = None
-    """The same in epochs (the paper's 10), in place of the ratio."""
-    clip: Literal["norm", "value", "none"] = "norm"
-    """Clip the gradient's norm, or each of its values (released code)."""
-    clip_threshold: float = 5.0
-    """Where to clip."""
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """bf16 runs matrix products in bfloat16; weights stay float32."""
-    average_weights: float = 0.0
-    """Decay a step of an exponential moving average of the weights, which is then what is scored and kept; 0 is off."""
-    eval_start_epoch: int = 1
-    """First epoch (from 1) after which dev F1 is measured."""
-    patience: int = 0
-    """Stop after so many epochs without a better dev F1; 0 never stops."""
-    checkpoint_steps: int = 0
-    """Write a checkpoint every so many steps besides the one an epoch; 0 is off."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +107,15 @@ class Recipe:
     mentions: MentionRegime = field(default_factory=MentionRegime)
     """How entities are replaced by others."""
     training: TrainingConfig = field(default_factory=TrainingConfig)
-    """Optimisation."""
+    """How long to train, and what to keep."""
+    optimizer: TaggerOptimizerConfig = field(default_factory=TaggerOptimizerConfig)
+    """How to optimise; Table 5 of the paper where it says something, else what dev F1 preferred."""
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    """The learning rate over the run; "inverse_epoch" and a warm-up of 10 epochs are the paper's."""
+    batches: BatchConfig = field(default_factory=lambda: BatchConfig(max_pairs=1_000_000))
+    """What a step reads; a node pair takes about 0.25 kB of memory."""
+    checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
+    """What a run that is cut off continues from."""
 
 
 def load_recipe(recipe: str | Path, overrides: Overrides = None) -> Recipe:

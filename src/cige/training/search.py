@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cige.engine.run_folder import differences
 from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
 from cige.json_text import to_json
 from cige.recipes.recipe_file import override_pairs, read_recipe_file
 from cige.recipes.shipped import SEARCH, TABLE_6
 from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
-from cige.training.run_folder import differences
 from cige.training.train import train
 
 if TYPE_CHECKING:
@@ -97,10 +97,10 @@ def search(
 
 
 def read_space(path: str | Path) -> dict[str, list[Any]]:
-    """Ranges from a YAML file of lines such as `training.batch_size: [8, 10]`, or from search/table6."""
+    """Ranges from a YAML file of lines such as `batches.batch_size: [8, 10]`, or from search/table6."""
     values, _ = read_recipe_file(path, kind=SEARCH)
     if not all(isinstance(v, list) and v for v in values.values()):
-        raise RecipeError(f"{path}: expected a list of values for each setting, such as `training.batch_size: [8, 10]`")
+        raise RecipeError(f"{path}: expected a list of values for each setting, such as `batches.batch_size: [8, 10]`")
     return values
 
 
@@ -179,7 +179,8 @@ def _finished(study: optuna.Study, folder: Path) -> list[Trial]:
 
 
 def _trial_folder(folder: Path, choice: Mapping[str, Any]) -> Path:
-    return folder / "_".join(f"{key.rpartition('.')[2]}-{choice[key]}" for key in sorted(choice))
+    settings = (f"{key.rpartition('.')[2]}-{choice[key]}" for key in sorted(choice))
+    return folder / "_".join(settings).replace(" ", "")
 
 
 def _write_results(trials: list[Trial], folder: Path, recipe: str | Path, overrides: Sequence[str]) -> None:

@@ -13,13 +13,14 @@ import tiny_run
 import torch
 
 from cige.cli import main
+from cige.engine.optimizer import make_optimizer
 from cige.errors import ModelError
 from cige.models.dcsan import DcsanConfig
 from cige.models.lattice_bert.features import LatticeBertFeatures, load_features
 from cige.models.model import LatticeModel
 from cige.models.registry import architecture
-from cige.training.optimizer import make_optimizer
-from cige.training.recipe import Recipe, TrainingConfig
+from cige.training.objective import learning_rate_scales
+from cige.training.recipe import Recipe, TaggerOptimizerConfig
 from cige.training.setup import set_up
 from cige.training.train import train
 
@@ -100,8 +101,8 @@ def test_a_damaged_encoder_in_a_model_folder_is_named(folder, tmp_path):
 def test_gradients_and_rates(folder, tuned):
     tagger = model(folder, tuned=tuned).tagger.train()
     assert tagger.encoder.features.bert.training == tuned
-    config = TrainingConfig(learning_rate=0.1, bert_learning_rate_scale=0.02)
-    groups = make_optimizer(tagger, config).param_groups
+    config = TaggerOptimizerConfig(learning_rate=0.1, bert_learning_rate_scale=0.02)
+    groups = make_optimizer(tagger, config, scales=learning_rate_scales(tagger, config)).param_groups
     names = {id(p): name for name, p in tagger.named_parameters()}
     rates = {names[id(p)]: group["lr"] for group in groups for p in group["params"]}
     assert set(rates) == {name for name, p in tagger.named_parameters() if p.requires_grad}
@@ -116,7 +117,7 @@ def test_gradients_and_rates(folder, tuned):
 
 
 def recipe(bert: str, *, tuned: bool) -> Recipe:
-    plain = tiny_run.tiny_recipe(n_epochs=1, batch_size=40)
+    plain = tiny_run.tiny_recipe(n_epochs=1, batches__batch_size=40)
     return replace(plain, model=replace(plain.model, bert=bert, bert_tuned=tuned))
 
 

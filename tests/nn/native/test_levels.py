@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import kernel_forms
 import pytest
@@ -105,6 +107,31 @@ def test_a_library_of_another_machine_is_as_if_it_were_not_there(monkeypatch, tm
         monkeypatch.undo()
         native.levels.cache_clear()
         native.library.cache_clear()
+
+
+def test_a_library_of_older_sources_is_as_if_it_were_not_there(monkeypatch):
+    monkeypatch.setattr(native, "_path", lambda name: "kernels.so")
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: SimpleNamespace(span_attention_forward=SimpleNamespace()))
+    monkeypatch.setattr(native, "library", native.library.__wrapped__)
+    assert native.levels.__wrapped__() == ()
+
+
+@pytest.mark.parametrize(
+    ("built", "has", "expected"),
+    [
+        (native.LEVELS, ("avx2", "avx512"), native.LEVELS),
+        (native.LEVELS, ("avx2",), ("portable", "avx2")),
+        (native.LEVELS, (), ("portable",)),
+        (("portable",), ("avx2", "avx512"), ("portable",)),
+        (("portable", "avx512"), ("avx2", "avx512"), ("portable", "avx512")),
+        (("avx2", "avx512"), ("avx2", "avx512"), ()),
+    ],
+)
+def test_a_level_must_be_built_and_run_here(built, has, expected, monkeypatch):
+    functions = {f"cpu_has_{name}": lambda name=name: int(name in has) for name in native.LEVELS[1:]}
+    monkeypatch.setattr(native, "_path", lambda name: name if name in built else None)
+    monkeypatch.setattr(native, "library", lambda name: SimpleNamespace(**functions))
+    assert native.levels.__wrapped__() == expected
 
 
 @pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="the processor's features are read from /proc/cpuinfo")

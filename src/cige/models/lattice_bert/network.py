@@ -28,6 +28,7 @@ from torch.nn import functional as F
 
 from cige.data.token_batch import TokenBatch
 from cige.nn.dropout import Dropout
+from cige.nn.fused_attention import fused_attention
 from cige.nn.lattice_positions import LatticePositionScores, RelationRule
 from cige.nn.masked_attention import by_head
 from cige.nn.scored_attention import scored_attention, scored_probabilities
@@ -254,9 +255,7 @@ class LatticeAttention(nn.Module):
             attended = scored_attention(query, key, value, scores, scale=self.scale, dropout=self.dropout)
         else:
             dropout_prob = self.dropout.prob if self.training else 0.0
-            attended = F.scaled_dot_product_attention(
-                query, key, value, attn_mask=scores, dropout_p=dropout_prob, scale=self.scale
-            )
+            attended = fused_attention(query, key, value, scores, scale=self.scale, dropout_prob=dropout_prob)
         return self.output(attended.transpose(1, 2).flatten(2))
 
     def probabilities(self, hidden: Tensor, scores: Tensor) -> Tensor:

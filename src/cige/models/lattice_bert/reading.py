@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cige.data.budget import batches_by_budget
 from cige.data.token_batch import collate_tokens
 from cige.lattice.token_inputs import TokenInputs
 from cige.lattice.token_lattice import TokenLattice
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.models.lattice_bert.network import LatticeBert
+from cige.nn.budget import batches_by_budget
 from cige.text.windows import Window, overlapping_windows
 
 N_SPECIAL = 2  # [CLS] and [SEP]

@@ -72,7 +72,12 @@ def levels() -> tuple[str, ...]:
 @cache
 def library(name: str) -> ctypes.CDLL:
     """The kernels of a level out of `levels()`."""
-    found = ctypes.CDLL(_path(name))
+    return open_library(_path(name))
+
+
+def open_library(path: str | None) -> ctypes.CDLL:
+    """The kernels in a file. Raises OSError where it cannot be loaded, AttributeError where it lacks a kernel."""
+    found = ctypes.CDLL(path)
     found.span_attention_forward.argtypes = [ctypes.c_void_p] * 11
     found.span_attention_backward.argtypes = [ctypes.c_void_p] * 15
     found.vocabulary_gradient.argtypes = [ctypes.c_void_p] * 6

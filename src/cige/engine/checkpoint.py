@@ -1,0 +1,133 @@
+"""Weights and the state of a run on disk while it is under way, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from cige.errors import CigeError, ModelError
+from cige.folders.atomic import atomic_file, atomic_folder
+from cige.folders.kinds import CHECKPOINT
+from cige.folders.manifest import read_manifest, write_manifest
+from cige.json_text import to_json
+
+T = TypeVar("T")
+
+PREFIX = "checkpoint-"
+_VERSION, _HISTORY = 1, "history.json"
+
+
+def trained_weights(model: nn.Module) -> dict[str, Tensor]:
+    """Name -> weight of every trainable parameter; what is not trained can be made again from its source."""
+    return {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
+
+
+def save_weights(model: nn.Module, path: Path) -> None:
+    """Write the trainable parameters to a safetensors file."""
+    weights = {name: weight.cpu().contiguous() for name, weight in trained_weights(model).items()}
+    with says_what_survives(path), atomic_file(path) as aside:
+        save_file(weights, aside)
+
+
+@torch.no_grad()
+def load_weights(model: nn.Module, path: Path) -> None:
+    """Fill the trainable parameters.
+
+    Raises:
+        ModelError: the file is missing, damaged or of another network.
+    """
+    try:
+        found = load_file(path)
+    except (OSError, SafetensorError) as reason:
+        raise ModelError(f"{path}: cannot be read ({reason}); start the run over with resume=False") from reason
+    own = trained_weights(model)
+    shapes, found_shapes = ({name: weight.shape for name, weight in w.items()} for w in (own, found))
+    wrong = sorted(name for name, _ in shapes.items() ^ found_shapes.items())
+    if wrong:
+        raise ModelError(
+            f"{path}: not the weights of this network ({wrong[0]} does not fit); start the run over with resume=False"
+        )
+    for name, weight in own.items():
+        weight.copy_(found[name])
+
+
+@contextmanager
+def new_checkpoint(folder: Path, step: int, state: Any, *, origin: str, n_kept: int = 1) -> Iterator[Path]:
+    """Yield a folder to write the state after `step` steps to; when it is whole, the oldest checkpoints go.
+
+    Args:
+        state: a dataclass of plain values.
+        origin: fingerprint of what the run started from.
+        n_kept: how many checkpoints stay, the new one included.
+    """
+    path = folder / f"{PREFIX}{step}"
+    with says_what_survives(path), atomic_folder(path) as aside:
+        yield aside
+        (aside / _HISTORY).write_text(to_json(asdict(state), ensure_ascii=True), encoding="utf-8")
+        write_manifest(aside, kind=CHECKPOINT, version=_VERSION, origin=origin)
+    discard_checkpoints(folder, n_kept=n_kept)
+
+
+def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
+    """The newest checkpoint of a run, checked for missing and shortened files.
+
+    Raises:
+        ModelError: it is damaged, or of a run that started from something else than `origin`.
+    """
+    found = _checkpoints(folder)
+    if not found:
+        return None
+    newest = found[-1]
+    facts = read_manifest(newest, kind=CHECKPOINT, version=_VERSION, error=ModelError)
+    if facts.get("origin") != origin:
+        raise ModelError(
+            f"{newest}: written by a run that started from other data, vectors or words, so this one cannot continue "
+            "from it; bring those back, or start the run over with resume=False (--no-resume)"
+        )
+    return newest
+
+
+def read_state(checkpoint: Path, make: Callable[[dict[str, Any]], T]) -> T:
+    """What `make` makes of the history that `new_checkpoint` wrote; raises ModelError where it is damaged."""
+    try:
+        return make(json.loads((checkpoint / _HISTORY).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError) as reason:
+        raise ModelError(f"{checkpoint}: is damaged ({reason}); start the run over with resume=False") from reason
+
+
+def discard_checkpoints(folder: Path, *, n_kept: int = 0) -> None:
+    """Delete all checkpoints but the newest `n_kept`, and what a killed run left half written."""
+    found = _checkpoints(folder)
+    for path in [*found[: max(0, len(found) - n_kept)], *folder.glob(f".{PREFIX}*")]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    """The whole checkpoints, from old to new."""
+    found = [p for p in folder.glob(f"{PREFIX}*") if p.is_dir() and p.name[len(PREFIX) :].isdigit()]
+    return sorted(found, key=lambda p: int(p.name[len(PREFIX) :]))
+
+
+@contextmanager
+def says_what_survives(path: Path) -> Iterator[None]:
+    """Turn a failed write (a full disk) into an error that says what is still there."""
+    try:
+        yield
+    except CigeError:
+        raise
+    except (OSError, RuntimeError, SafetensorError) as reason:
+        raise CigeError(
+            f"{path} could not be written ({reason}); what was saved before is untouched. Make room and run the same "
+            "command again: training continues from the last checkpoint"
+        ) from reason

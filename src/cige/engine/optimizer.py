@@ -1,0 +1,90 @@
+"""Optimisers, their parameter groups, and clipping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cige.engine.row_adam import RowAdamW
+from cige.engine.settings import OptimizerConfig
+from cige.nn.embeddings import SplitEmbedding
+
+SCALE = "scale"  # in a parameter group: its learning rate as a multiple of the others'
+
+
+def make_optimizer(
+    network: nn.Module, config: OptimizerConfig, *, scales: Mapping[nn.Module, float] | None = None
+) -> torch.optim.Optimizer:
+    """The optimiser of a network; what has one axis (biases, gains of normalisations) is not decayed.
+
+    Tables of SplitEmbedding are not decayed either. On a CPU, AdamW of these works by rows (RowAdamW): the same result
+    in a fraction of the time. On a GPU the dense form is as fast.
+
+    Args:
+        scales: parts of the network -> their learning rate as a multiple of the others'.
+    """
+    groups = _parameter_groups(network, config, scales or {})
+    modules = [m for m in network.modules() if isinstance(m, SplitEmbedding)]
+    if config.name == "sgd":
+        return torch.optim.SGD(groups, lr=config.learning_rate, momentum=config.momentum)
+    settings: dict[str, Any] = {"lr": config.learning_rate, "betas": config.betas, "eps": config.epsilon}
+    if not modules or any(module.tuned.is_cuda for module in modules):
+        return torch.optim.AdamW(groups, **settings, fused=True)
+    optimizer = RowAdamW(groups, tables=[module.tuned for module in modules], **settings)
+    for module in modules:
+        module.sparse_gradient = True
+        module.register_forward_pre_hook(lambda m, rows: optimizer.catch_up(m.tuned, rows[0]))
+    return optimizer
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, learning_rate: float) -> None:
+    """Set the learning rate of the next step; groups with a scale get a multiple of it."""
+    for group in optimizer.param_groups:
+        group["lr"] = learning_rate * group[SCALE]
+
+
+def settle(optimizer: torch.optim.Optimizer) -> None:
+    """Bring all parameters up to date, before they are read in another way than by a forward pass."""
+    if isinstance(optimizer, RowAdamW):
+        optimizer.catch_up_all()
+
+
+@torch.no_grad()
+def clip_gradients(parameters: Iterable[nn.Parameter], config: OptimizerConfig) -> Tensor:
+    """Clip in place; returns the norm of the whole gradient before that."""
+    gradients = [_values(p) for p in parameters if p.grad is not None]
+    norm = nn.utils.get_total_norm(gradients)
+    if config.clip_norm is not None:
+        torch._foreach_mul_(gradients, (config.clip_norm / (norm + 1e-6)).clamp(max=1.0))
+    elif config.clip_value is not None:
+        torch._foreach_clamp_min_(gradients, -config.clip_value)
+        torch._foreach_clamp_max_(gradients, config.clip_value)
+    return norm
+
+
+def _values(parameter: nn.Parameter) -> Tensor:
+    """The gradient's numbers, each row once."""
+    assert parameter.grad is not None
+    if not parameter.grad.is_sparse:
+        return parameter.grad
+    parameter.grad = parameter.grad.coalesce()
+    return parameter.grad.values()
+
+
+def _parameter_groups(
+    network: nn.Module, config: OptimizerConfig, scales: Mapping[nn.Module, float]
+) -> list[dict[str, Any]]:
+    scale_of = {p: scale for module, scale in scales.items() for p in module.parameters()}
+    undecayed = {m.tuned for m in network.modules() if isinstance(m, SplitEmbedding)}
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for p in network.parameters():
+        if p.requires_grad:
+            decay = 0.0 if p.ndim <= 1 or p in undecayed else config.weight_decay
+            groups.setdefault((scale_of.get(p, 1.0), decay), []).append(p)
+    return [
+        {"params": parameters, "lr": config.learning_rate * scale, SCALE: scale, "weight_decay": decay}
+        for (scale, decay), parameters in groups.items()
+    ]

@@ -1,0 +1,120 @@
+"""BatchPlan: which examples every step reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from cige.engine.settings import BatchConfig
+from cige.nn.budget import batches_by_budget
+
+_NO_LIMIT = 2**62
+
+
+class Place(NamedTuple):
+    """Where a run stands in its data: epochs done, and batches of the next one."""
+
+    epoch: int = 0
+    batch: int = 0
+
+
+@dataclass(frozen=True)
+class StepPart:
+    """What one process reads in a step.
+
+    Attributes:
+        place: after the step.
+        epoch: whose examples these are, from 0.
+        passes: numbers of examples, a list for each forward pass.
+    """
+
+    place: Place
+    epoch: int
+    passes: list[list[int]]
+
+
+class BatchPlan:
+    """The batches of any epoch, a function of (seed, epoch) alone.
+
+    Each epoch is shuffled. With `pool_batches` the shuffled examples are taken in pools of about so many batches,
+    sorted by size within a pool (little padding), cut into batches, and the batches shuffled. How many batches an
+    epoch has may differ a little from epoch to epoch, since `max_pairs` cuts where it must.
+
+    Args:
+        sizes: int64[n], the size of each example in nodes or tokens, or a function that gives it for an epoch.
+        fill: fill up the last batch with the epoch's first examples, so that all batches are of `batch_size`.
+        pass_pairs: pairs per forward pass, at most (examples x longest squared): a larger batch takes several passes.
+    """
+
+    def __init__(
+        self,
+        sizes: np.ndarray | Callable[[int], np.ndarray],
+        config: BatchConfig,
+        *,
+        seed: int,
+        fill: bool = False,
+        pass_pairs: int = _NO_LIMIT,
+    ):
+        self._sizes, self._config, self._seed = sizes, config, seed
+        self._fill, self._pass_pairs = fill, pass_pairs
+
+    def n_steps(self, n_epochs: int) -> int:
+        """Steps of the first epochs."""
+        return sum(len(self.batches(epoch)) for epoch in range(n_epochs))
+
+    def batches(self, epoch: int) -> list[list[int]]:
+        """The batches of one epoch (from 0), as numbers of examples."""
+        config, sizes = self._config, self._sizes_in(epoch)
+        rng = np.random.default_rng((self._seed, epoch))
+        order = rng.permutation(len(sizes))
+        if self._fill:
+            order = np.resize(order, -(-len(order) // config.batch_size) * config.batch_size)
+        if not config.pool_batches:
+            return self._cut(order, sizes)
+        pool_size = config.pool_batches * config.batch_size
+        batches: list[list[int]] = []
+        for start in range(0, len(order), pool_size):
+            pool = order[start : start + pool_size]
+            batches += self._cut(pool[np.argsort(sizes[pool], kind="stable")], sizes)
+        # Pools of one batch are in random order already.
+        return [batches[k] for k in rng.permutation(len(batches))] if config.pool_batches > 1 else batches
+
+    def steps(self, start: Place, *, rank: int = 0, n_processes: int = 1) -> Iterator[StepPart]:
+        """What process `rank` reads in each step from `start` on, without end.
+
+        A step is the same for any number of processes; only who reads what differs.
+        """
+        epoch, done = start
+        while True:
+            batches, sizes = self.batches(epoch), self._sizes_in(epoch)
+            for number in range(done, len(batches)):
+                passes = self._passes(batches[number], sizes, n_processes)[rank::n_processes]
+                is_last = number + 1 == len(batches)
+                yield StepPart(Place(epoch + 1, 0) if is_last else Place(epoch, number + 1), epoch, passes)
+            epoch, done = epoch + 1, 0
+
+    def padding_share(self, epoch: int = 0) -> float:
+        """Share of node pairs computed on padding in an epoch, 0..1."""
+        sizes = self._sizes_in(epoch)
+        real = padded = 0
+        for batch in self.batches(epoch):
+            n = sizes[batch]
+            real += int((n * n).sum())
+            padded += len(n) * int(n.max()) ** 2
+        return 1 - real / padded if padded else 0.0
+
+    def _sizes_in(self, epoch: int) -> np.ndarray:
+        return self._sizes(epoch) if callable(self._sizes) else self._sizes
+
+    def _passes(self, batch: list[int], sizes: np.ndarray, n_processes: int) -> list[list[int]]:
+        n_most = max(1, min(self._config.micro_batch_size or len(batch), len(batch) // n_processes))
+        cuts = batches_by_budget(sizes[batch].tolist(), max_sentences=n_most, max_pairs=self._pass_pairs)
+        return [[batch[k] for k in cut] for cut in cuts]
+
+    def _cut(self, order: np.ndarray, sizes: np.ndarray) -> list[list[int]]:
+        max_pairs = self._config.max_pairs or _NO_LIMIT
+        cuts = batches_by_budget(sizes[order].tolist(), max_sentences=self._config.batch_size, max_pairs=max_pairs)
+        return [order[cut].tolist() for cut in cuts]

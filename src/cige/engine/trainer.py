@@ -1,0 +1,353 @@
+"""Trainer: the loop that trains everything, on a CPU, a GPU or several processes that share each step.
+
+A step is a function of the weights and of what it reads. What it reads is a function of the seed (`plan`), and the
+generator of dropout is seeded anew from (seed, step, process) in each step. So a run that was cut off continues
+exactly, no state of a generator is saved, and several processes do what one would.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from cige.engine.average import WeightAverage
+from cige.engine.checkpoint import last_checkpoint, load_weights, new_checkpoint, read_state, save_weights
+from cige.engine.curves import Curves
+from cige.engine.history import Record, RunState
+from cige.engine.objective import Objective
+from cige.engine.optimizer import clip_gradients, make_optimizer, set_learning_rate, settle
+from cige.engine.plan import Place, StepPart
+from cige.engine.progress import ProgressBar
+from cige.engine.run_folder import BEST
+from cige.engine.schedule import learning_rate_factor
+from cige.engine.settings import CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
+from cige.errors import CigeError, ModelError
+from cige.recipes.spans import steps_of
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+_WEIGHTS, _OPTIMIZER = "weights.safetensors", "optimizer.pt"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """How a run goes, beside what it learns.
+
+    Attributes:
+        name: shown beside its progress.
+        n_steps: of all its objectives together; n_epochs: they make up, None for a run that is measured in steps.
+        scales: parts of the network -> their learning rate as a multiple of the others'.
+        average_weights, eval_start_epoch, patience: see TrainingConfig.
+        log_every, eval_every: a span between two summaries of training, and between two evaluations; None for the end
+            of each epoch. At the end of an objective both are made too.
+        n_workers: processes that make batches beside each training process; 0 makes them in it.
+    """
+
+    name: str
+    n_steps: int
+    n_epochs: int | None = None
+    optimizer: OptimizerConfig
+    schedule: ScheduleConfig
+    checkpoints: CheckpointConfig
+    scales: Mapping[nn.Module, float] | None = None
+    average_weights: float = 0.0
+    eval_start_epoch: int = 1
+    patience: int = 0
+    log_every: str | None = None
+    eval_every: str | None = None
+    n_workers: int = 0
+
+    @classmethod
+    def in_epochs(cls, settings: EpochSettings, **others: Any) -> RunConfig:
+        """Of a run that is measured in epochs; `others` are the attributes that are no settings."""
+        training = settings.training
+        return cls(
+            n_epochs=training.n_epochs,
+            optimizer=settings.optimizer,
+            schedule=settings.schedule,
+            checkpoints=settings.checkpoints,
+            average_weights=training.average_weights,
+            eval_start_epoch=training.eval_start_epoch,
+            patience=training.patience,
+            **others,
+        )
+
+
+class EpochSettings(Protocol):
+    """The sections that recipes of runs in epochs have in common."""
+
+    @property
+    def training(self) -> TrainingConfig: ...
+    @property
+    def optimizer(self) -> OptimizerConfig: ...
+    @property
+    def schedule(self) -> ScheduleConfig: ...
+    @property
+    def checkpoints(self) -> CheckpointConfig: ...
+
+
+class Trainer:
+    """Trains a network on one objective after another.
+
+    Attributes:
+        state: what was done; `load` and `run` change it.
+
+    Args:
+        network: its trainable parameters are what is trained and saved.
+        folder: of the run: checkpoints and the best weights go there.
+        origin: fingerprint of what the run starts from; a checkpoint of another origin is refused.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        config: RunConfig,
+        *,
+        accelerator: Accelerator,
+        folder: Path,
+        origin: str,
+        seed: int,
+        show_progress: bool = True,
+    ):
+        self.state = RunState()
+        self.network = network.to(accelerator.device)
+        self._config, self._accelerator, self._folder = config, accelerator, folder
+        self._origin, self._seed = origin, seed
+        self._optimizer = make_optimizer(network, config.optimizer, scales=config.scales)
+        self._factor = learning_rate_factor(config.schedule, n_steps=config.n_steps, n_epochs=config.n_epochs)
+        self._average = WeightAverage(network, decay=config.average_weights) if config.average_weights else None
+        # Wrapped only where it must be: the wrapper that accelerate makes of a single network costs time.
+        self._model = accelerator.prepare_model(network) if accelerator.num_processes > 1 else network
+        self._totals = torch.zeros((), dtype=torch.float64, device=accelerator.device)
+        spans = {"log": config.log_every, "evaluate": config.eval_every, "save": config.checkpoints.every}
+        n_steps, n_epochs = config.n_steps, config.n_epochs
+        self._every = {k: max(1, steps_of(v, n_steps=n_steps, n_epochs=n_epochs)) for k, v in spans.items() if v}
+        self._end, self._learning_rate = 0, 0.0
+        self._clock = time.perf_counter()
+        is_main = accelerator.is_main_process
+        self._bar = ProgressBar(config.name, config.n_steps, is_shown=show_progress and is_main)
+        self._curves = Curves(folder, is_on=is_main)
+
+    def resume(self) -> None:
+        """Continue from the newest checkpoint of the folder, if there is one.
+
+        Raises:
+            ModelError: it is damaged, or of another network or origin.
+        """
+        checkpoint = last_checkpoint(self._folder, origin=self._origin)
+        if checkpoint is None:
+            return
+        self.state = read_state(checkpoint, RunState.from_dict)
+        load_weights(self.network, checkpoint / _WEIGHTS)
+        path = checkpoint / _OPTIMIZER
+        try:
+            state = torch.load(path, map_location=self._accelerator.device, weights_only=True)
+            self._optimizer.load_state_dict(state["optimizer"])
+            if self._average is not None:
+                self._average.load_state_dict(state["average"])
+        except (OSError, RuntimeError, ValueError, LookupError, EOFError, UnpicklingError) as reason:
+            shown = str(reason).partition(". ")[0].partition("\n")[0]
+            raise ModelError(
+                f"{path}: the optimiser's state cannot be read ({shown}); start the run over with resume=False"
+            ) from reason
+        if self._accelerator.is_main_process:  # what all processes counted; the others start from zero
+            self._totals = self._totals.new_tensor(self.state.totals or 0.0)
+
+    def run(self, objective: Objective[Any, Any], *, stop_at: float = float("inf")) -> bool:
+        """Train on the next objective, or on what is left of it.
+
+        A checkpoint is written at its end, and when the clock (time.monotonic) shows `stop_at`.
+
+        Returns:
+            Whether it was finished: all steps are done, or patience ran out.
+
+        Raises:
+            CigeError: a loss or gradient is not finite, or writing failed; what was saved before is untouched.
+        """
+        self._end += objective.n_steps
+        state = self.state
+        if self._is_over():
+            return True
+        self.network.train()
+        self._bar.start(state.step)
+        self._curves.start(state.step)
+        self._clock = time.perf_counter()
+        try:
+            for part, batches in self._loader(objective):
+                must_stop = self._step(objective, batches, stop_at)
+                state.step, state.place = state.step + 1, part.place
+                self._bar.update(state.step)
+                self._record(objective)
+                if is_over := self._is_over():
+                    state.place = Place()  # the next objective starts at the beginning of its data
+                if is_over or must_stop or self._is_due("save"):
+                    self._save()
+                if is_over or must_stop:
+                    return is_over
+        finally:
+            self._bar.stop()
+            self._curves.close()
+        raise AssertionError("a plan has no end")
+
+    def load_best(self) -> Record:
+        """Put the best weights into the network; returns the record of when they were evaluated."""
+        best = self.state.best
+        assert best is not None
+        settle(self._optimizer)
+        load_weights(self.network, self._folder / BEST)
+        return best
+
+    def _is_over(self) -> bool:
+        return self.state.step >= self._end or self.state.has_run_out_of(self._config.patience)
+
+    def _is_due(self, what: str) -> bool:
+        """Whether to do this after the newest step; the end of an objective is due for everything."""
+        state, every = self.state, self._every.get(what)
+        at_epoch_end = self._config.n_epochs is not None and state.place.batch == 0
+        if state.step == self._end or (at_epoch_end and (every is None or what == "save")):
+            return True
+        return every is not None and state.step % every == 0
+
+    def _loader(self, objective: Objective[Any, Any]) -> DataLoader[tuple[StepPart, list[Any]]]:
+        accelerator = self._accelerator
+        parts = objective.plan.steps(
+            self.state.place, rank=accelerator.process_index, n_processes=accelerator.num_processes
+        )
+        return DataLoader(
+            _Passes(objective), sampler=_Parts(parts), batch_size=None, num_workers=self._config.n_workers
+        )
+
+    def _step(self, objective: Objective[Any, Any], batches: Sequence[Any], stop_at: float) -> bool:
+        """One step of the optimiser; returns whether time is up for any of the processes."""
+        accelerator, state, config = self._accelerator, self.state, self._config
+        seed_step(self._seed, state.step, accelerator.process_index)
+        weights = [sum(parts) for parts in zip(*map(objective.weights, batches), strict=True)]
+        *weights, must_stop = self._summed([*weights, time.monotonic() >= stop_at]).tolist()
+        total = torch.zeros((), device=accelerator.device)
+        for number, batch in enumerate(batches, start=1):
+            with nullcontext() if number == len(batches) else accelerator.no_sync(self._model):
+                with accelerator.autocast():
+                    losses, counts = objective.losses(self._model, batch)
+                # Means over the whole step, whoever holds its parts.
+                loss = (losses / losses.new_tensor(weights).clamp(min=1)).sum()
+                accelerator.backward(loss * accelerator.num_processes)  # processes average their gradients
+            total += loss.detach()
+            self._totals = self._totals + counts
+        self._clip_and_check(total)
+        self._learning_rate = config.optimizer.learning_rate * self._factor(state.step, state.place.epoch)
+        set_learning_rate(self._optimizer, self._learning_rate)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        if self._average is not None and self._average.is_due(state.step + 1):
+            settle(self._optimizer)
+            self._average.update()
+        return bool(must_stop)
+
+    def _clip_and_check(self, loss: Tensor) -> None:
+        """Clip the gradient; raises CigeError before the optimiser would see one that is not finite."""
+        norm = clip_gradients(self.network.parameters(), self._config.optimizer)
+        if not bool((norm + loss).isfinite()):  # the one wait for the device in a step
+            raise CigeError(
+                f"step {self.state.step + 1}: the loss is {float(loss):g} and the norm of its gradient "
+                f"{float(norm):g}, so the step was not taken; what was saved before is untouched. Lower "
+                "optimizer.learning_rate or lengthen schedule.warmup, check the vectors that training starts from for "
+                "values that are not finite, and start over with resume=False (--no-resume)"
+            )
+
+    def _summed(self, values: Tensor | Sequence[float]) -> Tensor:
+        """float64: the sum of some numbers over all processes."""
+        found = torch.as_tensor(values, dtype=torch.float64, device=self._accelerator.device)
+        return self._accelerator.reduce(found, "sum") if self._accelerator.num_processes > 1 else found
+
+    def _record(self, objective: Objective[Any, Any]) -> None:
+        """Add what is due after the newest step to the records."""
+        state, config = self.state, self._config
+        is_logged, is_scored = self._is_due("log"), self._is_due("evaluate")
+        if config.n_epochs is not None and state.place.epoch < config.eval_start_epoch:
+            is_scored = False
+        if not is_logged and not is_scored:
+            return
+        self._count_seconds()
+        train, seconds = {}, 0.0
+        if is_logged:
+            train, seconds = objective.summary(self._summed(self._totals).tolist()), state.seconds
+            state.seconds, self._totals = 0.0, torch.zeros_like(self._totals)
+        scores = self._evaluate(objective) if is_scored else {}
+        if train or scores:
+            record = Record(
+                step=state.step,
+                epoch=state.place.epoch,
+                learning_rate=self._learning_rate,
+                train=train,
+                seconds=seconds,
+                scores=scores,
+                eval_seconds=time.perf_counter() - self._clock,
+            )
+            state.records.append(record)
+            self._curves.add(record)
+            self._bar.say(objective.describe(record, state))
+        self._clock = time.perf_counter()
+
+    def _evaluate(self, objective: Objective[Any, Any]) -> dict[str, float]:
+        """The scores of the network as it would be kept, which it is if they are the best so far."""
+        settle(self._optimizer)
+        with self._average.applied() if self._average is not None else nullcontext():
+            scores = objective.evaluate(self.network)
+            best = self.state.best
+            is_better = bool(scores) and (best is None or next(iter(scores.values())) > best.score)
+            if objective.keeps_best and is_better and self._accelerator.is_main_process:
+                save_weights(self.network, self._folder / BEST)
+        return scores
+
+    def _save(self) -> None:
+        self._count_seconds()
+        self.state.totals = np.atleast_1d(self._summed(self._totals).cpu().numpy()).tolist()
+        if self._accelerator.is_main_process:
+            kept, step = self._config.checkpoints.keep, self.state.step
+            with new_checkpoint(self._folder, step, self.state, origin=self._origin, n_kept=kept) as folder:
+                save_weights(self.network, folder / _WEIGHTS)
+                average = None if self._average is None else self._average.state_dict()
+                torch.save({"optimizer": self._optimizer.state_dict(), "average": average}, folder / _OPTIMIZER)
+        self._accelerator.wait_for_everyone()
+        self._clock = time.perf_counter()
+
+    def _count_seconds(self) -> None:
+        now = time.perf_counter()
+        self.state.seconds += now - self._clock
+        self._clock = now
+
+
+def seed_step(seed: int, step: int, rank: int) -> None:
+    """Seed PyTorch's generators for one step of one process."""
+    torch.manual_seed(int(np.random.SeedSequence((seed, step, rank)).generate_state(1, np.uint64)[0]))
+
+
+class _Parts(Sampler[StepPart]):
+    """The parts of a plan as a DataLoader asks for them."""
+
+    def __init__(self, parts: Iterator[StepPart]):
+        self._parts = parts
+
+    def __iter__(self) -> Iterator[StepPart]:
+        return self._parts
+
+
+class _Passes(Dataset[tuple[StepPart, list[Any]]]):
+    """What the forward passes of a step read."""
+
+    def __init__(self, objective: Objective[Any, Any]):
+        self._objective = objective
+
+    def __getitem__(self, part: StepPart) -> tuple[StepPart, list[Any]]:
+        return part, [self._objective.read(part.epoch, numbers) for numbers in part.passes]

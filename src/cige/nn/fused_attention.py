@@ -1,0 +1,36 @@
+"""PyTorch's fused attention with scores of its own beside the products, by backends that are right with such scores.
+
+Since version 2.11 PyTorch prefers cuDNN's attention on recent GPUs. With a mask it has no gradient of the mask, it may
+give NaN in gradients of queries, it reads a mask in another dtype than the queries' wrongly without a word, and it
+plans anew for every shape of a batch. The memory-efficient kernel has none of these problems, so with a mask only that
+kernel and plain operations are allowed.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+ON_GPU = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+
+
+def fused_attention(
+    query: Tensor, key: Tensor, value: Tensor, scores: Tensor, *, scale: float, dropout_prob: float = 0.0
+) -> Tensor:
+    """float[.., M, e]: softmax(scale Q K^T + scores) V.
+
+    Args:
+        query: float[.., M, d].
+        key: float[.., N, d]; value: float[.., N, e].
+        scores: float[.., M, N], -inf where a key is hidden; or bool[.., M, N], True where a key is seen.
+        dropout_prob: of the probabilities (pass 0 outside training).
+    """
+
+    def attended() -> Tensor:
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=scores, dropout_p=dropout_prob, scale=scale)
+
+    if not query.is_cuda:
+        return attended()
+    with sdpa_kernel(ON_GPU):
+        return attended()

@@ -1,0 +1,15 @@
+"""The precision of a forward pass."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import nn
+
+
+def autocast(network: nn.Module, precision: str) -> Any:
+    """The context of a forward pass: matrix products in bfloat16 for "bf16"."""
+    device = next(network.parameters()).device.type
+    return torch.autocast(device, torch.bfloat16) if precision == "bf16" else nullcontext()

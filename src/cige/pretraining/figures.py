@@ -1,0 +1,45 @@
+"""Figures of pre-training: counts added up over batches, steps and processes, and the means that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from cige.models.lattice_bert.heads import PreTrainingLosses
+from cige.pretraining.batch import MaskedBatch
+
+N_COUNTS = 7
+
+
+def counts_of(losses: PreTrainingLosses, batch: MaskedBatch) -> Tensor:
+    """float64[7], on the losses' device, so that nothing waits for it.
+
+    They are, of the tokens to predict, the summed loss, how many there are, and how many were predicted; the same of
+    the instances of two parts; and the tokens that were read, padding not counted.
+    """
+    values = (
+        losses.mlm_loss * batch.n_targets,
+        losses.n_targets,
+        losses.n_targets_right,
+        losses.sentence_loss * batch.n_labels,
+        losses.n_sentences,
+        losses.n_sentences_right,
+    )
+    found = torch.stack([value.detach().double() for value in values])
+    return torch.cat([found, found.new_tensor([batch.n_tokens])])
+
+
+def figures(totals: Sequence[float]) -> dict[str, float]:
+    """Mean losses in nats, accuracies 0..1 and the number of tokens; a task that was not asked is left out."""
+    found: dict[str, float] = {}
+    for name, (loss, n, n_right) in (("mlm", totals[:3]), ("sentence", totals[3:6])):
+        if n:
+            found |= {f"{name}_loss": loss / n, f"{name}_accuracy": n_right / n}
+    return found | {"n_tokens": totals[6]}
+
+
+def per_cent(share: float | None) -> str:
+    """0.123 as "12.3%", or "-" where nothing was asked."""
+    return "-" if share is None else f"{100 * share:.1f}%"

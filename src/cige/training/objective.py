@@ -1,0 +1,63 @@
+"""What training a tagger is for the engine: batches of lattices, their loss, and entity F1 on development sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from cige.data.batch import LatticeBatch
+from cige.engine.history import Record, RunState
+from cige.engine.plan import BatchPlan
+from cige.engine.settings import BatchConfig
+from cige.models.lattice_bert.features import CharFeatures
+from cige.models.tagger import Tagger
+from cige.nn.embeddings import SplitEmbedding
+from cige.training.dataset import TrainingSet, collate_examples
+from cige.training.dev_scores import EvaluationSet
+from cige.training.recipe import TaggerOptimizerConfig
+
+
+class TaggingObjective:
+    """See engine/objective.py."""
+
+    keeps_best = True
+
+    def __init__(
+        self, train_set: TrainingSet, dev_set: EvaluationSet, *, batches: BatchConfig, n_epochs: int, seed: int
+    ):
+        self._train_set, self._dev_set, self._n_epochs = train_set, dev_set, n_epochs
+        self.plan = BatchPlan(train_set.n_nodes, batches, seed=seed)
+        self.n_steps = self.plan.n_steps(n_epochs)
+
+    def read(self, epoch: int, numbers: Sequence[int]) -> LatticeBatch:
+        return collate_examples([self._train_set.example(number, epoch) for number in numbers])
+
+    def weights(self, batch: LatticeBatch) -> Sequence[float]:
+        return (len(batch),)
+
+    def losses(self, tagger: Tagger, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
+        loss = tagger.loss(batch.to(tagger.output.weight.device)) * len(batch)
+        counts = torch.stack([loss.detach().double(), loss.new_tensor(len(batch), dtype=torch.float64)])
+        return loss[None], counts
+
+    def summary(self, totals: Sequence[float]) -> dict[str, float]:
+        return {"loss": totals[0] / totals[1]}
+
+    def evaluate(self, tagger: Tagger) -> dict[str, float]:
+        report = self._dev_set.score(tagger)
+        return {"f1": report.f1, "precision": report.precision, "recall": report.recall}
+
+    def describe(self, record: Record, state: RunState) -> str:
+        line = f"epoch {record.epoch}/{self._n_epochs}  loss {record.train['loss']:.4f}"
+        if not record.scores or state.best is None:
+            return line
+        return f"{line}  dev F1 {100 * record.score:.2f} (best {100 * state.best.score:.2f})"
+
+
+def learning_rate_scales(tagger: Tagger, config: TaggerOptimizerConfig) -> dict[nn.Module, float]:
+    """Parts of a tagger -> their learning rate as a multiple of the others'."""
+    modules = list(tagger.modules())
+    embeddings = {m: config.embedding_learning_rate_scale for m in modules if isinstance(m, SplitEmbedding)}
+    return embeddings | {m: config.bert_learning_rate_scale for m in modules if isinstance(m, CharFeatures)}
