@@ -6,6 +6,7 @@ import contextlib
 import json
 import random
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,23 @@ def test_a_checkpoint_of_another_origin_or_damaged(tmp_path: Path) -> None:
     manifest.write_text(json.dumps(values), encoding="utf-8")
     with pytest.raises(ModelError, match=r"optimiser's state cannot be read.*resume=False"):
         toy.trainer(tmp_path, n_steps=20).resume()
+
+
+def test_workers_share_what_planning_an_epoch_took(tmp_path: Path) -> None:
+    objective = toy.Objective(n_epochs=1)
+    ordinary, sizes, planned = objective.read, objective.plan._sizes, []
+
+    def sizes_in(epoch: int) -> Any:
+        planned.append(epoch)
+        return sizes
+
+    def read(epoch: int, numbers: Sequence[int]) -> Any:
+        assert planned == [0, 0], "a worker was started before the epoch was planned"
+        return ordinary(epoch, numbers)
+
+    objective.plan._sizes, objective.read = sizes_in, read  # type: ignore[assignment, method-assign]
+    made = toy.trainer(tmp_path, n_steps=objective.n_steps, n_epochs=1, n_workers=1)
+    assert made.run(objective)
 
 
 def test_seeds_of_steps_differ() -> None:

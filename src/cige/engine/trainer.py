@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any, Protocol
@@ -224,8 +225,12 @@ class Trainer:
         parts = objective.plan.steps(
             self.state.place, rank=accelerator.process_index, n_processes=accelerator.num_processes
         )
+        first = next(parts)  # plans the epoch before any worker is started, so that all of them share what that took
         return DataLoader(
-            _Passes(objective), sampler=_Parts(parts), batch_size=None, num_workers=self._config.n_workers
+            _Passes(objective),
+            sampler=_Parts(chain([first], parts)),
+            batch_size=None,
+            num_workers=self._config.n_workers,
         )
 
     def _step(self, objective: Objective[Any, Any], batches: Sequence[Any], stop_at: float) -> bool:
