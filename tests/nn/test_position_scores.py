@@ -135,3 +135,18 @@ def test_the_triton_kernel_in_its_interpreter():
     environment = {"TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(map(str, folders)), "PATH": ""}
     done = subprocess.run([sys.executable, "-c", INTERPRETED], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("form", ["gathered", "grouped"])
+def test_autocast_on_the_cpu_leaves_the_forms_in_float32(form):
+    query, relation, index, reach = example()
+    expected = apply(form, query, relation, index, reach)
+    query.requires_grad_()
+    relation.requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = apply(form, query, relation, index, reach)
+        gradients = torch.autograd.grad(found.square().sum(), (query, relation))
+    assert found.dtype == torch.float32 and torch.equal(found, expected)
+    outside = torch.autograd.grad(apply(form, query, relation, index, reach).square().sum(), (query, relation))
+    for inside, plain in zip(gradients, outside, strict=True):
+        torch.testing.assert_close(inside, plain, rtol=1e-5, atol=1e-5)

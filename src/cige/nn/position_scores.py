@@ -12,8 +12,9 @@ triton    a kernel that fetches rows of R into registers and multiplies them the
 
 from __future__ import annotations
 
+import functools
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import torch
@@ -60,11 +61,24 @@ def choose_form(query: Tensor, relation: Tensor, query_reach: Tensor) -> Form:
     return "grouped" if len(relation) <= GROUPED_PAYS * n_reaches * n else "gathered"
 
 
+def _without_autocast(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A forward or backward method whose products keep the dtype of its inputs, on every kind of device."""
+
+    @functools.wraps(function)
+    def run(ctx: Any, first: Tensor, *rest: Tensor) -> Any:
+        if not torch.amp.autocast_mode.is_autocast_available(first.device.type):
+            return function(ctx, first, *rest)
+        with torch.autocast(first.device.type, enabled=False):
+            return function(ctx, first, *rest)
+
+    return run
+
+
 class GatheredScores(torch.autograd.Function):
     """Rows of R fetched for a chunk of query nodes, in both directions."""
 
     @staticmethod
-    @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)
+    @_without_autocast
     def forward(ctx: Any, query: Tensor, relation: Tensor, index: Tensor) -> Tensor:
         ctx.save_for_backward(query, relation, index)
         n_heads, n_batch, n, width = query.shape
@@ -76,7 +90,7 @@ class GatheredScores(torch.autograd.Function):
         return torch.cat(parts).view(n_batch, n, n_heads, n).permute(2, 0, 1, 3)
 
     @staticmethod
-    @torch.amp.custom_bwd(device_type="cuda")
+    @_without_autocast
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override]
         query, relation, index = ctx.saved_tensors
         n_heads, n_batch, n, width = query.shape
@@ -95,7 +109,7 @@ class GroupedScores(torch.autograd.Function):
     """One matrix product for the queries of each span length with the rows of R for that length."""
 
     @staticmethod
-    @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)
+    @_without_autocast
     def forward(ctx: Any, query: Tensor, relation: Tensor, index: Tensor, query_reach: Tensor) -> Tensor:
         ctx.save_for_backward(query, relation, index, query_reach)
         n_heads, n_batch, n, width = query.shape
@@ -107,7 +121,7 @@ class GroupedScores(torch.autograd.Function):
         return scores.view(n_heads, n_batch, n, n)
 
     @staticmethod
-    @torch.amp.custom_bwd(device_type="cuda")
+    @_without_autocast
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[override]
         query, relation, index, query_reach = ctx.saved_tensors
         n_heads, n_batch, n, width = query.shape
