@@ -238,7 +238,7 @@ def test_a_graph_that_does_not_fit_its_tags_is_told(copied):
 
 
 def test_another_device_and_longer_inputs_are_refused(folder):
-    with pytest.raises(ModelError, match="runs on the cpu, not on cuda"):
+    with pytest.raises(ModelError, match="runs on the CPU; given device 'cuda'"):
         cige.load(folder, device="cuda")
     ner = cige.load(folder)
     lattices = [part.lattice for part in ner.read("好" * MAX_CHARS, ner.lexicon.snapshot())]
