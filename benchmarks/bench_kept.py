@@ -21,6 +21,7 @@ from typing import Any
 from bench_models import make_batches, make_tagger
 from measure import environment, options, report, use_threads, write
 
+from cige.json_text import to_json
 from cige.models.registry import ARCHITECTURES
 from cige.nn.memory import keep_freed_memory
 
@@ -74,7 +75,7 @@ def bench_kept(names: list[str], *, n_rounds: int) -> dict[str, Any]:
 def main() -> None:
     if sys.argv[1:2] == [CHILD]:
         name, way = sys.argv[2:]
-        print(json.dumps(run_passes(name, keep=way == "kept")))
+        print(to_json(run_passes(name, keep=way == "kept")))
         return
     known = sorted(name for name in ARCHITECTURES if "bert" not in name)
     parser = options(__doc__, n_rounds=3, n_threads=None)

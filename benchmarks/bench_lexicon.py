@@ -28,6 +28,7 @@ from make_lexicon import make_sentences, make_words, write_vectors
 from rich.console import Console
 from rich.table import Table
 
+from cige.json_text import to_json
 from cige.lexicon.build_with_vectors import build_with_vectors
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
@@ -202,7 +203,7 @@ def table(result: dict[str, Any]) -> Table:
 
 def main() -> None:
     if sys.argv[1:2] == ["--step"]:
-        print(json.dumps(STEPS[sys.argv[2]](*sys.argv[3:])))
+        print(to_json(STEPS[sys.argv[2]](*sys.argv[3:])))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="WORDS")
@@ -216,7 +217,7 @@ def main() -> None:
     Console().print(table(result))
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=1)
+            file.write(to_json(result, indent=1))
 
 
 if __name__ == "__main__":

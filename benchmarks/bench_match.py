@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -14,6 +13,7 @@ from typing import Any
 
 from measure import environment, write
 
+from cige.json_text import to_json
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.text_file import read_lines
 
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--json", metavar="FILE", help="write the result to this file")
     args = parser.parse_args()
     result = bench_match(args.data_dir, n_sentences=args.n_sentences, n_rounds=args.n_rounds)
-    print(json.dumps(result, indent=1))
+    print(to_json(result, indent=1))
     write({"environment": environment(threads=1, n_rounds=args.n_rounds), **result}, args.json)
 
 

@@ -11,7 +11,6 @@ machine `--clock cpu` counts the process's own seconds. Freed memory is kept, as
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import time
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from bench_flat import N_ROWS, make_batch
 
 from cige.data.batch import LatticeBatch
 from cige.data.tags import tag_set
+from cige.json_text import to_json
 from cige.models.registry import ARCHITECTURES
 from cige.models.tagger import Tagger
 from cige.nn import native
@@ -158,7 +158,7 @@ def main() -> None:
         print(f"{row['what']}: {row['ratio']:.1f}x, expected at least {row['least']:.0f}x")
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=1)
+            file.write(to_json(result, indent=1))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ literal transcription of the paper's equations (`literal_flat.py`), run once on 
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections import Counter
@@ -31,6 +30,7 @@ from cige.commands.texts import texts_of
 from cige.data import Sentence, read_sentences
 from cige.data.padding import pad_lattices
 from cige.folders.hub import model_folder
+from cige.json_text import to_json
 from cige.lattice.lattice import Lattice
 from cige.models.model import LatticeModel
 from cige.runtime.export import export_onnx
@@ -76,7 +76,7 @@ def predict_file(ner: NER, source: Path, target: Path, *, batch_size: int) -> No
     with open(target, "w", encoding="utf-8") as file:
         for text, found in zip(texts, ner.pipe(texts, batch_size=batch_size), strict=True):
             line = {"text": text, "entities": [entity.to_dict() for entity in found]}
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            file.write(to_json(line) + "\n")
 
 
 def speeds(

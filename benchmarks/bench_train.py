@@ -29,6 +29,7 @@ from cige.data.batch import LatticeBatch
 from cige.engine.optimizer import clip_gradients, make_optimizer
 from cige.engine.plan import BatchPlan
 from cige.engine.settings import OptimizerConfig
+from cige.json_text import to_json
 from cige.lattice.lattice import build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
@@ -205,7 +206,7 @@ def bench_train(data_dir: Path, *, n_rounds: int = 3, threads: int = 2) -> dict[
 def main() -> None:
     if sys.argv[1:2] == ["--memory-step"]:
         n_sentences, n_nodes, form = sys.argv[2:]
-        print(json.dumps(memory_step(int(n_sentences), int(n_nodes), form)))
+        print(to_json(memory_step(int(n_sentences), int(n_nodes), form)))
         return
     parser = options(__doc__, n_rounds=3)
     add_data_option(parser)

@@ -7,7 +7,6 @@ turns, the median of each counts, and beside the clock stand processor seconds, 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import time
@@ -21,6 +20,8 @@ from typing import Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
+
+from cige.json_text import to_json
 
 PACKAGES = ("cige", "numpy", "torch", "onnxruntime")
 
@@ -121,7 +122,7 @@ def report(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
 def write(result: Mapping[str, Any], path: str | None) -> None:
     """Write a result as JSON, if a file was asked for; floats to four figures."""
     if path is not None:
-        text = json.dumps(_rounded(result), ensure_ascii=False, indent=1)
+        text = to_json(_rounded(result), indent=1)
         Path(path).write_text(text + "\n", encoding="utf-8")
 
 

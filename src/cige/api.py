@@ -78,9 +78,11 @@ def load(path_or_hub_id: str | PathLike[str] | None = None, device: str = "cpu",
 def open_tagger(folder: Path, *, device: str = "cpu") -> NER:
     """The NER of a folder that a LatticeModel wrote; imports PyTorch."""
     from cige.models.model import LatticeModel
+    from cige.nn.device import prediction_device
 
+    where = prediction_device(device)
     model = LatticeModel.load(folder)
-    model.tagger.to(device)
+    model.tagger.to(where)
     return NER(model)
 
 

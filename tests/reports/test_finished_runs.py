@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -115,3 +116,10 @@ def test_runs_scored_on_other_sentences_are_refused(tmp_path):
     finish(other, 1, tmp_path, dev_counts=[[1, 1, 1]] * 9)
     with pytest.raises(CigeError, match=r"good-1, other-1: not scored on the same dev sentences"):
         rows_of([good, other], tmp_path)
+
+
+def test_a_copy_under_another_number_is_not_counted_twice(tmp_path):
+    flat = recipe("flat")
+    finish(flat, 1, tmp_path)
+    shutil.copytree(tmp_path / "flat-1", tmp_path / "flat-01")
+    assert [run.seed for run in finished_runs(flat, tmp_path)] == [1]

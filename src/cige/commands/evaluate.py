@@ -52,4 +52,4 @@ def run(args: argparse.Namespace) -> None:
         print(to_json(found.to_dict(), indent=1))
     else:
         make_console().print(report_table(found.report, title=args.data))
-        print(f"{found.report.n_sentences:,} sentences, {found.sentences_per_second:,.1f} a second")
+        print(f"{found.report.n_sentences:,} sentences, {found.sentences_per_second:,.1f} sentences per second")

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.pretraining.recipe import load_pretrain_recipe
 
     recipe = load_pretrain_recipe(args.recipe, args.set)  # a wrong key is told before data is opened
-    from cige.pretraining.figures import per_cent
+    from cige.pretraining.figures import per_cent, shown_loss
     from cige.pretraining.pretrain import pretrain
     from cige.recipes.spans import show_duration
 
@@ -63,12 +63,14 @@ def run(args: argparse.Namespace) -> None:
     last = result.logs[-1].train
     print(
         f"{result.name}, seed {result.seed}: {result.n_steps:,} steps, {result.n_tokens:,} tokens, "
-        f"{show_duration(result.seconds)}; MLM loss {last['mlm_loss']:.3f}, accuracy {per_cent(last['mlm_accuracy'])}"
+        f"{show_duration(result.seconds)}; MLM loss {shown_loss(last.get('mlm_loss'))}, "
+        f"accuracy {per_cent(last.get('mlm_accuracy'))}"
     )
     if result.evaluations:
         found = result.evaluations[-1].scores
         print(
-            f"held out: MLM {per_cent(found['mlm_accuracy'])}, sentences {per_cent(found.get('sentence_accuracy'))}, "
-            f"hidden segments {per_cent(found['segment_accuracy'])}"
+            f"held out: MLM {per_cent(found.get('mlm_accuracy'))}, "
+            f"sentences {per_cent(found.get('sentence_accuracy'))}, "
+            f"hidden segments {per_cent(found.get('segment_accuracy'))}"
         )
     print(f"model in {result.model}")

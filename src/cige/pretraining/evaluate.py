@@ -35,7 +35,7 @@ def evaluate(
     """How well the first `n_most` instances are predicted; all processes share the work.
 
     Returns:
-        The `figures` of instances masked as in training, and
+        The `figures` of instances masked as in training, and, each where there is anything to measure,
         segment_accuracy: over all tokens of whole lattice segments that are all [MASK], however training masks.
         segment_char_accuracy: over the characters among them, which models with and without words share.
         n_instances: measured on.
@@ -64,8 +64,10 @@ def evaluate(
     model.eval()
     try:
         found = measured(instances.masked)
-        found["segment_accuracy"] = measured(instances.hidden)["mlm_accuracy"]
-        found["segment_char_accuracy"] = measured(instances.hidden, chars_only=True)["mlm_accuracy"]
+        for name, chars_only in (("segment_accuracy", False), ("segment_char_accuracy", True)):
+            hidden = measured(instances.hidden, chars_only=chars_only)
+            if "mlm_accuracy" in hidden:
+                found[name] = hidden["mlm_accuracy"]
     finally:
         model.train(was_training)
     return found | {"n_instances": n}

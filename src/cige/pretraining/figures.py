@@ -40,6 +40,11 @@ def figures(totals: Sequence[float]) -> dict[str, float]:
     return found | {"n_tokens": totals[6]}
 
 
+def shown_loss(loss: float | None) -> str:
+    """1.2345 as "1.234", or "-" where nothing was asked."""
+    return "-" if loss is None else f"{loss:.3f}"
+
+
 def per_cent(share: float | None) -> str:
     """0.123 as "12.3%", or "-" where nothing was asked."""
     return "-" if share is None else f"{100 * share:.1f}%"

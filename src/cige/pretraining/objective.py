@@ -14,7 +14,7 @@ from cige.pretraining.batch import MaskedBatch, collate_masked
 from cige.pretraining.data import PretrainingData
 from cige.pretraining.dataset import InstanceSet, TokenIds
 from cige.pretraining.evaluate import evaluate, forward
-from cige.pretraining.figures import counts_of, figures, per_cent
+from cige.pretraining.figures import counts_of, figures, per_cent, shown_loss
 from cige.pretraining.recipe import PhaseConfig, PretrainRecipe
 
 
@@ -62,11 +62,11 @@ class PretrainingObjective:
         line, train, found = f"step {record.step}/{self._recipe.n_steps}", record.train, record.scores
         if train:
             speed = train["n_tokens"] / record.seconds
-            line += f"  loss {train['mlm_loss']:.3f}  {_accuracies(train)}  {speed:,.0f} tokens/s"
+            line += f"  loss {shown_loss(train.get('mlm_loss'))}  {_accuracies(train)}  {speed:,.0f} tokens/s"
         if found:
-            segments = f"hidden segments {per_cent(found['segment_accuracy'])}"
-            line += f"  held out: loss {found['mlm_loss']:.3f}  {_accuracies(found)}  {segments}"
-            line += f" (characters {per_cent(found['segment_char_accuracy'])})"
+            segments = f"hidden segments {per_cent(found.get('segment_accuracy'))}"
+            line += f"  held out: loss {shown_loss(found.get('mlm_loss'))}  {_accuracies(found)}  {segments}"
+            line += f" (characters {per_cent(found.get('segment_char_accuracy'))})"
         return line
 
     def _instance_set(self, *, is_held_out: bool) -> InstanceSet:
@@ -77,4 +77,4 @@ class PretrainingObjective:
 
 
 def _accuracies(figures: Mapping[str, float]) -> str:
-    return f"MLM {per_cent(figures['mlm_accuracy'])}  sentences {per_cent(figures.get('sentence_accuracy'))}"
+    return f"MLM {per_cent(figures.get('mlm_accuracy'))}  sentences {per_cent(figures.get('sentence_accuracy'))}"

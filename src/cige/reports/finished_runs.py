@@ -53,7 +53,7 @@ def finished_runs(recipe: Recipe, runs: Path, *, seeds: Collection[int] | None =
     """
     found = []
     for folder in runs.iterdir() if runs.is_dir() else ():
-        named = re.fullmatch(rf"{re.escape(recipe.name)}-([0-9]+)", folder.name)
+        named = re.fullmatch(rf"{re.escape(recipe.name)}-(0|[1-9][0-9]*)", folder.name)
         if named is None or not (folder / SCORES).is_file():
             continue
         seed = int(named[1])

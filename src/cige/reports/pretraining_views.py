@@ -88,4 +88,5 @@ def _ends_of_phases(result: PretrainResult) -> list[tuple[str, Record | None]]:
 def _figures(record: Record) -> list[str]:
     found = record.scores
     shares = map(found.get, ("segment_accuracy", "segment_char_accuracy", "sentence_accuracy"))
-    return [per_cent(found["mlm_accuracy"]), f"{found['mlm_loss']:.2f}", *map(per_cent, shares)]
+    loss = found.get("mlm_loss")
+    return [per_cent(found.get("mlm_accuracy")), "–" if loss is None else f"{loss:.2f}", *map(per_cent, shares)]
