@@ -24,6 +24,7 @@ from cige.json_text import to_json
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.models.lattice_bert.network import LatticeBert
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
+from cige.nn.device import prediction_device
 from cige.nn.precision import autocast
 from cige.tasks.items import Head, Item, Room, max_pairs_on, passes
 from cige.tasks.kinds import KINDS, Kind, Scores
@@ -176,5 +177,5 @@ class TunedModel:
                 f"{folder}: {ABOUT} and {HEAD} do not fit each other ({short}); the folder is damaged or mixed from "
                 "two models, copy or save it again"
             ) from reason
-        network = TunedNetwork(pretrained.bert, head).to(device).eval()
+        network = TunedNetwork(pretrained.bert, head).to(prediction_device(device)).eval()
         return cls(network, pretrained, *names, room=room, facts=facts)
