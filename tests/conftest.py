@@ -14,6 +14,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("cige", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("cige")
 
+# Tables are as wide as in a pipe, whatever the terminal is, and whatever a test runner says of it to its workers.
+os.environ.pop("COLUMNS", None)
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -26,6 +26,7 @@ from cige.models.model import LatticeModel
 from cige.runtime.export import MAX_CHARS, export_onnx
 from cige.runtime.onnx_model import OnnxModel
 from cige.tagging.prediction import batches_of_like_size
+from cige.tagging.windows import read_windows
 
 TEXTS = [
     "李明在北京。",
@@ -241,7 +242,7 @@ def test_another_device_and_longer_inputs_are_refused(folder):
     with pytest.raises(ModelError, match="runs on the CPU; given device 'cuda'"):
         cige.load(folder, device="cuda")
     ner = cige.load(folder)
-    lattices = [part.lattice for part in ner.read("好" * MAX_CHARS, ner.lexicon.snapshot())]
+    lattices = [part.lattice for part in read_windows("好" * MAX_CHARS, ner.lexicon.snapshot())]
     longest = max(lattice.n_chars for lattice in lattices)
     assert longest <= MAX_CHARS
     ner.model.max_chars = longest - 1
