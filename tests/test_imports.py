@@ -54,12 +54,11 @@ def test_imports_go_down(path):
     for name in imported(path) - {"cige.__version__"}:
         target = name.split(".")[1]
         is_below = target == part(path) or LAYER_OF[target] < LAYER_OF[part(path)]
-        assert is_below or (part(path), target) in STILL_SIDEWAYS, f"{path} imports {name}, which is not below it"
+        assert is_below, f"{path} imports {name}, which is not below it"
 
 
 def test_no_circles_among_modules():
     graph = {module_name(path): modules_imported(path) for path in MODULES}
-    graph["cige.training.recipe_checks"] -= {"cige.training.recipe"}  # until both are one
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as circle:

@@ -31,7 +31,7 @@ def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False)
         metavar="FILE",
         action="append",
         default=[],
-        help="words of your own, one a line; they count at once (may be given several times)",
+        help="words of your own, one per line; they are used at once (may be given several times)",
     )
 
 

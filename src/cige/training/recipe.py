@@ -9,11 +9,13 @@ from typing import Any, Literal
 
 from cige.data.mentions import MentionRegime
 from cige.data.user_words import UserWordRegime
+from cige.engine.schedule import warmup_problems
 from cige.engine.settings import BatchConfig, CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
 from cige.errors import ModelError, RecipeError
 from cige.folders.hub import model_folder
 from cige.folders.kinds import TAGGER
 from cige.folders.manifest import read_manifest
+from cige.lexicon.gazetteers import MAX_GAZETTEERS
 from cige.lexicon.vectors import VectorLength
 from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig
@@ -23,7 +25,6 @@ from cige.recipes.ranges import within
 from cige.recipes.recipe_file import Overrides, default_name, dump_yaml, read_recipe_file
 from cige.recipes.shipped import TAGGING
 from cige.recipes.strict import build_strictly
-from cige.training.recipe_checks import check_recipe
 
 
 @dataclass(frozen=True)
@@ -141,14 +142,14 @@ def resolve_recipe(recipe: str | Path, overrides: Overrides = None) -> tuple[Rec
     if isinstance(values.get("start_from"), str):
         _take_settings(values, origins, start_folder(values["start_from"]))
     built = _build(values, origins)
-    check_recipe(built, str(recipe))
+    _check(built, str(recipe))
     return built, origins
 
 
 def recipe_from_dict(values: Mapping[str, Any]) -> Recipe:
     """The recipe that `recipe_to_yaml` (or `asdict`) wrote; same errors as `load_recipe`."""
     recipe = _build(dict(values), {})
-    check_recipe(recipe, recipe.name)
+    _check(recipe, recipe.name)
     return recipe
 
 
@@ -193,3 +194,36 @@ def _build(values: dict[str, Any], origins: Mapping[str, str]) -> Recipe:
 def recipe_to_yaml(recipe: Recipe) -> str:
     """All settings, defaults included; `load_recipe` reads it back to an equal recipe."""
     return dump_yaml(recipe)
+
+
+def _check(recipe: Recipe, source: str) -> None:
+    """Raise RecipeError, beginning with `source`, for settings that contradict each other."""
+    for message in _contradictions(recipe):
+        raise RecipeError(f"{source}: {message}")
+
+
+def _contradictions(recipe: Recipe) -> list[str]:
+    data, model = recipe.data, recipe.model
+    found = []
+    if (data.dataset is None) == (data.train is None):
+        found.append("give either data.dataset or data.train (a file), not both and not neither")
+    if data.dataset is not None and (data.dev or data.test):
+        found.append("data.dev and data.test go with data.train; with data.dataset the files are known")
+    if data.train is not None and not data.dev and not data.n_held_out:
+        found.append("data.dev is missing: give a file, or data.n_held_out to hold out training sentences")
+    if data.dev is not None and data.n_held_out:
+        found.append("data.dev and data.n_held_out are both given: dev is a file or held out, not both")
+    found += model.problems() + warmup_problems(recipe.schedule, n_epochs=recipe.training.n_epochs)
+    if len(recipe.lexicon.gazetteers) > MAX_GAZETTEERS:
+        found.append(
+            f"lexicon.gazetteers has {len(recipe.lexicon.gazetteers)} lists, expected {MAX_GAZETTEERS} or less"
+        )
+    if model.bert_tuned and model.bert is None:
+        found.append("model.bert_tuned is true, but model.bert names no BERT to tune")
+    if recipe.start_from is not None:
+        found += [
+            f"{section} is given, but words and vectors are those of start_from ({recipe.start_from}); leave it out"
+            for section in ("vectors", "lexicon")
+            if getattr(recipe, section) != type(getattr(recipe, section))()
+        ]
+    return found
