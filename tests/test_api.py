@@ -317,3 +317,13 @@ def test_push_to_hub_uploads_a_whole_model(monkeypatch, own_ner):
     monkeypatch.setattr("huggingface_hub.HfApi", Api)
     assert own_ner.push_to_hub("me/news", private=True, token="t") == "https://hub/commit"
     assert pushed == {"token": "t", "private": True, "repo_id": "me/news", "entities": FOUND}
+
+
+def test_an_empty_name_and_a_file_are_no_models(tmp_path):
+    (tmp_path / "model.bin").write_bytes(b"weights")
+    for name, message in (
+        ("", "the name of the model is empty"),
+        (tmp_path / "model.bin", "model.bin: a file; expected"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            load(name)

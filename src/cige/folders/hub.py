@@ -32,7 +32,11 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
         if not (BUNDLED / MANIFEST).is_file():
             raise ModelError(f"{BUNDLED}: this copy of cige has no bundled model; name a model folder or a hub id")
         return BUNDLED
+    if not str(path_or_hub_id):
+        raise ModelError("the name of the model is empty; expected a model folder or a hub id such as owner/name")
     folder = Path(path_or_hub_id)
+    if folder.is_file():
+        raise ModelError(f"{folder}: a file; expected the folder of a model, or a hub id such as owner/name")
     if folder.exists():
         of_run = folder / RUN_MODEL
         return of_run if (of_run / MANIFEST).is_file() and not (folder / MANIFEST).exists() else folder
