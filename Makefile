@@ -1,15 +1,21 @@
-# The two commands: `make ner` (or make ner TEXT="...") and `make test`. Both make .venv from the pinned set.
+# The two commands: `make ner` (or make ner TEXT="...") and `make test`. Both make .venv from the pinned set; the first
+# installs the core, without PyTorch, the second everything.
 # `make wheel` puts a source distribution and a wheel into dist/ if `make check-wheel` finds nothing wrong with them.
+# `make docs` builds the documentation site into build/site, where index.html can be opened from the disk.
 PYTHON ?= python3
 VENV ?= .venv
 # As typed: a dollar sign in a text is not for make to expand.
 override export TEXT := $(value TEXT)
 BIN = $(VENV)/bin
 
-.PHONY: ner test lint types wheel check-wheel clean
+# `make serve` answers over HTTP, with a page at http://127.0.0.1:8000; `make docs` builds the documentation site.
+.PHONY: ner serve test lint types docs wheel check-wheel clean
 
 ner: $(VENV)/.core
 	@$(BIN)/cige predict "$${TEXT:-examples/news.txt}" --words
+
+serve: $(VENV)/.serve
+	@$(BIN)/cige serve $(SERVE)
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2
@@ -21,13 +27,17 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	$(BIN)/python .ci/check_site.py build/site
+
 wheel: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py --keep dist
 
 check-wheel: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py
 
-SOURCES_C = $(wildcard src/cige/nn/native/*.[ch] src/cige/lexicon/*.c)
+SOURCES_C = $(wildcard src/cige/nn/native/*.[ch] src/cige/runtime/native/*.[ch] src/cige/lexicon/*.c)
 PIP = $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 
 $(VENV)/.core: pyproject.toml setup.py constraints.txt $(SOURCES_C)
@@ -36,10 +46,18 @@ $(VENV)/.core: pyproject.toml setup.py constraints.txt $(SOURCES_C)
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
+$(VENV)/.serve: $(VENV)/.core
+	$(PIP) --no-build-isolation --editable ".[serve]"
+	@touch $@
+
 # seqeval asks for setuptools_scm while it is built, and finds it only where it is installed already.
 $(VENV)/.dev: $(VENV)/.core
 	$(PIP) setuptools_scm
 	$(PIP) --no-build-isolation --editable ".[dev]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.core
+	$(PIP) --no-build-isolation --editable ".[docs]"
 	@touch $@
 
 clean:

@@ -12,13 +12,15 @@ and parsing wait for memory and branch on every byte; wider vectors would do not
 import os
 import platform
 import sys
+import zlib
+from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 ABI = {"py_limited_api": True, "define_macros": [("Py_LIMITED_API", "0x030A0000")], "optional": True}
-NATIVE, LEXICON = "src/cige/nn/native", "src/cige/lexicon"
+NATIVE, RUNTIME, LEXICON = "src/cige/nn/native", "src/cige/runtime/native", "src/cige/lexicon"
 
 # What the architecture guarantees, whatever the environment's CFLAGS ask for, since the last option counts.
 LEVELS = {"portable": []}
@@ -71,8 +73,34 @@ def kernels(level: str, options: list[str]) -> Extension:
     )
 
 
-def lexicon(name: str) -> Extension:
-    return Extension(f"cige.lexicon._{name}", sources=[f"{LEXICON}/{name}.c"], extra_compile_args=["-O3"], **ABI)
+def runtime(level: str, options: list[str]) -> Extension:
+    names = ["product", "attention", "flat", "chain", "marginals", "rows", "spans", "lstm"]
+    module = f"_runtime_{level}"
+    sources = sorted([*Path(RUNTIME).glob("*.[ch]"), *Path(NATIVE).glob("*.h")], key=lambda file: file.name)
+    checksum = zlib.crc32(b"".join(file.read_bytes() for file in sources))  # see runtime/native/__init__.py
+    headers = [f"{NATIVE}/rows.h", f"{NATIVE}/threads.h"]
+    headers += [f"{RUNTIME}/{name}.h" for name in ("product", "flat", "chain", "marginals", "rows_of_tables")]
+    return Extension(
+        f"cige.runtime.native.{module}",
+        sources=[f"{NATIVE}/module.c", *(f"{RUNTIME}/{name}.c" for name in names)],
+        depends=headers,
+        extra_compile_args=[*FLAGS, *options],
+        extra_link_args=["-pthread", "-lm"],
+        **ABI
+        | {
+            "define_macros": [
+                *ABI["define_macros"],
+                ("KERNELS_MODULE", module),
+                ("SOURCE_CHECKSUM", f"{checksum}u"),
+            ]
+        },
+    )
+
+
+def lexicon(name: str, *others: str) -> Extension:
+    sources = [f"{LEXICON}/{source}.c" for source in (name, *others)]
+    depends = [f"{LEXICON}/{other}.h" for other in others]
+    return Extension(f"cige.lexicon._{name}", sources=sources, depends=depends, extra_compile_args=["-O3"], **ABI)
 
 
 setup(
@@ -80,6 +108,8 @@ setup(
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
     ext_modules=[
         *(kernels(level, options) for level, options in LEVELS.items()),
-        *(lexicon(name) for name in ("walk", "parse")),
+        *(runtime(level, options) for level, options in LEVELS.items()),
+        lexicon("walk", "trie"),
+        lexicon("parse"),
     ],
 )

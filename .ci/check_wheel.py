@@ -27,18 +27,23 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 NEWS = ROOT / "examples" / "news.txt"
 LEVELS = ("portable", "avx2", "avx512") if platform.machine() == "x86_64" else ("portable",)
-COMPILED = [f"cige/nn/native/_kernels_{level}" for level in LEVELS] + ["cige/lexicon/_walk", "cige/lexicon/_parse"]
+COMPILED = [f"cige/{part}_{level}" for part in ("nn/native/_kernels", "runtime/native/_runtime") for level in LEVELS]
+COMPILED += ["cige/lexicon/_walk", "cige/lexicon/_parse"]
 IN_WHEEL = [
     "cige/py.typed",
     "cige/bundled/MODEL_CARD.md",
     "cige/bundled/model.safetensors",
     "cige/text/traditional.txt",
+    "cige/serving/page.html",
 ]
 IN_SOURCE = [
     *("LICENSE", "CITATION.cff", "CHANGELOG.md", "README.md", "constraints.txt", "setup.py", "pyproject.toml"),
-    *("src/cige/nn/native/rows.h", "src/cige/nn/native/kernels.c", "src/cige/lexicon/walk.c"),
+    *("src/cige/runtime/native/flat.h", "src/cige/runtime/native/flat.c", "src/cige/nn/native/rows.h"),
+    *("src/cige/nn/native/kernels.c", "src/cige/lexicon/walk.c"),
     *("tests/conftest.py", "benchmarks/bench_flat.py", "examples/news.txt"),
 ]
+NOT_OURS = ("pip", "setuptools")  # of every environment
+CORE_MB = 120  # all that the core installs beside pip and setuptools
 SCORE_TOLERANCE = 1e-4  # between forms of the kernels, whose sums have other orders
 
 problems: list[str] = []
@@ -117,6 +122,17 @@ def entities(python: str | Path, cwd: Path, **environment: str) -> list[dict]:
     return [entity for line in lines for entity in json.loads(line)["entities"]]
 
 
+def check_size(python: Path, cwd: Path) -> None:
+    """The core is small, and has no PyTorch. The bytecode that pip makes of what it installs does not count."""
+    folder = Path(call(python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))", cwd=cwd).strip())
+    check(not (folder / "torch").exists(), "the core installs PyTorch")
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    own = [path for path in files if path.relative_to(folder).parts[0] not in NOT_OURS]
+    megabytes = sum(path.stat().st_size for path in own) / 1e6
+    step(f"{megabytes:.0f} MB in all")
+    check(megabytes <= CORE_MB, f"the core puts {megabytes:.0f} MB on disk, at most {CORE_MB} were expected")
+
+
 def check_answers(wheel: Path, bin_folder: Path, cwd: Path, expected: list[dict], *, is_compiled: bool) -> None:
     kernels = json.loads(call(bin_folder / "cige", "info", "--json", cwd=cwd))["installation"]["compiled kernels"]
     has_any = kernels in LEVELS
@@ -153,6 +169,7 @@ def main() -> None:
         install = [bin_folder / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
         call(*install, "--constraint", ROOT / "constraints.txt", compiled, cwd=away)
         call(bin_folder / "python", "-m", "pip", "check", cwd=away)
+        check_size(bin_folder / "python", away)
         check_answers(compiled, bin_folder, away, expected, is_compiled=True)
         step(f"installing {pure.name} in its place")
         call(*install, "--no-deps", "--force-reinstall", pure, cwd=away)

@@ -36,13 +36,13 @@ def flat_case(n_batch: int, n: int, *, train: bool) -> Case:
     draw = partial(torch.randn, generator=generator)
     head = torch.randint(0, n, (n_batch, n), generator=generator)
     spans = relative_spans(head, head + torch.randint(0, 4, (n_batch, n), generator=generator))
-    tensors = [draw(8, n_batch, n, 20), draw(8, n_batch, n, 160) / 10, draw(8, n_batch, n, 20), draw(8, n_batch, n, 20)]
-    tensors.append(draw(len(spans.head_distance), 160).relu())
+    tensors = [draw(8, n_batch, n, 20) for _ in range(4)]
+    tensors += [draw(len(spans.head_distance), 160).relu(), draw(8, 20, 160) / 10]
     n_nodes = torch.full((n_batch,), n)
 
     def run() -> None:
         inputs = [x.requires_grad_(train) for x in tensors]
-        out, _ = span_attention(*inputs[:4], SpanPairs(inputs[4], spans, n_nodes))
+        out, _ = span_attention(*inputs[:4], SpanPairs(inputs[4], spans, n_nodes), inputs[5])
         if train:
             torch.autograd.grad(out.square().sum(), inputs)
 

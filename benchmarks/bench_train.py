@@ -35,9 +35,10 @@ from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 from cige.models.flat import FlatConfig
 from cige.models.tagger import Tagger
-from cige.training.dataset import TrainingSet, collate_examples
+from cige.training.dataset import TrainingSet
 from cige.training.recipe import Recipe, load_recipe
-from cige.training.setup import read_data, set_up
+from cige.training.setup import set_up
+from cige.training.sources import golds_of, read_data
 
 DATASETS = ("weibo", "resume", "ecommerce", "cluener", "msra")
 N_STEPS = 6
@@ -62,14 +63,13 @@ def make_steps(data_dir: Path, n_steps: int) -> tuple[Recipe, Tagger, list[Latti
         setup.train,
         setup.train_lattices,
         vocabulary=setup.vocabulary,
-        tags=setup.tagger.tags,
-        scheme=recipe.data.scheme,
+        golds=golds_of(setup.sources, setup.tagger.tags, recipe.data.scheme, setup.labels),
         regime=recipe.user_words,
         seed=1,
     )
-    plan = plan_of(recipe, train_set.n_nodes)
+    plan = plan_of(recipe, train_set.n_nodes(0))
     first = plan.batches(0)
-    batches = [collate_examples([train_set.example(number, 0) for number in batch]) for batch in first[:n_steps]]
+    batches = [train_set.collate([train_set.example(number, 0) for number in batch]) for batch in first[:n_steps]]
     return recipe, setup.tagger.train(), batches, len(first)
 
 

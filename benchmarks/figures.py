@@ -2,7 +2,7 @@
 
     python benchmarks/figures.py
 
-Each figure needs one result; those whose result is not there are left out and named.
+Each figure needs one result; figures without a result are left out and listed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from matplotlib.axes import Axes
 from cige.errors import CigeError
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-# One colour and one mark for each way, the same in all figures.
+# One colour and one marker per implementation, the same in all figures.
 WAYS = {
     "literal": ("literal equations (PyTorch)", "#888888", "s"),
     "torch": ("cige on PyTorch", "#d1495b", "o"),
@@ -35,16 +35,16 @@ Rows = Sequence[Mapping[str, Any]]
 def draw_batch(result: Mapping[str, Any]) -> Any:
     """Speed against batch size (FLAT's Figure 3)."""
     figure, axes = plt.subplots(figsize=(6.5, 4.3))
-    _speeds(axes, result["by_batch"], "batch_size", "sentences a batch")
-    axes.set_title("Weibo test, from file to file")
+    _speeds(axes, result["by_batch"], "batch_size", "batch size (sentences)")
+    axes.set_title("Prediction speed on the Weibo test set")
     return figure
 
 
 def draw_length(result: Mapping[str, Any]) -> Any:
     """Speed against sentence length (DCSAN's Figures 4 and 5)."""
     figure, axes = plt.subplots(figsize=(6.5, 4.3))
-    _speeds(axes, result["by_length"], "n_chars", "characters a sentence")
-    axes.set_title("news, batches of 16")
+    _speeds(axes, result["by_length"], "n_chars", "sentence length (characters)")
+    axes.set_title("Prediction speed on news, batch size 16")
     return figure
 
 
@@ -55,7 +55,7 @@ def _speeds(axes: Axes, rows: Rows, key: str, label: str) -> None:
             axes.plot(*zip(*points, strict=True), color=colour, marker=mark, label=name)
     _log_axes(axes, [row[key] for row in rows])
     axes.set_xlabel(label)
-    axes.set_ylabel("sentences a second")
+    axes.set_ylabel("sentences per second")
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncol=2)
 
 
@@ -69,10 +69,10 @@ def draw_memory(result: Mapping[str, Any]) -> Any:
         points = [(row["n_nodes"], row[key]) for row in rows if row.get(key) is not None]
         axes.plot(*zip(*points, strict=True), style, color=colour, marker=mark or None, label=name)
     _log_axes(axes, nodes)
-    axes.set_xlabel("nodes a sentence, 8 sentences a batch")
-    axes.set_ylabel("MB added by forward and backward")
+    axes.set_xlabel("nodes per sentence (batch size 8)")
+    axes.set_ylabel("memory of the forward and backward pass (MB)")
     axes.legend(frameon=False)
-    axes.set_title("memory of one training step")
+    axes.set_title("Memory of a training step")
     return figure
 
 
@@ -82,16 +82,16 @@ def draw_lexicon(result: Mapping[str, Any]) -> Any:
     words = [row["n_words"] / 1e6 for row in rows]
     figure, panels = plt.subplots(1, 4, figsize=(13, 3.4))
     shown = (
-        ("building, processor seconds", {"build_processor_s": ""}),
-        ("memory, MB", {"build_peak_mb": "building (peak)", "used_private_mb": "in use, a process its own"}),
-        ("loading, seconds", {"load_s": ""}),
-        ("matching, MB a second", {"match_mb_per_s": ""}),
+        ("CPU time of building (s)", {"build_processor_s": ""}),
+        ("Memory (MB)", {"build_peak_mb": "peak while building", "used_private_mb": "private, per process in use"}),
+        ("Loading time (s)", {"load_s": ""}),
+        ("Matching speed (MB/s)", {"match_mb_per_s": ""}),
     )
     for axes, (title, keys) in zip(panels, shown, strict=True):
         for key, name in keys.items():
             axes.plot(words, [row[key] for row in rows], marker="o", label=name)
         axes.set_title(title, fontsize=10)
-        axes.set_xlabel("million words")
+        axes.set_xlabel("lexicon size (million words)")
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
         if len(keys) > 1:
@@ -109,9 +109,9 @@ def draw_crf(result: Mapping[str, Any]) -> Any:
             axes.plot([row["n_chars"] for row in rows], [row[key] for row in rows], marker="o", label=form)
         _log_axes(axes, [row["n_chars"] for row in rows])
         axes.set_title(f"{task} and its gradient" if task == "log Z" else task, fontsize=10)
-        axes.set_xlabel("characters a sentence")
+        axes.set_xlabel("sentence length (characters)")
         axes.legend(frameon=False)
-    panels[0].set_ylabel("processor ms for 16 sentences")
+    panels[0].set_ylabel("CPU time for 16 sentences (ms)")
     return figure
 
 

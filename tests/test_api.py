@@ -1,5 +1,6 @@
 """NER: text in, entities out, offsets into the user's own string."""
 
+import sys
 import threading
 import warnings
 from collections import Counter
@@ -13,7 +14,10 @@ import cige
 from cige.api import NER, WordBudgetWarning, load, merge_windows
 from cige.data.sentence import Span
 from cige.data.tags import tags_to_spans
+from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
+from cige.lexicon.user_word import UserWord
+from cige.tagging.finder import EntityFinder
 from cige.tagging.prediction import ScoredSpan, decode_spans, predict_spans
 from cige.text.windows import CORE, Window
 
@@ -299,6 +303,13 @@ def test_a_hub_that_does_not_answer(monkeypatch):
         load("someone/news")
 
 
+def test_without_huggingface_hub_the_extra_is_named(monkeypatch, own_ner):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    for use in (lambda: load("someone/news"), lambda: own_ner.push_to_hub("me/news")):
+        with pytest.raises(ModelError, match=r"pip install .cige\[hub\]"):
+            use()
+
+
 def test_push_to_hub_uploads_a_whole_model(monkeypatch, own_ner):
     pushed = {}
 
@@ -327,3 +338,40 @@ def test_an_empty_name_and_a_file_are_no_models(tmp_path):
     ):
         with pytest.raises(ModelError, match=message):
             load(name)
+
+
+@pytest.mark.parametrize("gap", ["\t", "  ", " \t ", "\u3000\u3000", "        ", "\n"])
+def test_columns_of_a_table_are_read_apart(ner, gap):
+    cells = ["李明", "北京", "罗氏公司", "王小红", "南京市"]
+    text = gap.join(cells)
+    assert [e.text for e in ner(text)] == cells
+    assert all(text[e.start : e.end] == e.text for e in ner(text))
+
+
+def test_words_of_one_call_count_for_it_alone(ner):
+    text = "请赵小明到上海南京说话"
+    before = ner.analyze(text)
+    assert not any(word.is_user for word in before.words)
+    with_words = ner.analyze(text, words={"海南京": "LOC"})
+    assert [(w.start, w.text, w.label) for w in with_words.words if w.is_user] == [(6, "海南京", "LOC")]
+    forced = UserWord("说话", "VERB", "force")
+    found = ner(text, words=[forced])
+    assert (found[-1].text, found[-1].label, found[-1].forced) == ("说话", "VERB", True)
+    assert ner([text, text], words=[forced], labels=["VERB"]) == [[found[-1]]] * 2, "its label may be named"
+    assert list(ner.pipe([text], words=[forced])) == [found]
+    explained = ner.explain(text, words=[forced], removals=False)
+    assert triples([x.entity for x in explained.entities]) == triples(found)
+    assert ner.analyze(text) == before and ner.lexicon.user_words == ()
+
+
+def test_words_of_a_call_need_a_lexicon():
+    class Finder(EntityFinder):
+        labels = ()
+        label_facts = LabelFacts()
+
+        def _stream(self, texts, batch_size, selection):
+            return ([] for _ in texts)
+
+    assert Finder()("南京") == [] and Finder()("南京", words=[]) == []
+    with pytest.raises(ModelError, match="reads the words of its own vocabulary"):
+        Finder()("南京", words=["南京"])

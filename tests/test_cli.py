@@ -100,10 +100,71 @@ def test_errors_are_one_line_and_no_traceback(run, tmp_path):
         assert err.startswith("cige: ") and err.count("\n") == 1 and expected in err, err
 
 
-def test_an_operating_system_error_names_the_file(run, model, tmp_path):
+def test_an_operating_system_error_says_what_is_in_the_way(run, model, tmp_path):
     (tmp_path / "file").write_text("")
     code, _, err = run("explain", TEXT, "--model", model, "--output", tmp_path / "file" / "page.html")
-    assert code == 2 and err.startswith("cige: ") and "file" in err
+    assert code == 2 and err.startswith("cige: ") and err.count("\n") == 1
+    assert f"{tmp_path / 'file'} is a file, and a folder is needed in its place" in err
+
+
+@pytest.mark.parametrize("text", ["-北京", "--北京", "-5度", "-"[:1] + "，北京"])
+def test_a_text_may_begin_with_a_dash(run, model, text):
+    code, out, _ = run("predict", text, "--model", model, "--format", "jsonl")
+    assert code == 0 and json.loads(out)["text"] == text
+
+
+def test_what_looks_like_an_option_is_told_how_to_be_read(run, model):
+    code, _, err = run("predict", "-x北京", "--model", model)
+    assert code == 2 and "unrecognized arguments: -x北京" in err and "goes after --" in err
+    assert json.loads(run("predict", "--model", model, "--format", "jsonl", "--", "-x北京")[1])["text"] == "-x北京"
+
+
+@pytest.mark.parametrize("device", ["cuda", "gpu"])
+@pytest.mark.parametrize("verb", ["predict", "evaluate", "train", "search", "compare"])
+def test_a_device_that_is_not_there_is_told_in_one_line(run, data, monkeypatch, tmp_path, verb, device):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text(f"data:\n  train: {data}\n  dev: {data}\n", encoding="utf-8")
+    argv = {
+        "predict": [TEXT],
+        "evaluate": ["--data", data],
+        "train": ["--data", data, "--output", tmp_path / "run"],
+        "search": [recipe, "--output", tmp_path / "run", "--n-trials", "1"],
+        "compare": [recipe, "--runs", tmp_path / "runs"],
+    }[verb]
+    code, _, err = run(verb, *argv, "--device", device)
+    assert code == 2 and err.startswith("cige: device ") and err.count("\n") == 1
+    assert "sees no GPU" in err
+
+
+@pytest.mark.parametrize("verb", ["predict", "explain", "evaluate", "lexicon"])
+def test_utf_16_is_named(run, model, tmp_path, verb):
+    path = tmp_path / "texts.txt"
+    for content in ("李明在北京\n", "\ufeff李明 O\n"):
+        path.write_bytes(content.encode("utf-16-le" if content[0] == "\ufeff" else "utf-16"))
+        argv = {"evaluate": ["--data", path], "lexicon": ["match", TEXT, "--lexicon", path]}.get(verb, [path])
+        code, _, err = run(verb, *argv, *([] if verb == "lexicon" else ["--model", model]))
+        assert code == 2 and "line 1" in err and "UTF-16" in err and "iconv -f UTF-16" in err
+
+
+def test_python_m_cige_is_the_program():
+    done = subprocess.run([sys.executable, "-m", "cige", "predit"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "did you mean predict?" in done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--no-resume"]])
+def test_a_folder_of_somebody_else_is_not_written_to(run, data, tmp_path, options):
+    foreign = tmp_path / "thesis"
+    (foreign / "model").mkdir(parents=True)
+    (foreign / "notes.txt").write_text("years of work")
+    code, _, err = run("train", "--data", data, "--output", foreign, "--device", "cpu", *options)
+    assert code == 2 and "no run wrote what is in it (model, notes.txt)" in err
+    assert sorted(p.name for p in foreign.iterdir()) == ["model", "notes.txt"]
+    code, _, err = run("train", "--data", data, "--output", foreign / "notes.txt", "--device", "cpu")
+    assert code == 2 and "notes.txt is a file; expected a folder" in err
+
+
+# ---- info and drawings
 
 
 def test_a_missing_extra_is_told_how_to_get(run, monkeypatch, tmp_path):
@@ -234,6 +295,16 @@ def test_explain_reads_a_file_as_one_text(run, model, tmp_path):
     assert found["text"] == "李明在北京\n王小红在上海" and len(found["entities"]) == 4
 
 
+def test_explain_of_a_long_text_shows_a_bar_on_a_terminal(run, model, monkeypatch):
+    from rich.console import Console
+
+    monkeypatch.setattr("cige.commands.read_bar.Console", lambda stderr: Console(stderr=stderr, force_terminal=True))
+    long = "李明在北京。" * 200
+    assert "1200/1200" in run("explain", long, "--model", model, "--json")[2]
+    assert run("explain", long, "--model", model, "--json", "--no-removals")[2].count("%") == 0
+    assert "/6" not in run("explain", TEXT, "--model", model, "--json")[2]
+
+
 # ---- evaluate and user-words
 
 
@@ -297,7 +368,7 @@ def test_user_words_gain(run, model, tmp_path):
 def test_lexicon_build_match_and_info(run, tmp_path):
     (tmp_path / "words.txt").write_text("南京\t5\n南京市\t3\n长江大桥\t1\n一\t9\n", encoding="utf-8")
     code, out, _ = run("lexicon", "build", tmp_path / "words.txt", tmp_path / "lex", "--min-count", "2")
-    assert code == 0 and "2 taken, 1 refused, 1 not asked for" in out and "single character" in out
+    assert code == 0 and "2 taken, 1 refused, 1 not needed" in out and "single character" in out
     assert list(Lexicon.load(tmp_path / "lex")) == ["南京", "南京市"]
     (tmp_path / "own.txt").write_text("大桥\n", encoding="utf-8")
     argv = ["lexicon", "match", "南京市大桥", "--lexicon", tmp_path / "lex", "--lexicon-add", tmp_path / "own.txt"]
@@ -349,6 +420,13 @@ def test_data_convert_and_repair(run, data, tmp_path):
     assert read_sentences(tmp_path / "mended.bmes")[0].spans == (Span(0, 2, "LOC"),)
 
 
+def test_every_benchmark_has_a_name():
+    from cige.commands import bench
+
+    scripts = {path.stem.removeprefix("bench_") for path in bench.FOLDER.glob("bench_*.py")}
+    assert scripts | {bench.FIGURES} == set(bench.NAMES)
+
+
 def test_bench_says_where_benchmarks_are(run, monkeypatch, tmp_path):
     monkeypatch.setattr("cige.commands.bench.FOLDER", tmp_path)
     code, _, err = run("bench", "match")
@@ -359,7 +437,9 @@ def test_bench_says_where_benchmarks_are(run, monkeypatch, tmp_path):
 
 def test_info(run, model):
     out = run("info", "--model", model)[1]
-    assert "LOC" in out and f"lexicon words  {len(tiny.WORDS)}" in out and "torch" in out
+    rows = [line.split() for line in out.splitlines()]
+    assert ["lexicon", "words", str(len(tiny.WORDS))] in rows and "LOC, ORG, PER" in out and "torch" in out
+    assert "{" not in out
     assert json.loads(run("info", "--model", model, "--json")[1])["model"]["scheme"] == "BMES"
 
 
@@ -410,3 +490,31 @@ def test_each_benchmark_starts(name):
         [sys.executable, "-m", "cige.cli", "bench", name, "--help"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0 and "usage" in done.stdout, done.stderr
+
+
+# ---- what is reported, and errors
+
+
+def test_predict_reports_what_is_asked(run, model):
+    argv = ["predict", "李明在北京。", "--model", model, "--format", "jsonl"]
+    labels = [e["label"] for e in json.loads(run(*argv, "--labels", "PER")[1])["entities"]]
+    assert labels == ["PER"]
+    assert json.loads(run(*argv, "--min-score", "1")[1])["entities"] == []
+    assert "expected a probability" in run(*argv, "--min-score", "2")[2]
+    assert "did you mean PER?" in run(*argv, "--labels", "PERS")[2]
+    assert "cige calibrate" in run(*argv, "--recall", "0.9")[2]
+
+
+def test_evaluate_lists_errors_and_tells_labels_that_are_wrong(run, model, data, tmp_path):
+    argv = ["evaluate", "--model", model, "--data", data]
+    mapped = ["--labels", "PER=ORG", "LOC=", "TITLE=PER"]
+    code, out, err = run(*argv, *mapped, "--errors", tmp_path / "errors.jsonl", "--json")
+    found = json.loads(out)
+    assert code == 0 and "--labels names TITLE, which" in err
+    lines = [json.loads(line) for line in (tmp_path / "errors.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == sum(found["errors"].values()) > 0
+    assert {line["kind"] for line in lines} == {kind for kind, n in found["errors"].items() if n}
+    assert found["confusion"]["ORG"]["PER"] == found["errors"]["wrong type"] > 0
+    assert 0 <= found["calibration"]["expected_error"] <= 1
+    code, _, err = run(*argv, "--labels", "PER=PERS")
+    assert code == 2 and "the model has no label PERS, to which PER=PERS maps; it has LOC, ORG, PER" in err

@@ -13,7 +13,7 @@ import pytest
 
 from cige.errors import LexiconError, ModelError
 from cige.folders.atomic import atomic_file, atomic_folder
-from cige.folders.manifest import MANIFEST, read_manifest, refuse_to_replace, sha256, write_manifest
+from cige.folders.manifest import MANIFEST, checking_contents, read_manifest, refuse_to_replace, sha256, write_manifest
 
 
 def full_disk(*args, **kwargs):
@@ -209,6 +209,23 @@ def test_facts_and_files_come_back(folder):
 
 def test_an_older_version_is_read(folder):
     assert read(folder, version=3)["version"] == 2
+
+
+def test_contents_are_compared_while_they_are_read(folder):
+    facts, read_so_far = read(folder), []
+    with checking_contents(folder, facts, error=ModelError):
+        read_so_far.append((folder / "a.bin").read_bytes())
+    assert read_so_far
+    content = (folder / "a.bin").read_bytes()
+    (folder / "a.bin").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    checking = checking_contents(folder, facts, error=ModelError)
+    with pytest.raises(ModelError, match=r"a.bin: contents differ") as raised, checking:
+        raise ValueError("what the damage led to")
+    assert isinstance(raised.value.__context__, ValueError)
+    (folder / "a.bin").unlink()
+    checking = checking_contents(folder, facts, error=ModelError)
+    with pytest.raises(ModelError, match=r"a.bin: contents differ"), checking:
+        pass
 
 
 def test_a_folder_within_that_has_a_manifest_answers_for_itself(folder):

@@ -13,7 +13,7 @@ import cige
 SOURCE = Path(cige.__file__).parent
 # From the ground up; folders on one floor do not import one another.
 LAYERS = [
-    {"errors", "json_text"},
+    {"errors", "json_text", "public_names"},
     {"text", "folders", "recipes"},
     {"lexicon"},
     {"lattice"},
@@ -22,9 +22,10 @@ LAYERS = [
     {"models", "tagging"},
     {"engine", "runtime", "explain"},
     {"training", "pretraining", "api"},
-    {"tasks", "reports"},
+    {"tasks", "reports", "serving", "bulk", "distant", "integrations"},
     {"commands"},
     {"cli"},
+    {"__main__"},
 ]
 STILL_SIDEWAYS: set[tuple[str, str]] = set()
 LAYER_OF = {name: k for k, names in enumerate(LAYERS) for name in names}
@@ -82,7 +83,7 @@ def modules_imported(path: Path) -> set[str]:
 
 
 def test_little_is_loose_at_the_top():
-    loose = {p.name for p in SOURCE.glob("*.py")} - {"__init__.py", "cli.py", "api.py"}
+    loose = {p.name for p in SOURCE.glob("*.py")} - {"__init__.py", "__main__.py", "cli.py", "api.py"}
     assert len(loose) <= 3, loose
 
 

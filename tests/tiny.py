@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -77,8 +78,12 @@ def model(
     architecture: str = "flat",
     seed: int = 0,
     features: BertFeatures | None = None,
+    typed: bool = False,
 ) -> LatticeModel:
-    """A new untrained model with its own lexicon; `features` are what `config.bert` names."""
+    """A new untrained model with its own lexicon; `features` are what `config.bert` names.
+
+    With `typed` it reads the labels of words and may tag what it does not know the type of.
+    """
     lexicon = Lexicon.from_words(WORDS)
     known = sentences()
     chars = sorted(set("".join(s.text for s in known)))
@@ -90,8 +95,11 @@ def model(
     )
     lattices = [build_lattice(s.text, lexicon.snapshot()) for s in known]
     tables = input_tables(lattices, lexicon, vectors, seed=seed, count=ARCHITECTURES[architecture].reads_counts)
+    labels = LABELS
+    if typed:
+        config, tables, labels = replace(config, word_labels=True), tables.with_word_labels(LABELS), [*LABELS, "*"]
     torch.manual_seed(seed)
-    tagger = build_tagger(config, tables, LABELS, architecture=architecture, scheme=scheme, features=features)
+    tagger = build_tagger(config, tables, labels, architecture=architecture, scheme=scheme, features=features)
     return LatticeModel(
         tagger=tagger.eval(),
         vocabulary=tables.vocabulary,
@@ -117,14 +125,20 @@ def _trained_weights(options: tuple) -> dict[str, torch.Tensor]:
     known = sentences(300, seed=1, new_name_prob=0.8)
     encoded = [made.vocabulary.encode(lattice) for lattice in made.lattices([s.text for s in known])]
     tag_ids = {tag: k for k, tag in enumerate(made.tagger.tags)}
-    gold = [np.array([tag_ids[t] for t in spans_to_tags(len(s.text), s.spans, made.scheme)]) for s in known]
     optimizer = torch.optim.Adam(made.tagger.parameters(), lr=1e-2)
     made.tagger.train()
     regime = UserWordRegime(sentence_prob=0.7, entity_prob=0.95, n_false=0.1)
+    if made.vocabulary.word_labels:
+        regime = replace(regime, label_prob=0.8, wrong_label_prob=0.1, unknown_label_prob=0.5, n_false=0.3)
     for _ in range(150):
         rows = rng.choice(len(known), 16, replace=False)
-        simulated = [simulate_user_words(encoded[k], known[k].spans, regime, rng) for k in rows]
+        simulated = [
+            simulate_user_words(encoded[k], known[k].spans, regime, rng, word_labels=made.vocabulary.word_labels)
+            for k in rows
+        ]
+        tags = [spans_to_tags(len(x.text), spans, made.scheme) for x, spans in simulated]
+        gold = [np.array([tag_ids[tag] for tag in of_text]) for of_text in tags]
         optimizer.zero_grad()
-        made.tagger.loss(collate(simulated, [gold[k] for k in rows])).backward()
+        made.tagger.loss(collate([lattice for lattice, _ in simulated], gold)).backward()
         optimizer.step()
     return {k: v.clone() for k, v in made.tagger.state_dict().items()}

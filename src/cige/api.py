@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cige.entities.entity import Entity
+from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
 from cige.folders.hub import model_folder, push_folder
 from cige.folders.kinds import KINDS, TAGGER
 from cige.folders.manifest import kind_of, read_manifest
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
+from cige.lexicon.rules import Rules
+from cige.lexicon.user_word import UserWords, user_words_of
 from cige.tagging.finder import EntityFinder
 from cige.tagging.merging import merge_windows
 from cige.tagging.prediction import PredictionModel, ScoredSpan, predict_spans
+from cige.tagging.selection import Request, Selection
 from cige.tagging.windows import LatticeWord, core_words, lattice_of, read_windows, windows_of
+from cige.text.closed import Stretch, closed_stretches
 from cige.text.windows import Window
 
 if TYPE_CHECKING:
     from cige.explain.explanation import Explanation
 
+BACKENDS = ("auto", "native", "torch")
 POOL_BATCHES = 16  # batches' worth of windows that `pipe` holds, to read those of like length together
 
 
@@ -49,15 +54,32 @@ class Analysis:
     words: list[LatticeWord]
     n_dropped: int
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the text with its entities marked."""
+        from cige.drawing.highlight import notebook_page
+        from cige.drawing.lattice import Mark
 
-def load(path_or_hub_id: str | PathLike[str] | None = None, device: str = "cpu", **hub_options: Any) -> EntityFinder:
+        note = f"{len(self.entities):,} entities, read with {len(self.words):,} words"
+        return notebook_page(self.text, [Mark(e.start, e.end, e.label) for e in self.entities], note=note)
+
+
+def load(
+    path_or_hub_id: str | PathLike[str] | None = None,
+    device: str = "cpu",
+    *,
+    backend: str = "auto",
+    **hub_options: Any,
+) -> EntityFinder:
     """Load any model that finds entities.
 
     Args:
         path_or_hub_id: None for the bundled model; a model folder, whatever wrote it (`cige train`, `cige finetune`,
             `cige export`, `save_pretrained`); the folder of a finished run; or a hub id ("owner/name").
-        device: where PyTorch computes, such as "cpu" or "cuda:1". A model exported for ONNX Runtime runs on the CPU,
-            without PyTorch.
+        device: "cpu", or where PyTorch computes, such as "cuda:1". A model exported for ONNX Runtime runs on the CPU.
+        backend: what computes a model that `cige train` wrote. "auto" takes cige's own runtime on the CPU for the
+            models that it reads (FLAT and SoftLexicon without BERT features), and PyTorch otherwise; "native" and
+            "torch" insist on one of them. The results are equal to about 1e-5; `ner.model` is a NativeModel or a
+            LatticeModel.
         hub_options: `revision`, `token`, `cache_dir` and `local_files_only`, as huggingface_hub takes them.
 
     Returns:
@@ -65,18 +87,40 @@ def load(path_or_hub_id: str | PathLike[str] | None = None, device: str = "cpu",
         and has no lexicon.
 
     Raises:
-        ModelError: there is no such model, it is damaged, it finds no entities, or it cannot run on that device.
+        ModelError: there is no such model, it is damaged, it finds no entities, it cannot run on that device, or what
+            it needs is not installed.
     """
     folder = model_folder(path_or_hub_id, **hub_options)
     kind = KINDS.get(kind_of(folder) or "")
     if kind is None or kind.finder is None:
         read_manifest(folder, kind=TAGGER, version=0, error=ModelError)  # says what the folder holds
         raise ModelError(f"{folder}: not a model that finds entities")
-    return kind.open_finder(folder, device=device)
+    options = {} if backend == "auto" else {"backend": backend}
+    if options and kind is not KINDS[TAGGER]:
+        raise ModelError(f"{folder}: backend={backend!r} was given; only a model that `cige train` wrote has a choice")
+    try:
+        return kind.open_finder(folder, device=device, **options)
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("torch", "transformers"):
+            raise
+        extra = "train" if missing.name == "torch" else "bert"
+        on_device = f" on {device}" if device != "cpu" else ""
+        raise ModelError(
+            f'{folder}: reading this model{on_device} needs {missing.name}; pip install "cige[{extra}]"'
+        ) from missing
 
 
-def open_tagger(folder: Path, *, device: str = "cpu") -> NER:
-    """The NER of a folder that a LatticeModel wrote; imports PyTorch."""
+def open_tagger(folder: Path, *, device: str = "cpu", backend: str = "auto") -> NER:
+    """The NER of a folder that a LatticeModel wrote; imports PyTorch only where that computes (see `load`)."""
+    from cige.runtime.native_model import NativeModel
+    from cige.runtime.tagger_folder import is_readable
+
+    if backend not in BACKENDS:
+        raise ModelError(f"backend {backend!r}: expected one of {', '.join(BACKENDS)}")
+    if backend == "native" and device != "cpu":
+        raise ModelError(f"device {device!r}: cige's own runtime computes on the CPU; use backend='torch'")
+    if backend == "native" or (backend == "auto" and device == "cpu" and is_readable(folder)):
+        return NER(NativeModel.load(folder))
     from cige.models.model import LatticeModel
     from cige.nn.device import prediction_device
 
@@ -102,7 +146,7 @@ class NER(EntityFinder):
     call reads one snapshot of the lexicon, so one NER may serve several threads while words come and go.
 
     Args:
-        model: what turns lattices into emissions, be it a LatticeModel (PyTorch) or an OnnxModel.
+        model: what turns lattices into emissions: a NativeModel, a LatticeModel (PyTorch) or an OnnxModel.
     """
 
     def __init__(self, model: PredictionModel):
@@ -117,9 +161,32 @@ class NER(EntityFinder):
         """The types of entity that the model knows."""
         return list(self.model.labels)
 
-    def analyze(self, text: str) -> Analysis:
-        """Entities, the words of the lattice they were read from, and how many words the node budget left out."""
-        snapshot = self.lexicon.snapshot()
+    @property
+    def label_facts(self) -> LabelFacts:
+        return self.model.label_facts
+
+    @property
+    def word_labels(self) -> list[str]:
+        return sorted({entry.label for entry in self.lexicon.user_entries if entry.label is not None})
+
+    @property
+    def read_word_labels(self) -> tuple[str, ...]:
+        """The labels of users' words that the model was trained to read; empty if it reads none."""
+        vocabulary = getattr(self.model, "vocabulary", None)
+        return () if vocabulary is None else tuple(vocabulary.word_labels)
+
+    def _about(self) -> str:
+        kind = f"{getattr(self.model, 'architecture', '')} ({type(self.model).__name__})".strip()
+        n_own = len(self.lexicon.user_entries)
+        return f"{kind}; {len(self.lexicon):,} words" + (f" and {n_own:,} of your own" if n_own else "")
+
+    def analyze(self, text: str, *, words: UserWords = ()) -> Analysis:
+        """Entities, the words of the lattice they were read from, and how many words the node budget left out.
+
+        Args:
+            words: words of the user's own for this call alone, as in a call.
+        """
+        snapshot = self.with_words(words).lexicon.snapshot()
         parts = read_windows(text, snapshot)
         found = predict_spans(self.model, [part.lattice for part in parts])
         return Analysis(
@@ -137,6 +204,9 @@ class NER(EntityFinder):
         removals: bool = True,
         word_sets: bool | None = None,
         maps: bool = False,
+        request: Request | None = None,
+        words: UserWords = (),
+        on_progress: Callable[[int, int], None] | None = None,
     ) -> Explanation:
         """Which words each entity was read from and what changes without them; see `cige.explain.explanation`.
 
@@ -145,28 +215,57 @@ class NER(EntityFinder):
             removals: read the text again without each word that overlaps an entity.
             word_sets: list the word sets of each character; None does where the model has them.
             maps: draw attention as maps.
+            request: which entities are reported, as `Request.of(min_score=0.5)` and the like say.
+            words: words of the user's own for this call alone, as in a call.
+            on_progress: called with (characters done, characters of the text) while a long text is read again.
 
         Raises:
             ModelError: word sets or maps were asked of a model that has none.
+            LexiconError: naming the words that cannot be used.
         """
         from cige.explain.reading import explain
 
-        return explain(self.model, text, n_words=n_words, removals=removals, word_sets=word_sets, maps=maps)
+        return explain(
+            self.with_words(words).model,
+            text,
+            n_words=n_words,
+            removals=removals,
+            word_sets=word_sets,
+            maps=maps,
+            request=request,
+            on_progress=on_progress,
+        )
 
     def with_lexicon(self, lexicon: Lexicon) -> NER:
         """An NER with the same weights and another lexicon; both may be used side by side."""
         return NER(replace(self.model, lexicon=lexicon))
 
+    def with_words(self, words: UserWords) -> NER:
+        """An NER that reads these words besides those of the lexicon of now, at the cost of these words alone.
+
+        The lexicon itself stays as it is; words that are added to it later do not count for the NER given.
+
+        Raises:
+            LexiconError: naming the words that cannot be used.
+        """
+        listed = user_words_of(words)
+        return self.with_lexicon(self.lexicon.with_words(listed)) if listed else self
+
     @classmethod
     def from_pretrained(
-        cls, path_or_hub_id: str | PathLike[str] | None = None, *, device: str = "cpu", **hub_options: Any
+        cls,
+        path_or_hub_id: str | PathLike[str] | None = None,
+        *,
+        device: str = "cpu",
+        backend: str = "auto",
+        **hub_options: Any,
     ) -> NER:
         """As `cige.load`, for the kinds of model that read a lexicon.
 
         Raises:
             ModelError: what `load` raises; or the model has no lexicon.
         """
-        found = load(path_or_hub_id, device=device, **hub_options)
+        found = load(path_or_hub_id, device, backend=backend, **hub_options)
         if not isinstance(found, cls):
             raise ModelError(
                 f"{path_or_hub_id}: opens as a {type(found).__name__}, which has no lexicon; use cige.load"
@@ -179,16 +278,20 @@ class NER(EntityFinder):
 
     def push_to_hub(self, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
         """Upload the model to the Hugging Face hub as `repo_id` ("owner/name"); the address of the commit."""
+        import tempfile
+
         with tempfile.TemporaryDirectory() as folder:
             self.save_pretrained(Path(folder) / "model")
             return push_folder(
                 Path(folder) / "model", repo_id, private=private, token=token, message="Upload a cige model"
             )
 
-    def _stream(self, texts: Iterable[str], batch_size: int) -> Iterator[list[Entity]]:
-        return self._stream_with(self.lexicon.snapshot(), texts, batch_size)
+    def _stream(self, texts: Iterable[str], batch_size: int, selection: Selection) -> Iterator[list[Entity]]:
+        return self._stream_with(self.lexicon.snapshot(), texts, batch_size, selection)
 
-    def _stream_with(self, snapshot: LexiconSnapshot, texts: Iterable[str], batch_size: int) -> Iterator[list[Entity]]:
+    def _stream_with(
+        self, snapshot: LexiconSnapshot, texts: Iterable[str], batch_size: int, selection: Selection
+    ) -> Iterator[list[Entity]]:
         n_pooled = 1 if batch_size == 1 else batch_size * POOL_BATCHES
         waiting: deque[_PendingText] = deque()
         pool: list[tuple[_PendingText, Window]] = []
@@ -196,20 +299,28 @@ class NER(EntityFinder):
             if not isinstance(text, str):
                 raise TypeError(f"text {number} is {type(text).__name__}; expected str{_hint(text)}")
             windows = windows_of(text)
-            pending = _PendingText(text, len(windows))
+            pending = _PendingText(text, closed_stretches(text), snapshot.rules(text), len(windows))
             waiting.append(pending)
             pool += [(pending, window) for window in windows]
             while len(pool) >= n_pooled:
-                self._answer(pool[:n_pooled], snapshot, batch_size)
+                self._answer(pool[:n_pooled], snapshot, batch_size, selection)
                 del pool[:n_pooled]
             while waiting and not waiting[0].n_unread:
-                yield waiting.popleft().entities()
-        self._answer(pool, snapshot, batch_size)
-        yield from (pending.entities() for pending in waiting)
+                yield waiting.popleft().entities(overlapping=selection.overlapping)
+        self._answer(pool, snapshot, batch_size, selection)
+        yield from (pending.entities(overlapping=selection.overlapping) for pending in waiting)
 
-    def _answer(self, pool: list[tuple[_PendingText, Window]], snapshot: LexiconSnapshot, batch_size: int) -> None:
-        lattices = [lattice_of(pending.text, window, snapshot) for pending, window in pool]
-        found = predict_spans(self.model, lattices, batch_size=batch_size)
+    def _answer(
+        self,
+        pool: list[tuple[_PendingText, Window]],
+        snapshot: LexiconSnapshot,
+        batch_size: int,
+        selection: Selection,
+    ) -> None:
+        lattices = [
+            lattice_of(pending.text, window, snapshot, pending.closed, pending.rules) for pending, window in pool
+        ]
+        found = predict_spans(self.model, lattices, selection, batch_size=batch_size)
         for (pending, window), lattice, spans in zip(pool, lattices, found, strict=True):
             pending.found.append((window, spans))
             pending.n_dropped += lattice.n_dropped
@@ -221,11 +332,13 @@ class _PendingText:
     """A text of `pipe` some of whose windows are still to be read."""
 
     text: str
+    closed: list[Stretch]
+    rules: Rules
     n_unread: int
     found: list[tuple[Window, list[ScoredSpan]]] = field(default_factory=list)
     n_dropped: int = 0
 
-    def entities(self) -> list[Entity]:
+    def entities(self, *, overlapping: bool) -> list[Entity]:
         if self.n_dropped:
             warnings.warn(
                 f"{self.n_dropped:,} of the words over {self.text[:20]!r}... were left out: more overlap there than a "
@@ -233,7 +346,7 @@ class _PendingText:
                 WordBudgetWarning,
                 stacklevel=3,
             )
-        return merge_windows(self.text, self.found)
+        return merge_windows(self.text, self.found, overlapping=overlapping)
 
 
 def _hint(value: object) -> str:

@@ -9,19 +9,27 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TextIO
 
+from cige.commands.exit_codes import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
 from cige.errors import CigeError
 
 VERBS = {
     "predict": "find the entities of a text, a file or standard input",
+    "serve": "answer over HTTP, with a page to try it on",
+    "annotate": "find the entities of whole files with several processes; resumes where it was stopped",
     "explain": "show the lattice, what each entity was read from, and what changes without a word",
     "train": "train a model by a recipe",
+    "learn-type": "learn a new type of entity from a word list and raw text",
     "evaluate": "score a model on labelled sentences",
+    "pseudo-label": "label raw text by what several models agree on, to train on",
+    "calibrate": "make a model's scores honest, by labelled sentences",
     "user-words": "measure what a user's own words gain on labelled sentences",
     "compare": "train and score several systems alike, with what separates them",
     "recipes": "list, show and copy the recipes that ship",
     "search": "search hyper-parameters by training many models",
+    "convert": "convert labelled documents between formats of other tools",
     "lexicon": "build, look up and describe word lists",
     "vectors": "train and convert vectors",
     "data": "fetch, describe and convert labelled data",
@@ -31,9 +39,12 @@ VERBS = {
     "compact": "make a small model folder for prediction",
     "export": "write a model for ONNX Runtime, which needs no PyTorch",
     "info": "describe a model and this installation",
+    "doctor": "check this installation, by an answer of the bundled model too",
+    "completion": "print what a shell needs to complete cige commands",
 }
 # Packages that only some verbs need, and the extra that brings them.
 _EXTRAS = {
+    "torch": "train",
     "transformers": "bert",
     "accelerate": "train",
     "gensim": "train",
@@ -41,11 +52,15 @@ _EXTRAS = {
     "scipy": "train",
     "tensorboard": "train",
 } | {"matplotlib": "plots", "resvg_py": "plots", "onnx": "onnx", "onnxruntime": "onnx"}
-BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; the last two are what a shell gives for the signals
+_EXTRAS |= {"fastapi": "serve", "uvicorn": "serve", "prometheus_client": "serve", "pydantic": "serve"}
+_EXTRAS |= {"pyarrow": "documents", "ray": "ray", "pyspark": "spark"}
+_EXTRAS |= {"argcomplete": "completion", "huggingface_hub": "hub"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. What a user can mend is told in one line, with exit code 2."""
+    if argv is None and "_ARGCOMPLETE" in os.environ:
+        _complete()
     argv = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         _never_fail_to_encode(stream)
@@ -62,8 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _refuse(f"{where}{error.strerror or error}")
+        return _refuse(_words_of(error))
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
@@ -71,16 +85,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refuse(f"`cige {argv[0]}` needs {error.name}, which is not installed; pip install 'cige[{extra}]'")
 
 
+def _complete() -> None:
+    """Where a shell asks what may follow, answer it and end; argcomplete ends the process."""
+    from cige.commands.completion import answer, is_asked
+
+    if is_asked():
+        answer(VERBS, parser_of)
+
+
 def _run(argv: list[str]) -> int:
     if not argv or argv[0] not in VERBS:
         return _run_without_verb(argv)
-    command = import_module(f"cige.commands.{argv[0].replace('-', '_')}")
-    parser = argparse.ArgumentParser(
-        prog=f"cige {argv[0]}", description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    args = parser_of(argv[0]).parse_args(argv[1:])
+    return args.run(args) or 0
+
+
+def parser_of(verb: str) -> argparse.ArgumentParser:
+    """The parser of a verb out of VERBS; imports its file."""
+    from cige.commands.parser import VerbParser
+
+    command = import_module(f"cige.commands.{verb.replace('-', '_')}")
+    parser = VerbParser(
+        prog=f"cige {verb}", description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     command.add_arguments(parser)
-    args = parser.parse_args(argv[1:])
-    return args.run(args) or 0
+    return parser
 
 
 def _run_without_verb(argv: list[str]) -> int:
@@ -116,6 +145,23 @@ def _never_fail_to_encode(stream: Any) -> None:
 def _refuse(message: str) -> int:
     print(f"cige: {message}", file=sys.stderr)
     return BAD_INPUT
+
+
+def _words_of(error: OSError) -> str:
+    """What an error of the operating system means for the path it is about."""
+    path = error.filename
+    if not isinstance(path, str | os.PathLike):
+        return f"{error.strerror or error}"
+    if isinstance(error, NotADirectoryError | FileExistsError):
+        for parent in (Path(path), *Path(path).parents):
+            if parent.is_file():
+                where = "" if str(parent) == str(path) else f"{path}: "
+                return f"{where}{parent} is a file, and a folder is needed in its place; give another path"
+    if isinstance(error, IsADirectoryError):
+        return f"{path}: a folder; expected a file"
+    if isinstance(error, PermissionError):
+        return f"{path}: permission denied; give another path, or ask whoever owns it for access"
+    return f"{path}: {error.strerror or error}"
 
 
 def _show_warning(

@@ -5,6 +5,9 @@ import bench_kept
 import bench_kernels
 import bench_lattice
 import bench_onnx
+import bench_parity
+import bench_rivals
+import bench_runtime
 import bench_tokens
 import bench_train
 import kernel_forms
@@ -12,6 +15,7 @@ import numpy as np
 import pytest
 import tiny
 
+from cige.entities.entity import Entity
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.training.recipe import load_recipe
 
@@ -60,6 +64,52 @@ def test_every_runtime_predicts_the_same_file(tmp_path):
     assert {"torch", "onnx_ratio", "int8_processor", "literal_processor"} <= speeds.keys()
     stages = bench_onnx.stages(ners["onnx"], texts, batch_size=4, n_rounds=1)
     assert list(stages) == ["match and lattice", "rows of the tables", "padding", "network", "CRF"]
+
+
+def test_the_forms_of_a_model_read_the_same_texts(tmp_path):
+    tiny.model().save(tmp_path / "model")
+    ners = bench_runtime.load_all(tmp_path / "model", tmp_path, ("native", "numpy", "torch"))
+    texts = [s.text for s in tiny.sentences(9)]
+    found = [[[(e.start, e.end, e.label) for e in x] for x in ner.pipe(texts)] for ner in ners.values()]
+    assert found[0] == found[1] == found[2]
+    speeds = bench_runtime.speeds(ners, texts, batch_size=4, n_rounds=1)
+    assert {"native", "numpy_processor", "native_to_torch"} <= speeds.keys() and all(x > 0 for x in speeds.values())
+    stages = bench_runtime.stages(ners["native"], texts, batch_size=4, n_rounds=1)
+    assert list(stages) == ["windows and match", "look-up", "encoder", "CRF", "match to spans", "all"]
+    assert {"product", "numpy product", "large product"} <= bench_runtime.products(n_rounds=1)[0].keys()
+
+
+def test_differences_between_two_forms():
+    def entity(start, score):
+        return Entity(start, start + 1, "PER", "李", score)
+
+    same, apart = [entity(0, 0.5), entity(3, 0.7)], [entity(0, 0.75), entity(5, 0.9)]
+    found = bench_parity.differences([([], []), (same, same), (same, apart)])
+    assert found == {
+        "texts": 3,
+        "entities": 4,
+        "texts_that_differ": 1,
+        "largest_score_difference": 0.25,
+        "highest_of_one": 0.9,
+    }
+
+
+def test_rivals_take_turns():
+    class Clock:
+        def __init__(self, name, seconds):
+            self.name, self.seconds, self.taken, self.asked = name, seconds, 0.0, []
+
+        def read(self, texts, batch_size):
+            self.taken += self.seconds
+            self.asked.append(batch_size)
+
+        def processor_seconds(self):
+            return self.taken
+
+    fast, slow = Clock("fast", 2.0), Clock("slow", 6.0)
+    rows = bench_rivals.bench_rivals((fast, slow), {"some": ["北京", "上海市"]}, n_rounds=2)
+    assert [row["batch_size"] for row in rows] == [1, 32] and fast.asked == slow.asked == [1] * 3 + [32] * 3
+    assert all((row["fast"], row["slow"], row["ratio"], row["lowest ratio"]) == (2.5, 5 / 6, 3.0, 3.0) for row in rows)
 
 
 def test_padding_is_counted_as_it_is_computed():

@@ -97,7 +97,7 @@ def test_run_makes_a_model_and_goes_on_with_it(folder, data, model, capsys):
 def test_a_run_in_sittings(folder, data, tmp_path, capsys):
     command = ["pretrain", "run", str(folder / "small.yaml"), "--data", str(data), "--output", str(tmp_path / "run")]
     assert main([*command, "--stop-after", "0"]) == 0
-    assert "time is up; the same command goes on" in capsys.readouterr().out
+    assert "time is up; the same command continues" in capsys.readouterr().out
     assert main(command) == 0
     assert f"model in {tmp_path / 'run/model'}" in capsys.readouterr().out
 
@@ -131,7 +131,7 @@ def test_describe_the_instances_of_some_data(folder, model, capsys):
     assert 0.1 < found["masked"] <= 0.16 and found["masked_by_length"]["1"][0] > 0
     assert main(command) == 0
     out = capsys.readouterr().out
-    assert "512 characters" in out and "asked for the order of two texts" in out and "masked, of length 1" in out
+    assert "512 characters" in out and "with a label for the order of two texts" in out and "masked, of length 1" in out
     assert main([*command, "--n-instances", "2"]) == 0
     assert "over 2 random instances" in capsys.readouterr().out
     assert main([*command, "--set", "short.n_steps=1"]) == 2
@@ -174,7 +174,7 @@ def test_bad_corpora_are_told(folder, capsys):
     (folder / "junk").write_bytes(bytes(range(256)) * 50)
     (folder / "empty.txt").write_text("\n\n \n", encoding="utf-8")
     assert "not UTF-8 text" in refused(data_command(folder, "d1", corpus="junk"), capsys)
-    assert "no text in it" in refused(data_command(folder, "d2", corpus="empty.txt"), capsys)
+    assert "no text found" in refused(data_command(folder, "d2", corpus="empty.txt"), capsys)
     assert "none.txt" in refused(data_command(folder, "d3", corpus="none.txt"), capsys)
     assert not any((folder / name / "manifest.json").exists() for name in ("d1", "d2", "d3"))
 

@@ -53,6 +53,6 @@ def test_mistakes_are_told_in_one_line(run, tmp_path):
         assert code == 2 and message in err and err.count("\n") == 1
     (tmp_path / "vocab.txt").write_text("研\n研\n", encoding="utf-8")
     code, _, err = run(corpus="none.txt")
-    assert code == 2 and "vocab.txt, line 2: '研' is there already" in err
+    assert code == 2 and "vocab.txt, line 2: '研' already occurs" in err
     assert not (tmp_path / "made").exists()
     assert run("--words", "-1")[0] == 2

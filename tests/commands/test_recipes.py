@@ -79,8 +79,8 @@ def test_a_copy_begins_with_its_command_and_says_what_it_is(capsys, tmp_path):
     assert lines[0] == f"# {command}" and said == f"{path}: {command}\n"
     assert "flat-lattice Transformer" in lines[2] and any("Weibo NER" in line for line in lines)
     assert all(len(line) <= 120 for line in lines[1:])
-    assert "# For this pair alone: model.ff_dropout_prob." in lines
-    assert "is there already" in refused(capsys, "copy", "weibo/flat", str(path))
+    assert "# Only for this pair: model.ff_dropout_prob." in lines
+    assert "already exists" in refused(capsys, "copy", "weibo/flat", str(path))
 
 
 def test_mistakes_are_named(capsys, tmp_path):
@@ -89,7 +89,7 @@ def test_mistakes_are_named(capsys, tmp_path):
     assert "ends in .yaml" in refused(capsys, "copy", "weibo/flat", str(tmp_path / "a"))
     assert "did you mean 'training.n_epochs'" in refused(capsys, "show", "weibo/flat", "--set", "training.n_epoch=3")
     (tmp_path / "whole.yaml").write_text("data: {dataset: weibo}\n", encoding="utf-8")
-    assert "holds every setting itself" in refused(capsys, "show", str(tmp_path / "whole.yaml"))
+    assert "states every setting itself" in refused(capsys, "show", str(tmp_path / "whole.yaml"))
 
 
 def test_a_file_of_ones_own_is_shown_with_its_lines(capsys, tmp_path):

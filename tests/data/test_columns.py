@@ -101,14 +101,14 @@ def test_the_scheme_is_told_from_the_tags(tmp_path, tags, format):
         ("张 B\n", "auto", r"line 1: unknown tag 'B'"),
         ("张 B-A\n三 M-A\n四 E-A\n\n五 B-A\n六 I-A\n", "auto", "M- on line 2 and I- on line 6"),
         ("张 O\n三 I-A\n", "bmes", r"line 2: unknown tag 'I-A'.*BMES"),
-        ("张 O\n三 E-A\n", "bmes", r"line 2: E-A must follow B-A or M-A; mend"),
+        ("张 O\n三 E-A\n", "bmes", r"line 2: E-A must follow B-A or M-A; correct"),
         ("张 S-A\n三 B-A\n\n四 O\n", "auto", r"line 2: B-A must be followed by M-A or E-A"),
-        ("张 I-A\n三 O\n\n四 I-A\n", "auto", r"line 1: .*the first of 2 such places.*repair=True"),
+        ("张 I-A\n三 O\n\n四 I-A\n", "auto", r"line 1: .*the first of 2 such lines.*repair=True"),
         ("张 O\n".encode() + "三 O\n".encode("gb18030"), "auto", r"line 2: byte 0xc8 is not UTF-8"),
         (b"\xef\xbb\xbf" + "张 O\n\n".encode() + b"\xff O\n", "auto", r"line 3: byte 0xff"),
         ("张 O\n".encode("utf-16"), "auto", "UTF-16"),
-        ("", "auto", "holds no sentence"),
-        (" \n\n", "bmes", "holds no sentence"),
+        ("", "auto", "contains no sentence"),
+        (" \n\n", "bmes", "contains no sentence"),
     ],
 )
 def test_bad_files_are_refused_by_line(tmp_path, text, format, message):
@@ -131,7 +131,7 @@ def test_missing_files_folders_and_formats_are_named(tmp_path):
 
 def test_illegal_tags_are_mended_only_on_request_and_never_silently(tmp_path):
     path = put(tmp_path, "张 I-A\n三 I-A\n\n四 O\n五 I-B\n")
-    with pytest.warns(RepairWarning, match=r"2 place\(s\) mended, the first on line 1: I-A must follow"):
+    with pytest.warns(RepairWarning, match=r"2 place\(s\) repaired, the first on line 1: I-A must follow"):
         sentences = read_sentences(path, repair=True)
     assert [s.spans for s in sentences] == [(Span(0, 2, "A"),), (Span(1, 2, "B"),)]
     assert [(r.line, r.what) for r in read_labelled(path, repair=True).repairs] == [

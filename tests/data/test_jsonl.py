@@ -78,8 +78,8 @@ def cluener(label):
         (entity(end=1.0), "whole numbers"),
         (entity(label=""), "a name as the label"),
         (entity(label=None), "a name as the label"),
-        (entity(text="明在"), r"said to be '明在', but \[0, 2\) of the text is '小明'"),
-        (entity(text=None), "said to be None"),
+        (entity(text="明在"), r"is '明在', but \[0, 2\) of the sentence is '小明'"),
+        (entity(text=None), "the text of .* is None"),
     ],
 )
 def test_bad_records_are_refused_by_line(tmp_path, line, message):
@@ -96,7 +96,7 @@ def test_bad_records_are_refused_by_line(tmp_path, line, message):
         (cluener({"PER": [[0, 1]]}), "for type 'PER'"),
         (cluener({"PER": {"小明": [0, 1]}}), "for PER '小明'"),
         (cluener({"PER": {"小明": [["0", "1"]]}}), "whole numbers"),
-        (cluener({"PER": {"小明": [[0, 2]]}}), "said to be '小明'"),
+        (cluener({"PER": {"小明": [[0, 2]]}}), "is '小明'"),
         (cluener({"PER": {"小明": [[4, 5]]}}), "does not fit"),
         ('{"id": 0, "text": "无标注"}', 'under "label"'),
     ],
@@ -118,7 +118,7 @@ def test_overlaps_are_refused_or_lose_the_inner_spans_on_request(tmp_path):
     path = put(tmp_path, JSONL + json.dumps(line) + "\n")
     with pytest.raises(DataError, match=r"line 3: LOC '北京' at \[0, 2\) overlaps another entity.*repair=True"):
         read_sentences(path)
-    with pytest.warns(RepairWarning, match=r"2 place\(s\) mended, the first on line 3"):
+    with pytest.warns(RepairWarning, match=r"2 place\(s\) repaired, the first on line 3"):
         sentences = read_sentences(path, repair=True)
     assert sentences[2].spans == (Span(0, 4, "ORG"),)
     assert [r.line for r in read_labelled(path, repair=True).repairs] == [3, 3]
@@ -144,7 +144,7 @@ def test_written_entities_carry_their_surface():
     [
         (Sentence("ab", (Span(0, 3, "A"),)), "does not fit"),
         (Sentence("ab", (Span(0, 2, "A"), Span(1, 2, "B"))), "overlaps"),
-        (Sentence("\ud83d\ude00"), "two surrogates"),
+        (Sentence("\ud83d\ude00"), "two consecutive surrogates"),
     ],
 )
 def test_what_would_not_read_back_is_refused(tmp_path, sentence, message):

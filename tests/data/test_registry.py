@@ -121,7 +121,7 @@ def test_the_dev_split_of_msra_is_the_end_of_its_training_file(tmp_path):
     assert (len(dev), dev[0].text, dev[-1].text) == (2000, "第3句", "第2002句")
     assert DATASETS["msra"].splits == ("train", "dev", "test")
     write_sentences(path, sentences[:2000])
-    with pytest.raises(DataError, match="has 2000 sentences; expected more than 2000"):
+    with pytest.raises(DataError, match="has 2000 sentences; expected more than the 2000 of dev"):
         load_split("msra", "dev", data_dir=tmp_path)
 
 
@@ -148,9 +148,9 @@ def test_each_form_of_source_converts_to_the_same_file(form, source):
 def test_sources_inside_an_archive_are_found_by_name():
     raw = pack({"other.txt": b"x", "train.txt": BMES})
     assert origin("columns", member="train.txt").convert(raw) == BMES
-    with pytest.raises(DataError, match=r"holds no file dev\.txt"):
+    with pytest.raises(DataError, match=r"contains no file dev\.txt"):
         origin("columns", member="dev.txt").convert(raw)
-    with pytest.raises(DataError, match="not the archive it should be"):
+    with pytest.raises(DataError, match="not the expected archive"):
         origin("columns", member="train.txt").convert(b"<html>")
 
 

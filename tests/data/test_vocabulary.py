@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -143,3 +145,19 @@ def test_what_training_text_holds():
     assert bigrams.tolist() == sorted(code_of(t) for t in ("大桥", "桥南", "南京", "京</s>", "桥</s>"))
     assert words.tolist() == [0, 1]  # neither the user's nor what does not occur
     assert [len(x) for x in seen_first([], 3)] == [0, 0, 0]
+
+
+def test_labels_of_words():
+    lexicon = Lexicon.from_words(["南京"])
+    lexicon.add("南京", label="LOC")
+    lexicon.add("大桥", label="ROAD")
+    lexicon.add("京大")
+    lattice = build_lattice("南京大桥", lexicon.snapshot())
+    assert lattice.labelled_words == [(1, "LOC"), (3, "ROAD")]  # 南京 of the base, 南京 of the user, 京大, 大桥
+    known = vocabulary(word_labels=("PER", "LOC"))
+    assert known.encode(lattice).word_labels.tolist() == [0, 2, 0, 3]
+    assert vocabulary(word_labels=("ROAD", "PER", "LOC")).encode(lattice).word_labels.tolist() == [0, 3, 0, 1]
+    assert known.encode(replace(lattice, words=lattice.words[1:2])).word_labels.tolist() == [2]
+    plain = build_lattice("南京大桥", Lexicon.from_words(["南京"]).snapshot())
+    assert plain.labelled_words == [] and known.encode(plain).word_labels.tolist() == [0]
+    assert known.encode(plain).word_labels.dtype == np.int64

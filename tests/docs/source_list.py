@@ -32,6 +32,10 @@ FOLDERS = [
     "pretraining",
     "tasks",
     "reports",
+    "serving",
+    "bulk",
+    "distant",
+    "integrations",
     "commands",
 ]
 

@@ -13,7 +13,10 @@ from cige import load
 from cige.cli import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "README.zh.md", "docs/tutorial.md", "docs/lattice_bert.md"]
+PAGES = ["README.md", "README.zh.md", "docs/tutorial.md", "docs/reading.md", "docs/lattice_bert.md"]
+PAGES += ["docs/integrations.md", "docs/integrations.zh.md", "docs/command_line.md", "docs/command_line.zh.md"]
+WITHOUT_PYTHON = {"docs/command_line.md", "docs/command_line.zh.md"}
+PAGES += [f"docs/{name}{language}.md" for name in ("bulk", "documents", "serving") for language in ("", ".zh")]
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -21,7 +24,7 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in WITHOUT_PYTHON])
 def test_python_blocks_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}
@@ -80,13 +83,15 @@ def test_both_readmes_have_the_same_shape():
 
 def test_the_drawn_lattice_is_what_the_readme_says():
     ner = load()
-    text = "罗氏公司总裁林晓岚从巴塞尔飞抵南京市长江大桥。"
-    found = [entity.text for entity in ner(text)]
-    ner.lexicon.add("南京市长江大桥")
-    with_word = [entity.text for entity in ner(text)]
-    assert found[-2:] == ["南京", "长江大桥"] and with_word[-1] == "南京市长江大桥" and found[:-2] == with_word[:-1]
+    text = "昨天阿拉善贺兰草宣布了新的计划。"
+    found = [(entity.text, entity.label) for entity in ner(text)]
+    ner.lexicon.add("阿拉善贺兰草", label="COMPANY")
+    with_word = [(entity.text, entity.label) for entity in ner(text)]
+    assert found == [("昨天", "TIME"), ("阿拉善贺兰", "LOC")]
+    assert with_word == [("昨天", "TIME"), ("阿拉善贺兰草", "COMPANY")]
     drawn = re.findall(r"<text[^>]*>([^<]*)", (ROOT / "docs/lattice.svg").read_text(encoding="utf-8"))
-    assert [label for label in drawn if re.match("[A-Z]{3} ", label)] == [
-        f"{entity.label} {entity.score:.2f}" for entity in ner(text)
-    ]
-    assert {"南京市长江大桥", "your own word"} <= set(drawn)
+    shown = [label for label in drawn if re.match("[A-Z]+( 0|$)", label)]  # the score is left out where it does not fit
+    for entity in ner(text):
+        assert f"{entity.label} {entity.score:.2f}" in shown or entity.label in shown
+    assert any(re.search("0[.]", label) for label in shown)
+    assert {"阿拉善贺兰草", "your own word"} <= {text.split(",")[0].split(":")[0] for text in drawn}

@@ -6,7 +6,8 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from cige.drawing.lattice import PALETTE, USER_EDGE, WIDE, Emphasis, Mark, draw_lattice
+from cige.drawing.colours import colour_of
+from cige.drawing.lattice import USER_EDGE, WIDE, Emphasis, Mark, draw_lattice
 from cige.lattice.lattice import Lattice
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -52,8 +53,9 @@ def test_the_users_own_words_look_different_and_the_legend_says_so():
 
 def test_emphasis_colours_a_word_by_strength_and_label():
     svg = draw_lattice(LATTICE, emphasis={2: Emphasis(1.0, "ORG", "100% of it"), 0: Emphasis(0.0, "LOC")})
-    assert f'fill="{PALETTE[1]}" fill-opacity="0.68"' in svg
-    assert f'fill="{PALETTE[0]}" fill-opacity="0.08"' in svg
+    colour_of_org, colour_of_loc = colour_of("ORG"), colour_of("LOC")
+    assert f'fill="{colour_of_org}" fill-opacity="0.68"' in svg
+    assert f'fill="{colour_of_loc}" fill-opacity="0.08"' in svg
     assert "100% of it" in svg
 
 

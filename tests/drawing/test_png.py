@@ -140,3 +140,17 @@ def test_an_explanation_as_a_picture(tmp_path):
     explanation = NER(tiny.model(architecture="dcsan", config=config)).explain("abc", maps=True)
     explanation.save(tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_a_stale_list_of_fonts_is_brought_up_to_date(tmp_path, monkeypatch):
+    """A font that was installed after Matplotlib made its list is found, and one that is gone is left out."""
+    char = "\U00020000"
+    small_font(tmp_path / "new.ttf", "Brand New", {char: [(0, 0), (500, 0), (500, 500)]})
+    listed = font_manager.fontManager.ttflist
+    gone = font_manager.FontEntry(fname=str(tmp_path / "gone.ttf"), name="Noto Sans CJK SC", weight=400, style="normal")
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", [gone, *(x for x in listed if "new.ttf" not in x.fname)])
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(tmp_path / "new.ttf"), str(tmp_path / "bad.ttf")])
+    (tmp_path / "bad.ttf").write_bytes(b"no font")
+    found = Fonts.for_text([char])
+    assert "Brand New" in found.families and not found.missing
+    assert str(tmp_path / "gone.ttf") not in found.files

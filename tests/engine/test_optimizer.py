@@ -10,17 +10,18 @@ import torch
 from torch import nn
 
 from cige.data.batch import collate
+from cige.data.tag_sets import GoldTags, TagSets
 from cige.engine.optimizer import clip_gradients, make_optimizer, set_learning_rate, settle
 from cige.engine.row_adam import RowAdamW
 from cige.engine.settings import OptimizerConfig
 from cige.nn.embeddings import SplitEmbedding
-from cige.training.dataset import tag_ids
 
 
 def batch_of(model, *, seed: int = 0) -> object:
     known = tiny.sentences(6, seed=seed)
     encoded = [model.vocabulary.encode(lattice) for lattice in model.lattices([s.text for s in known])]
-    return collate(encoded, [tag_ids(s, model.tagger.tags, "BMES") for s in known])
+    gold = GoldTags(TagSets(model.tagger.tags), "BMES")
+    return collate(encoded, [gold.ids(sentence) for sentence in known])
 
 
 def test_tables_biases_and_matrices_are_treated_apart() -> None:

@@ -134,7 +134,7 @@ def test_as_json(explanation):
 
 def test_in_a_terminal(explanation):
     shown = printed(explanation)
-    for expected in ("轩辕*", "PER", "what changes without a word", "→ gone", "3 words over entities were taken out"):
+    for expected in ("轩辕*", "PER", "what changes without a word", "→ gone", "3 words over entities were removed"):
         assert expected in shown
 
 

@@ -44,7 +44,7 @@ def test_labels_are_on_both_sides_and_escaped():
     found = texts(draw_map(random_map('花<b>&"\x00\ud800\n')))
     for label in '花<b>&"↵\ufffd':
         assert found.count(label) >= 2
-    assert "rows ask: word sets; columns answer: characters; each row sums to 100%; mean of 4 heads" in found
+    assert "rows (queries): word sets; columns (keys): characters; each row sums to 100%; mean of 4 heads" in found
     assert [f"head {k}" in found for k in range(1, 6)] == [True] * 4 + [False]
 
 
@@ -113,7 +113,7 @@ def test_everything_is_within_the_drawing():
 @pytest.mark.parametrize(
     "drawn, expected",
     [
-        (words_map("好", []), "there are no words over this text"),
+        (words_map("好", []), "no words were matched in this text"),
         (random_map("好" * (MAX_SIDE + 1), n_heads=1), "101 word sets by 101 characters are too many to draw"),
     ],
 )

@@ -15,6 +15,7 @@ class Rows:
     """A lexicon that matches the same rows in any text."""
 
     n_base = 2
+    user_labels = ()
 
     def __init__(self, n_words: int) -> None:
         self.rows = np.array([[k, k + 2, k % 3] for k in range(n_words)], np.int32)

@@ -125,8 +125,8 @@ def test_saving_a_users_words_into_the_folder_keeps_the_vectors(source, tmp_path
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("9 3\n南京 1 2 3\n", "promises 9 vectors, it holds 1"),
-        ("2 3\n的 1 2 3\n了 1 2 3\n", "no word to use.*single character"),
+        ("9 3\n南京 1 2 3\n", "states 9 vectors, but it has 1"),
+        ("2 3\n的 1 2 3\n了 1 2 3\n", "no usable word.*single character"),
         ("南京\n长江\n", "not word2vec"),
         ("", "not word2vec"),
     ],
@@ -142,7 +142,7 @@ def test_files_that_give_no_lexicon(tmp_path, text, message):
 def test_a_packed_file_cut_short(source, tmp_path, cut):
     text = source.read_bytes() + b"".join(b"w%d 1 2 3\n" % i for i in range(1000))
     source.write_bytes(gzip.compress(text, mtime=0)[:cut])
-    with pytest.raises(LexiconError, match=r"vectors\.txt.*damaged or cut short"):
+    with pytest.raises(LexiconError, match=r"vectors\.txt.*damaged or truncated"):
         build_with_vectors(source, tmp_path / "lex")
     assert not (tmp_path / "lex").exists()
 

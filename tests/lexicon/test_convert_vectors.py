@@ -88,7 +88,7 @@ def test_numbers_beyond_float16_are_refused_not_made_infinite(tmp_path):
 def test_a_failure_leaves_the_old_folder(source, tmp_path):
     convert_vectors(source, tmp_path / "out")
     (tmp_path / "short.txt").write_text("9 3\n南京 1 2 3\n")
-    with pytest.raises(LexiconError, match="promises 9"):
+    with pytest.raises(LexiconError, match="states 9 vectors"):
         convert_vectors(tmp_path / "short.txt", tmp_path / "out")
     assert len(VectorTable.load(tmp_path / "out")) == 3
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out", "short.txt", "source.txt"]
@@ -96,7 +96,7 @@ def test_a_failure_leaves_the_old_folder(source, tmp_path):
 
 def test_nothing_usable_and_unknown_dtype(tmp_path):
     (tmp_path / "v.txt").write_bytes(b"1 2\n\xc4\xcf 1 2\n")
-    with pytest.raises(LexiconError, match="no vector to use"):
+    with pytest.raises(LexiconError, match="no usable vector"):
         convert_vectors(tmp_path / "v.txt", tmp_path / "out")
     with pytest.raises(LexiconError, match="expected one of float16, float32"):
         convert_vectors(tmp_path / "v.txt", tmp_path / "out", dtype="int8")

@@ -47,7 +47,7 @@ def test_a_list_that_cannot_be_used(tmp_path, lists):
     with pytest.raises(LexiconError, match="nowhere"):
         with_gazetteers(base, [tmp_path / "nowhere.txt"])
     (tmp_path / "short.txt").write_text("江\n河\n", encoding="utf-8")
-    with pytest.raises(LexiconError, match=r"no word to use(.|\n)*short.txt"):
+    with pytest.raises(LexiconError, match=r"no usable word(.|\n)*short.txt"):
         with_gazetteers(base, [tmp_path / "short.txt"])
     with pytest.raises(LexiconError, match="31 gazetteers; expected at most 30"):
         with_gazetteers(base, lists[:1] * (MAX_GAZETTEERS + 1))

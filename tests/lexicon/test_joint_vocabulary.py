@@ -62,9 +62,9 @@ def test_the_first_n_words():
 @pytest.mark.parametrize(
     ("pieces", "message"),
     [
-        ([*PIECES, "究"], "line 14: '究' is there already, on line 7"),
+        ([*PIECES, "究"], "line 14: '究' already occurs on line 7"),
         (PIECES[:3] + PIECES[5:], r"\[SEP\], \[MASK\] missing among 11 pieces"),
-        ([*PIECES, ""], "line 14: ''; expected one word piece a line"),
+        ([*PIECES, ""], "line 14: ''; expected one word piece per line"),
         ([*PIECES, "a\nb"], "line 14"),
         ([], "missing among 0 pieces"),
     ],
@@ -75,7 +75,7 @@ def test_pieces_that_are_no_bert_vocabulary(pieces, message):
 
 
 def test_one_string_is_not_a_list_of_words():
-    with pytest.raises(LexiconError, match="not one string"):
+    with pytest.raises(LexiconError, match="not a string"):
         JointVocabulary.build(PIECES, "研究")
 
 
@@ -169,7 +169,7 @@ def test_reading_pieces(tmp_path):
     path.write_bytes("\ufeff".encode() + "\r\n".join([*PIECES, "\u2028"]).encode())
     assert read_pieces(path) == [*PIECES, "\u2028"]
     path.write_text("\n".join([*PIECES, "研"]), encoding="utf-8")
-    with pytest.raises(LexiconError, match=r"vocab.txt, line 14: '研' is there already, on line 6"):
+    with pytest.raises(LexiconError, match=r"vocab.txt, line 14: '研' already occurs on line 6"):
         read_pieces(path)
     path.write_bytes(b"[PAD]\n\xff\n")
     with pytest.raises(LexiconError, match=r"vocab\.txt, line 2: not UTF-8"):

@@ -7,12 +7,16 @@ import threading
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cige.errors import LexiconError
 from cige.folders.manifest import write_manifest
 from cige.lexicon import base_words
 from cige.lexicon import lexicon as lexicon_module
 from cige.lexicon.lexicon import Lexicon, check_lexicon
+from cige.lexicon.user_changes import UserChanges
+from cige.lexicon.user_word import UserWord
 from cige.text.normalize import normalize
 
 WORDS = ["南京", "南京市", "市长", "长江", "长江大桥", "大桥"]
@@ -59,7 +63,7 @@ def test_from_words_reports_what_it_refuses():
 
 
 def test_from_words_refuses_one_string_and_wrong_counts():
-    with pytest.raises(LexiconError, match="not one string"):
+    with pytest.raises(LexiconError, match="not a string"):
         Lexicon.from_words("南京")
     with pytest.raises(LexiconError, match="2 counts for 1 words"):
         Lexicon.from_words(["南京"], counts=[1, 2])
@@ -73,7 +77,7 @@ def test_from_file_keeps_its_report_and_refuses_a_useless_file(tmp_path):
     assert (list(lexicon), lexicon.count(0)) == (["南京"], 3)
     assert (lexicon.report.n_refused, lexicon.report.n_skipped) == (1, 1)
     path.write_text("市\n")
-    with pytest.raises(LexiconError, match=r"(?s)no word to use.*single character"):
+    with pytest.raises(LexiconError, match=r"(?s)no usable word.*single character"):
         Lexicon.from_file(path)
 
 
@@ -319,14 +323,14 @@ def test_a_lexicon_without_the_users_changes_is_walked_once_and_its_rows_are_not
     usual = snapshot._base.matcher.find
     monkeypatch.setattr(snapshot._base.matcher, "find", lambda text: walked.append(usual(text)) or walked[-1])
     assert snapshot.match(TEXT) is walked[0] and len(walked) == 1
-    assert snapshot._user is None
+    assert snapshot._user == ()
     lexicon.add("江大桥")
     with_word = lexicon.snapshot()
     assert with_word.match("没有南京") is walked[-1]  # no word of the user's there: nothing to sort
-    assert with_word._user is not None and len(with_word.match(TEXT)) == len(MATCHES) + 1
+    assert len(with_word._user) == 1 and len(with_word.match(TEXT)) == len(MATCHES) + 1
     lexicon.remove("江大桥", "市长")
     without_word = lexicon.snapshot()
-    assert without_word._user is None and without_word.match(TEXT).tolist() == [m for m in MATCHES if m[2] != 2]
+    assert without_word._user == () and without_word.match(TEXT).tolist() == [m for m in MATCHES if m[2] != 2]
 
 
 def test_a_snapshot_never_changes(lexicon):
@@ -408,3 +412,150 @@ def test_a_real_list_is_taken_whole_and_matched(shared_data):
     every = {text[i:j] for i in range(len(text)) for j in range(i + 2, len(text) + 1)}
     assert set(matched(lexicon, text)) == every & words
     assert len(every & words) > 5
+
+
+def entries(lexicon):
+    return [(word.text, word.label, word.mode) for word in lexicon.user_entries]
+
+
+def test_words_with_label_and_mode(lexicon):
+    lexicon.add("江大桥", "长江", label="PLACE")
+    lexicon.add("市", label="SUFFIX", mode="force")
+    lexicon.add("市长江", "京", mode="block")
+    lexicon.add("ＧＰＳ")
+    assert lexicon.user_words == ("江大桥", "长江", "市", "市长江", "京", "GPS")
+    assert entries(lexicon)[1:4] == [
+        ("长江", "PLACE", "evidence"),
+        ("市", "SUFFIX", "force"),
+        ("市长江", None, "block"),
+    ]
+    # Neither single characters nor blocked words are nodes; ids stay those of the user's words.
+    assert lexicon.match("市长江大桥GPS").tolist() == [
+        [0, 2, 2], [1, 3, 3], [1, 3, 7], [1, 5, 4], [2, 5, 6], [3, 5, 5], [5, 8, 11],
+    ]  # fmt: skip
+    snapshot = lexicon.snapshot()
+    assert snapshot.user_labels == ("PLACE", "PLACE", "SUFFIX", None, None, None) and snapshot.word(9) == "市长江"
+    assert "京" in lexicon and "市长江" in lexicon
+    lexicon.remove("京", "市")
+    assert "京" not in lexicon and lexicon.user_words == ("江大桥", "长江", "市长江", "GPS")
+
+
+def test_a_word_added_again_stays_in_its_place_and_takes_the_new_label_and_mode(lexicon):
+    lexicon.add("江大桥", "南京大桥", label="PLACE")
+    before = lexicon.snapshot()
+    lexicon.add("江大桥", label="ROAD", mode="force")
+    assert entries(lexicon) == [("江大桥", "ROAD", "force"), ("南京大桥", "PLACE", "evidence")]
+    lexicon.add("江大桥")
+    assert entries(lexicon)[0] == ("江大桥", None, "evidence")
+    assert before.user_labels == ("PLACE", "PLACE"), "a snapshot never changes"
+    assert Lexicon.from_words(["甲乙"]).snapshot().user_labels == ()
+
+
+def test_blocking_a_base_word_leaves_its_node_as_it_was(lexicon):
+    lexicon.remove("长江")
+    lexicon.add("长江", "大桥", mode="block")
+    assert lexicon.removed_words == ("长江",) and matched(lexicon) == ["南京", "南京市", "市长", "长江大桥", "大桥"]
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "message"),
+    [
+        (["江"], {"label": "X"}, r'single character.*needs mode "force" with a label, or mode "block"'),
+        (["江大桥"], {"mode": "force"}, "mode force without a label"),
+        (["江大桥"], {"mode": "block", "label": "X"}, "mode block with a label"),
+        (["江大桥"], {"mode": "always"}, "unknown mode .expected evidence, force, block.*mode 'always'"),
+        (["江大桥"], {"label": "*"}, "not a label"),
+        (["江大桥"], {"label": 3}, "label is int: expected a string"),
+    ],
+)
+def test_labels_and_modes_that_cannot_be(lexicon, words, options, message):
+    with pytest.raises(LexiconError, match=message):
+        lexicon.add("南京大桥", *words, **options)
+    assert lexicon.user_words == ()
+
+
+def test_add_file_takes_labels_and_modes(lexicon, tmp_path):
+    path = tmp_path / "mine.tsv"
+    path.write_text("# mine\n江大桥\tPLACE\n桥\tPLACE\n桥\tPLACE\tforce\n南京大桥\t\tblock\n", encoding="utf-8")
+    report = lexicon.add_file(path)
+    assert entries(lexicon) == [("江大桥", "PLACE", "evidence"), ("桥", "PLACE", "force"), ("南京大桥", None, "block")]
+    assert (report.n_taken, report.n_comments, report.refused) == (3, 1, ((3, "桥", "single character"),))
+    built = Lexicon.from_file(path)  # judged alike; what a base word cannot be is the user's
+    assert list(built) == ["江大桥"] and entries(built) == entries(lexicon)[1:]
+    assert built.report == report
+
+
+def test_saving_keeps_labels_and_modes_and_folders_without_them_are_as_before(lexicon, tmp_path):
+    lexicon.add("南京大桥")
+    lexicon.save(tmp_path / "plain")
+    assert json.loads((tmp_path / "plain" / "user.json").read_text()) == {"added": ["南京大桥"], "removed": []}
+    lexicon.add("江大桥", label="PLACE")
+    lexicon.add("桥", label="PLACE", mode="force")
+    lexicon.add("长江", mode="block")
+    lexicon.save(tmp_path / "lex")
+    loaded = Lexicon.load(tmp_path / "lex")
+    assert loaded.user_entries == lexicon.user_entries
+    assert loaded.match(TEXT).tolist() == lexicon.match(TEXT).tolist()
+    assert pickle.loads(pickle.dumps(loaded)).user_entries == lexicon.user_entries
+
+
+def test_labels_of_a_folder_that_cannot_be_are_an_error(lexicon, tmp_path):
+    lexicon.save(tmp_path / "lex")
+    file = tmp_path / "lex" / "user.json"
+    file.write_text(json.dumps({"added": ["江大桥"], "removed": [], "labels": {"江大桥": "*"}}), encoding="utf-8")
+    facts = json.loads((tmp_path / "lex" / "manifest.json").read_text())
+    write_manifest(tmp_path / "lex", **{name: value for name, value in facts.items() if name != "files"})
+    with pytest.raises(LexiconError, match=r"user.json: '江大桥' \(not a label"):
+        Lexicon.load(tmp_path / "lex")
+
+
+OWN = st.one_of(
+    st.builds(UserWord, st.text("南京市长江大桥", min_size=2, max_size=4), st.sampled_from([None, "LOC", "ORG"])),
+    st.builds(UserWord, st.text("南京市长江大桥", min_size=1, max_size=3), st.just("LOC"), st.just("force")),
+    st.builds(UserWord, st.text("南京市长江大桥", min_size=1, max_size=3), st.none(), st.just("block")),
+)
+
+
+@given(steps=st.lists(st.lists(OWN, max_size=4), max_size=4), text=st.text("南京市长江大桥", max_size=12))
+def test_words_of_a_call_are_read_as_if_they_had_been_added(steps, text):
+    added = Lexicon.from_words(WORDS)
+    added.remove("长江")
+    over = added.changed(UserChanges())
+    for words in steps:
+        added.add_entries(*words)
+        over = over.with_words(words)
+        assert over.user_entries == added.user_entries and over.removed_words == added.removed_words
+        assert over.match(text).tolist() == added.match(text).tolist()
+        assert over.snapshot().rules(text) == added.snapshot().rules(text)
+
+
+def test_words_of_a_call_leave_the_lexicon_as_it_is(lexicon):
+    lexicon.add("江大桥", label="LOC")
+    over = lexicon.with_words({"江大桥": "ORG", "南京大桥": None})
+    assert entries(over) == [("江大桥", "ORG", "evidence"), ("南京大桥", None, "evidence")]
+    assert entries(lexicon) == [("江大桥", "LOC", "evidence")]
+    over.add("京市")
+    assert "京市" not in lexicon and over.fingerprint == lexicon.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("南京", r"expected a list of words, such as \['南京'\]"),
+        ([b"x"], "expected strings or UserWords, got bytes"),
+        ([UserWord(3)], "expected strings or UserWords, got int"),
+        ({"南京": 3}, "the label of '南京' is int"),
+        (["好", "南京"], r"cannot add '好' \(single character\)"),
+        ({"南京": "A B"}, "not a label"),
+    ],
+)
+def test_words_of_a_call_that_cannot_be(lexicon, words, message):
+    with pytest.raises(LexiconError, match=message):
+        lexicon.with_words(words)
+
+
+def test_changes_on_top_of_what_is_there(lexicon):
+    lexicon.add("江大桥", "南京大桥")
+    changed = lexicon.changed(UserChanges((UserWord("江大桥", "LOC"),), ("南京大桥", "市长", "没有")))
+    assert entries(changed) == [("江大桥", "LOC", "evidence")] and changed.removed_words == ("市长",)
+    assert lexicon.user_words == ("江大桥", "南京大桥") and lexicon.removed_words == ()

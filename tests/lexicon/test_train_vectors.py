@@ -11,7 +11,7 @@ import pytest
 
 from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
-from cige.lexicon.train_vectors import Corpus, longest_match, train_vectors
+from cige.lexicon.train_vectors import _write_units, longest_match, train_vectors
 from cige.lexicon.vectors import VectorTable
 
 pytest.importorskip("gensim")
@@ -94,7 +94,9 @@ train_vectors({str(corpus)!r}, sys.argv[1], unit="bigram", width=8, epochs=2, se
 def test_long_lines_are_cut_not_dropped(tmp_path):
     path = tmp_path / "long.txt"
     path.write_text("长" * 25_000)
-    assert [len(tokens) for tokens in Corpus(path, list)] == [10_000, 10_000, 5_000]
+    _write_units(path, tmp_path / "units.txt", "char", None)
+    lines = (tmp_path / "units.txt").read_text().splitlines()
+    assert [len(line.split()) for line in lines] == [10_000, 10_000, 5_000]
 
 
 def test_bad_input(corpus, tmp_path):

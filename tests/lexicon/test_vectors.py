@@ -142,9 +142,9 @@ def test_a_word_that_is_not_utf8_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("short.txt", text_of(WORDS, VECTORS)[:-40], "promises 6 vectors, it holds"),
-        ("short.bin", binary_of(WORDS, VECTORS)[:-9], "promises 6 vectors, it holds 5"),
-        ("short.gz", gzip.compress(text_of(WORDS, VECTORS), mtime=0)[:-10], "cut short"),
+        ("short.txt", text_of(WORDS, VECTORS)[:-40], "states 6 vectors, but it has"),
+        ("short.bin", binary_of(WORDS, VECTORS)[:-9], "states 6 vectors, but it has 5"),
+        ("short.gz", gzip.compress(text_of(WORDS, VECTORS), mtime=0)[:-10], "truncated"),
         ("short.npz", b"PK\x03\x04 and then nothing", "not a readable .npz"),
         ("prose.txt", "这不是向量。\n真的不是。\n".encode(), "not word2vec text or binary"),
         ("empty.txt", b"", "not word2vec text or binary"),
@@ -165,7 +165,7 @@ def test_a_missing_file(tmp_path):
 
 def test_an_npz_with_missing_fields_or_another_number_of_words(tmp_path):
     np.savez(tmp_path / "a.npz", vectors=VECTORS)
-    with pytest.raises(LexiconError, match="no such field in it"):
+    with pytest.raises(LexiconError, match="there is no field"):
         VectorTable.load(tmp_path / "a.npz")
     write_npz(tmp_path / "b.npz", words=WORDS[:5])
     with pytest.raises(LexiconError, match=r"b\.npz: 5 words for vectors of shape \(6, 4\)"):

@@ -145,7 +145,7 @@ def test_blocks_are_whole_lines_up_to_their_size(monkeypatch, sizes, expected):
 def test_an_error_in_the_corpus_ends_the_processes(tmp_path):
     path = tmp_path / "corpus.xz"
     path.write_bytes(lzma.compress("研究 生活\n".encode() * 1000)[:-20])
-    with pytest.raises(LexiconError, match="damaged or cut short"):
+    with pytest.raises(LexiconError, match="damaged or truncated"):
         count_words(path, segment=blanks, n_workers=2)
 
 

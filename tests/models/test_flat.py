@@ -153,7 +153,7 @@ def test_masked_pairs_get_no_attention(form):
     model = made(replace(tiny.CONFIG, mask_self_matched=True, max_distance=4))
     batch, _ = model.encode([LONG])
     _, view, (attention,) = model.tagger.encoder.encode(batch, with_attention=True)
-    hidden = hidden_pairs(view, model.config)[0]
+    hidden = hidden_pairs(view, model.config)[0, : len(LONG)]  # characters alone ask
     assert float(attention[:, 0][:, hidden].abs().max()) == 0
     torch.testing.assert_close(attention[:, 0].sum(-1), torch.ones_like(attention[:, 0, :, 0]))
 
@@ -293,7 +293,8 @@ def test_several_layers_each_report_their_attention():
     features, view, attention = model.tagger.encoder.encode(batch, with_attention=True)
     assert features.shape == (4, batch.chars.shape[1], tiny.CONFIG.width) and len(attention) == 3
     n = view.head.shape[1]
-    assert all(a.shape == (tiny.CONFIG.n_heads, 4, n, n) for a in attention)
+    asking = [n, n, batch.chars.shape[1]]  # in the last layer characters alone
+    assert [a.shape for a in attention] == [(tiny.CONFIG.n_heads, 4, n_asking, n) for n_asking in asking]
     assert not torch.equal(attention[0], attention[1])
     again, _, nothing = model.tagger.encoder.encode(batch, with_attention=False)
     assert nothing == [] and torch.equal(again, features)  # kept only where asked for
@@ -304,3 +305,50 @@ def test_the_default_is_the_papers_form():
     assert (config.n_heads, config.head_width, config.width, config.ff_width, config.n_layers) == (8, 20, 160, 480, 1)
     assert config.distances == ("hh", "th", "ht", "tt") and config.scale_scores and config.residual
     assert not set(RELEASED.items()) & set(vars(config).items())
+
+
+def test_labels_of_words_are_added_to_the_words_alone() -> None:
+    plain, typed = tiny.model(), tiny.model(typed=True)
+    for made in (plain, typed):
+        made.lexicon.add("龘龘", label="LOC")
+        made.lexicon.add("李明", label="STAR")
+    texts = ["李明来自龘龘", "北京李明", ""]
+    labels = typed.encode(texts)[0].word_labels
+    assert labels.tolist() == [[4, 0, 1], [0, 4, 0], [0, 0, 0]]
+    assert plain.encode(texts)[0].word_labels.tolist() == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    encoders = [made.tagger.encoder for made in (plain, typed)]
+    theirs = encoders[0].state_dict()
+    encoders[1].load_state_dict(theirs | {"word_labels.weight": torch.zeros(5, typed.config.width)})
+    batch = typed.encode(texts)[0]
+    with torch.no_grad():
+        before, untrained = (encoder(batch) for encoder in encoders)
+        assert torch.equal(before, untrained), "labels that nobody trained change nothing"
+        encoders[1].word_labels.weight[1:] = torch.randn(4, typed.config.width)
+        words = encoders[1].word_input(batch) - encoders[0].word_input(batch)
+        expected = encoders[1].word_labels.weight[labels] * (labels > 0)[..., None]
+        torch.testing.assert_close(words, expected, atol=1e-5, rtol=1e-5)
+        changed = (encoders[1](batch) - before).abs().amax((1, 2))
+        assert (changed[:2] > 1e-3).all()
+        without = replace(batch, word_labels=None)
+        assert torch.equal(encoders[1](without), before)
+
+
+def test_the_vector_of_no_label_is_never_trained() -> None:
+    typed = tiny.model(typed=True)
+    typed.lexicon.add("李明", label="STAR")
+    batch = replace(typed.encode(["李明来自北京"])[0], tags=torch.zeros(1, 6, dtype=torch.long))
+    typed.tagger.loss(batch).backward()
+    gradient = typed.tagger.encoder.word_labels.weight.grad
+    assert not gradient[:4].any() and gradient[4].any()
+
+
+def test_labels_of_words_come_back_with_the_model(tmp_path) -> None:
+    typed = tiny.trained_model(typed=True)
+    typed.lexicon.add("龘靐", label="STAR")
+    typed.save(tmp_path / "model")
+    again = LatticeModel.load(tmp_path / "model")
+    assert again.vocabulary.word_labels == tuple(tiny.LABELS) and again.labels == tiny.LABELS
+    assert again.tags == typed.tags and "S-*" in again.tags
+    assert again.lexicon.user_entries == typed.lexicon.user_entries
+    texts = ["龘靐来自北京"]
+    np.testing.assert_array_equal(again.emissions(again.lattices(texts)), typed.emissions(typed.lattices(texts)))

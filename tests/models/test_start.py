@@ -12,7 +12,7 @@ import torch
 
 from cige.data.vocabulary import N_SPECIAL, UNK
 from cige.errors import ModelError
-from cige.models.build import build_tagger, input_embeddings
+from cige.models.build import build_tagger
 from cige.models.model import LatticeModel
 from cige.models.registry import ARCHITECTURES
 from cige.models.start import tables_of, take_over
@@ -58,7 +58,7 @@ def test_only_rows_of_the_new_text_are_trained() -> None:
     known = {c for c in seen if source.vocabulary.chars.look_up(np.array([ord(c)]))[0] != UNK}
     assert made.vocabulary.n_tuned[0] == N_SPECIAL + len(known)
     assert made.vocabulary.n_rows == source.vocabulary.n_rows
-    assert len(input_embeddings(made.tagger).char.tuned) == made.vocabulary.n_tuned[0]
+    assert len(made.tagger.encoder.embeddings.char.tuned) == made.vocabulary.n_tuned[0]
     rows = made.vocabulary.chars.look_up(np.array([ord(c) for c in known]))
     assert (rows < made.vocabulary.n_tuned[0]).all()
 
@@ -81,6 +81,19 @@ def test_other_labels_keep_the_encoder() -> None:
     torch.testing.assert_close(own, theirs, atol=1e-5, rtol=0)
 
 
+def test_a_further_label_leaves_the_scores_of_those_that_were_known() -> None:
+    source = source_of("flat")
+    with torch.no_grad():
+        for parameter in source.tagger.crf.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3)))
+    made = started(source, [*source.labels, "ZOO"], [*TEXTS, *(s.text for s in tiny.sentences())])
+    shared = [made.tags.index(tag) for tag in source.tags]
+    np.testing.assert_allclose(emissions(made)[:, :, shared], emissions(source), atol=1e-5)
+    own, theirs = made.tagger.crf, source.tagger.crf
+    assert torch.equal(own.transitions[shared][:, shared], theirs.transitions)
+    assert torch.equal(own.start[shared], theirs.start) and torch.equal(own.end[shared], theirs.end)
+
+
 def test_another_shape_is_refused() -> None:
     source = source_of("flat")
     tables = tables_of(source, source.lattices(TEXTS))
@@ -94,3 +107,29 @@ def test_characters_as_words_cannot_come_from_a_model_without() -> None:
     tables = tables_of(source, source.lattices(TEXTS))
     with pytest.raises(ModelError, match=r"model.char_words to false"):
         build_tagger(replace(source.config, char_words=True), tables, source.labels)
+
+
+def test_labels_of_words_that_both_know_keep_what_they_mean() -> None:
+    source = tiny.model(typed=True)
+    with torch.no_grad():
+        source.tagger.encoder.word_labels.weight[1:] = torch.randn(4, source.config.width)
+    theirs = source.tagger.encoder.word_labels.weight
+    labels = ["FOOD", "PER", "LOC"]
+    tables = tables_of(source, source.lattices(TEXTS)).with_word_labels(labels)
+    tagger = build_tagger(source.config, tables, labels)
+    take_over(tagger, source, word_labels=labels)
+    none, food, person, place, other = tagger.encoder.word_labels.weight
+    assert not none.any() and not food.any()
+    assert torch.equal(person, theirs[3]) and torch.equal(place, theirs[1]) and torch.equal(other, theirs[4])
+
+
+def test_labels_of_words_are_learnt_anew_where_the_source_reads_none() -> None:
+    source = tiny.model()
+    tables = tables_of(source, source.lattices(TEXTS)).with_word_labels(source.labels)
+    tagger = build_tagger(replace(source.config, word_labels=True), tables, source.labels)
+    take_over(tagger, source, word_labels=source.labels)
+    made = replace(source, tagger=tagger.eval(), vocabulary=tables.vocabulary)
+    np.testing.assert_allclose(emissions(made), emissions(source), atol=1e-5)
+    typed = tiny.model(typed=True)
+    with pytest.raises(ModelError, match=r"encoder.word_labels.weight is \[5, 32\] .*none in the recipe"):
+        take_over(tiny.model().tagger, typed)

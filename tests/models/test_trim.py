@@ -9,8 +9,10 @@ import torch
 
 from cige.data.vocabulary import N_SPECIAL, UNK
 from cige.errors import ModelError
+from cige.lexicon.lexicon import Lexicon
 from cige.models.model import LatticeModel
 from cige.models.trim import rename_labels, trim
+from cige.tagging.prediction import predict_spans
 
 TEXTS = [s.text for s in tiny.sentences(6, seed=4)]
 
@@ -100,6 +102,30 @@ def test_renamed_labels_find_the_same_entities(tmp_path):
     expected = [[tag if tag == "O" else tag[:2] + names[tag[2:]] for tag in path] for path in found(model)]
     assert found(loaded) == expected
     assert any(tag != "O" for path in expected for tag in path)
+
+
+def test_labels_of_words_are_kept_and_renamed_with_the_models():
+    model = tiny.trained_model(typed=True)
+    small = trim(model, n_words=100, n_bigrams=1000)
+    names = {"LOC": "Z", "ORG": "A"}
+    renamed = rename_labels(small, names)
+    assert renamed.labels == ["A", "PER", "Z"] and "B-*" in renamed.tags
+    assert renamed.vocabulary.word_labels == ("Z", "A", "PER"), "in the order of the rows"
+
+    def found(made: LatticeModel, labels: dict[str, str]) -> list[list[tuple[int, int, str, float]]]:
+        own = replace(made, lexicon=Lexicon.from_words(made.lexicon))
+        for label, word in {"LOC": "龘靐", "ORG": "鱻麤", "STAR": "飍驫"}.items():
+            own.lexicon.add(word, label=labels.get(label, label))
+        spans = predict_spans(own, own.lattices([*TEXTS, "龘靐和鱻麤和飍驫"]))
+        return [[(s.start, s.end, s.label, round(s.score, 4)) for s in of_text] for of_text in spans]
+
+    expected = [[(*span[:2], names.get(span[2], span[2]), span[3]) for span in x] for x in found(model, {})]
+    assert {"Z", "A", "STAR"} <= {span[2] for span in expected[-1]}
+    assert found(renamed, names) == [
+        [(*span[:3], pytest.approx(span[3], abs=0.02)) for span in x] for x in expected
+    ]  # rows of tables are float16 now
+    with pytest.raises(ModelError, match=r"cannot be called '\*'"):
+        rename_labels(small, {"LOC": "*"})
 
 
 def test_labels_that_do_not_exist_or_collide_are_refused():

@@ -205,3 +205,46 @@ def test_empty_sentence_without_o_has_no_loss_either():
     nll.sum().backward()
     assert nll[0].item() == 0 and nll[1].isfinite()
     assert not emissions.grad[0].any() and emissions.grad.isfinite().all()
+
+
+@every_case
+@pytest.mark.parametrize("seed", range(4))
+def test_partial_likelihood_equals_brute_force(names, allowed, seed):
+    """The probability of all sequences that the sets allow, and its gradient; padding allows tag 0 alone."""
+    crf = random_crf(len(names), allowed)
+    rng = np.random.default_rng(seed)
+    emissions = torch.tensor(rng.normal(size=(3, 4, len(names))), dtype=torch.float32, requires_grad=True)
+    n_chars = torch.tensor([4, 2, 3])
+    gold = random_legal(crf, emissions.detach(), n_chars)
+    sets = torch.tensor(rng.random((3, 4, len(names))) < 0.4)
+    sets.scatter_(2, gold[:, :, None], True)  # some legal sequence is always allowed
+    weights = torch.tensor(rng.uniform(-2, 0, sets.shape), dtype=torch.float32).masked_fill(~sets, float("-inf"))
+    loss = crf.partial_negative_log_likelihood(emissions, weights, n_chars)
+    loss.sum().backward()
+    expected = []
+    for b, n in enumerate(n_chars.tolist()):
+        scores = all_scores(crf, emissions[b, :n].detach())
+        within = [v + float(sum(weights[b, t, tag] for t, tag in enumerate(path))) for path, v in scores.items()]
+        expected.append(np.logaddexp.reduce(list(scores.values())) - np.logaddexp.reduce(within))
+    assert loss.tolist() == pytest.approx(expected, abs=1e-4)
+    assert torch.isfinite(emissions.grad).all() and all(torch.isfinite(p.grad).all() for p in crf.parameters())
+    assert not emissions.grad[1, 2:].any(), "padding takes no gradient"
+
+
+@every_case
+def test_partial_likelihood_of_one_tag_per_character_is_the_likelihood(names, allowed):
+    crf = random_crf(len(names), allowed)
+    emissions, n_chars = torch.randn(2, 4, len(names)), torch.tensor([4, 3])
+    gold = random_legal(crf, emissions, n_chars)
+    one = torch.nn.functional.one_hot(gold, len(names)).float()
+    full = crf.negative_log_likelihood(emissions, gold, n_chars)
+    assert torch.allclose(crf.partial_negative_log_likelihood(emissions, one.log(), n_chars), full, atol=1e-4)
+
+
+@every_case
+def test_allowing_everything_teaches_nothing(names, allowed):
+    crf = random_crf(len(names), allowed)
+    emissions = torch.randn(2, 5, len(names), requires_grad=True)
+    loss = crf.partial_negative_log_likelihood(emissions, torch.zeros(2, 5, len(names)), torch.tensor([5, 2]))
+    loss.sum().backward()
+    assert loss.tolist() == pytest.approx([0, 0], abs=1e-5) and emissions.grad.abs().max() < 1e-5

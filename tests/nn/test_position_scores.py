@@ -35,10 +35,12 @@ def apply(form: str, query, relation, index, reach):
 
 
 @pytest.mark.parametrize("chunk", [300, 4_000_000])
+@pytest.mark.parametrize("n_asking", [11, 4])
 @pytest.mark.parametrize("form", ["gathered", "grouped"])
-def test_equals_the_definition_forward_and_backward(form, chunk, monkeypatch):
+def test_equals_the_definition_forward_and_backward(form, n_asking, chunk, monkeypatch):
     monkeypatch.setattr(module, "CHUNK_FLOATS", chunk)
     query, relation, index, reach = example()
+    query, index = query[:, :, :n_asking].detach().requires_grad_(), index[:, :n_asking]
     found, expected = apply(form, query, relation, index, reach), by_definition(query, relation, index)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
     direction = torch.randn(found.shape, generator=torch.Generator().manual_seed(1))
@@ -56,10 +58,11 @@ def test_gradcheck(form):
 
 def test_the_choice_follows_size_and_how_many_distinct_rows_there_are(monkeypatch):
     query, relation, index, reach = example()
-    assert choose_form(query, relation, reach) == "gathered"  # all of it stays in the cache
+    assert choose_form(query, relation, reach, n_keys=11) == "gathered"  # all of it stays in the cache
     monkeypatch.setattr(module, "CHUNK_FLOATS", 300)
-    assert choose_form(query, relation, reach) == "grouped"
-    assert choose_form(query, relation.repeat(50, 1), reach) == "gathered"  # too many rows for each span length
+    assert choose_form(query, relation, reach, n_keys=11) == "grouped"
+    many = relation.repeat(50, 1)
+    assert choose_form(query, many, reach, n_keys=11) == "gathered"  # too many rows for each span length
     torch.testing.assert_close(position_scores(query, relation, index, reach), by_definition(query, relation, index))
 
 
@@ -70,7 +73,7 @@ def test_the_chosen_form_is_the_one_that_runs(form, monkeypatch):
     def recorder(name: str):
         return SimpleNamespace(apply=lambda query, relation, index, *rest: ran.append((name, len(rest))))
 
-    monkeypatch.setattr(module, "choose_form", lambda *given: form)
+    monkeypatch.setattr(module, "choose_form", lambda *given, **more: form)
     monkeypatch.setattr(module, "GatheredScores", recorder("gathered"))
     monkeypatch.setattr(module, "GroupedScores", recorder("grouped"))
     triton = SimpleNamespace(PositionScores=recorder("triton"))
@@ -90,10 +93,11 @@ class OnCuda(torch.Tensor):
     [(True, True, "triton"), (True, False, "gathered"), (False, True, "gathered")],
 )
 def test_triton_is_for_cuda_and_where_it_is_installed(on_cuda, has_triton, form, monkeypatch):
-    query, relation, _, reach = example()
+    query, relation, index, reach = example()
     found = SimpleNamespace(name="triton") if has_triton else None
     monkeypatch.setattr("importlib.util.find_spec", lambda name: found if name == "triton" else None)
-    assert choose_form(query.as_subclass(OnCuda) if on_cuda else query, relation, reach) == form
+    query = query.as_subclass(OnCuda) if on_cuda else query
+    assert choose_form(query, relation, reach, n_keys=index.shape[2]) == form
 
 
 INTERPRETED = """
@@ -103,6 +107,8 @@ from cige.nn.position_scores_triton import PositionScores
 
 for n_heads, width, n in ((3, 20, 11), (8, 40, 37), (1, 16, 1)):
     query, relation, index, _ = example(n_heads=n_heads, width=width, n=n)
+    query = query[:, :, : (n + 1) // 2].detach().requires_grad_()  # fewer nodes ask than are asked
+    index = index[:, : (n + 1) // 2]
     found, expected = PositionScores.apply(query, relation, index), by_definition(query, relation, index)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
     direction = torch.randn(found.shape)
@@ -117,10 +123,10 @@ from test_span_attention import blinded, example as attention_example
 tensors, spans, n_nodes, hidden = attention_example(with_mask=True)
 hidden, blind = blinded(hidden, n_nodes)
 pairs = span_attention.SpanPairs(tensors[4], spans, n_nodes, hidden)
-span_attention._native_for = lambda query, relation: None
-expected = span_attention.span_attention(*tensors[:4], pairs)
+span_attention._native_for = lambda query: None
+expected = span_attention.span_attention(*tensors[:4], pairs, tensors[5])
 span_attention.position_scores = lambda query, relation, index, reach: PositionScores.apply(query, relation, index)
-found = span_attention.span_attention(*tensors[:4], pairs)
+found = span_attention.span_attention(*tensors[:4], pairs, tensors[5])
 for a, b in zip(found, expected):
     torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
 for sentence, node in blind:  # a node that sees nothing reads zeros in this form too

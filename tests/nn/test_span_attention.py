@@ -13,15 +13,15 @@ from cige.nn.span_attention import SpanPairs, biased_attention
 H, D_HEAD = 3, 5
 
 
-def literal(query, relation_query, key, value, relation, index, n_nodes, hidden):
+def literal(query, position_query, key, value, relation, relation_key, index, n_nodes, hidden, n_queries=None):
     """Loops over every sentence, head and pair, in float64."""
     out = torch.zeros(*query.shape[1:3], H * D_HEAD, dtype=query.dtype)
     for b, n in enumerate(n_nodes.tolist()):
         for h in range(H):
-            for i in range(n):
+            for i in range(n if n_queries is None else int(n_queries[b])):
                 score = []
                 for j in range(n):
-                    position = (relation_query[h, b, i] * relation[index[b, i, j]]).sum()
+                    position = (position_query[h, b, i] * (relation_key[h] @ relation[index[b, i, j]])).sum()
                     masked = hidden is not None and bool(hidden[b, i, j])
                     score.append((query[h, b, i] * key[h, b, j]).sum() + position - (1e9 if masked else 0))
                 weight = torch.softmax(torch.stack(score), 0)
@@ -49,20 +49,23 @@ def example(*, n_heads=H, with_mask: bool, seed: int = 0, n: int = 11):
     if with_mask:
         hidden = torch.rand(n_batch, n, n, generator=generator) < 0.3
         hidden[:, torch.arange(n), torch.arange(n)] = False
-    shapes = [(n_heads, n_batch, n, D_HEAD), (n_heads, n_batch, n, width), (n_heads, n_batch, n, D_HEAD)]
-    tensors = [torch.randn(s, generator=generator) for s in (*shapes, shapes[0])]
+    tensors = [torch.randn(n_heads, n_batch, n, D_HEAD, generator=generator) for _ in range(4)]
     tensors.append(torch.relu(torch.randn(len(spans.head_distance), width, generator=generator)))
+    tensors.append(torch.randn(n_heads, D_HEAD, width, generator=generator) / 2)
     return [t.requires_grad_() for t in tensors], spans, n_nodes, hidden
+
+
+def attend(tensors, spans, n_nodes, hidden=None, n_queries=None, **settings):
+    *inputs, relation, relation_key = tensors
+    pairs = SpanPairs(relation, spans, n_nodes, hidden, n_queries)
+    return span_attention.span_attention(*inputs, pairs, relation_key, **settings)
 
 
 @pytest.mark.parametrize(("n", "with_mask"), [(11, False), (11, True), (37, True), (64, False)])
 def test_equals_literal_equations_forward_and_backward(form, n, with_mask):
     """Lengths below a vector, above several, and of whole vectors; 37 and 64 rows make several forward tasks."""
     tensors, spans, n_nodes, hidden = example(with_mask=with_mask, n=n)
-    query, relation_query, key, value, relation = tensors
-    out, _ = span_attention.span_attention(
-        query, relation_query, key, value, SpanPairs(relation, spans, n_nodes, hidden)
-    )
+    out, _ = attend(tensors, spans, n_nodes, hidden)
     exact = [t.detach().double().requires_grad_() for t in tensors]
     expected = literal(*exact, spans.index.long(), n_nodes, hidden)
     real = torch.arange(out.shape[1]) < n_nodes[:, None]
@@ -77,8 +80,6 @@ def test_equals_literal_equations_forward_and_backward(form, n, with_mask):
 @pytest.mark.parametrize("level", kernel_forms.LEVELS)
 def test_more_than_one_group_of_heads_and_several_threads(level):
     tensors, spans, n_nodes, hidden = example(n_heads=12, with_mask=True)
-    *inputs, relation = tensors
-    pairs = SpanPairs(relation, spans, n_nodes, hidden)
     real = (torch.arange(11) < n_nodes[:, None])[:, :, None]
     results = []
     threads = torch.get_num_threads()
@@ -86,7 +87,7 @@ def test_more_than_one_group_of_heads_and_several_threads(level):
         with pytest.MonkeyPatch.context() as patch:
             kernel_forms.use(form, patch)
             torch.set_num_threads(n_threads)
-            out, probabilities = span_attention.span_attention(*inputs, pairs)
+            out, probabilities = attend(tensors, spans, n_nodes, hidden)
             gradients = torch.autograd.grad((out * real).square().sum(), tensors)
             torch.set_num_threads(threads)
         results.append([(out * real).detach(), (probabilities * real[None]).detach(), *gradients])
@@ -97,8 +98,7 @@ def test_more_than_one_group_of_heads_and_several_threads(level):
 
 def test_probabilities_sum_to_one_and_respect_the_mask(form):
     tensors, spans, n_nodes, hidden = example(with_mask=True)
-    *inputs, relation = tensors
-    _, probabilities = span_attention.span_attention(*inputs, SpanPairs(relation, spans, n_nodes, hidden))
+    _, probabilities = attend(tensors, spans, n_nodes, hidden)
     for b, n in enumerate(n_nodes.tolist()):
         block = probabilities[:, b, :n]
         torch.testing.assert_close(block.sum(-1), torch.ones(H, n))
@@ -116,10 +116,8 @@ def blinded(hidden, n_nodes):
 
 def test_a_node_that_sees_nothing_reads_zeros(form):
     tensors, spans, n_nodes, hidden = example(with_mask=True)
-    *inputs, relation = tensors
     hidden, blind = blinded(hidden, n_nodes)
-    pairs = SpanPairs(relation, spans, n_nodes, hidden)
-    out, probabilities = span_attention.span_attention(*inputs, pairs)
+    out, probabilities = attend(tensors, spans, n_nodes, hidden)
     exact = [t.detach().double().requires_grad_() for t in tensors]
     expected = literal(*exact, spans.index.long(), n_nodes, hidden)
     real = torch.arange(out.shape[1]) < n_nodes[:, None]
@@ -134,7 +132,7 @@ def test_a_node_that_sees_nothing_reads_zeros(form):
 
 
 def test_a_node_that_sees_nothing_reads_zeros_with_biases_too():
-    (query, _, key, value, relation), spans, n_nodes, hidden = example(with_mask=True)
+    (query, _, key, value, relation, _), spans, n_nodes, hidden = example(with_mask=True)
     hidden, blind = blinded(hidden, n_nodes)
     bias = torch.randn(H, len(relation), generator=torch.Generator().manual_seed(3)).requires_grad_()
     for mask in (hidden, torch.ones_like(hidden)):
@@ -148,39 +146,44 @@ def test_a_node_that_sees_nothing_reads_zeros_with_biases_too():
 
 def test_empty_sentence_gives_finite_values_and_gradients(form):
     tensors, spans, _, _ = example(with_mask=False)
-    *inputs, relation = tensors
-    out, _ = span_attention.span_attention(*inputs, SpanPairs(relation, spans, torch.tensor([3, 0, 0])))
+    out, _ = attend(tensors, spans, torch.tensor([3, 0, 0]))
     assert out.isfinite().all()
     out[0, :3].sum().backward()
     assert all(t.grad.isfinite().all() for t in tensors)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("which", range(5))
+@pytest.mark.parametrize("which", range(6))
 def test_what_is_no_number_goes_where_the_equations_take_it(form, which, bad):
-    """A NaN or an infinity in any input reaches the rows that hang on it, as in PyTorch, and no other sentence."""
+    """A NaN or an infinity in any input reaches rows that hang on it, and no other sentence.
+
+    A NaN reaches just the rows that it does in PyTorch. An infinity may come out as an infinity or as a NaN, which
+    depends on what it is multiplied with first, and where it makes all scores of a row -inf the masked nodes are left.
+    """
     tensors, spans, n_nodes, hidden = example(with_mask=True)
     with torch.no_grad():
-        # the row of R for a pair, or node 2, of the first sentence
-        place = (int(spans.index[0, 2, 2]), 1) if which == 4 else (0, 0, 2, 1)
+        # the row of R for a pair, a head of W_kR, or node 2, of the first sentence
+        place = {4: (int(spans.index[0, 2, 2]), 1), 5: (0, 1, 1)}.get(which, (0, 0, 2, 1))
         tensors[which][place] = bad
-        *inputs, relation = tensors
-        out, probabilities = span_attention.span_attention(*inputs, SpanPairs(relation, spans, n_nodes, hidden))
+        out, probabilities = attend(tensors, spans, n_nodes, hidden)
         with pytest.MonkeyPatch.context() as patch:
             kernel_forms.use("torch", patch)
-            expected, shares = span_attention.span_attention(*inputs, SpanPairs(relation, spans, n_nodes, hidden))
+            expected, shares = attend(tensors, spans, n_nodes, hidden)
     real = torch.arange(out.shape[1]) < n_nodes[:, None]
-    assert not expected[real].isfinite().all()
-    torch.testing.assert_close(out[real], expected[real], atol=1e-5, rtol=1e-5, equal_nan=True)
-    torch.testing.assert_close(
-        probabilities.transpose(0, 1)[:, :, :4][0], shares.transpose(0, 1)[:, :, :4][0], equal_nan=True
-    )
+    if which != 1 or bad > 0 or math.isnan(bad):
+        assert not out[real].isfinite().all() and not expected[real].isfinite().all()
+    if which < 4:
+        assert out[1:][real[1:]].isfinite().all()
+    if which in (0, 2, 3) or (which == 4 and math.isnan(bad)):
+        torch.testing.assert_close(out[real], expected[real], atol=1e-5, rtol=1e-5, equal_nan=True)
+        torch.testing.assert_close(
+            probabilities.transpose(0, 1)[:, :, :4][0], shares.transpose(0, 1)[:, :, :4][0], equal_nan=True
+        )
 
 
 def test_a_gradient_that_is_no_number_reaches_every_input(form):
     tensors, spans, n_nodes, hidden = example(with_mask=True)
-    *inputs, relation = tensors
-    out, _ = span_attention.span_attention(*inputs, SpanPairs(relation, spans, n_nodes, hidden))
+    out, _ = attend(tensors, spans, n_nodes, hidden)
     upstream = torch.zeros_like(out)
     upstream[0, 2] = math.nan
     for gradient in torch.autograd.grad(out, tensors, upstream):
@@ -190,13 +193,12 @@ def test_a_gradient_that_is_no_number_reaches_every_input(form):
 def test_attention_dropout_drops_probabilities():
     """On real rows alone: what stands in rows of padding differs between the two forms as it is."""
     tensors, spans, n_nodes, _ = example(with_mask=False)
-    *inputs, relation = (t.detach() for t in tensors)
+    tensors = [t.detach() for t in tensors]
     real = torch.arange(11) < n_nodes[:, None]
     torch.manual_seed(0)
-    pairs = SpanPairs(relation, spans, n_nodes)
-    results = [span_attention.span_attention(*inputs, pairs, dropout_prob=0.5) for _ in range(300)]
+    results = [attend(tensors, spans, n_nodes, dropout_prob=0.5) for _ in range(300)]
     dropped = torch.stack([out[real] for out, _ in results])
-    kept, probabilities = span_attention.span_attention(*inputs, pairs)
+    kept, probabilities = attend(tensors, spans, n_nodes)
     assert (dropped[0] - kept[real]).abs().max() > 0.1 and (dropped[0] - dropped[1]).abs().max() > 0.1
     standard_error = dropped.std(0) / len(dropped) ** 0.5
     assert ((dropped.mean(0) - kept[real]).abs() <= 5 * standard_error + 1e-5).all()
@@ -211,9 +213,9 @@ class KernelSpy:
         monkeypatch.setattr(native, "load", lambda: "library")
         monkeypatch.setattr(span_attention, "_NativeAttention", self)
 
-    def apply(self, library, query, relation_query, key, value, relation, pairs):
+    def apply(self, library, query, position, key, value, table, pairs):
         assert library == "library"
-        self.dtypes += [x.dtype for x in (query, relation_query, key, value, relation)]
+        self.dtypes += [x.dtype for x in (query, position, key, value, table)]
         n_heads, n_batch, n, width = query.shape
         return query.new_zeros(n_batch, n, n_heads, width), query.new_zeros(n_heads, n_batch, n, n)
 
@@ -221,51 +223,72 @@ class KernelSpy:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_the_compiled_kernel_is_used_in_float32_whatever_autocast_made_of_the_inputs(dtype, monkeypatch):
     spy = KernelSpy(monkeypatch)
-    (query, relation_query, key, value, relation), spans, n_nodes, _ = example(with_mask=False)
-    pairs = SpanPairs(relation, spans, n_nodes)
-    span_attention.span_attention(query.to(dtype), relation_query.to(dtype), key, value.to(dtype), pairs)
+    tensors, spans, n_nodes, _ = example(with_mask=False)
+    attend([t if k == 2 else t.to(dtype) for k, t in enumerate(tensors)], spans, n_nodes)
     assert spy.dtypes == [torch.float32] * 5
 
 
 @pytest.mark.parametrize(
-    ("width", "dtype", "dropout_prob"),
-    [(32, torch.float64, 0.0), (20, torch.float32, 0.0), (32, torch.float32, 0.5)],
-    ids=["float64", "a width that is no multiple of 16", "dropout"],
+    ("dtype", "dropout_prob"), [(torch.float64, 0.0), (torch.float32, 0.5)], ids=["float64", "dropout"]
 )
-def test_the_compiled_kernel_is_not_used_where_it_does_not_apply(width, dtype, dropout_prob, monkeypatch):
+def test_the_compiled_kernel_is_not_used_where_it_does_not_apply(dtype, dropout_prob, monkeypatch):
     spy = KernelSpy(monkeypatch)
-    (query, relation_query, key, value, relation), spans, n_nodes, _ = example(with_mask=False)
-    query, relation_query, key, value, relation = (
-        x.detach().to(dtype) for x in (query, relation_query[..., :width], key, value, relation[:, :width])
-    )
+    tensors, spans, n_nodes, _ = example(with_mask=False)
+    tensors = [t.detach().to(dtype) for t in tensors]
     torch.manual_seed(0)
-    pairs = SpanPairs(relation, spans, n_nodes)
-    out, _ = span_attention.span_attention(query, relation_query, key, value, pairs, dropout_prob=dropout_prob)
+    out, _ = attend(tensors, spans, n_nodes, dropout_prob=dropout_prob)
     assert not spy.dtypes and out.dtype == dtype
     if not dropout_prob:
-        doubles = [x.double() for x in (query, relation_query, key, value, relation)]
-        expected = literal(*doubles, spans.index.long(), n_nodes, None)
+        expected = literal(*tensors, spans.index.long(), n_nodes, None)
         real = torch.arange(out.shape[1]) < n_nodes[:, None]
         torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("with_mask", [False, True])
+def test_where_characters_alone_ask(form, with_mask):
+    """Forward and backward: the rows of the characters among all that ask, and nothing of the other rows."""
+    tensors, _, n_nodes, hidden = example(with_mask=with_mask, n=37)
+    n_queries, n_chars = 20, torch.tensor([20, 3, 1])
+    head = torch.arange(37).expand(3, -1).clamp(max=19).contiguous()
+    tail = head + torch.where(torch.arange(37) < 20, 0, torch.arange(37) % 4)
+    spans = relative_spans(head, tail, n_char_queries=n_queries)
+    relation = torch.relu(torch.randn(len(spans.head_distance), 32)).requires_grad_()
+    asking = [t.detach()[:, :, :n_queries].clone().requires_grad_() for t in tensors[:2]]
+    tensors = [*asking, *tensors[2:4], relation, tensors[5]]
+    hidden = None if hidden is None else hidden[:, :n_queries]
+    out, probabilities = attend(tensors, spans, n_nodes, hidden, n_chars)
+    assert out.shape == (3, n_queries, H * D_HEAD) and probabilities.shape == (H, 3, n_queries, 37)
+    exact = [t.detach().double().requires_grad_() for t in tensors]
+    expected = literal(*exact, spans.index.long(), n_nodes, hidden, n_chars)
+    real = torch.arange(n_queries) < n_chars[:, None]
+    torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=1e-5)
+    direction = torch.randn(out.shape, generator=torch.Generator().manual_seed(9)) * real[:, :, None]
+    (out * direction).sum().backward()
+    (expected * direction).sum().backward()
+    for mine, theirs in zip(tensors, exact, strict=True):
+        torch.testing.assert_close(mine.grad.double(), theirs.grad, atol=1e-4, rtol=1e-4)
 
 
 def test_the_compiled_kernel_is_for_the_cpu(monkeypatch):
     monkeypatch.setattr(native, "load", lambda: "library")
     for device, library in (("cpu", "library"), ("meta", None)):
-        assert span_attention._native_for(torch.zeros(1, device=device), torch.zeros(1, 32, device=device)) == library
+        assert span_attention._native_for(torch.zeros(1, device=device)) == library
 
 
 @pytest.mark.parametrize("with_mask", [False, True])
 def test_biased_attention_equals_literal_equations_forward_and_backward(with_mask):
     """A position score that is a number a head: the literal form with one-hot relations and that number as query."""
-    (query, _, key, value, relation), spans, n_nodes, hidden = example(with_mask=with_mask)
+    (query, _, key, value, relation, _), spans, n_nodes, hidden = example(with_mask=with_mask)
     n_rows = len(relation)
     bias = torch.randn(H, n_rows, generator=torch.Generator().manual_seed(3)).requires_grad_()
     pairs = SpanPairs(relation.detach(), spans, n_nodes, hidden)
     out, probabilities = biased_attention(query, bias, key, value, pairs, with_attention=True)
-    same_query = bias[:, None, None].expand(-1, *query.shape[1:3], -1).double()
+    one = torch.zeros(H, *query.shape[1:3], D_HEAD).double()
+    one[..., 0] = 1  # whatever the node: the first number of a head, which W_kR makes the bias of the row
     doubles = [x.double() for x in (query, key, value)]
-    expected = literal(doubles[0], same_query, *doubles[1:], torch.eye(n_rows).double(), spans.index, n_nodes, hidden)
+    by_row = torch.cat([bias.double()[:, None], torch.zeros(H, D_HEAD - 1, n_rows).double()], 1)
+    rows = torch.eye(n_rows).double()
+    expected = literal(doubles[0], one, *doubles[1:], rows, by_row, spans.index, n_nodes, hidden)
     real = torch.arange(query.shape[2]) < n_nodes[:, None]
     torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=0)
     torch.testing.assert_close(probabilities.sum(3), torch.ones(probabilities.shape[:3]))

@@ -97,5 +97,5 @@ def test_binary_junk_is_refused(tmp_path: Path, junk: bytes) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n\n \n"])
 def test_a_corpus_without_text_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(CigeError, match="no text in it"):
+    with pytest.raises(CigeError, match="no text found"):
         read(written(tmp_path, text))

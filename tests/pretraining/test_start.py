@@ -118,7 +118,7 @@ def test_a_run_goes_on_from_another(data_folder: Path, tmp_path: Path, one_threa
 
 
 def test_a_model_that_is_not_there(tmp_path: Path):
-    with pytest.raises(RecipeError, match=r"start_from: .*nowhere is no pre-trained model"):
+    with pytest.raises(RecipeError, match=r"start_from: .*nowhere is not a pre-trained model"):
         tiny_pretraining.recipe(tmp_path, start_from=tmp_path / "nowhere")
 
 
@@ -126,6 +126,6 @@ def test_a_tuned_model_is_no_start_and_it_is_said_where_the_one_in_it_lies(tmp_p
     (tmp_path / "tuned").mkdir()
     (tmp_path / "tuned/manifest.json").write_text('{"kind": "cige tuned model"}', encoding="utf-8")
     with pytest.raises(
-        RecipeError, match=r"tuned is no pre-trained model .*fine-tuned encoder is in its folder encoder/"
+        RecipeError, match=r"tuned is not a pre-trained model .*fine-tuned encoder is in its folder encoder/"
     ):
         tiny_pretraining.recipe(tmp_path, start_from=tmp_path / "tuned")

@@ -1,13 +1,15 @@
 """What holds for the windows of any text."""
 
+import re
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.text.windows import LINE_BREAKS, split_windows
+from cige.text.cells import LINE_BREAKS, cells
+from cige.text.windows import split_windows
 
-TEXTS = st.text(st.sampled_from("天地，。！\n\r\u2028 a”\u0000\ud800😀"), max_size=200) | st.text(max_size=100)
+TEXTS = st.text(st.sampled_from("天地，。！\n\r\u2028 \t\u3000a”\u0000\ud800😀"), max_size=200) | st.text(max_size=100)
 
 
 @given(TEXTS, st.integers(1, 20), st.integers(0, 15))
@@ -19,13 +21,22 @@ def test_windows_of_any_text(text, core, context):
         assert 0 <= w.start <= w.core_start < w.core_end <= w.end <= len(text)
         assert w.core_end - w.core_start <= core
         assert w.core_start - w.start <= context and w.end - w.core_end <= context
-        line = text[w.start : w.end].rstrip(LINE_BREAKS)
-        assert not any(c in LINE_BREAKS for c in line)  # nothing is read beyond a line break
+        cell = text[w.start : w.end].rstrip()
+        assert not any(c in LINE_BREAKS for c in cell)  # nothing is read beyond a line break
+        assert not re.search(r"(?<![,，、])(?<!\s)(\t|\s\s)", cell)  # nor beyond a tab or two spaces, but after a comma
 
 
 @given(TEXTS, st.integers(1, 20))
 def test_context_is_full_where_no_sentence_ends(text, context):
-    line = "".join(c for c in text if c not in LINE_BREAKS + "。！？!?；;…")
+    line = "".join(c for c in text if not c.isspace() and c not in "。！？!?；;…")
     for w in split_windows(line, core=8, context=context):
         assert w.start == max(0, w.core_start - context)
         assert w.end == min(len(line), w.core_end + context)
+
+
+@given(TEXTS)
+def test_cells_are_a_partition_and_end_with_the_whitespace_behind_them(text):
+    found = list(cells(text))
+    assert "".join(text[a:b] for a, b in found) == text
+    for (_, end), (start, _) in pairwise(found):
+        assert end == start and text[end - 1].isspace() and not text[start].isspace()

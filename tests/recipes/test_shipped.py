@@ -16,7 +16,18 @@ from cige.commands.recipes import command_of
 from cige.data.registry import DATASETS
 from cige.errors import RecipeError
 from cige.recipes.recipe_file import default_name, read_recipe_file
-from cige.recipes.shipped import EXAMPLES, FOLDER, OWN_DATA, layers_of, matching, opening, shipped
+from cige.recipes.shipped import (
+    EXAMPLES,
+    FOLDER,
+    LEARN_TYPE,
+    NAMES,
+    OWN_DATA,
+    STUDENT,
+    layers_of,
+    matching,
+    opening,
+    shipped,
+)
 from cige.recipes.yaml_file import read_layer
 from cige.tasks.registry import TASKS
 
@@ -39,7 +50,7 @@ def test_names_are_data_by_system_and_files() -> None:
         f"{kind}/{path.stem}" for kind in ("pretrain", "finetune", "search") for path in (FOLDER / kind).iterdir()
     }
     found = set(shipped())
-    assert found - pairs == others | {OWN_DATA}
+    assert found - pairs == others | {LEARN_TYPE, NAMES, STUDENT, OWN_DATA}
     left_out = {"msra/flat_start"} | {f"{data}/multi_digraph_gazetteers" for data in stems["data"] - {"ecommerce"}}
     assert pairs - found == left_out
     assert stems["data"] == set(DATASETS)
@@ -98,7 +109,7 @@ def test_patterns() -> None:
         ("recipes/weibo/flat.yaml", r"did you mean weibo/flat\?"),
         ("recipes/pretraining/tiny.yaml", r"did you mean pretrain/tiny\?"),
         ("cpu_tiny", r"did you mean pretrain/cpu_tiny\?"),
-        ("msra/flat_start", r"flat_start is for weibo, resume, ecommerce, cluener alone"),
+        ("msra/flat_start", r"flat_start is for weibo, resume, ecommerce, cluener only"),
         ("mine.yaml", r"mine.yaml: no such recipe; expected a YAML file or a name that `cige recipes list` prints$"),
     ],
 )

@@ -69,7 +69,7 @@ def test_with_one_seed_p_values_are_marked_as_those_of_sentences(runs, recipes):
     rows = rows_of(recipes, runs, seeds=[1])
     assert [row.p_covers_seeds for row in rows] == [None, False]
     assert "| p (sentences alone) |" in comparison_table(rows)
-    assert "nothing is known about what another seed would give" in comparison_note(rows)
+    assert "nothing is known about the effect of another seed" in comparison_note(rows)
     both = rows_of(recipes, runs)
     assert "(sentences alone)" not in comparison_table(both) and "seeds and sentences" in comparison_note(both)
     assert comparison_note(both[:1]) == ""
@@ -125,7 +125,7 @@ def test_a_table_of_nothing_is_an_error(recipes, tmp_path, capsys):
     path = tmp_path / "good.yaml"
     path.write_text(recipe_to_yaml(recipes[1]), encoding="utf-8")
     assert main(["compare", str(path), "--runs", str(tmp_path / "runs"), "--table"]) == 2
-    assert "no finished run of good; without --table they are trained" in capsys.readouterr().err
+    assert "no finished run of good; leave out --table to train them" in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
 
 
@@ -221,7 +221,7 @@ def test_differences_have_intervals_and_a_small_p_is_no_zero():
     assert "| 2.10 [-0.40, 4.63] | 0.200 |" in table and "| 2.10 [-0.40, 4.63] | < 0.001 |" in table
     assert "all 3 pairs of these 3 systems (Holm)" in note and "on test" in note
     one = [row(), row("b", p_value=0.2, seeds=[1], **behind)]
-    assert "one pair" in comparison_note(one) and "as much as the others do" in comparison_note(one)
+    assert "one pair" in comparison_note(one) and "as much as the others" in comparison_note(one)
 
 
 def test_systems_without_speed_are_left_out_of_the_figure(tmp_path):

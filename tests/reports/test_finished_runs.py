@@ -79,7 +79,7 @@ def test_a_run_in_the_folder_of_another_seed_stays_out(tmp_path):
 def test_scores_of_an_earlier_training_stay_out(tmp_path):
     flat = recipe("flat")
     finish(flat, 1, tmp_path, seconds=99.0)
-    with pytest.warns(OtherRunWarning, match="scores.json is of an earlier training"):
+    with pytest.warns(OtherRunWarning, match="scores.json is from an earlier training"):
         assert finished_runs(flat, tmp_path) == []
 
 

@@ -78,7 +78,7 @@ def test_curves_are_drawn_of_every_run(ending, tmp_path):
     assert drawn[:4] in (b"<?xm", b"\x89PNG", b"%PDF")
     if ending == "svg":
         text = drawn.decode("utf-8")
-        assert "with_words" in text and "blind" in text and "order of two texts told rightly, %" in text
+        assert "with_words" in text and "blind" in text and "accuracy on the order of two texts, %" in text
 
 
 def test_an_ending_that_is_no_format_is_told(tmp_path):

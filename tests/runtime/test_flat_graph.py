@@ -5,51 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tiny
+import torch
+from flat_variants import SMALL, TEXTS, VARIANTS
 
-from cige.models.flat import RELEASED, FlatConfig
+from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
 from cige.runtime.export import export_onnx
 from cige.runtime.onnx_model import OnnxModel
 
-SMALL = {"n_heads": 4, "head_width": 8, "ff_width": 24}
-VARIANTS: dict[str, dict] = {
-    "paper": {},
-    "released": RELEASED,
-    "released, offset": RELEASED | {"position_offset": 30},
-    "two layers": {"n_layers": 2},
-    "three released layers": RELEASED | {"n_layers": 3},
-    "no words": {"use_words": False},
-    "no words, two layers": {"use_words": False, "n_layers": 2},
-    "heads alone": {"distances": ("hh",)},
-    "tails alone": {"distances": ("tt",)},
-    "other order": {"distances": ("tt", "ht", "hh", "th")},
-    "hidden matches": {"mask_self_matched": True},
-    "hidden matches, two layers": {"mask_self_matched": True, "n_layers": 2},
-    "near nodes": {"max_distance": 2},
-    "near nodes, two layers": {"max_distance": 1, "n_layers": 2, "mask_self_matched": True},
-    "near characters": {"max_distance": 1, "use_words": False},
-    "nothing to see": {"max_distance": -1, "use_words": False},  # recipes refuse it; all forms read zeros
-    "words that see words alone": {"max_distance": -2, "n_layers": 2},
-    "nothing to see, biased": {"max_distance": -1, "use_words": False, "position_score": "bias"},
-    "bias": {"position_score": "bias"},
-    "bias, two layers": {"position_score": "bias", "n_layers": 2, "fusion_bias": True},
-    "bias, no words": {"position_score": "bias", "use_words": False},
-    "composed bigrams": {"bigram_backoff": True},
-    "no bigrams": {"use_bigrams": False},
-    "characters as words": {"char_words": True},
-}
-TEXTS = [
-    "李明在南京市长江大桥。",
-    "",
-    "重庆人和药店",
-    "好",
-    "今天天气很好的中国银行经理请了轩辕澜沧江渊瀚海说话，龘清华大学",
-]
-
 
 def model_and_export(folder, *, int8: bool = False, **settings: object) -> tuple[LatticeModel, OnnxModel]:
-    model = tiny.model(config=FlatConfig(**{**SMALL, **settings}))
+    model = tiny.model(config=FlatConfig(**{**SMALL, **settings}), typed=bool(settings.get("word_labels")))
     model.lexicon.add("轩辕", "澜沧江", "轩辕澜沧江渊瀚海说话")  # spans of many lengths, nested
+    if model.config.reads_word_labels:
+        with torch.no_grad():
+            model.tagger.encoder.word_labels.weight[1:].normal_()
+        model.lexicon.add("澜沧江", label="LOC")
+        model.lexicon.add("说话", "轩辕", label="STAR")
     export_onnx(model, folder / "exported", int8=int8)
     return model, OnnxModel.load(folder / "exported")
 
@@ -80,3 +52,11 @@ def test_the_graph_computes_what_the_model_does(tmp_path, settings):
     np.testing.assert_array_equal(
         exported.emissions(model.lattices(TEXTS)), exported.read_words(model.lattices(TEXTS))[0]
     )
+
+
+def test_only_a_graph_that_reads_labels_asks_for_them(tmp_path):
+    for name, settings in (("plain", {}), ("typed", {"word_labels": True})):
+        _, exported = model_and_export(tmp_path / name, **settings)
+        assert ("word_labels" in {x.name for x in exported.session.get_inputs()}) == bool(settings)
+        assert ("B-*" in exported.tags) == bool(settings) and exported.labels == tiny.LABELS
+        assert exported.vocabulary.word_labels == (tuple(tiny.LABELS) if settings else ())

@@ -4,10 +4,11 @@ import pytest
 import tiny
 
 from cige.api import NER
-from cige.data.names import user_words_of
+from cige.data.names import labelled_words_of, user_words_of
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
-from cige.tagging.evaluation import evaluate, random_ngrams, share_listed, user_word_trials
+from cige.lexicon.user_word import UserWord
+from cige.tagging.evaluation import evaluate, random_ngrams, share_listed, user_word_trials, with_wrong_labels
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +66,32 @@ def test_random_ngrams_are_of_the_texts_and_no_names():
 def test_a_small_file_gives_as_many_ngrams_as_it_holds():
     assert set(random_ngrams([Sentence("甲乙丙")], 50, seed=0)) == {"甲乙", "乙丙", "甲乙丙"}
     assert random_ngrams([Sentence("")], 5, seed=0) == []
+
+
+def test_lists_with_labels_are_tried_with_and_without_them(ner):
+    sentences = tiny.sentences(4)
+    gazetteer = [UserWord("北京", "LOC"), UserWord("京", "LOC", "force"), UserWord("上海", None, "block"), "重庆"]
+    trials = user_word_trials(ner, sentences, gazetteers={"places": gazetteer}, with_labels=True)
+    assert {t.name: t.n_words for t in trials[3:]} == {
+        "names with labels": len(user_words_of(sentences)),
+        "names, 20% wrong labels": len(user_words_of(sentences)),
+        "places": 4,
+        "places without labels": 3,
+    }
+    assert "places without labels" not in {t.name for t in user_word_trials(ner, [], gazetteers={"places": gazetteer})}
+
+
+def test_names_with_their_labels():
+    sentences = [
+        Sentence("苹果在京", (Span(0, 2, "ORG"), Span(3, 4, "LOC"))),
+        Sentence("苹果苹果张三", (Span(0, 2, "FOOD"), Span(2, 4, "FOOD"), Span(4, 6, "NR"))),
+    ]
+    assert labelled_words_of(sentences, labels={"NR": "PER"}) == [UserWord("张三", "PER"), UserWord("苹果", "FOOD")]
+
+
+def test_a_fifth_of_the_labels_is_wrong():
+    words = [UserWord(f"甲{k}", "X" if k % 2 else None) for k in range(200)]
+    wrong = with_wrong_labels(words, ["X", "Y", "Z"], seed=0)
+    assert [w.text for w in wrong] == [w.text for w in words]
+    assert sum(a != b for a, b in zip(words, wrong, strict=True)) == 20
+    assert {w.label for w in wrong} == {None, "X", "Y", "Z"} and with_wrong_labels(words, ["X"], seed=0) == words

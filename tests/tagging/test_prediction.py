@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cige.data.tags import allowed_transitions, tag_set, tags_to_spans
+from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
 from cige.nn.crf_numpy import NumpyCRF
 from cige.tagging.prediction import decode_spans, predict_spans
@@ -30,7 +31,8 @@ def model(scheme: str) -> SimpleNamespace:
     """Tags of one label; every legal sequence is as likely as the emissions say."""
     tags = tag_set(["X"], scheme)
     start, between, end = (np.where(allowed, 0.0, -np.inf) for allowed in allowed_transitions(tags))
-    return SimpleNamespace(tags=tags, scheme=scheme, crf=NotingCRF(start=start, transitions=between, end=end))
+    crf = NotingCRF(start=start, transitions=between, end=end)
+    return SimpleNamespace(tags=tags, labels=["X"], scheme=scheme, crf=crf, label_facts=LabelFacts())
 
 
 def lattices(*lengths: int) -> list[Lattice]:

@@ -208,7 +208,7 @@ def test_nested_errors_stay_within_their_sentence():
     assert errors == [EntityErrors(2, 2, 1), EntityErrors(2, 1, 0)]
     assert reduction(errors[0].n_nested, errors[1].n_nested) == 1.0
     assert reduction(4, 3) == 0.25 and reduction(2, 3) == -0.5 and reduction(0, 3) is None
-    with pytest.raises(DataError, match="in step"):
+    with pytest.raises(DataError, match="2 examples and 1 answers"):
         nested_errors(sentences, [baseline[:1]])
 
 
@@ -267,7 +267,7 @@ def save_tuned(folder, task, examples, *, seed=0):
 def save_without_words(folder, task, examples):
     made = tiny.tuned(TASKS[task].kind, examples)
     encoder = tiny.pretrained(words=[])
-    network = TunedNetwork(encoder.bert, made.network.module)
+    network = TunedNetwork(encoder.bert, made.network.head)
     TunedModel(network, encoder, task, made.kind_name, made.room).save(folder)
     return folder
 
@@ -303,14 +303,14 @@ def test_command_by_length(tmp_path, capsys, one_thread):
     call("tnews", *models, "--data", data, "--bins", 2)
     printed = capsys.readouterr().out
     assert "TNEWS dev: accuracy by length" in printed and "up to 3" in printed and "4 or more" in printed
-    assert "data of tuning partial" in printed
+    assert "data of fine-tuning: partial" in printed
     call("tnews", *models, folders[0], "--data", data, "--bins", 2)  # two runs of the second model
     assert "and 1 more" in " ".join(capsys.readouterr().out.split())
     with pytest.raises(DataError, match="test examples of tnews have no labels"):
         call("tnews", *models, "--data", data, "--split", "test")
     with pytest.raises(DataError, match="one model was given"):
         call("tnews", *models[:2], "--data", data)
-    with pytest.raises(DataError, match="is tuned for tnews, expected a model tuned for tnews_toutiao"):
+    with pytest.raises(DataError, match="was fine-tuned on tnews, expected a model for tnews_toutiao"):
         call("tnews_toutiao", *models, "--data", data)
     with pytest.raises(DataError, match="no analysis of cmrc"):
         call("cmrc", *models, "--data", data)

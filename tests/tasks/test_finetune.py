@@ -143,7 +143,7 @@ def test_nothing_to_learn(model_folder, tmp_path):
     for split in ("train", "dev"):
         tiny.write_lines(tmp_path / "cmrc" / f"{split}.jsonl", [lost])
     data = load_task_data(get_task("cmrc"), tmp_path)
-    with pytest.raises(DataError, match="none of the 1 training examples has anything to learn"):
+    with pytest.raises(DataError, match="none of the 1 training examples can be used"):
         tune(data, model_folder, tmp_path / "run")
     found = lost | {"answers": {"text": ["北京"], "answer_start": [0]}}
     tiny.write_lines(tmp_path / "cmrc" / "train.jsonl", [lost, found])

@@ -172,7 +172,7 @@ def test_a_long_text_is_tagged_in_windows_that_agree_with_one():
     assert len(wide.items([Sentence(text)])) == 1
     items = narrow.items([Sentence(text)])
     assert len(items) > 5 and max(item.inputs[0].n_positions for item in items) <= 14
-    outputs = [np.arange(len(item.about.chain))[:, None] + float(item.about.char_starts[0]) for item in items]
+    outputs = [np.arange(len(item.pieces.chain))[:, None] + float(item.pieces.char_starts[0]) for item in items]
     chain = piece_chain(items, outputs)
     assert chain.emissions[:, 0].tolist() == list(range(len(text)))  # each piece once, in order
     assert chain.char_starts.tolist() == list(range(len(text)))
@@ -195,7 +195,7 @@ def test_where_an_answer_is_in_each_window():
     first, last = items[0], items[-1]
     assert len(items) > 1 and first.target == (0, 0)
     start, end = last.target
-    assert example.context[last.about.char_starts[start - 1] : last.about.char_ends[end - 1]] == "大学"
+    assert example.context[last.pieces.char_starts[start - 1] : last.pieces.char_ends[end - 1]] == "大学"
     lost = ReadingExample("9", "谁？", example.context, (Answer("广州", -1, 5),))
     assert {item.target for item in model.items([lost])} == {None}
     assert {item.target for item in model.items([ReadingExample("9", "谁？", example.context)])} == {None}
@@ -208,7 +208,7 @@ def test_the_best_span_is_never_outside_the_context(context, question, seed):
     example = ReadingExample("0", question, context)
     items = model.items([example])
     rng = np.random.default_rng(seed)
-    outputs = [rng.normal(size=(2, 1 + len(item.about.chain))) for item in items]
+    outputs = [rng.normal(size=(2, 1 + len(item.pieces.chain))) for item in items]
     answer = model.network.head.answer(example, items, outputs)
     if items:
         assert answer.text and context[answer.start : answer.start + len(answer.text)] == answer.text

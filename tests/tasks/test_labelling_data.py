@@ -14,7 +14,7 @@ def test_segmented_lines(tmp_path):
     assert spans_to_tags(5, second.spans) == ["B-WORD", "M-WORD", "M-WORD", "E-WORD", "S-WORD"]
     assert read_segmented(tmp_path, "dev") == []
     (tmp_path / "dev.txt").write_text("\n \n")
-    with pytest.raises(DataError, match=r"dev.txt holds no sentence"):
+    with pytest.raises(DataError, match=r"dev.txt contains no sentence"):
         read_segmented(tmp_path, "dev")
 
 

@@ -12,7 +12,7 @@ from cige.tasks.metrics import accuracy, span_counts, tag_counts
 def test_accuracy():
     assert accuracy(["1", "0", "1"], ["1", "1", "1"]) == pytest.approx(2 / 3)
     assert accuracy([], []) == 0.0
-    with pytest.raises(DataError, match="2 answers are known and 1 were given"):
+    with pytest.raises(DataError, match="2 gold answers and 1 predicted"):
         accuracy([1, 2], [1])
 
 

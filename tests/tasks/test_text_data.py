@@ -62,7 +62,7 @@ def test_pronoun_and_candidate_are_marked_wherever_they_stand(tmp_path):
 
 def test_pronoun_that_is_not_where_it_is_said_to_be(tmp_path):
     path = tiny.write_lines(tmp_path / "train.json", [pronoun("小明说他好", "小明", 1, "他", 3)])
-    with pytest.raises(DataError, match=r"train.json, line 1, target: span1 is said to be '小明' at 1.*'明说'"):
+    with pytest.raises(DataError, match=r"train.json, line 1, target: span1 is '小明' at 1.*'明说'"):
         read(path, text_data.pronoun)
 
 

@@ -15,10 +15,11 @@ def test_empty_text_has_no_window():
     assert split_windows("") == []
 
 
-def test_a_text_up_to_the_core_is_one_window():
-    text = "他在北京。" * (CORE // 5) + "好"
-    assert len(text) == CORE
-    assert split_windows(text) == [Window(0, CORE, 0, CORE)]
+def test_a_text_up_to_two_cores_is_one_window():
+    text = "他在北京。" * (2 * CORE // 5) + "好"
+    assert len(text) == 2 * CORE
+    assert split_windows(text) == [Window(0, 2 * CORE, 0, 2 * CORE)]
+    assert len(split_windows(text + "好")) == 3
 
 
 def test_lines_are_windows_of_their_own_and_keep_their_breaks():
@@ -33,11 +34,12 @@ def test_no_window_reads_beyond_its_line():
 
 
 def test_long_lines_are_cut_after_a_sentence_with_its_closing_quote():
-    assert cores("他说：“我到了。”然后他走了很远很远的路", core=12) == ["他说：“我到了。”", "然后他走了很远很远的路"]
+    text = "他说：“我到了。”然后他走了很远很远的路"
+    assert cores(text, core=9) == ["他说：“我到了。”", "然后他走了很远很远", "的路"]
 
 
 def test_a_sentence_end_in_the_first_half_is_no_place_to_cut():
-    assert cores("好。" + "很" * 10, core=8) == ["好。" + "很" * 6, "很" * 4]
+    assert cores("好。" + "很" * 16, core=8) == ["好。" + "很" * 6, "很" * 8, "很" * 2]
 
 
 def test_a_line_with_no_sentence_end_is_cut_anywhere():
@@ -49,9 +51,10 @@ def test_context_on_both_sides():
 
 
 def test_a_quarter_of_the_context_beyond_a_sentence_end():
-    assert split_windows("一" * 9 + "。" + "一" * 9, core=10, context=8) == [
+    assert split_windows("一" * 9 + "。" + "一" * 11, core=10, context=8) == [
         Window(0, 12, 0, 10),
-        Window(8, 19, 10, 19),
+        Window(8, 21, 10, 20),
+        Window(12, 21, 20, 21),
     ]
 
 

@@ -8,11 +8,12 @@ import tiny
 
 from cige.data.mentions import MentionRegime
 from cige.data.sentence import Sentence, Span
+from cige.data.tag_sets import GoldTags, TagSets
 from cige.data.tags import tags_to_spans
 from cige.data.user_words import UserWordRegime
 from cige.data.vocabulary import UNK, USER
 from cige.errors import DataError
-from cige.training.dataset import TrainingSet, collate_examples, tag_ids
+from cige.training.dataset import TrainingSet
 
 PLAIN = UserWordRegime(sentence_prob=0, unknown_prob=0)
 EAGER = UserWordRegime(sentence_prob=1, entity_prob=1, n_false=2, unknown_prob=0.5)
@@ -23,15 +24,15 @@ def training_set(
     *,
     seed: int = 0,
     mentions: MentionRegime = MentionRegime(),  # noqa: B008
+    typed: bool = False,
 ) -> TrainingSet:
-    model, known = tiny.model(), tiny.sentences(20)
+    model, known = tiny.model(typed=typed), tiny.sentences(20)
     lattices = model.lattices([s.text for s in known])
     return TrainingSet(
         known,
         lattices,
         vocabulary=model.vocabulary,
-        tags=model.tagger.tags,
-        scheme="BMES",
+        golds=[GoldTags(TagSets(model.tagger.tags), "BMES")],
         regime=regime,
         seed=seed,
         mentions=mentions,
@@ -59,7 +60,7 @@ def test_plain_training_reads_the_lattice_itself() -> None:
     for i in range(20):
         lattice, tags = made.example(i, 4)
         assert not np.isin(lattice.words, [USER]).any() and len(tags) == len(lattice.chars)
-        assert lattice.n_nodes == made.n_nodes[i]
+        assert lattice.n_nodes == made.n_nodes(4)[i]
 
 
 def test_eager_training_adds_gold_entities_and_unknown_words() -> None:
@@ -75,7 +76,7 @@ def test_eager_training_adds_gold_entities_and_unknown_words() -> None:
 
 def test_collated_tags_are_the_gold_ones() -> None:
     made = training_set(EAGER)
-    batch = collate_examples([made.example(i, 0) for i in range(3)])
+    batch = made.collate([made.example(i, 0) for i in range(3)])
     assert batch.tags is not None
     for row, i in zip(batch.tags, range(3), strict=True):
         assert row[: int(batch.n_chars[i])].tolist() == made.example(i, 0)[1].tolist()
@@ -83,8 +84,8 @@ def test_collated_tags_are_the_gold_ones() -> None:
 
 def test_a_label_the_model_lacks_is_named() -> None:
     sentence = Sentence("北京人", (Span(0, 2, "CITY"),), line=12)
-    with pytest.raises(DataError, match=r"'B-CITY'.*line 12"):
-        tag_ids(sentence, ["O", "B-LOC"], "BMES")
+    with pytest.raises(DataError, match=r"line 12.*'B-CITY'"):
+        GoldTags(TagSets(["O", "B-LOC"]), "BMES").ids(sentence)
 
 
 def test_replaced_mentions_have_lattice_and_tags_of_their_own() -> None:
@@ -110,9 +111,26 @@ def test_replacing_mentions_takes_a_snapshot() -> None:
             known,
             model.lattices([s.text for s in known]),
             vocabulary=model.vocabulary,
-            tags=model.tagger.tags,
-            scheme="BMES",
+            golds=[GoldTags(TagSets(model.tagger.tags), "BMES")],
             regime=PLAIN,
             seed=0,
             mentions=MentionRegime(sentence_prob=0.5),
         )
+
+
+def test_entities_of_a_played_unknown_type_have_its_tags() -> None:
+    regime = UserWordRegime(1.0, 1.0, 0.0, 0.0, label_prob=1.0, unknown_label_prob=1.0)
+    made, known = training_set(regime, typed=True), tiny.sentences(20)
+    plain = training_set(PLAIN, typed=True)
+    names = tiny.model(typed=True).tagger.tags
+    n_played = 0
+    for i, sentence in enumerate(known):
+        lattice, tags = made.example(i, 0)
+        assert same((lattice, tags), made.example(i, 0))
+        spans = tags_to_spans([names[tag] for tag in tags], "BMES")
+        assert [(s.start, s.end) for s in spans] == [(s.start, s.end) for s in sentence.spans]
+        labels = dict(zip(zip(lattice.starts, lattice.ends, strict=True), lattice.word_labels, strict=True))
+        assert all((labels[s.start, s.end] == len(tiny.LABELS) + 1) == (s.label == "*") for s in spans)
+        n_played += any(s.label == "*" for s in spans)
+        assert np.array_equal(plain.example(i, 0)[1], GoldTags(TagSets(names), "BMES").ids(sentence))
+    assert n_played == sum(bool(sentence.spans) for sentence in known)

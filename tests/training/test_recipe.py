@@ -9,7 +9,8 @@ import pytest
 
 from cige.engine import settings
 from cige.errors import RecipeError
-from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
+from cige.recipes.shipped import NAMES, STUDENT
+from cige.training.recipe import Recipe, VectorsConfig, load_recipe, recipe_from_dict, recipe_to_yaml
 
 MINIMAL = "name: x\ndata: {dataset: weibo}\n"
 
@@ -39,6 +40,23 @@ def test_yaml_round_trip(tmp_path: Path) -> None:
     changes = ["training.n_epochs=3", "model.distances=[hh]", "lexicon.path=词.txt"]
     recipe = load_recipe(write(tmp_path, MINIMAL), changes)
     assert load_recipe(write(tmp_path, recipe_to_yaml(recipe), "again.yaml")) == recipe
+
+
+def test_a_start_has_words_and_vectors_of_its_own(tmp_path: Path) -> None:
+    write(
+        tmp_path, "name: base\ndata: {dataset: weibo}\nvectors: {length: unit}\ntraining: {n_epochs: 4}\n", "base.yaml"
+    )
+    recipe = load_recipe(write(tmp_path, "extends: base.yaml\nstart_from: bundled\n", "leaf.yaml"))
+    assert recipe.vectors == VectorsConfig() and recipe.training.n_epochs == 4
+    both = "extends: base.yaml\nstart_from: bundled\nvectors: {length: unit}\n"
+    with pytest.raises(RecipeError, match="vectors is given, but words and vectors are those of start_from"):
+        load_recipe(write(tmp_path, both, "both.yaml"))
+
+
+@pytest.mark.parametrize("name", [NAMES, STUDENT])
+def test_the_recipes_of_the_bundled_model_resolve(name: str) -> None:
+    recipe = load_recipe(name)
+    assert recipe.data.coarse == ("PER", "LOC", "ORG", "TIME") and set(recipe.data.silent) <= set(recipe.data.labels)
 
 
 def test_extends_merges_and_the_child_wins(tmp_path: Path) -> None:
@@ -77,8 +95,8 @@ def test_overrides_win(tmp_path: Path, overrides: object) -> None:
         ("name: x\n", r"key 'data' is missing"),
         ("- 1\n", r"a recipe is a mapping"),
         ("name: [\n", r"not valid YAML"),
-        ("name: x\ndata: {}\n", r"give either data.dataset or data.train"),
-        ("name: x\ndata: {dataset: weibo, train: t}\n", r"give either data.dataset or data.train"),
+        ("name: x\ndata: {}\n", r"give one of data.dataset, data.train"),
+        ("name: x\ndata: {dataset: weibo, train: t}\n", r"give one of data.dataset, data.train"),
         ("name: x\ndata: {train: t.bmes}\n", r"data.dev is missing"),
         (MINIMAL + "training: {n_epochs: 0}\n", r"n_epochs is 0, expected at least 1"),
         (MINIMAL + "schedule: {warmup: 20 epochs}\n", r"schedule.warmup is '20 epochs', expected at most 14 epochs"),
@@ -90,6 +108,12 @@ def test_overrides_win(tmp_path: Path, overrides: object) -> None:
         (MINIMAL + "user_words: {unknown_prob: -0.1}\n", r"user_words.unknown_prob is -0.1, expected at least 0"),
         (MINIMAL + "model: {distances: [hh, tx]}\n", r"expected some of hh, th, ht, tt"),
         (MINIMAL + "model: {distances: []}\n", r"model.distances is \[\]"),
+        (MINIMAL + "user_words: {label_prob: 0.5}\n", r"user_words.label_prob is 0.5, .*set model.word_labels to true"),
+        (
+            MINIMAL + "model: {word_labels: true, use_words: false}\nuser_words: {unknown_label_prob: 0.1}\n",
+            r"user_words.unknown_label_prob is 0.1, but the network reads no labels",
+        ),
+        (MINIMAL + "architecture: dcsan\nmodel: {word_labels: true}\n", r"unknown key 'model.word_labels'"),
         ("extends: nowhere.yaml\n", r"nowhere.yaml: no such recipe \(extended by"),
         ("extends: r.yaml\n", r"extends itself"),
         ("extends: 3\n", r"extends is 3"),

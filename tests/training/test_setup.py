@@ -52,3 +52,18 @@ def test_a_recipe_names_gazetteers(tmp_path):
     assert load_recipe(tmp_path / "r.yaml") == recipe and recipe.lexicon.gazetteers == ("a.txt", "b.txt")
     with pytest.raises(RecipeError, match=r"lexicon.gazetteers has 31 lists, expected 30 or less"):
         recipe_from_dict(values | {"lexicon": {"gazetteers": ["a.txt"] * 31}})
+
+
+def test_a_network_that_reads_labels_knows_those_of_the_training_sentences(data_dir):
+    plain = set_up(tiny_run.tiny_recipe(), seed=1, data_dir=data_dir)
+    assert plain.vocabulary.word_labels == () and "B-*" not in plain.tagger.tags
+    typed = set_up(tiny_run.tiny_recipe(model__word_labels=True), seed=1, data_dir=data_dir)
+    assert typed.vocabulary.word_labels == tuple(typed.labels) == ("LOC", "ORG", "PER")
+    assert typed.tagger.encoder.word_labels.weight.shape[0] == 5 and typed.tagger.tags == plain.tagger.tags
+    open_types = tiny_run.tiny_recipe(model__word_labels=True, user_words__unknown_label_prob=0.2)
+    made = set_up(open_types, seed=1, data_dir=data_dir)
+    assert made.labels == typed.labels and made.tagger.tags == [
+        "O",
+        *[f"{p}-*" for p in "BMES"],
+        *plain.tagger.tags[1:],
+    ]

@@ -17,7 +17,6 @@ from cige.data import write_sentences
 from cige.data.vocabulary import UNK, USER
 from cige.errors import ModelError, RecipeError
 from cige.folders.hub import BUNDLED
-from cige.models.build import input_embeddings
 from cige.models.lattice_bert.features import load_features
 from cige.models.model import LatticeModel
 from cige.recipes.shipped import OWN_DATA
@@ -56,7 +55,7 @@ def test_the_start_is_the_trained_encoder_and_a_user_word_still_reaches_it(own_d
     source = LatticeModel.load(BUNDLED)
     own, theirs = setup.tagger.encoder.state_dict(), source.tagger.encoder.state_dict()
     assert torch.equal(own["fusion.weight.weight"], theirs["fusion.weight.weight"])
-    tables = input_embeddings(setup.tagger), input_embeddings(source.tagger)
+    tables = setup.tagger.encoder.embeddings, source.tagger.encoder.embeddings
     assert torch.equal(*(table.word(torch.tensor([UNK, USER])) for table in tables))  # what training taught of both
     assert setup.vocabulary.n_tuned < source.vocabulary.n_rows
 

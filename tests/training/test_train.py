@@ -19,8 +19,10 @@ from cige.engine.run_folder import read_result
 from cige.errors import CigeError, RecipeError
 from cige.models.model import LatticeModel
 from cige.training.dev_scores import EvaluationSet
+from cige.training.files import find_file
 from cige.training.recipe import DataConfig, LexiconConfig, Recipe, load_recipe
-from cige.training.setup import find_file, read_data, set_up
+from cige.training.setup import set_up
+from cige.training.sources import read_data
 from cige.training.train import TrainResult, train
 
 
@@ -228,3 +230,21 @@ def test_progress_says_dev_f1_each_epoch(data_dir: Path, tmp_path: Path, capsys:
     for record, line in zip(result.history, lines, strict=True):
         assert f"epoch {record.epoch}/3" in line and f"loss {loss(record):.4f}" in line
         assert f"dev F1 {100 * record.score:.2f}" in line
+
+
+def test_a_run_with_labels_of_words(data_dir: Path, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"label_prob": 0.7, "wrong_label_prob": 0.1, "unknown_label_prob": 0.3}
+    recipe = tiny_run.tiny_recipe(
+        model__word_labels=True, user_words__sentence_prob=1.0, **{f"user_words__{k}": v for k, v in settings.items()}
+    )
+    result = run(recipe, data_dir, tmp_path / "run")
+    model = LatticeModel.load(result.model)
+    assert model.labels == tiny.LABELS == list(model.vocabulary.word_labels) and "B-*" in model.tags
+    weight = model.tagger.encoder.word_labels.weight
+    assert not weight[0].any() and weight[1:].abs().sum(1).all()
+    assert dev_f1(model, data_dir / "ner/tiny/dev.bmes") == result.dev_f1
+
+    file = tmp_path / "next.yaml"
+    file.write_text(f"start_from: {result.model}\ndata: {{train: ner/tiny/train.bmes, dev: ner/tiny/dev.bmes}}\n")
+    again = set_up(load_recipe(file), seed=2, data_dir=data_dir)
+    assert torch.equal(again.tagger.encoder.word_labels.weight, weight) and "B-*" not in again.tagger.tags

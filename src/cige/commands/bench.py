@@ -1,6 +1,8 @@
 """Measure speed and memory; options after the name are the benchmark's own (`cige bench flat --help`).
 
 Examples:
+  cige bench bulk       memory that each further process of `cige annotate` adds
+  cige bench coverage   what `recall=` promises and finds, and how honest scores are
   cige bench crf        the CRF against its plain forms
   cige bench flat       the shipped FLAT against a literal transcription of the paper's equations
   cige bench kernels    the CPU kernels at each level of instruction sets, and PyTorch's operations
@@ -10,9 +12,15 @@ Examples:
   cige bench match      word matching, a sentence at a time
   cige bench models     every architecture: seconds and memory
   cige bench onnx       prediction end to end on PyTorch and on ONNX Runtime, in 32 and 8 bits
+  cige bench parity     entities in C and in PyTorch on many texts
+  cige bench peers      F1 and speed of cige, jieba, LAC and others on every labelled set
   cige bench predict    a prediction process: seconds to the first answer, memory, characters a second
   cige bench pretrain   steps of pre-training
+  cige bench rivals     cige and LAC in turns: characters a second by batch and length of texts
+  cige bench runtime    text to entities in each form of the same weights: characters a second, stages, products
   cige bench significance   how often `cige compare` tells equal systems apart, on simulated tables
+  cige bench serve      the HTTP server: seconds to an answer, overload, characters a second
+  cige bench tables     entities in tables, by what sets the cells apart
   cige bench tokens     text to lattice tokens: megabytes a second
   cige bench train      steps of training, padding, memory
   cige bench figures    draw docs/figures from the results in docs/bench
@@ -30,8 +38,9 @@ from cige.errors import CigeError
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 FIGURES = "figures"
 NAMES = (
-    *("crf", "flat", "kept", "kernels", "lattice", "lexicon", "match", "models", "onnx", "predict", "pretrain"),
-    *("significance", "tokens", "train", FIGURES),
+    *("bulk", "card", "coverage", "crf", "flat", "kept", "kernels", "lattice", "lexicon", "match", "models", "onnx"),
+    *("parity", "peers", "predict", "pretrain", "rivals", "runtime", "serve", "significance", "tables", "tokens"),
+    *("train", FIGURES),
 )
 
 

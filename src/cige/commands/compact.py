@@ -1,6 +1,7 @@
 """Make a small model folder for prediction: fewer words and bigrams, tables in 8 or 16 bits, no training state.
 
-cige compact runs/msra/flat small --n-words 132000 --n-bigrams 125000 --labels NR=PER,NS=LOC,NT=ORG
+Examples:
+  cige compact runs/msra/flat small --n-words 132000 --n-bigrams 125000 --labels NR=PER,NS=LOC,NT=ORG
 """
 
 from __future__ import annotations
@@ -13,11 +14,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="model folder")
     parser.add_argument("output", help="folder to write")
     parser.add_argument(
-        "--n-words", type=int, default=132_000, help="most frequent words to keep (default %(default)s)"
+        "--n-words",
+        type=int,
+        default=132_000,
+        help="number of words to keep, the most frequent ones (default %(default)s)",
     )
-    parser.add_argument("--n-bigrams", type=int, default=125_000, help="bigrams to keep (default %(default)s)")
-    parser.add_argument("--dtype", choices=["int8", "float16"], default="int8", help="numbers of the tables")
-    parser.add_argument("--labels", default="", metavar="NR=PER,...", help="old label = new label")
+    parser.add_argument(
+        "--n-bigrams", type=int, default=125_000, help="number of bigrams to keep (default %(default)s)"
+    )
+    parser.add_argument(
+        "--dtype", choices=["int8", "float16"], default="int8", help="number type of the embedding tables"
+    )
+    parser.add_argument("--labels", default="", metavar="NR=PER,...", help="new names of labels, as OLD=NEW")
     parser.set_defaults(run=run)
 
 

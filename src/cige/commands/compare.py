@@ -1,24 +1,24 @@
-"""Train and score several systems alike and print one table.
+"""Train and score several systems in the same way, and print one table.
 
   cige compare weibo/flat weibo/dcsan --seeds 3 --runs runs
-  cige compare 'weibo/*' --runs runs --table      read what finished, train nothing
+  cige compare 'weibo/*' --runs runs --table      read finished runs, train nothing
   cige compare 'ecommerce/flat*' my-recipe.yaml --user-words --gazetteer brands.txt
 
-A run is RUNS/NAME-SEED; finished runs are read, a run that was cut off goes on. A folder of that name that holds a run
-with other settings is never mixed in: training refuses it, and --table leaves it out and says what differs. The epoch
-is chosen on dev; test, where there is one, is scored once with it. RUNS/comparison.md, comparison.json and
-comparison.svg are written at the end; with --user-words also user_words.json, user_words.svg and user_words.png.
+Runs are stored in RUNS/NAME-SEED. Finished runs are read, and interrupted runs continue. If a folder of that name holds
+a run with other settings, training stops with an error, and --table leaves it out and says what differs. The epoch is
+chosen on dev; the test set, if there is one, is scored once. RUNS/comparison.md, comparison.json and comparison.svg are
+written at the end; with --user-words also user_words.json, user_words.svg and user_words.png.
 
-What p means. If two systems were equally good, so that only the luck of their training seeds and the choice of the
-sentences set them apart, a difference as large as the one shown would come up somewhere in a table of this size with
-probability p at most. Seeds and sentences are both taken to be a sample (hierarchical paired bootstrap, Student's t),
-and p is corrected for all pairs of systems in the table (Holm), because the best row was picked on the same sentences.
-The 95% intervals of the differences hold for all pairs together.
+What p means. If all systems were equally good, so that they differed only by the randomness of their training seeds and
+the choice of the sentences, a difference as large as the one shown would appear somewhere in a table of this size with
+probability p at most. Seeds and sentences are both treated as samples (hierarchical paired bootstrap, Student's t), and
+p is corrected for all pairs of systems in the table (Holm), because the best row was chosen on the same sentences. The
+95% intervals of the differences hold for all pairs simultaneously.
 
-What p does not mean. It is not the probability that a lead is chance, nor that the two systems are equal; a large p
-says that these sentences and seeds cannot tell. It knows nothing of other data sets, nor of how long each system was
-tuned. With one seed per system it covers sentences alone, is marked so, and speaks of these trained models, not of the
-systems: train at least three seeds to compare systems.
+What p does not mean. It is not the probability that a lead is due to chance, nor that the two systems are equal; a
+large p says that these sentences and seeds cannot distinguish them. It does not account for other data sets, nor for
+how long each system was tuned. With one seed per system it covers sentences alone, is marked so, and compares these
+trained models rather than the systems: train at least three seeds to compare systems.
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipes", nargs="+", metavar="RECIPE", help="names, patterns of names or YAML files")
     parser.add_argument("--seeds", type=at_least(1), default=3, metavar="N", help="seeds 1 to N (default: 3)")
     parser.add_argument("--runs", default="runs", metavar="FOLDER", help="folder of the runs (default: runs)")
-    parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="processes side by side (default: 1)")
+    parser.add_argument(
+        "--jobs", type=at_least(1), default=1, metavar="N", help="number of parallel processes (default: 1)"
+    )
     parser.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of every recipe"
     )
     parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
-    parser.add_argument("--table", action="store_true", help="train nothing; a table of what finished")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
+    parser.add_argument("--table", action="store_true", help="print the table of finished runs without training")
     parser.add_argument("--no-speed", action="store_true", help="do not measure sentences per second")
     parser.add_argument("--user-words", action="store_true", help="measure what user words gain with each system")
     parser.add_argument(
@@ -50,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _meant(given: str) -> list[str]:
-    """The recipes that an argument means: those that fit a pattern, or itself."""
+    """The recipes of an argument: those that match a pattern, or the argument itself."""
     from cige.recipes.shipped import matching
 
     is_pattern = any(sign in given for sign in "*?[") and not Path(given).exists()
@@ -82,7 +84,7 @@ def run(args: argparse.Namespace) -> None:
         user_word_table,
     )
 
-    keep_freed_memory()  # scores of finished runs too
+    keep_freed_memory()  # also speeds up the scoring of finished runs
     check_comparable(recipes)
     if args.gazetteer and not args.user_words:
         raise CigeError("--gazetteer names word lists for --user-words; give both, or neither")
@@ -95,7 +97,7 @@ def run(args: argparse.Namespace) -> None:
             print(f"{scores['name']} seed {scores['seed']}: {shown} ({show_duration(scores['seconds'])})", flush=True)
     if args.table and not any_finished(recipes, runs, seeds=seeds):
         names = ", ".join(recipe.name for recipe in recipes)
-        raise CigeError(f"{runs}: no finished run of {names}; without --table they are trained")
+        raise CigeError(f"{runs}: no finished run of {names}; leave out --table to train them")
     if not args.no_speed:
         measure_speeds(recipes, runs, data_dir=args.data_dir)
     rows = rows_of(recipes, runs, seeds=seeds)

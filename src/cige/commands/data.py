@@ -26,24 +26,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     stats = verbs.add_parser("stats", help="sentences, characters, words and entities, as in Table 1 of the FLAT paper")
     stats.add_argument("file", metavar="FILE", help="labelled sentences, in any format that cige reads")
-    stats.add_argument("--lexicon", metavar="LEXICON", help="lexicon folder or word list: adds words a sentence")
-    stats.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    stats.add_argument("--lexicon", metavar="LEXICON", help="lexicon folder or word list, to count words per sentence")
+    stats.add_argument("--json", action="store_true", help="print JSON instead of a table")
     _add_reading_options(stats)
     stats.set_defaults(run=run_stats)
 
-    fetch = verbs.add_parser("fetch", help="get public data sets, checked against their sha256")
+    fetch = verbs.add_parser("fetch", help="download public data sets and check their sha256")
     fetch.add_argument("names", nargs="+", metavar="NAME", help="weibo, resume, msra, ecommerce or cluener")
-    fetch.add_argument("--data-dir", metavar="FOLDER", help="where to put them (default: the cache)")
+    fetch.add_argument("--data-dir", metavar="FOLDER", help="folder to write to (default: the cache)")
     fetch.set_defaults(run=run_fetch)
 
-    convert = verbs.add_parser("convert", help="from one format to another")
+    convert = verbs.add_parser("convert", help="convert labelled sentences to another format")
     convert.add_argument("file", metavar="FILE", help="labelled sentences, in any format that cige reads")
-    convert.add_argument("output", metavar="OUTPUT", help="the suffix tells the format: .bmes, .bioes, .bio, .jsonl")
+    convert.add_argument(
+        "output", metavar="OUTPUT", help="file to write; its suffix decides the format: .bmes, .bioes, .bio, .jsonl"
+    )
     convert.add_argument("--to", default="auto", help="bmes, bioes, bio, jsonl or cluener (default: by the suffix)")
     _add_reading_options(convert)
     convert.set_defaults(run=run_convert)
 
-    names = verbs.add_parser("names", help="the distinct names of labelled files as a word list")
+    names = verbs.add_parser("names", help="write the distinct names of labelled files as a word list")
     names.add_argument("files", nargs="+", metavar="FILE", help="labelled sentences, in any format that cige reads")
     names.add_argument("--labels", nargs="+", metavar="LABEL", help="only entities with these labels (default: all)")
     names.add_argument(
@@ -53,14 +55,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="only names labelled at least N times (default: 1)",
     )
-    names.add_argument("--output", required=True, metavar="FILE", help="one name per line; .gz and .xz are packed")
+    names.add_argument(
+        "--output", required=True, metavar="FILE", help="file with one name per line; .gz and .xz are compressed"
+    )
     _add_reading_options(names)
     names.set_defaults(run=run_names)
 
 
 def _add_reading_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", default="auto", help="of FILE: bmes, bioes, bio, jsonl, cluener (default: auto)")
-    parser.add_argument("--repair", action="store_true", help="mend illegal tag transitions and list them")
+    parser.add_argument(
+        "--format", default="auto", help="format of FILE: bmes, bioes, bio, jsonl, cluener (default: auto)"
+    )
+    parser.add_argument("--repair", action="store_true", help="repair invalid tag transitions and list them")
 
 
 def run_stats(args: argparse.Namespace) -> None:
@@ -78,7 +84,7 @@ def run_fetch(args: argparse.Namespace) -> None:
     from cige.data.registry import fetch, get_dataset
 
     for name in args.names:
-        get_dataset(name)  # a wrong name is told before anything is fetched
+        get_dataset(name)  # a wrong name is reported before anything is downloaded
     for name in args.names:
         for path in fetch(name, data_dir=args.data_dir):
             print(path)

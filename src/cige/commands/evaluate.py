@@ -3,53 +3,121 @@
 Examples:
   cige evaluate --model runs/weibo/model --data weibo/test.bmes
   cige evaluate --data msra/test.bmes --labels NR=PER,NS=LOC,NT=ORG --json
+  cige evaluate --data weibo/dev.bmes --labels PER.NAM=PER GPE.NAM=LOC LOC.NAM=LOC ORG.NAM=ORG \\
+      PER.NOM= GPE.NOM= LOC.NOM= ORG.NOM= --errors errors.jsonl
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from cige.commands.options import add_model_options, at_least, load_finder, make_console
 from cige.json_text import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cige.data.sentence import Sentence
+    from cige.tagging.evaluation import Evaluation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser)
     add_data_options(parser)
+    parser.add_argument(
+        "--types",
+        choices=("fine", "coarse"),
+        default="fine",
+        help="coarse: labels are the model's topmost kinds, such as ORG for COMPANY (default: fine)",
+    )
+    parser.add_argument(
+        "--data-labels-only",
+        action="store_true",
+        help="leave out entities with labels that the data does not have, which otherwise count as wrong",
+    )
     parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences at once (16)")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    parser.add_argument("--errors", metavar="FILE", help="write every error with its text, one JSON object per line")
+    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
     parser.set_defaults(run=run)
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", required=True, metavar="FILE", help="labelled sentences, in any format cige reads")
-    parser.add_argument(
-        "--labels", default="", metavar="NR=PER,...", help="data label = model label, where they differ"
-    )
+    add_label_option(parser)
     parser.add_argument("--train", metavar="FILE", help="training sentences: score entities seen there and not seen")
     parser.add_argument("--repair", action="store_true", help="mend illegal tag transitions, do not refuse the file")
 
 
+def add_label_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--labels",
+        nargs="+",
+        default=[],
+        metavar="NR=PER",
+        help="data label = model label, where they differ; several labels may become one, and PER.NOM= leaves one out "
+        "(with spaces or commas between them)",
+    )
+
+
+def read_label_map(args: argparse.Namespace, sentences: Sequence[Sentence], path: str) -> dict[str, str]:
+    """What --labels says; labels that no sentence has are told on stderr.
+
+    Raises:
+        DataError: an item that is no mapping.
+    """
+    from cige.entities.labels import not_in_data, parse_label_map
+
+    labels = parse_label_map(args.labels, may_drop=True)
+    if absent := not_in_data(labels, [s.spans for s in sentences]):
+        there = ", ".join(sorted({span.label for s in sentences for span in s.spans})) or "none"
+        print(f"cige: --labels names {', '.join(absent)}, which {path} does not have; it has {there}", file=sys.stderr)
+    return labels
+
+
 def run(args: argparse.Namespace) -> None:
     from cige.data import read_sentences
-    from cige.entities.labels import parse_label_map
-    from cige.entities.score_table import report_table
+    from cige.entities.score_table import calibration_table, confusion_table, error_table, report_table
     from cige.tagging.evaluation import evaluate
 
-    labels = parse_label_map(args.labels)
     sentences = read_sentences(args.data, repair=args.repair)
+    labels = read_label_map(args, sentences, args.data)
     train = read_sentences(args.train, repair=args.repair) if args.train else None
     ner = load_finder(args)
-    found = evaluate(ner, sentences, labels=labels, train=train, batch_size=args.batch_size)
-    never_gold = sorted(set(ner.labels) - {labels.get(s.label, s.label) for x in sentences for s in x.spans})
-    if never_gold:
-        print(
-            f"cige: no entity of {args.data} is {' or '.join(never_gold)}; what the model finds of it counts as wrong",
-            file=sys.stderr,
-        )
+    options = {} if args.types == "fine" else {"types": args.types}
+    only = args.data_labels_only
+    found = evaluate(
+        ner, sentences, labels=labels, train=train, batch_size=args.batch_size, data_labels_only=only, **options
+    )
+    _tell_never_gold(found, sentences, labels, args.data)
+    if args.errors:
+        _write_errors(found, sentences, args.errors)
     if args.json:
         print(to_json(found.to_dict(), indent=1))
     else:
-        make_console().print(report_table(found.report, title=args.data))
+        console = make_console()
+        console.print(report_table(found.report, title=args.data))
+        if found.errors:
+            console.print(error_table(found.errors))
+            console.print(confusion_table(found.confusion))
+        if found.points:
+            console.print(calibration_table(found.points))
         print(f"{found.report.n_sentences:,} sentences, {found.sentences_per_second:,.1f} sentences per second")
+
+
+def _tell_never_gold(found: Evaluation, sentences: Sequence[Sentence], labels: Mapping[str, str], path: str) -> None:
+    gold = {labels.get(s.label, s.label) for x in sentences for s in x.spans}
+    if never_gold := sorted(set(found.labels) - gold):
+        print(
+            f"cige: no entity of {path} is {' or '.join(never_gold)}; what the model finds of it counts as wrong "
+            "(--data-labels-only leaves it out)",
+            file=sys.stderr,
+        )
+
+
+def _write_errors(found: Evaluation, sentences: Sequence[Sentence], path: str) -> None:
+    from cige.data.text_files import write_text
+
+    lines = [to_json(error.to_dict(sentences[error.sentence].text)) for error in found.errors]
+    write_text(path, "".join(line + "\n" for line in lines))

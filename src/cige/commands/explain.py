@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 
 from cige.commands.options import add_model_options, at_least, load_ner, make_console
+from cige.commands.read_bar import text_bar
 from cige.commands.texts import add_source_argument, whole_text_of
 from cige.json_text import to_json
 
@@ -37,9 +38,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     text = whole_text_of(args.source)
-    explanation = load_ner(args).explain(
-        text, n_words=args.n_words, removals=not args.no_removals, word_sets=args.word_sets, maps=args.maps
-    )
+    ner = load_ner(args)
+    with text_bar(0 if args.no_removals else len(text)) as on_progress:
+        explanation = ner.explain(
+            text,
+            n_words=args.n_words,
+            removals=not args.no_removals,
+            word_sets=args.word_sets,
+            maps=args.maps,
+            on_progress=on_progress,
+        )
     if args.output:
         explanation.save(args.output)
         print(f"wrote {args.output}")

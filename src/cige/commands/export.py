@@ -1,4 +1,4 @@
-"""Write a model in the form of another runtime: ONNX Runtime reads it without PyTorch, with the same results.
+"""Export a model for another runtime: ONNX Runtime runs it without PyTorch, with the same results.
 
 Examples:
   cige export onnx my-folder
@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="model folder or hub id (default: the bundled news model), and the folder to write",
     )
-    parser.add_argument("--int8", action="store_true", help="weights in 8 bits: smaller, not quite the same scores")
+    parser.add_argument(
+        "--int8", action="store_true", help="weights in 8 bits: a smaller model with slightly different scores"
+    )
     parser.set_defaults(run=run, error=parser.error)
 
 
@@ -31,7 +33,9 @@ def run(args: argparse.Namespace) -> None:
     from cige.folders.hub import model_folder
 
     *given, output = args.folders
-    source = model_folder(given[0] if given else None)  # before torch is imported: a wrong name is told at once
+    source = model_folder(
+        given[0] if given else None
+    )  # before torch is imported, so that a wrong name is reported at once
     from cige.models.model import LatticeModel
     from cige.runtime.export import export_onnx
 

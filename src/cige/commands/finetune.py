@@ -15,12 +15,12 @@ from importlib import import_module
 
 from cige.tasks.registry import TASKS
 
-# Each is a file finetune_<name>.py here; a task's name stands for finetune_task.py.
+# Each is a file finetune_<name>.py in this folder; names of tasks are handled by finetune_task.py.
 _VERBS = {
     "all": "all tasks, with the best learning rate and several runs: Table 6",
     "table": "tables of several models side by side",
-    "predict": "answers of a tuned model",
-    "analyse": "where tuned models differ: by length, words in keywords, nested entities",
+    "predict": "answers of a fine-tuned model",
+    "analyse": "where fine-tuned models differ: by length, words in keywords, nested entities",
 }
 
 

@@ -1,12 +1,14 @@
 """Fine-tune on all tasks and print the paper's Table 6 and its row of Table 1.
 
-With --grid lr the best learning rate of each task is searched on the development examples: all of the paper's nine are
-tried, but for those below three neighbours whose scores rise or above three whose scores fall (its appendix C.2). Then
-the best one is run several times. The paper tunes the model after the
-first phase of pre-training (--short-model) on all tasks but CMRC and C3. What finished is not repeated: the
-same command goes on after a stop, and does only what is new with more tasks or runs; what earlier calls found of other
-tasks stays in the tables, so tasks may be learnt with different options one after another. Scores and answers of every
-run are in OUTPUT/TASK-RATE-SEED, all results in OUTPUT/results.json and OUTPUT/tables.md.
+With --grid lr, the best learning rate of each task is searched on the development examples. All of the paper's nine
+learning rates are tried, except those below three neighbours with increasing scores or above three with decreasing
+scores (its appendix C.2). Then the best one is run several times. The paper fine-tunes the model after the first phase
+of pre-training (--short-model) on all tasks except CMRC and C3.
+
+Finished runs are not repeated: after an interruption, the same command continues, and with more tasks or runs it does
+only what is new. Results of other tasks from earlier calls stay in the tables, so you can run tasks with different
+options one after another. Scores and answers of every run are in OUTPUT/TASK-RATE-SEED, and all results in
+OUTPUT/results.json and OUTPUT/tables.md.
 
 Examples:
   cige finetune all --model runs/tiny/model --data data --output runs/finetuned/tiny --grid lr --runs 5
@@ -24,18 +26,31 @@ from cige.tasks.config import LEARNING_RATES
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser)
-    parser.add_argument("--short-model", metavar="FOLDER", help="for all but CMRC and C3: that of the first phase")
     parser.add_argument(
-        "--tasks", nargs="+", action="extend", metavar="TASK", help="(default: the paper's whose data is there)"
+        "--short-model", metavar="FOLDER", help="model of the first phase, for all tasks except CMRC and C3"
     )
     parser.add_argument(
-        "--grid", choices=("lr",), help="search the learning rate; without it --lr or the task's counts"
+        "--tasks",
+        nargs="+",
+        action="extend",
+        metavar="TASK",
+        help="tasks (default: the paper's tasks whose data is available)",
     )
     parser.add_argument(
-        "--rates", nargs="+", action="extend", type=float, metavar="RATE", help="rates to search (the paper's nine)"
+        "--grid", choices=("lr",), help="search the learning rate; otherwise --lr or the task's is used"
     )
-    parser.add_argument("--runs", type=at_least(1), metavar="N", help="runs with the best rate (5; 1 for ChID)")
-    parser.add_argument("--name", help="of the model in tables (default: the output folder's)")
+    parser.add_argument(
+        "--rates",
+        nargs="+",
+        action="extend",
+        type=float,
+        metavar="RATE",
+        help="learning rates to try (the paper's nine)",
+    )
+    parser.add_argument(
+        "--runs", type=at_least(1), metavar="N", help="runs with the best learning rate (5; 1 for ChID)"
+    )
+    parser.add_argument("--name", help="name of the model in tables (default: that of the output folder)")
     parser.add_argument("--keep-models", action="store_true", help="keep the model folder of every run")
     parser.set_defaults(run=run)
 

@@ -1,8 +1,9 @@
-"""Compare tuned models where words may matter: the paper's analyses of TNEWS, CSL and MSRA NER.
+"""Compare fine-tuned models where words may matter: the paper's analyses of TNEWS, CSL and MSRA NER.
 
-Texts with a class: accuracy by length. CSL: accuracy where keywords hold more than two lattice words, and on the rest;
-words are those of the first model that reads any. Entities: wrong ones, and those nested with gold entities. The first
-model is what the others are compared with; the paper takes BERT-our. Runs of a model with several seeds are given
+For classification, the analysis is accuracy by length. For CSL, it is accuracy where keywords contain more than two
+lattice words, and on the rest; words are those of the first model that reads words. For entities, it is the number of
+wrong entities, and of those nested with gold entities. The other models are compared with the first one, which is
+BERT-our in the paper. Runs of a model with several seeds are given
 together: tables then show means and standard deviations.
 
 Examples:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("task", metavar="TASK", help="that the models are tuned for")
+    parser.add_argument("task", metavar="TASK", help="task on which the models were fine-tuned")
     parser.add_argument(
         "--model",
         "-m",
@@ -36,17 +37,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar="FOLDER",
-        help="tuned, with one seed or several; give two or more such models",
+        help="fine-tuned model, or its runs with several seeds; give two or more models",
     )
-    parser.add_argument("--data", required=True, metavar="FOLDER", help="folder that holds those of tasks")
+    parser.add_argument("--data", required=True, metavar="FOLDER", help="folder with the data of tasks")
     parser.add_argument("--split", default="dev", choices=("train", "dev", "test"), help="(default: dev)")
     bins = parser.add_mutually_exclusive_group()
-    bins.add_argument("--bins", type=at_least(1), metavar="N", help="bins of length, of equal size (5)")
+    bins.add_argument("--bins", type=at_least(1), metavar="N", help="number of length bins of equal size (5)")
     bins.add_argument(
         "--edges", type=at_least(1), nargs="+", action="extend", metavar="N", help="lengths at which new bins begin"
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)
 
 
@@ -62,10 +63,12 @@ def run(args: argparse.Namespace) -> None:
         raise DataError(f"--bins and --edges are about {LENGTH}; the analysis of {task.name} is {analysis}")
     if len(args.models) < 2:
         raise DataError("one model was given; an analysis compares two or more, so give --model again")
-    examples = load_split(task, args.data, args.split)  # before torch is imported: a wrong folder is told sooner
+    examples = load_split(
+        task, args.data, args.split
+    )  # before torch is imported, so that a wrong folder is reported at once
     runs = [[_load(folder, task, args.device) for folder in folders] for folders in args.models]
     if not all(map(runs[0][0].kind.is_labelled, examples)):
-        raise DataError(f"the {args.split} examples of {task.name} have no labels to compare with; take --split dev")
+        raise DataError(f"the {args.split} examples of {task.name} have no labels to compare with; use --split dev")
     work = {LENGTH: _length, KEYWORDS: _keywords, NESTED: _nested}[analysis]
     found, table = work(args, task, runs, examples)
     if args.json:
@@ -75,7 +78,7 @@ def run(args: argparse.Namespace) -> None:
         return
     make_console().print(table)
     for name, own in zip(_names(args), runs, strict=True):
-        print(f"{name}: data of tuning {own[0].facts.get('data', 'not known')}")
+        print(f"{name}: data of fine-tuning: {own[0].facts.get('data', 'not known')}")
 
 
 def _names(args: argparse.Namespace) -> list[str]:
@@ -146,5 +149,5 @@ def _load(folder: str, task: Task, device: str) -> TunedModel:
 
     model = TunedModel.from_pretrained(folder, device=device)
     if model.task != task.name:
-        raise DataError(f"{folder} is tuned for {model.task}, expected a model tuned for {task.name}")
+        raise DataError(f"{folder} was fine-tuned on {model.task}, expected a model for {task.name}")
     return model

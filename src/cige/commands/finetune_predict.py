@@ -1,7 +1,7 @@
-"""Answer the examples of a task's test file, or find the entities of texts, with a tuned model.
+"""Answer the examples of a task's test file, or find the entities of texts, with a fine-tuned model.
 
-For a data folder, the answers to a split are written in CLUE's format. For a text file, a model tuned for entities or
-word segmentation reads one text a line and writes JSON lines with the offsets of what it found.
+For a data folder, the answers to a split are written in CLUE's format. For a text file, a model that was fine-tuned for
+entities or word segmentation reads one text per line and writes JSON lines with the offsets of what it found.
 
 Examples:
   cige finetune predict --model runs/tnews/model --data data --output tnews_predict.json
@@ -14,12 +14,12 @@ import argparse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", "-m", required=True, metavar="FOLDER", help="tuned model, or its hub id")
+    parser.add_argument("--model", "-m", required=True, metavar="FOLDER", help="fine-tuned model, or its hub id")
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--data", metavar="FOLDER", help="folder that holds those of tasks")
-    source.add_argument("--texts", metavar="FILE", help="UTF-8, one text a line (plain, .gz or .xz)")
+    source.add_argument("--data", metavar="FOLDER", help="folder with the data of tasks")
+    source.add_argument("--texts", metavar="FILE", help="UTF-8 file with one text per line (plain, .gz or .xz)")
     parser.add_argument("--split", default="test", choices=("train", "dev", "test"), help="(default: test)")
-    parser.add_argument("--output", "-o", required=True, metavar="FILE", help="where answers go")
+    parser.add_argument("--output", "-o", required=True, metavar="FILE", help="file for the answers")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
     parser.set_defaults(run=run)
 

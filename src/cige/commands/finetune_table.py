@@ -1,4 +1,4 @@
-"""Print Table 6 of each of several models and their rows of Table 1 from what `cige finetune all` wrote.
+"""Print Table 6 of each model and the models' rows of Table 1, from the results of `cige finetune all`.
 
 Examples:
   cige finetune table runs/finetuned/lattice_tiny runs/finetuned/bert_our_tiny

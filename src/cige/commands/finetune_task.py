@@ -1,6 +1,6 @@
-"""Fine-tune on one task by its recipe, which has the paper's settings, or by your own.
+"""Fine-tune on one task, by its recipe with the paper's settings or by your own recipe.
 
-A run that was cut off continues from its last checkpoint when the same command is given again. The model is in
+If a run is interrupted, give the same command again and it continues from its last checkpoint. The model is in
 OUTPUT/model, and the scores are in OUTPUT/result.json.
 
 Examples:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 # option, setting of TuningConfig, type, help
 _SETTINGS = (
-    ("--lr", "optimizer.learning_rate", float, "highest learning rate"),
+    ("--lr", "optimizer.learning_rate", float, "peak learning rate"),
     ("--epochs", "training.n_epochs", int, "passes over the training examples"),
     ("--batch-size", "batches.batch_size", int, "examples per step"),
-    ("--max-tokens", "max_tokens", int, "lattice tokens of an input"),
-    ("--max-pieces", "max_pieces", int, "characters and word pieces of an input"),
-    ("--n-train", "n_train", int, "learn from the first n training examples only"),
-    ("--n-dev", "n_dev", int, "measure on the first n development and test examples only"),
+    ("--max-tokens", "max_tokens", int, "maximum lattice tokens of an input"),
+    ("--max-pieces", "max_pieces", int, "maximum characters and word pieces of an input"),
+    ("--n-train", "n_train", int, "train on the first n training examples only"),
+    ("--n-dev", "n_dev", int, "evaluate on the first n development and test examples only"),
     ("--precision", "training.precision", str, "fp32 or bf16"),
 )
 
@@ -40,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_shared_options(parser: argparse.ArgumentParser) -> None:
-    """Those of tuning one task and of tuning all."""
+    """Options of fine-tuning on one task and on all tasks."""
     parser.add_argument("--model", "-m", required=True, metavar="FOLDER", help="pre-trained model, or its hub id")
-    parser.add_argument("--data", required=True, metavar="FOLDER", help="folder that holds those of tasks")
+    parser.add_argument("--data", required=True, metavar="FOLDER", help="folder with the data of tasks")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     for option, setting, kind, what in _SETTINGS:
         choices = ("fp32", "bf16") if setting == "training.precision" else None
@@ -53,12 +53,14 @@ def add_shared_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
     )
-    parser.add_argument("--crf", action="store_const", const=True, help="sequence labelling: a CRF, not a softmax")
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
+    parser.add_argument(
+        "--crf", action="store_const", const=True, help="sequence labelling: a CRF instead of a softmax"
+    )
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
 
 
 def settings_of(recipe: str, args: argparse.Namespace) -> TuningConfig:
-    """The settings of a recipe with those that were given: by --set, and by an option of their own, which wins."""
+    """The settings of a recipe, overridden by --set and by options, which take precedence over --set."""
     from cige.recipes.recipe_file import override_pairs
     from cige.tasks.config import load_tuning_config
 

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import argparse
 import platform
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
+from cige.commands.options import make_console
 from cige.json_text import to_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", "-m", metavar="M", help="model folder or hub id (default: the bundled news model)")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of lines")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON instead of tables")
     parser.set_defaults(run=run)
 
 
@@ -25,32 +30,56 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print(to_json(facts, indent=1))
         return
-    for group in facts.values():
-        width = max(map(len, group))
-        for name, value in group.items():
-            shown = to_json(value) if isinstance(value, dict | list) else value
-            print(f"{name:<{width}}  {shown}")
-        print()
+    console = make_console()
+    for title, group in facts.items():
+        console.print(facts_table(title, group))
+
+
+def facts_table(title: str, facts: dict[str, Any]) -> Table:
+    """Two columns, names and values; of nested facts each has a row of its own, such as "facts: machine: device"."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in _rows(facts):
+        table.add_row(name, Text(value))
+    return table
+
+
+def _rows(facts: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in facts.items():
+        if name == "recipe" and isinstance(value, dict):
+            yield f"{prefix}{name}", f"{len(value):,} sections of settings; --json shows them"
+        elif isinstance(value, dict):
+            yield from _rows(value, f"{prefix}{name}: ")
+        elif isinstance(value, list):
+            yield f"{prefix}{name}", ", ".join(map(str, value)) or "none"
+        elif isinstance(value, bool) or value is None:
+            yield f"{prefix}{name}", "none" if value is None else "yes" if value else "no"
+        else:
+            yield f"{prefix}{name}", _number(value) if isinstance(value, int | float) and name != "seed" else f"{value}"
 
 
 def _installation() -> dict[str, Any]:
     from cige import __version__
+    from cige.nn import native
+    from cige.runtime.native import n_threads
 
-    return {"cige": __version__, "python": platform.python_version()} | _torch()
+    found = {"cige": __version__, "python": platform.python_version(), "threads": n_threads()}
+    return found | {"compiled kernels": native.level() or "none (slower)"} | _torch()
 
 
 def _torch() -> dict[str, Any]:
     try:
         import torch
     except ImportError:
-        return {"torch": "not installed; a model exported for ONNX Runtime does without"}
-    from cige.nn import native
-
+        return {"torch": 'not installed; training and GPUs need it: pip install "cige[train]"'}
     return {
         "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
-        "compiled kernels": native.level() or "none (slower)",
     }
 
 
@@ -68,7 +97,7 @@ def _model(name: str | None) -> dict[str, Any]:
 
 
 def _lattice_model(model: Any) -> dict[str, Any]:
-    """What a model that reads a lexicon has beside its labels."""
+    """Facts about a model that reads a lexicon, in addition to its labels."""
     return {
         "scheme": model.scheme,
         "lexicon words": len(model.lexicon),
@@ -76,3 +105,7 @@ def _lattice_model(model: Any) -> dict[str, Any]:
         "vocabulary": dict(zip(("characters", "bigrams", "words"), model.vocabulary.n_rows, strict=True)),
         "facts": model.facts,
     }
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from cige.api import NER
     from cige.tagging.finder import EntityFinder
+    from cige.tagging.selection import Request
 
 
 def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
@@ -31,8 +32,45 @@ def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False)
         metavar="FILE",
         action="append",
         default=[],
-        help="words of your own, one per line; they are used at once (may be given several times)",
+        help="words of your own, used at once: one per line, word<TAB>label, or CSV or JSON lines with word, label and "
+        "mode (evidence, force, block); may be given several times",
     )
+
+
+def add_request_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say which entities are reported; `request_of` reads them."""
+    parser.add_argument(
+        "--min-score", type=float, default=0.0, metavar="P", help="leave out entities with a lower score, 0..1"
+    )
+    parser.add_argument("--labels", metavar="A,B", help="report only these labels")
+    parser.add_argument(
+        "--types",
+        choices=("fine", "coarse"),
+        default="fine",
+        help="coarse: report COMPANY as ORG and the like, where the model knows of kinds (default: fine)",
+    )
+    parser.add_argument(
+        "--recall",
+        type=float,
+        metavar="SHARE",
+        help="report as many candidates, overlapping ones too, as find this share of the entities; needs a model that "
+        "`cige calibrate` calibrated",
+    )
+
+
+def request_of(args: argparse.Namespace) -> Request:
+    """What the options ask to be reported.
+
+    Raises:
+        ModelError: a value is out of range.
+    """
+    from cige.tagging.selection import Request
+
+    labels = None if args.labels is None else [name.strip() for name in args.labels.split(",") if name.strip()]
+    try:
+        return Request.of(min_score=args.min_score, labels=labels, types=args.types, recall=args.recall)
+    except ValueError as reason:
+        raise ModelError(str(reason)) from None
 
 
 def load_finder(args: argparse.Namespace) -> EntityFinder:
@@ -62,7 +100,21 @@ def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> EntityFi
         report = with_lexicon_only(finder, path_or_hub_id).lexicon.add_file(path)
         if report.n_refused or not report.n_taken:
             print(f"cige: {report}", file=sys.stderr)
+    if args.lexicon_add:
+        _tell_of_labels_not_read(with_lexicon_only(finder, path_or_hub_id))
     return finder
+
+
+def _tell_of_labels_not_read(ner: NER) -> None:
+    from cige.lexicon.user_word import EVIDENCE
+
+    n_labels = sum(word.label is not None and word.mode == EVIDENCE for word in ner.lexicon.user_entries)
+    if n_labels and not ner.read_word_labels:
+        print(
+            f"cige: this model reads no labels of words, so {n_labels:,} of your words count without theirs; words "
+            "with mode force are tagged with their label all the same",
+            file=sys.stderr,
+        )
 
 
 def with_lexicon_only(finder: EntityFinder, path_or_hub_id: str | None) -> NER:
@@ -102,3 +154,11 @@ def at_least(minimum: int):  # type: ignore[no-untyped-def]
         return number
 
     return whole_number
+
+
+def share(text: str) -> float:
+    """Argument type: a number from 0 to 1."""
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"given {text}, expected a number from 0 to 1")
+    return value

@@ -3,6 +3,7 @@
 Examples:
   cige predict "罗氏公司总部设在瑞士巴塞尔。"
   cige predict news.txt --lexicon-add names.txt --words
+  cige predict news.txt --labels PER,ORG --min-score 0.8
   tail -f log.txt | cige predict --format jsonl --batch-size 1
 """
 
@@ -14,7 +15,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from cige.commands.options import add_model_options, at_least, load_finder, load_ner, make_console
+from cige.commands.options import (
+    add_model_options,
+    add_request_options,
+    at_least,
+    load_finder,
+    load_ner,
+    make_console,
+    request_of,
+)
 from cige.commands.texts import add_source_argument, texts_of
 from cige.json_text import to_json
 from cige.text.visible import visible
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
     from cige.entities.entity import Entity
     from cige.explain.evidence import AttendedWord, EntityEvidence
     from cige.tagging.finder import EntityFinder
+    from cige.tagging.selection import Request
 
 SHOWN_CHARS = 300  # of a text above its table; entities of all of it are listed
 
@@ -33,6 +43,7 @@ SHOWN_CHARS = 300  # of a text above its table; entities of all of it are listed
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_argument(parser, "what to read, one text a line")
     add_model_options(parser)
+    add_request_options(parser)
     parser.add_argument("--format", choices=("table", "jsonl"), default="table", help="how to print (default: table)")
     parser.add_argument("--words", action="store_true", help="add the lattice words that each entity rests on most")
     parser.add_argument(
@@ -48,19 +59,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     ner = load_ner(args) if args.words else load_finder(args)
     batch_size = 1 if args.source == "-" and sys.stdin.isatty() else args.batch_size
-    results = _predict(ner, texts_of(args.source), batch_size, with_words=args.words)
+    results = _predict(ner, texts_of(args.source), request_of(args), batch_size, with_words=args.words)
     print_results = _print_lines if args.format == "jsonl" else _print_tables
     print_results(results, args.words)
 
 
 def _predict(
-    ner: EntityFinder, texts: Iterable[str], batch_size: int, *, with_words: bool
+    ner: EntityFinder, texts: Iterable[str], request: Request, batch_size: int, *, with_words: bool
 ) -> Iterator[tuple[str, list[EntityEvidence]]]:
     from cige.explain.evidence import EntityEvidence
 
     if with_words:
         for text in texts:
-            yield text, cast("NER", ner).explain(text, removals=False, n_words=3).entities
+            yield text, cast("NER", ner).explain(text, removals=False, n_words=3, request=request).entities
         return
     read: deque[str] = deque()  # pipe reads ahead
 
@@ -69,7 +80,7 @@ def _predict(
             read.append(text)
             yield text
 
-    for entities in ner.pipe(remembered(), batch_size=batch_size):
+    for entities in ner.stream(remembered(), ner.select(request), batch_size=batch_size):
         yield read.popleft(), [EntityEvidence(entity) for entity in entities]
 
 
@@ -106,7 +117,9 @@ def _table(entities: list[EntityEvidence], with_words: bool) -> Table:
     table.add_column("offsets", justify="right")
     table.add_column("score", justify="right")
     if with_words:
-        table.add_column("rests on (share of attention to words; * your own)", overflow="fold")
+        table.add_column(
+            "rests on (share of attention to words; * your own, with its label; ! forced)", overflow="fold"
+        )
     for evidence in entities:
         table.add_row(*_row(evidence.entity), *([_words(evidence.words)] if with_words else []))
     return table
@@ -115,11 +128,12 @@ def _table(entities: list[EntityEvidence], with_words: bool) -> Table:
 def _row(entity: Entity) -> tuple[Any, ...]:
     from rich.text import Text
 
-    return Text(visible(entity.text)), entity.label, f"{entity.start}-{entity.end}", f"{entity.score:.3f}"
+    score = "forced" if entity.forced else f"{entity.score:.3f}"
+    return Text(visible(entity.text)), entity.label, f"{entity.start}-{entity.end}", score
 
 
 def _words(words: list[AttendedWord]) -> Any:
     from rich.text import Text
 
-    shown = (f"{visible(w.word.text)}{'*' if w.word.is_user else ''}\xa0{w.share:.0%}" for w in words)
+    shown = (f"{w.word.shown()}\xa0{w.share:.0%}" for w in words)
     return Text("  ".join(shown))

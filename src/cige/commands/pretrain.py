@@ -19,9 +19,9 @@ SUB_VERBS = {
     "vocab": "word pieces and the most frequent words of a corpus as one vocabulary",
     "data": "a corpus as shards of tokenised text",
     "run": "train by a recipe",
-    "table": "what finished runs found on held-out text, side by side",
-    "describe": "the size of a model, and what a character costs it",
-    "explain": "the attention that each lattice token of a text gets, before and after tuning",
+    "table": "the results of finished runs on held-out text, side by side",
+    "describe": "the size of a model and its cost per character, or statistics of data",
+    "explain": "the attention that each lattice token of a text receives, before and after fine-tuning",
 }
 
 

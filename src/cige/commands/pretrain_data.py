@@ -1,8 +1,8 @@
-"""Turn a corpus into data to pre-train on: its lattices, as shards that are mapped and not read.
+"""Turn a corpus into pre-training data: its lattices, as memory-mapped shards.
 
-The corpus holds a sentence a line and a blank line between documents; longer lines are cut at punctuation. Every so
-manieth document is held out, to measure on. A run that was cut off goes on where it stopped when the same command is
-given again, and one over finished data makes whatever shards are missing.
+The corpus has one sentence per line and a blank line between documents; long lines are cut at punctuation. Every n-th
+document is held out for evaluation. If the command is interrupted, give it again and it continues where it stopped; on
+finished data it makes any missing shards.
 
 Examples:
   cige pretrain data corpus.txt.xz --vocab vocabulary --output data
@@ -18,13 +18,19 @@ from cige.commands.options import at_least
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("corpus", nargs="+", metavar="CORPUS", help="UTF-8 text; plain, .gz or .xz")
-    parser.add_argument("--vocab", required=True, metavar="FOLDER", help="what `cige pretrain vocab` made")
+    parser.add_argument("--vocab", required=True, metavar="FOLDER", help="vocabulary that `cige pretrain vocab` wrote")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="where to write the data")
     parser.add_argument("--workers", type=at_least(1), default=1, metavar="N", help="processes (default: 1)")
-    parser.add_argument("--document-a-line", action="store_true", help="every line is a text of its own")
-    parser.add_argument("--max-line", type=at_least(1), default=80, metavar="N", help="characters of a sentence (80)")
+    parser.add_argument("--document-a-line", action="store_true", help="every line is a document")
     parser.add_argument(
-        "--max-line-tokens", type=at_least(2), default=170, metavar="N", help="its lattice tokens (170)"
+        "--max-line", type=at_least(1), default=80, metavar="N", help="maximum characters per sentence (80)"
+    )
+    parser.add_argument(
+        "--max-line-tokens",
+        type=at_least(2),
+        default=170,
+        metavar="N",
+        help="maximum lattice tokens per sentence (170)",
     )
     parser.add_argument(
         "--held-out", type=at_least(0), default=200, metavar="N", help="hold out every Nth document (200); 0 for none"
@@ -56,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
     print(f"corpus  {report.n_documents:,} documents, {report.n_lines:,} lines, {report.n_characters:,} characters")
     print(
         f"train   {len(data.train)} shards, {data.n_pieces:,} characters (word pieces) as {data.n_tokens:,} lattice "
-        f"tokens, {data.n_tokens / data.n_pieces:.2f} for each"
+        f"tokens, {data.n_tokens / data.n_pieces:.2f} per character"
     )
     n_held_out = sum(len(shard.word_starts) for shard in data.held_out)
     print(f"held out  {len(data.held_out)} shards, {n_held_out:,} characters")

@@ -1,10 +1,10 @@
-"""Show the size of a Lattice-BERT and what a character costs it, or what the instances of some data are like.
+"""Show the size of a Lattice-BERT and its cost per character, or statistics of the instances of some data.
 
 Examples:
   cige pretrain describe --size base
   cige pretrain describe --size lite --n-words 0                     characters alone (BERT-our)
   cige pretrain describe --model runs/tiny/model --n-chars 512
-  cige pretrain describe --data data                                 instances: length, share asked for order, masks
+  cige pretrain describe --data data                                 instances: length, share with an order label, masks
   cige pretrain describe --data data --recipe pretrain/tiny_released --set instances.short_prob=0
 """
 
@@ -26,21 +26,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--size", choices=SIZES, default="base", help="(default: base)")
     what.add_argument("--model", metavar="M", help="a pre-trained model: a folder or a hub id")
-    what.add_argument("--data", metavar="FOLDER", help="what `cige pretrain data` made")
-    parser.add_argument("--n-pieces", type=at_least(1), metavar="N", help="word pieces of the vocabulary (21,128)")
-    parser.add_argument("--n-words", type=at_least(0), metavar="N", help="its words (81,000); 0 for characters alone")
-    parser.add_argument("--n-chars", type=at_least(1), default=128, metavar="N", help="characters of a text (128)")
+    what.add_argument("--data", metavar="FOLDER", help="data that `cige pretrain data` wrote")
     parser.add_argument(
-        "--tokens-per-char", type=float, metavar="R", help="lattice tokens a character (1.35; 1 for characters alone)"
+        "--n-pieces", type=at_least(1), metavar="N", help="number of word pieces in the vocabulary (21,128)"
     )
-    parser.add_argument("--recipe", metavar="RECIPE", help="with --data: whose instances they are; a name or a file")
+    parser.add_argument(
+        "--n-words",
+        type=at_least(0),
+        metavar="N",
+        help="number of words in the vocabulary (81,000); 0 for characters only",
+    )
+    parser.add_argument("--n-chars", type=at_least(1), default=128, metavar="N", help="characters per text (128)")
+    parser.add_argument(
+        "--tokens-per-char", type=float, metavar="R", help="lattice tokens per character (1.35; 1 for characters only)"
+    )
+    parser.add_argument("--recipe", metavar="RECIPE", help="with --data: the recipe of the instances, a name or a file")
     parser.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
     )
     parser.add_argument(
-        "--n-instances", type=at_least(1), default=5000, metavar="N", help="with --data: how many to look at (5,000)"
+        "--n-instances",
+        type=at_least(1),
+        default=5000,
+        metavar="N",
+        help="with --data: number of instances to examine (5,000)",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)
 
 
@@ -54,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
     config, has_words = _config(args)
     tokens_per_char = args.tokens_per_char or (TOKENS_PER_CHAR if has_words else 1.0)
     if tokens_per_char < 1:
-        raise CigeError(f"--tokens-per-char {tokens_per_char}: each character is a token, so expected 1 or more")
+        raise CigeError(f"--tokens-per-char {tokens_per_char}: expected at least 1, because each character is a token")
     facts = describe(config, n_chars=args.n_chars, tokens_per_char=tokens_per_char)
     if args.json:
         print(to_json(facts, indent=1))
@@ -102,11 +113,11 @@ def _print_instances(name: str, found: list[dict[str, Any]]) -> None:
         ("characters, on average", "n_characters", ".1f"),
         ("lattice tokens, on average", "n_tokens", ".1f"),
         ("lattice tokens of the largest", "most_tokens", ","),
-        ("asked for the order of two texts", "with_label", ".1%"),
+        ("with a label for the order of two texts", "with_label", ".1%"),
         ("text of one document only", "in_one_document", ".1%"),
-        ("of these, asked for the order", "with_label_of_these", ".1%"),
-        ("documents that are as long", "long_documents", ".1%"),
-        ("text that these documents hold", "text_in_long_documents", ".1%"),
+        ("of these, with a label for the order", "with_label_of_these", ".1%"),
+        ("documents of at least this length", "long_documents", ".1%"),
+        ("share of the text in these documents", "text_in_long_documents", ".1%"),
         ("tokens to predict", "masked", ".1%"),
     ):
         table.add_row(text, *(format(one[key], form) for one in found))
@@ -116,11 +127,11 @@ def _print_instances(name: str, found: list[dict[str, Any]]) -> None:
         table.add_row(f"masked, of length {length}", *("" if share is None else f"{share[1]:.1%}" for share in shares))
     console = make_console()
     console.print(name, table, sep="\n")
-    console.print(f"Shares and averages over {found[0]['n_seen']:,} random instances of an epoch, seed 1.")
+    console.print(f"Shares and averages are over {found[0]['n_seen']:,} random instances of an epoch, seed 1.")
 
 
 def _config(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool]:
-    """The settings that the options name, and whether its vocabulary has words."""
+    """The settings that the options specify, and whether the vocabulary has words."""
     from dataclasses import replace
 
     from cige.errors import CigeError
@@ -128,7 +139,7 @@ def _config(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool]:
 
     if args.model is not None:
         if (args.n_pieces, args.n_words) != (None, None):
-            raise CigeError("--model has a vocabulary of its own; leave out --n-pieces and --n-words")
+            raise CigeError("--model has its own vocabulary; leave out --n-pieces and --n-words")
         from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 
         model = PretrainedLatticeBert.from_pretrained(args.model)
@@ -152,7 +163,7 @@ def _print(name: str, config: LatticeBertConfig, facts: dict[str, Any]) -> None:
     sizes.add_row("in all", f"{facts['n_parameters']:,}")
 
     costs = Table()
-    costs.add_column("for each character")
+    costs.add_column("per character")
     costs.add_column("million operations", justify="right")
     for part, n in facts["flops"].items():
         costs.add_row(part, f"{n / 1e6:,.2f}")

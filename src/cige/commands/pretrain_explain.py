@@ -1,4 +1,4 @@
-"""Show how much attention each lattice token of a text gets, before and after tuning (Figure 4 of the paper).
+"""Show how much attention each lattice token of a text receives, before and after fine-tuning (Figure 4 of the paper).
 
 Examples:
   cige pretrain explain --model runs/tiny/model "研究生活很充实"
@@ -32,13 +32,13 @@ h1 { font-size: 21px; } h2 { font-size: 16px; margin: 26px 0 6px; }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_source_argument(parser, "what to read, as one text")
+    add_source_argument(parser, "the text to read")
     parser.add_argument("--model", "-m", required=True, metavar="M", help="a pre-trained model: a folder or a hub id")
     parser.add_argument(
-        "--tuned", action="append", default=[], metavar="M", help="tuned on it (may be given several times)"
+        "--tuned", action="append", default=[], metavar="M", help="a model fine-tuned from it (may be repeated)"
     )
     parser.add_argument("--output", "-o", metavar="FILE", help="write an HTML page")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--n-tokens", type=at_least(1), metavar="N", help="list the N most attended tokens (all)")
     parser.set_defaults(run=run)
 
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def to_html(found: AttendedTokens, sources: list[str]) -> str:
-    """One page: for each model the lattice, the more attended a token is the deeper its colour."""
+    """One page with the lattice of each model; the deeper the colour of a token, the more attention it receives."""
     parts = []
     for name, source, shares in zip(found.names, sources, found.shares.tolist(), strict=True):
         most, cells = max(shares), []
@@ -87,7 +87,7 @@ def to_html(found: AttendedTokens, sources: list[str]) -> str:
 
 
 def _print(found: AttendedTokens, n_tokens: int | None) -> None:
-    """Tokens from most to least attended, by the last model."""
+    """Print the tokens in descending order of the last model's attention."""
     from rich.table import Table
 
     from cige.text.visible import visible

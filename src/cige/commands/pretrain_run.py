@@ -1,7 +1,8 @@
 """Pre-train by a recipe.
 
-A run that was cut off goes on where it stopped when the same command is given again; the model is in OUTPUT/model.
-With start_from a pre-trained model goes on with other text: give the data a vocabulary with the words of that text.
+If a run is interrupted, give the same command again and it continues where it stopped. The model is in OUTPUT/model.
+With start_from, pre-training of an existing model continues on other text; make the data with a vocabulary that has the
+words of that text.
 
 Examples:
   cige pretrain run pretrain/tiny --data data --output runs/tiny
@@ -19,16 +20,18 @@ import os
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", metavar="RECIPE", help="name, such as pretrain/tiny, or YAML file")
-    parser.add_argument("--data", required=True, metavar="FOLDER", help="what `cige pretrain data` made")
+    parser.add_argument("--data", required=True, metavar="FOLDER", help="data that `cige pretrain data` wrote")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     parser.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
     )
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
-    parser.add_argument("--stop-after", type=float, metavar="MINUTES", help="then write a checkpoint and stop")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
+    parser.add_argument(
+        "--stop-after", type=float, metavar="MINUTES", help="write a checkpoint and stop after this time"
+    )
     when_cut_off = parser.add_mutually_exclusive_group()
-    when_cut_off.add_argument("--resume", action="store_true", help="go on with the run in OUTPUT; this is the default")
+    when_cut_off.add_argument("--resume", action="store_true", help="continue the run in OUTPUT (the default)")
     when_cut_off.add_argument("--no-resume", action="store_true", help="start over, whatever the output folder holds")
     parser.set_defaults(run=run)
 
@@ -36,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from cige.pretraining.recipe import load_pretrain_recipe
 
-    recipe = load_pretrain_recipe(args.recipe, args.set)  # a wrong key is told before data is opened
+    recipe = load_pretrain_recipe(args.recipe, args.set)  # a wrong key is reported before data is opened
     from cige.pretraining.figures import per_cent, shown_loss
     from cige.pretraining.pretrain import pretrain
     from cige.recipes.spans import show_duration
@@ -51,14 +54,14 @@ def run(args: argparse.Namespace) -> None:
         stop_after=None if args.stop_after is None else 60 * args.stop_after,
     )
     if os.environ.get("RANK", "0") != "0":
-        return  # of several processes the first one tells
+        return  # only the first of several processes prints the result
     if result is None:
-        print(f"{recipe.name}: time is up; the same command goes on from the checkpoint in {args.output}")
+        print(f"{recipe.name}: time is up; the same command continues from the checkpoint in {args.output}")
         return
     if result.origins is not None:
         print(
-            f"went on from {recipe.start_from}: {result.origins.known:,} tokens known to it, {result.origins.made:,} "
-            f"words made of their pieces, {result.origins.drawn:,} tokens new"
+            f"started from {recipe.start_from}: {result.origins.known:,} known tokens, {result.origins.made:,} "
+            f"words initialised from their pieces, {result.origins.drawn:,} new tokens"
         )
     last = result.logs[-1].train
     print(

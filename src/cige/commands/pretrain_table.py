@@ -1,7 +1,7 @@
-"""Print what finished pre-training runs found on held-out text, side by side, as a table in Markdown.
+"""Print the results of finished pre-training runs on held-out text as a Markdown table.
 
-The last three columns are of wholly hidden segments, their characters and the order of two texts; characters and order
-can be compared between models with words and without, the tokens that a run itself was asked for cannot.
+The last three columns are the accuracy on tokens of fully masked segments, on their characters, and on the order of two
+texts. Characters and order can be compared between models with and without words; the other columns cannot.
 
 Examples:
   cige pretrain table runs/tiny runs/tiny_bert_our

@@ -1,7 +1,7 @@
 """Make a joint vocabulary: the word pieces of a BERT vocab.txt, then the most frequent words of a corpus.
 
-The corpus is cut into words by jieba. Words have two or more characters, one of them Chinese, and are stored in lower
-case; English and numbers are left to the word pieces.
+The corpus is segmented into words by jieba. Words have two or more characters, at least one of them Chinese, and are
+stored in lower case; English and numbers are covered by the word pieces.
 
 Example:
   cige pretrain vocab corpus.txt.xz vocabulary --pieces vocab.txt --words 81000 --workers 8
@@ -24,12 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", metavar="FOLDER", help="where to write the vocabulary")
     parser.add_argument("--pieces", metavar="VOCAB", required=True, help="the vocab.txt of any uncased BERT")
     parser.add_argument(
-        "--words", type=at_least(0), default=DEFAULT_WORDS, metavar="K", help=f"words at most ({DEFAULT_WORDS:,})"
+        "--words",
+        type=at_least(0),
+        default=DEFAULT_WORDS,
+        metavar="K",
+        help=f"maximum number of words ({DEFAULT_WORDS:,})",
     )
-    parser.add_argument("--min-count", type=at_least(1), default=1, metavar="N", help="leave out rarer words (1)")
-    parser.add_argument(
-        "--include", metavar="FILE", help="a word list whose words all come in, before those of the corpus"
-    )
+    parser.add_argument("--min-count", type=at_least(1), default=1, metavar="N", help="minimum count of a word (1)")
+    parser.add_argument("--include", metavar="FILE", help="a word list that is added before the words of the corpus")
     parser.add_argument("--workers", type=at_least(1), default=1, metavar="N", help="processes (default: 1)")
     parser.set_defaults(run=run)
 
@@ -39,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.lexicon.word_counts import count_words
     from cige.lexicon.words_file import read_words
 
-    pieces = read_pieces(args.pieces)  # first: a wrong file is told before the corpus is read
+    pieces = read_pieces(args.pieces)  # first, so that a wrong file is reported before the corpus is read
     include = read_words(args.include) if args.include else None
     with _progress(args.corpus) as on_progress:
         counts = count_words(args.corpus, n_workers=args.workers, on_progress=on_progress)
@@ -64,7 +66,7 @@ def run(args: argparse.Namespace) -> None:
 
 @contextmanager
 def _progress(path: str) -> Iterator[Callable[[int], None] | None]:
-    """A bar in a terminal, nothing elsewhere; the size of a packed text is not known, so its bar only moves."""
+    """A progress bar if there is a terminal; without percentages for compressed text, whose size is not known."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 

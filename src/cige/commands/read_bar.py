@@ -1,4 +1,4 @@
-"""A bar on the terminal while a file of gigabytes is read: how much, how fast, how long still."""
+"""Bars on the terminal while a file of gigabytes or a long text is read: how much, how fast, how long still."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 
 @contextmanager
@@ -28,3 +36,13 @@ def read_bar() -> Iterator[Callable[[int, int], None]]:
             bar.update(task, completed=n_read, total=n_bytes, description=description)
 
         yield on_progress
+
+
+@contextmanager
+def text_bar(n_chars: int) -> Iterator[Callable[[int, int], None]]:
+    """Yield what to call with (characters done, characters of the text); a text of fewer than 1,000 shows no bar."""
+    columns = (TextColumn("reading again without each word"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal or n_chars < 1000) as bar:
+        task = bar.add_task("", total=n_chars)
+        yield lambda n_done, n_all: bar.update(task, completed=n_done, total=n_all)

@@ -1,15 +1,15 @@
-"""Show the recipes that ship, and copy one to change it.
+"""Show the recipes that ship with cige, and copy one to change it.
 
 Examples:
   cige recipes list                         every recipe in one table
   cige recipes list 'weibo/*' 'finetune/*'
   cige recipes show weibo/flat              every setting, and the file that each comes from
   cige recipes show mine.yaml --set training.n_epochs=2
-  cige recipes copy weibo/flat mine.yaml    a file of your own that holds every setting
+  cige recipes copy weibo/flat mine.yaml    a file of your own with every setting
 
-A recipe of tagging is a data set and a system, weibo/flat; `cige train`, `search` and `compare` take its name.
-Those of pre-training are pretrain/NAME (`cige pretrain run`), those of fine-tuning finetune/TASK (`cige finetune`).
-A file of your own may state only what differs: `extends: weibo/flat`.
+A recipe of tagging is a data set and a system, such as weibo/flat; `cige train`, `search` and `compare` take its name.
+Recipes of pre-training are pretrain/NAME (`cige pretrain run`), and those of fine-tuning finetune/TASK (`cige
+finetune`). A file of your own may state only what differs: `extends: weibo/flat`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def run_list(args: argparse.Namespace) -> None:
     console = make_console()
     for number, kind in enumerate(dict.fromkeys(one.kind for one in found)):
         heads = ("name", "data", "system") if kind == TAGGING else ("name",)
-        table = Table(*heads, "what it is", box=None, pad_edge=False, title=f"{'' if number == 0 else chr(10)}{kind}")
+        table = Table(*heads, "description", box=None, pad_edge=False, title=f"{'' if number == 0 else chr(10)}{kind}")
         table.title_justify = "left"
         table.columns[0].no_wrap = True
         for one in found:
@@ -83,20 +83,20 @@ def run_copy(args: argparse.Namespace) -> None:
     if args.recipe not in shipped():
         raise RecipeError(no_such_recipe(args.recipe))
     if path.exists():
-        raise RecipeError(f"{path}: is there already; give another path, or remove it")
+        raise RecipeError(f"{path}: already exists; give another path, or remove it")
     if path.suffix not in (".yaml", ".yml"):
         raise RecipeError(f"{path}: expected a file that ends in .yaml")
     one = shipped()[args.recipe]
     settings, origins = _resolve(one.kind, args.recipe, [])
     if "name" in settings:
-        settings["name"] = path.stem  # runs are kept by name, and this one's are not those of the recipe that ships
+        settings["name"] = path.stem  # runs are stored by name, and must not be mixed with those of the shipped recipe
     comments = [command_of(one, args.path), ""]
     for file in files_of(one.name):
         what, _, *more = opening(file)
         comments += [*_wrapped([what, *more]), ""]
     exceptions = [key for key in _leaves(settings) if origins.get(key, "").startswith(PAIRS)]
     if exceptions:
-        comments += [*_wrapped([f"For this pair alone: {', '.join(exceptions)}."]), ""]
+        comments += [*_wrapped([f"Only for this pair: {', '.join(exceptions)}."]), ""]
     comments.append(f"Every setting of {one.name}; `cige recipes show {one.name}` says where each comes from.")
     with atomic_file(path) as aside:
         opened = "".join(f"# {line}".rstrip() + "\n" for line in comments)
@@ -105,7 +105,7 @@ def run_copy(args: argparse.Namespace) -> None:
 
 
 def command_of(one: Shipped, path: str | None = None) -> str:
-    """The command that runs a recipe, or the file `path` in its place."""
+    """The command that runs a recipe, or the file `path` instead of it."""
     from cige.recipes.shipped import FINETUNE, OWN_DATA, PRETRAIN, SEARCH
 
     recipe = shlex.quote(path or one.name)
@@ -125,18 +125,18 @@ def command_of(one: Shipped, path: str | None = None) -> str:
 
 
 def _shipped_beneath(recipe: str) -> Shipped:
-    """The recipe that ships which `recipe` is or extends."""
+    """The shipped recipe that `recipe` is or extends."""
     from cige.recipes.recipe_file import shipped_base
     from cige.recipes.shipped import shipped
 
     base = shipped_base(recipe)
     if base is None:
-        raise RecipeError(f"{recipe}: holds every setting itself; `show` resolves a name, or a file that extends one")
+        raise RecipeError(f"{recipe}: states every setting itself; `show` resolves a name, or a file that extends one")
     return shipped()[base]
 
 
 def _resolve(kind: str, recipe: str, overrides: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Every setting of a recipe, and key path -> where its value stands, for those that are not defaults."""
+    """Every setting of a recipe, and where each value that is not a default comes from, by key path."""
     from cige.recipes.shipped import FINETUNE, PRETRAIN, SEARCH
 
     if kind == SEARCH:
@@ -160,7 +160,7 @@ def _resolve(kind: str, recipe: str, overrides: list[str]) -> tuple[dict[str, An
 
 
 def _leaves(settings: dict[str, Any], prefix: str = "") -> list[str]:
-    """Key paths of single values."""
+    """The key paths of single values."""
     return [
         key
         for name, value in settings.items()

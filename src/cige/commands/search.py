@@ -1,10 +1,10 @@
-"""Search hyper-parameters: train random choices of settings and keep the best by dev F1.
+"""Search hyper-parameters: train with random choices of settings and keep the best by dev F1.
 
   cige search weibo/flat --output runs/search --n-trials 20
   cige search weibo/flat --output runs/search --n-trials 20 --space space.yaml --seeds 1 2 3
 
 The ranges are those of Table 6 of the FLAT paper (search/table6), or of a YAML file of lines such as
-`batches.batch_size: [8, 10]`. A search that was cut off continues when the same command is given again; a larger
+`batches.batch_size: [8, 10]`. If a search is interrupted, give the same command again and it continues; a larger
 --n-trials adds trials.
 """
 
@@ -19,16 +19,20 @@ from cige.commands.train import add_recipe_options
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recipe_options(parser)
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the search")
-    parser.add_argument("--n-trials", type=at_least(1), default=20, metavar="N", help="choices to try (default: 20)")
+    parser.add_argument(
+        "--n-trials", type=at_least(1), default=20, metavar="N", help="number of choices to try (default: 20)"
+    )
     parser.add_argument("--space", metavar="FILE", help="YAML file of settings and their values (default: Table 6)")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="train each choice with these (default: 1)")
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", default=[1], help="seeds to train each choice with (default: 1)"
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import load_recipe
 
-    load_recipe(args.recipe, args.set)  # before torch is imported: a wrong key is reported at once
+    load_recipe(args.recipe, args.set)  # before torch is imported, so that a wrong key is reported at once
     from cige.training.search import read_space, search
 
     found = search(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from cige.errors import DataError
+from cige.text.encodings import how_to_convert
 
 _LIKE_A_FILE_NAME = re.compile(r"[\w./\\~-]+\.(txt|text|md|tsv|csv|jsonl?)", re.ASCII)
 
@@ -55,7 +56,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[str]:
         except UnicodeDecodeError as error:
             raise DataError(
                 f"{name}, line {number}: byte 0x{line[error.start]:02x} at column {error.start + 1} is not UTF-8; "
-                "convert the file first, for instance with iconv -f GB18030 -t UTF-8"
+                + how_to_convert(line)
             ) from None
 
 

@@ -13,8 +13,6 @@ is in OUTPUT/model.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import Any
 
 from cige.errors import CigeError
 
@@ -37,19 +35,21 @@ def add_recipe_options(parser: argparse.ArgumentParser, *, optional: bool = Fals
         "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
     )
     parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
 
 
 def run(args: argparse.Namespace) -> None:
     from cige.recipes.recipe_file import override_pairs
     from cige.recipes.shipped import OWN_DATA
+    from cige.training.own_data import own_data_settings
     from cige.training.recipe import load_recipe
 
     if args.dev is not None and args.data is None:
         raise CigeError("--dev goes with --data FILE; a recipe names its own development file")
     if args.recipe is None and args.data is None:
         raise CigeError("nothing to learn from: give a recipe, or --data FILE with labelled sentences")
-    overrides = _data_settings(args) | dict(override_pairs(args.set))
+    own = {} if args.data is None else own_data_settings(args.data, args.dev)
+    overrides = own | dict(override_pairs(args.set))
     recipe = load_recipe(args.recipe or OWN_DATA, overrides)  # before torch is imported: a mistake is reported at once
     from cige.recipes.spans import show_duration
     from cige.training.train import train
@@ -61,18 +61,3 @@ def run(args: argparse.Namespace) -> None:
         f"{result.name}, seed {result.seed}: dev F1 {100 * result.dev_f1:.2f} after epoch {result.best_epoch}, "
         f"{show_duration(result.seconds)}; model in {result.model}"
     )
-
-
-def _data_settings(args: argparse.Namespace) -> dict[str, Any]:
-    """What --data and --dev are in a recipe; absolute, since a recipe's paths are looked for among the data first."""
-    if args.data is None:
-        return {}
-    settings = {"data.dataset": None, "data.train": str(Path(args.data).absolute())}
-    if args.dev is not None:
-        return settings | {"data.dev": str(Path(args.dev).absolute()), "data.n_held_out": 0}
-    from cige.data.reading import read_sentences
-
-    n_sentences = len(read_sentences(args.data))
-    if n_sentences < 2:
-        raise CigeError(f"{args.data}: {n_sentences} sentences; expected two or more, or a file of their own for --dev")
-    return settings | {"data.dev": None, "data.n_held_out": max(1, n_sentences // 10)}

@@ -9,6 +9,9 @@ source gains depends on how many of the names it has: "names listed" is the shar
 in the list, "entities listed" the same counted each time a name occurs. `cige data names` makes a list from other
 labelled files.
 
+Only labels that the data has are scored. Where a model reads labels of words, the names are listed with their labels
+too, and with a wrong label for a fifth of them. A list with labels is read with them, and once more without.
+
   cige user-words --model runs/ecommerce/model --data ecommerce/dev.bmes --train ecommerce/train.bmes
   cige user-words --data news.bmes --gazetteer companies.txt places.txt
   cige user-words --model runs/flat/model --model runs/dcsan/model --data dev.bmes --figure user_words.png
@@ -34,7 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser, several=True)
     add_data_options(parser)
     parser.add_argument(
-        "--gazetteer", nargs="+", action="extend", default=[], metavar="FILE", help="word lists to try, each by itself"
+        "--gazetteer",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="word lists to try, each by itself, with labels and modes if they have them",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the random n-grams (default: 0)")
     parser.add_argument("--figure", metavar="FILE", help="draw the table as bars, into a .svg, .png or .pdf file")
@@ -57,16 +65,19 @@ def run(args: argparse.Namespace) -> None:
     names = names_of_folders([model or "bundled" for model in models])
     sentences = read_sentences(args.data, repair=args.repair)
     train = read_sentences(args.train, repair=args.repair) if args.train else None
+    ners = {name: with_lexicon_only(load_model(model, args), model) for name, model in zip(names, models, strict=True)}
+    with_labels = any(ner.read_word_labels for ner in ners.values())  # the same rows for all models
     trials = {
         name: user_word_trials(
-            with_lexicon_only(load_model(model, args), model),
+            ner,
             sentences,
-            labels=parse_label_map(args.labels),
+            labels=parse_label_map(args.labels, may_drop=True),
             train=train,
-            gazetteers={path: found.words for path, found in lists.items()},
+            gazetteers={path: found.user_words for path, found in lists.items()},
+            with_labels=with_labels,
             seed=args.seed,
         )
-        for name, model in zip(names, models, strict=True)
+        for name, ner in ners.items()
     }
     as_values = {name: [trial.to_dict() for trial in of_model] for name, of_model in trials.items()}
     runs = {name: [values] for name, values in as_values.items()}  # one a model

@@ -19,21 +19,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="train|convert", required=True)
 
     train = verbs.add_parser("train", help="skip-gram vectors of characters, bigrams and words (gensim)")
-    train.add_argument("corpus", metavar="CORPUS", help="UTF-8 text, a sentence a line; plain, .gz or .xz")
-    train.add_argument("output", metavar="FOLDER", help="gets char.npz, bigram.npz and word.npz")
+    train.add_argument("corpus", metavar="CORPUS", help="UTF-8 text with one sentence per line; plain, .gz or .xz")
+    train.add_argument("output", metavar="FOLDER", help="folder for char.npz, bigram.npz and word.npz")
     train.add_argument("--unit", nargs="+", default=UNITS, choices=UNITS, help="(default: all)")
-    train.add_argument("--width", type=at_least(1), default=50, metavar="N", help="numbers a vector (default: 50)")
+    train.add_argument(
+        "--width", type=at_least(1), default=50, metavar="N", help="dimensions of a vector (default: 50)"
+    )
     train.add_argument("--window", type=at_least(1), default=5, metavar="N", help="context on either side (default: 5)")
     train.add_argument("--epochs", type=at_least(1), default=5, metavar="N", help="passes over the text (default: 5)")
-    train.add_argument("--min-count", type=at_least(1), default=3, metavar="N", help="leave out rarer units (3)")
-    train.add_argument("--lexicon", metavar="LEXICON", help="words that segmentation should know")
+    train.add_argument("--min-count", type=at_least(1), default=3, metavar="N", help="minimum count of a unit (3)")
+    train.add_argument("--lexicon", metavar="LEXICON", help="lexicon whose words are added to the segmenter")
     train.add_argument("--seed", type=int, default=0, help="(default: 0)")
     train.add_argument(
         "--workers", type=at_least(1), default=1, metavar="N", help="threads; several are not reproducible (default: 1)"
     )
     train.set_defaults(run=run_train)
 
-    convert = verbs.add_parser("convert", help="a vector file as a folder that is mapped, not read")
+    convert = verbs.add_parser("convert", help="convert a vector file to a memory-mapped folder")
     convert.add_argument("file", metavar="FILE", help="word2vec text (plain, .gz, .xz) or binary, or .npz")
     convert.add_argument("output", metavar="FOLDER", help="where to write it")
     convert.add_argument("--lexicon", metavar="LEXICON", help="align with this lexicon: row i is the vector of word i")

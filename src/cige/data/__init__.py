@@ -1,8 +1,15 @@
 """Labelled text: readers, writers, tag schemes, public data sets, and batches of tensors."""
 
-from cige.data.labelled import LabelledFile, Repair, RepairWarning
-from cige.data.reading import read_labelled, read_sentences, write_sentences
-from cige.data.sentence import Sentence, Span
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cige.public_names import imported_on_use
+
+if TYPE_CHECKING:
+    from cige.data.labelled import LabelledFile, Repair, RepairWarning
+    from cige.data.reading import read_labelled, read_sentences, write_sentences
+    from cige.data.sentence import Sentence, Span
 
 __all__ = [
     "LabelledFile",
@@ -14,3 +21,17 @@ __all__ = [
     "read_sentences",
     "write_sentences",
 ]
+
+__getattr__ = imported_on_use(
+    __name__,
+    {
+        "LabelledFile": "labelled",
+        "Repair": "labelled",
+        "RepairWarning": "labelled",
+        "Sentence": "sentence",
+        "Span": "sentence",
+        "read_labelled": "reading",
+        "read_sentences": "reading",
+        "write_sentences": "reading",
+    },
+)

@@ -1,70 +1,64 @@
-"""LatticeBatch: several encoded lattices as padded tensors."""
+"""LatticeBatch: several encoded lattices as padded tensors, with their texts and gold tags."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from cige.data.padding import pad_lattices, pad_rows
+from cige.data.padding import PaddedLattices, pad_lattices, pad_rows
 from cige.data.vocabulary import EncodedLattice
 
 
-@dataclass(frozen=True)
-class LatticeBatch:
-    """What every lattice model reads. Padding is row PAD, position 0.
+@dataclass(frozen=True, kw_only=True)
+class LatticeBatch(PaddedLattices[Tensor]):
+    """The input of every lattice model in PyTorch; see PaddedLattices for the shapes of its other tensors.
 
     Attributes:
-        chars, bigrams: int64[B, T] rows.
-        n_chars: int64[B].
-        words: int64[B, W] rows; word_starts, word_ends: int64[B, W] half-open spans.
-        word_counts: int64[B, W], how often training text uses each word (see Vocabulary); 0 on user words.
-        word_groups: int64[B, W], bit g is set if a word is in gazetteer g; 0 on user words.
-        n_words: int64[B].
         texts: the B normalised texts.
-        tags: int64[B, T] gold tag ids, or None.
+        tags: int64[B, T] gold tag ids, or None; with `tag_sets`, ids of sets of tags.
+        tag_sets: float[K, L], log weights of the tags in each set (see TagSets), or None if every character has one
+            tag.
     """
 
-    chars: Tensor
-    bigrams: Tensor
-    n_chars: Tensor
-    words: Tensor
-    word_starts: Tensor
-    word_ends: Tensor
-    word_counts: Tensor
-    word_groups: Tensor
-    n_words: Tensor
     texts: tuple[str, ...]
     tags: Tensor | None = None
+    tag_sets: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
 
     @property
     def char_mask(self) -> Tensor:
-        """bool[B, T]."""
+        """bool[B, T]: real characters."""
         return torch.arange(self.chars.shape[1], device=self.chars.device) < self.n_chars[:, None]
 
     @property
     def word_mask(self) -> Tensor:
-        """bool[B, W]."""
+        """bool[B, W]: real words."""
         return torch.arange(self.words.shape[1], device=self.words.device) < self.n_words[:, None]
 
     def to(self, device: torch.device | str) -> LatticeBatch:
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        moved: dict[str, Any] = {k: v.to(device) for k, v in values.items() if isinstance(v, Tensor)}
+        """The same batch on `device`."""
+        moved: dict[str, Any] = {k: v.to(device) for k, v in vars(self).items() if isinstance(v, Tensor)}
         return replace(self, **moved)
 
 
-def collate(lattices: Sequence[EncodedLattice], tags: Sequence[np.ndarray] | None = None) -> LatticeBatch:
-    """Pad `lattices` to one batch; `tags` are int64[T] each."""
-    arrays = {name: torch.from_numpy(array) for name, array in vars(pad_lattices(lattices)).items()}
+def collate(
+    lattices: Sequence[EncodedLattice], tags: Sequence[np.ndarray] | None = None, tag_sets: Tensor | None = None
+) -> LatticeBatch:
+    """Pad `lattices` to one batch.
+
+    Args:
+        tags: int64[T] for each lattice: ids of tags, or of the rows of `tag_sets` (float[K, L]) if these are given.
+    """
     return LatticeBatch(
-        **arrays,
+        **{name: torch.from_numpy(array) for name, array in vars(pad_lattices(lattices)).items()},
         texts=tuple(x.text for x in lattices),
         tags=torch.from_numpy(pad_rows(tags)) if tags is not None else None,
+        tag_sets=tag_sets,
     )

@@ -1,8 +1,8 @@
-"""Columns: one character and its tag a line, a blank line between sentences.
+"""Columns: files with one character and its tag per line, and a blank line between sentences.
 
-A line is `character<space or tab>tag`. A space as a character may be written as it is or, as public sets of Chinese
-do, as U+2423 (␣), which always reads as a space. '#' is a character like any other. A token of several characters
-is taken apart, its entity covering all of them.
+A line is `character<space or tab>tag`. A space may be written as a space or, as in public Chinese data sets, as U+2423
+(␣), which is always read as a space. '#' is an ordinary character. A token of several characters is split into
+characters, all of which belong to its entity.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from cige.data.sentence import Sentence, Span
 from cige.data.tags import illegal_transitions, repair, spans_to_tags, split_tag, tags_to_spans
 from cige.errors import DataError
 
-OPEN_BOX = "\u2423"  # ␣, how a space is written in a column
+OPEN_BOX = "\u2423"  # ␣, which represents a space
 _LINE = re.compile(r"([^ \t]+|[ \t])[ \t]+([^ \t]+)[ \t]*")
 _WHITE = re.compile(r"\s")
 
 
 @dataclass
 class _Block:
-    """The lines of one sentence as they stand in the file: tokens and tags, from line number `line` on."""
+    """The tokens and tags of one sentence, which begins at line number `line` of the file."""
 
     line: int
     tokens: list[str] = field(default_factory=list)
@@ -32,16 +32,20 @@ class _Block:
 
 
 def parse_columns(text: str, *, name: str, scheme: str = "auto", repair_tags: bool = False) -> LabelledFile:
-    """Read the text of a column file; `name` stands for the file in messages.
+    """Read the text of a column file.
 
-    `scheme`: BMES, BIOES, BIO, or "auto" to tell it from the tags; where several fit, the one that allows most.
-    `repair_tags`: mend illegal transitions by the rule of `tags.repair` and list them, instead of refusing the file.
+    Args:
+        name: the name of the file in messages.
+        scheme: BMES, BIOES, BIO, or "auto" to detect it from the tags; if several fit, the most permissive one.
+        repair_tags: repair illegal transitions as `tags.repair` does and list them, instead of raising an error.
 
-    Raises DataError with the line for a wrong number of columns, an unknown tag or an illegal transition.
+    Raises:
+        DataError: a line has a wrong number of columns, an unknown tag or an illegal transition; the message contains
+            the line number.
     """
     blocks, lines_of_tags = _split_blocks(text, name)
     if scheme == "auto":
-        scheme = _detect_scheme(lines_of_tags, name)
+        scheme = detect_scheme(lines_of_tags, name)
     for tag, line in lines_of_tags.items():
         try:
             split_tag(tag, scheme)
@@ -49,7 +53,7 @@ def parse_columns(text: str, *, name: str, scheme: str = "auto", repair_tags: bo
             raise DataError(f"{name}, line {line}: {error}") from None
 
     sentences, repairs = [], []
-    legal: set[tuple[str | None, str | None]] = set()  # pairs known to be legal: a file repeats a few dozen of them
+    legal: set[tuple[str | None, str | None]] = set()  # a cache of legal pairs, since files repeat a few dozen of them
     for block in blocks:
         pairs = {*zip([None, *block.tags], [*block.tags, None], strict=True)}
         tags: Sequence[str] = block.tags
@@ -63,18 +67,19 @@ def parse_columns(text: str, *, name: str, scheme: str = "auto", repair_tags: bo
                 legal |= pairs
         sentences.append(_to_sentence(block, tags, scheme))
     if repairs and not repair_tags:
-        more = f" (the first of {len(repairs)} such places)" if len(repairs) > 1 else ""
+        more = f" (the first of {len(repairs)} such lines)" if len(repairs) > 1 else ""
         raise DataError(
-            f"{name}, line {repairs[0].line}: {repairs[0].what}{more}; mend the file, or read it with repair=True"
+            f"{name}, line {repairs[0].line}: {repairs[0].what}{more}; correct the file, or read it with repair=True"
         )
     return LabelledFile(tuple(sentences), scheme.lower(), tuple(repairs))
 
 
 def format_columns(sentences: Iterable[Sentence], scheme: str = "BMES") -> str:
-    """The text of a column file; reading it gives the same texts and spans back.
+    """The text of a column file, from which the same texts and spans can be read.
 
-    Raises DataError with the number of a sentence that columns cannot hold: an empty text, a line feed or U+2423 in
-    it, a span that overlaps or leaves it, a label with whitespace.
+    Raises:
+        DataError: a sentence cannot be written as columns: its text is empty or contains a line feed or U+2423, a span
+            overlaps another or exceeds the text, or a label contains whitespace. The message contains its number.
     """
     parts = []
     for number, sentence in enumerate(sentences, 1):
@@ -83,15 +88,15 @@ def format_columns(sentences: Iterable[Sentence], scheme: str = "BMES") -> str:
         except DataError as error:
             raise DataError(f"sentence {number} {sentence.text[:20]!r}: {error}") from None
     text = "".join(parts)
-    # A reader takes one U+FEFF at the start for a byte order mark, so a text that starts with one gets a second.
+    # Readers drop one U+FEFF at the start as a byte order mark, so a text that starts with one gets a second.
     return "\ufeff" + text if text.startswith("\ufeff") else text
 
 
 def _split_blocks(text: str, name: str) -> tuple[list[_Block], dict[str, int]]:
-    """The sentences of a file, and each tag with the line where it first stands."""
+    """The sentences of a file, and the first line of each tag."""
     blocks: list[_Block] = []
     lines_of_tags: dict[str, int] = {}
-    columns: dict[str, tuple[str, str]] = {}  # lines repeat: some thousand characters times a few tags
+    columns: dict[str, tuple[str, str]] = {}  # a cache, since there are only some thousand characters times a few tags
     block: _Block | None = None
     for number, line in enumerate(text.split("\n"), 1):  # not splitlines: U+0085 and U+2028 are characters here
         known = columns.get(line)
@@ -117,8 +122,8 @@ def _split_blocks(text: str, name: str) -> tuple[list[_Block], dict[str, int]]:
     return blocks, lines_of_tags
 
 
-def _detect_scheme(lines_of_tags: dict[str, int], name: str) -> str:
-    """The scheme that the tags of a file are written in."""
+def detect_scheme(lines_of_tags: dict[str, int], name: str) -> str:
+    """Detect the tag scheme of a file."""
     first: dict[str, int] = {}
     for tag, line in lines_of_tags.items():
         try:
@@ -127,7 +132,7 @@ def _detect_scheme(lines_of_tags: dict[str, int], name: str) -> str:
             raise DataError(f"{name}, line {line}: {error}") from None
     if "M" in first and "I" in first:
         raise DataError(
-            f"{name}: M- on line {first['M']} and I- on line {first['I']}; a file has one way to tag the inside "
+            f"{name}: M- on line {first['M']} and I- on line {first['I']}; a file must use one prefix for the inside "
             "of an entity (M- in BMES, I- in BIOES and BIO)"
         )
     if "M" in first:
@@ -140,7 +145,7 @@ def _detect_scheme(lines_of_tags: dict[str, int], name: str) -> str:
 def _to_sentence(block: _Block, tags: Sequence[str], scheme: str) -> Sentence:
     spans = tags_to_spans(tags, scheme)
     text = "".join(block.tokens)
-    if len(text) != len(block.tokens):  # some token has several characters: from token to character offsets
+    if len(text) != len(block.tokens):  # some tokens have several characters: convert token to character offsets
         offsets = [0, *accumulate(map(len, block.tokens))]
         spans = [Span(offsets[span.start], offsets[span.end], span.label) for span in spans]
     return Sentence(text, tuple(spans), block.line)
@@ -149,13 +154,13 @@ def _to_sentence(block: _Block, tags: Sequence[str], scheme: str) -> Sentence:
 def _format_sentence(sentence: Sentence, scheme: str) -> str:
     text = sentence.text
     if not text:
-        raise DataError("columns cannot hold an empty text; leave it out, or write format jsonl")
-    for character, what in (("\n", "a line feed"), (OPEN_BOX, "U+2423, which stands for a space there")):
+        raise DataError("columns cannot contain an empty text; leave it out, or write format jsonl")
+    for character, what in (("\n", "a line feed"), (OPEN_BOX, "U+2423, which represents a space")):
         if character in text:
-            raise DataError(f"columns cannot hold {what}; write format jsonl")
+            raise DataError(f"columns cannot contain {what}; write format jsonl")
     for span in sentence.spans:
         if not span.label or _WHITE.search(span.label):
-            raise DataError(f"label {span.label!r} is empty or has whitespace, which columns cannot hold")
+            raise DataError(f"label {span.label!r} is empty or contains whitespace, which columns cannot contain")
     tags = spans_to_tags(len(text), sentence.spans, scheme)
     lines = (f"{character} {tag}\n" for character, tag in zip(text.replace(" ", OPEN_BOX), tags, strict=True))
     return "".join(lines) + "\n"

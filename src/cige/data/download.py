@@ -1,4 +1,4 @@
-"""Downloads that go on where they were cut off."""
+"""Downloads that can be resumed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,21 @@ from urllib.request import Request
 
 from cige.errors import DataError
 
-_TIMEOUT = 60  # seconds without a byte
+_TIMEOUT = 60  # seconds without receiving a byte
 _NOT_FOUND = 404
-_CANNOT_RESUME = 416  # the range that was asked for is not there
+_CANNOT_RESUME = 416  # the requested range does not exist
 
 
 def download(urls: Sequence[str], folder: Path, *, opener: Callable[..., Any]) -> Path:
-    """Fetch one file into `folder`, from the first of its addresses that has it, and return where it lies.
+    """Download a file into `folder` from the first of its addresses that has it; returns its path.
 
-    A download that was cut off stays as .part and is continued next time.
-    `opener`: called like `urllib.request.urlopen`, with a Request and `timeout`.
-    Raises DataError, naming the address, where the network or the server fails.
+    An interrupted download is kept as .part and continued by the next call.
+
+    Args:
+        opener: called like `urllib.request.urlopen`, with a Request and `timeout`.
+
+    Raises:
+        DataError: the network or the server failed; the message contains the address.
     """
     for url in urls:
         try:
@@ -44,7 +48,7 @@ def _download_one(url: str, folder: Path, opener: Callable[..., Any]) -> Path:
         except HTTPError as error:
             if error.code != _CANNOT_RESUME or not part.exists():
                 raise
-            part.unlink()  # what we hold is no beginning of that file
+            part.unlink()  # the partial file is not the beginning of that file
             _fetch(url, part, opener)
         part.replace(target)
     return target
@@ -60,7 +64,7 @@ def _fetch(url: str, part: Path, opener: Callable[..., Any]) -> None:
             f"bytes {n_held}-"
         )
         if response.status == 206 and not continues:
-            raise OSError("the server sent another part than the one asked for")
+            raise OSError("the server sent another part than the requested one")
         with open(part, "ab" if continues else "wb") as file:
             before = file.tell()
             shutil.copyfileobj(response, file)
@@ -72,5 +76,5 @@ def _fetch(url: str, part: Path, opener: Callable[..., Any]) -> None:
 
 def _failure(url: str, error: Exception) -> DataError:
     reason = f"the server answers {error.code}" if isinstance(error, HTTPError) else str(error)
-    hint = "run the command again to go on, or give local copies with --data-dir or CIGE_DATA"
+    hint = "run the command again to resume, or use local copies with --data-dir or CIGE_DATA"
     return DataError(f"cannot fetch {url}: {reason}; {hint}")

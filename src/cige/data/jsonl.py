@@ -1,10 +1,10 @@
-"""JSON lines: one sentence a line with its spans, in cige's own form or that of CLUENER.
+"""JSON lines: one sentence per line with its spans, in the format of cige or of CLUENER.
 
     jsonl    {"text": "小明在北京", "entities": [{"start": 3, "end": 5, "label": "LOC"}]}
     cluener  {"text": "小明在北京", "label": {"address": {"北京": [[3, 4]]}}}
 
-Offsets count code points; jsonl ends are exclusive, CLUENER's inclusive. An entity may carry its "text", which is
-then checked; other keys ("id", "score") are not read.
+Offsets count code points; ends are exclusive in jsonl and inclusive in CLUENER's format. If an entity has a "text", it
+is compared with the sentence; other keys ("id", "score") are ignored.
 """
 
 from __future__ import annotations
@@ -35,60 +35,65 @@ def looks_like_json_lines(text: str) -> bool:
 
 
 def parse_json_lines(text: str, *, name: str, form: str = "auto", keep_outermost: bool = False) -> LabelledFile:
-    """Read the text of a JSON-lines file; `name` stands for the file in messages, blank lines are passed over.
+    """Read the text of a JSON-lines file; blank lines are ignored.
 
-    `form`: jsonl, cluener, or "auto" to tell it from the first record.
-    `keep_outermost`: of overlapping spans keep the longest (then the first) and list the others as repairs, instead
-    of refusing the file.
+    Args:
+        name: the name of the file in messages.
+        form: jsonl, cluener, or "auto" to detect it from the first record.
+        keep_outermost: keep the longest (then the first) of overlapping spans and list the others as repairs, instead
+            of raising an error.
 
-    Raises DataError with the line for broken JSON, missing keys, offsets that do not fit, a surface that is not
-    where it is said to be, and overlapping spans.
+    Raises:
+        DataError: a line is not JSON, lacks keys, has offsets outside the text, an entity whose text differs from that
+            of the sentence, or overlapping spans; the message contains the line number.
     """
     sentences, repairs = [], []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            record = _load_object(line)
+            record = load_object(line)
             if form == "auto":
                 form = "cluener" if "entities" not in record and isinstance(record.get("label"), dict) else "jsonl"
             sentence_text = _get_text(record)
             read_spans = _spans_of_cluener if form == "cluener" else _spans_of_jsonl
-            kept, dropped = _flatten(read_spans(record, sentence_text))
+            kept, dropped = outermost(read_spans(record, sentence_text))
             if dropped and not keep_outermost:
                 raise DataError(
-                    f"{_show(dropped[0], sentence_text)} overlaps another entity; a character can have one tag "
-                    "only: mend the file, or read it with repair=True, which keeps the outermost"
+                    f"{show_span(dropped[0], sentence_text)} overlaps another entity; a character can have only one "
+                    "tag: correct the file, or read it with repair=True, which keeps the outermost"
                 )
         except DataError as error:
             raise DataError(f"{name}, line {number}: {error}") from None
-        repairs += [Repair(number, f"{_show(span, sentence_text)} overlapped a longer entity") for span in dropped]
+        repairs += [Repair(number, f"{show_span(span, sentence_text)} overlapped a longer entity") for span in dropped]
         sentences.append(Sentence(sentence_text, tuple(kept), number))
     return LabelledFile(tuple(sentences), "jsonl" if form == "auto" else form, tuple(repairs))
 
 
 def format_json_lines(sentences: Iterable[Sentence], form: str = "jsonl") -> str:
-    """The text of a JSON-lines file; reading it gives the same texts and spans back.
+    """The text of a JSON-lines file, from which the same texts and spans can be read.
 
-    Raises DataError with the number of a sentence whose spans overlap or leave its text.
+    Raises:
+        DataError: the spans of a sentence overlap or exceed its text; the message contains its number.
     """
     write = _to_cluener if form == "cluener" else _to_jsonl
     lines = []
     for number, sentence in enumerate(sentences, 1):
         try:
-            _check_writable(sentence)
+            check_writable(sentence)
         except DataError as error:
             raise DataError(f"sentence {number} {sentence.text[:20]!r}: {error}") from None
-        # UTF-8 has no lone surrogates, an escape in JSON has
+        # lone surrogates cannot be encoded in UTF-8, but can be escaped in JSON
         lines.append(to_json(write(sentence), ensure_ascii=has_surrogate(sentence.text)) + "\n")
     return "".join(lines)
 
 
-def _load_object(line: str) -> dict[str, Any]:
+def load_object(line: str) -> dict[str, Any]:
+    """The JSON object of a line; raises DataError where it is none."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"not JSON ({error}); expected one object a line") from None
+        raise DataError(f"not JSON ({error}); expected one object per line") from None
     if not isinstance(record, dict):
         raise DataError(f'expected an object such as {{"text": ...}}, found {type(record).__name__}')
     return record
@@ -104,15 +109,15 @@ def _get_text(record: dict[str, Any]) -> str:
 def _spans_of_jsonl(record: dict[str, Any], text: str) -> list[Span]:
     entities = record.get("entities")
     if not isinstance(entities, list):
-        raise DataError('expected a list under "entities" (empty where there is none)')
+        raise DataError('expected a list under "entities" (empty if there are none)')
     spans = []
     for entity in entities:
         if not isinstance(entity, dict):
             raise DataError(
                 f'expected {{"start", "end", "label"}} for an entity, found {to_json(entity, ensure_ascii=True)[:60]}'
             )
-        span = _make_span(entity.get("start"), entity.get("end"), entity.get("label"), text)
-        _check_surface(span, entity.get("text", text[span.start : span.end]), text)
+        span = make_span(entity.get("start"), entity.get("end"), entity.get("label"), text)
+        check_surface(span, entity.get("text", text[span.start : span.end]), text)
         spans.append(span)
     return spans
 
@@ -129,13 +134,14 @@ def _spans_of_cluener(record: dict[str, Any], text: str) -> list[Span]:
             if not isinstance(places, list) or not all(isinstance(p, list) and len(p) == 2 for p in places):
                 raise DataError(f"expected [[first, last], ...] for {label} {surface!r}")
             for first, last in places:
-                span = _make_span(first, last + 1 if type(last) is int else last, label, text)
-                _check_surface(span, surface, text)
+                span = make_span(first, last + 1 if type(last) is int else last, label, text)
+                check_surface(span, surface, text)
                 spans.append(span)
     return spans
 
 
-def _make_span(start: Any, end: Any, label: Any, text: str) -> Span:
+def make_span(start: Any, end: Any, label: Any, text: str) -> Span:
+    """The span of offsets and a label as they stand in a file; raises DataError where they do not fit the text."""
     if type(start) is not int or type(end) is not int:
         raise DataError(f"expected whole numbers as offsets, found {start!r} and {end!r}")
     if not isinstance(label, str) or not label:
@@ -145,17 +151,18 @@ def _make_span(start: Any, end: Any, label: Any, text: str) -> Span:
     return Span(start, end, label)
 
 
-def _check_surface(span: Span, surface: Any, text: str) -> None:
+def check_surface(span: Span, surface: Any, text: str) -> None:
+    """Raises DataError if what a file says to be the text of a span is not what stands there."""
     found = text[span.start : span.end]
     if surface != found:
         raise DataError(
-            f"{span.label} is said to be {surface!r}, but [{span.start}, {span.end}) of the text is {found!r}; "
+            f"the text of {span.label} is {surface!r}, but [{span.start}, {span.end}) of the sentence is {found!r}; "
             "offsets count code points, from 0"
         )
 
 
-def _flatten(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
-    """(kept, dropped): the outermost of overlapping spans, i.e. the longest, then the first; both sorted."""
+def outermost(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
+    """Keep the longest (then the first) of overlapping spans; returns (kept, dropped), both sorted."""
     kept: list[Span] = []
     dropped: list[Span] = []
     for span in sorted(spans, key=lambda s: (s.start - s.end, s)):
@@ -164,18 +171,20 @@ def _flatten(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
     return sorted(kept), sorted(dropped)
 
 
-def _show(span: Span, text: str) -> str:
+def show_span(span: Span, text: str) -> str:
+    """A span as messages show it."""
     return f"{span.label} {text[span.start : span.end]!r} at [{span.start}, {span.end})"
 
 
-def _check_writable(sentence: Sentence) -> None:
+def check_writable(sentence: Sentence) -> None:
+    """Raises DataError for a sentence that would not read back as it is."""
     if _SPLIT_PAIR.search(sentence.text):
-        raise DataError("two surrogates in a row would read back as one character; normalise the text first")
+        raise DataError("two consecutive surrogates would be read as one character; normalise the text first")
     for span in sentence.spans:
-        _make_span(span.start, span.end, span.label, sentence.text)
-    dropped = _flatten(sentence.spans)[1]
+        make_span(span.start, span.end, span.label, sentence.text)
+    dropped = outermost(sentence.spans)[1]
     if dropped:
-        raise DataError(f"{_show(dropped[0], sentence.text)} overlaps another entity")
+        raise DataError(f"{show_span(dropped[0], sentence.text)} overlaps another entity")
 
 
 def _to_jsonl(sentence: Sentence) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""LabelledFile: the sentences of one file, and what had to be mended to read them."""
+"""LabelledFile: the sentences of one file, and the repairs that were needed to read them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from cige.data.sentence import Sentence
 
 
 class RepairWarning(UserWarning):
-    """A file was read with repair=True and something in it was mended."""
+    """A file was read with repair=True, and parts of it were repaired."""
 
 
 @dataclass(frozen=True)
 class Repair:
-    """One mended place: the 1-based `line` of the file, and `what` was wrong there."""
+    """One repair: the `line` of the file, from 1, and `what` was wrong."""
 
     line: int
     what: str
@@ -21,10 +21,12 @@ class Repair:
 
 @dataclass(frozen=True)
 class LabelledFile:
-    """What a file of labelled sentences holds.
+    """The content of a file of labelled sentences.
 
-    `sentences`: in file order. `format`: bmes, bioes, bio, jsonl or cluener, as found or as asked for.
-    `repairs`: every place that repair=True mended, in file order; empty for a file in good order.
+    Attributes:
+        sentences: the sentences, in file order.
+        format: bmes, bioes, bio, jsonl or cluener, as detected or as requested.
+        repairs: every repair of repair=True, in file order; empty for a file without errors.
     """
 
     sentences: tuple[Sentence, ...]

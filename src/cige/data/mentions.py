@@ -1,8 +1,8 @@
-"""Mention replacement in training: an entity gives way to another of its label, so that the tagger learns contexts.
+"""Mention replacement in training: replace entities by others with the same label, so that the tagger learns contexts.
 
 Dai and Adel, "An Analysis of Simple Data Augmentation for Named Entity Recognition", COLING 2020, §2 ("mention
-replacement"). On a small training set the same few names come again and again, and a tagger knows them by heart; with
-names exchanged between sentences it must read what stands around them.
+replacement"). In a small training set, a few names occur again and again, and a tagger memorises them; if names are
+exchanged between sentences, it must learn from their contexts.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cige.data.sentence import Sentence, Span
+from cige.data.sentence import OPEN, Sentence, Span
 
 
 @dataclass(frozen=True)
 class MentionRegime:
-    """How often training replaces entities; zero, the default, never does."""
+    """How often entities are replaced in training; never by default."""
 
     sentence_prob: float = 0.0
-    """Share of sentences in which entities are replaced at all."""
+    """Share of sentences in which entities are replaced."""
     entity_prob: float = 0.5
-    """In such a sentence: probability that an entity is replaced."""
+    """Probability that an entity in such a sentence is replaced."""
 
 
 NEVER = MentionRegime()
 
 
 class MentionPool:
-    """The entities of some training sentences by label, as often as they occur there."""
+    """The entities of training sentences by label; frequent ones are drawn more often."""
 
     def __init__(self, sentences: Iterable[Sentence]):
         mentions: defaultdict[str, list[str]] = defaultdict(list)
@@ -40,18 +40,18 @@ class MentionPool:
         self._mentions = dict(mentions)
 
     def replace(self, sentence: Sentence, regime: MentionRegime, rng: np.random.Generator) -> Sentence:
-        """`sentence` with some entities replaced and its spans moved along; itself if none is.
+        """The sentence with some entities replaced and its spans adjusted, or `sentence` itself if none is replaced.
 
-        A replacement is drawn as often as it occurs, the entity's own text included.
+        The replacement is a random occurrence of an entity with the same label, possibly the entity itself.
         """
         if not sentence.spans or rng.random() >= regime.sentence_prob:
             return sentence
         parts: list[str] = []
         spans: list[Span] = []
-        begin = n_chars = 0  # where the text not yet copied begins, and how much has been written
+        begin = n_chars = 0  # the position from which text is still to be copied, and the length of the new text so far
         for span in sentence.spans:
             between, mention = sentence.text[begin : span.start], sentence.text[span.start : span.end]
-            if rng.random() < regime.entity_prob:
+            if span.label != OPEN and rng.random() < regime.entity_prob:
                 others = self._mentions[span.label]
                 mention = others[int(rng.integers(len(others)))]
             start = n_chars + len(between)

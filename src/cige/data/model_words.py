@@ -1,4 +1,4 @@
-"""What a model knows of words: its lexicon and vocabulary, saved in its folder and checked to belong together."""
+"""The lexicon and the vocabulary of a model: save them in its folder, and check on loading that they fit together."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 from cige.data.vocabulary import CodeTable, Vocabulary
 from cige.errors import LexiconError, ModelError
+from cige.folders.mapped_arrays import arrays_in, map_file
 from cige.lexicon.lexicon import Lexicon
 
 _VOCABULARY, _LEXICON = "vocabulary.safetensors", "lexicon"
@@ -19,7 +20,7 @@ _OPTIONAL = ("word_counts", "word_groups")
 
 
 def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> dict[str, Any]:
-    """Write both into a model folder; what the folder's manifest must say for `load_words` besides `n_tuned`."""
+    """Write both into a model folder; returns the facts that `load_words` needs in its manifest besides `n_tuned`."""
     arrays = {
         "chars.codes": vocabulary.chars.codes,
         "chars.rows": vocabulary.chars.rows,
@@ -35,6 +36,7 @@ def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> dict[s
     return {
         "n_rows": vocabulary.n_rows,
         "n_groups": vocabulary.n_groups,
+        "word_labels": list(vocabulary.word_labels),
         "lexicon_fingerprint": lexicon.fingerprint,
     }
 
@@ -43,7 +45,7 @@ def load_words(folder: Path, facts: dict[str, Any]) -> tuple[Vocabulary, Lexicon
     """The vocabulary and lexicon of a model folder whose manifest is `facts`.
 
     Raises:
-        ModelError: one of them is damaged, or the lexicon is not the one of the model.
+        ModelError: one of them is damaged, or the lexicon is not that of the model.
     """
     try:
         lexicon = Lexicon.load(folder / _LEXICON)
@@ -53,18 +55,19 @@ def load_words(folder: Path, facts: dict[str, Any]) -> tuple[Vocabulary, Lexicon
     if lexicon.fingerprint != expected:
         raise ModelError(
             f"{folder / _LEXICON}: a lexicon of another build than the model's ({lexicon.fingerprint[:12]}, "
-            f"expected {expected[:12]}); word ids would point at wrong vectors. Restore the lexicon that was saved "
+            f"expected {expected[:12]}); word ids would refer to wrong vectors. Restore the lexicon that was saved "
             "with the model; add words of your own with lexicon.add"
         )
     with must_fit_manifest(folder):
-        arrays = load_file(folder / _VOCABULARY)
+        arrays = arrays_in(map_file(folder / _VOCABULARY))
         vocabulary = Vocabulary(
             chars=CodeTable(arrays["chars.codes"], arrays["chars.rows"]),
             bigrams=CodeTable(arrays["bigrams.codes"], arrays["bigrams.rows"]),
             word_rows=arrays["word_rows"],
             n_tuned=tuple(facts["n_tuned"]),
             n_rows=tuple(facts["n_rows"]),
-            n_groups=facts.get("n_groups", 1),  # folders of version 0.1 do not tell
+            n_groups=facts.get("n_groups", 1),  # not in folders of version 0.1
+            word_labels=tuple(facts.get("word_labels", ())),  # not in folders of older models
             **{name: arrays[name] for name in _OPTIONAL if name in arrays},
         )
         if len(vocabulary.word_rows) != len(lexicon):
@@ -74,7 +77,7 @@ def load_words(folder: Path, facts: dict[str, Any]) -> tuple[Vocabulary, Lexicon
 
 @contextmanager
 def must_fit_manifest(folder: Path) -> Iterator[None]:
-    """Around the reading of a model folder: what does not fit the manifest is told as a ModelError."""
+    """A context for reading a model folder; raises a ModelError if its files do not fit the manifest."""
     try:
         yield
     except ModelError:

@@ -1,24 +1,45 @@
-"""Names: the entities of labelled sentences as a list of words, which is how a gazetteer is made from other data."""
+"""Names: the entities of labelled sentences as a list of words, to make a gazetteer from other data."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from cige.data.sentence import Sentence
 from cige.errors import DataError
+from cige.lexicon.user_word import UserWord
 from cige.lexicon.word_rules import reason_to_refuse
 from cige.text.normalize import normalize
+
+
+def labelled_words_of(sentences: Iterable[Sentence], *, labels: Mapping[str, str] | None = None) -> list[UserWord]:
+    """The words of `user_words_of`, each with its most frequent label (if there is a tie, the first by name).
+
+    Args:
+        labels: new names of labels; other labels keep their names. Words whose label is renamed to "" have no label.
+    """
+    found: dict[str, Counter[str]] = {}
+    for sentence in sentences:
+        for span in sentence.spans:
+            name = normalize(sentence.text[span.start : span.end])
+            found.setdefault(name, Counter())[(labels or {}).get(span.label, span.label)] += 1
+    words = []
+    for name in sorted(found):
+        if not reason_to_refuse(name, spaces=True):
+            label = min(found[name], key=lambda label: (-found[name][label], label))
+            words.append(UserWord(name, label or None))
+    return words
 
 
 def user_words_of(
     sentences: Iterable[Sentence], *, labels: Collection[str] | None = None, min_count: int = 1
 ) -> list[str]:
-    """The distinct names in labelled sentences that can be user words (two characters or more), normalised and sorted.
+    """The distinct entities of labelled sentences that can be user words (two characters or more), normalised and
+    sorted.
 
     Args:
-        labels: only entities with one of these labels; None takes all.
-        min_count: only names that are labelled so at least this often.
+        labels: use only entities with these labels; None uses all.
+        min_count: minimum number of occurrences with these labels.
 
     Raises:
         DataError: no entity has one of the labels.

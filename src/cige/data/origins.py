@@ -1,4 +1,4 @@
-"""Origins: where the public data sets come from, and how each source becomes a .bmes file."""
+"""Origins: the sources of the public data sets, and how each is converted to a .bmes file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from cige.data.sentence import Sentence, Span
 from cige.data.text_files import decode
 from cige.errors import DataError
 
-_WEIBO_POSITION = re.compile(r"^(.)\d+(?=\t)", re.MULTILINE)  # "科0": a character and its place in the word
+_WEIBO_POSITION = re.compile(r"^(.)\d+(?=\t)", re.MULTILINE)  # "科0": a character and its position in the word
 
 
 @dataclass(frozen=True)
 class Origin:
-    """One split of a public data set.
+    """The source of one split of a public data set.
 
-    `repository`, `commit`, `path`: a file on GitHub. `member`: the name of the file inside it, where it is a .tgz.
-    `form`: how it is written, a key of CONVERTERS. `sha256`: of the .bmes file that the conversion must give.
+    Attributes:
+        repository, commit, path: a file on GitHub.
+        form: its format, a key of CONVERTERS.
+        sha256: the checksum of the converted .bmes file.
+        member: the name of the file within it if it is a .tgz archive.
     """
 
     repository: str
@@ -40,9 +43,9 @@ class Origin:
 
     @property
     def urls(self) -> tuple[str, str]:
-        """Where to look: the commit, then the default branch for a host that takes no abbreviated commit.
+        """The addresses to try: the commit, then the default branch if the host does not accept abbreviated commits.
 
-        The sha256 decides whether what is found there is the file.
+        The sha256 is checked in either case.
         """
         return self._at(self.commit), self._at("master")
 
@@ -50,9 +53,10 @@ class Origin:
         return f"https://raw.githubusercontent.com/{self.repository}/{ref}/{self.path}"
 
     def convert(self, raw: bytes) -> bytes:
-        """The .bmes file that the downloaded bytes stand for.
+        """Convert the downloaded bytes to a .bmes file.
 
-        Raises DataError where they cannot be read, or give another file than the one that was recorded.
+        Raises:
+            DataError: they cannot be read, or the result does not have the expected checksum.
         """
         if self.member is not None:
             raw = _member_of(raw, self.member, name=self.url)
@@ -61,7 +65,7 @@ class Origin:
         found = sha256_of(converted)
         if found != self.sha256:
             raise DataError(
-                f"{self.url} converts to a file with sha256 {found}, expected {self.sha256}: the source was changed "
+                f"{self.url} converts to a file with sha256 {found}, expected {self.sha256}: the source has changed "
                 "or the download is damaged; nothing was kept, fetch it again"
             )
         return converted
@@ -73,7 +77,7 @@ def sha256_of(raw: bytes) -> str:
 
 
 def _from_columns(text: str, name: str) -> tuple[Sentence, ...]:
-    # The sources have a handful of illegal tags (Weibo 14, Resume 4, E-commerce 1), mended as `tags.repair` does.
+    # The sources have a few illegal tags (Weibo 14, Resume 4, E-commerce 1), which are repaired by `tags.repair`.
     return parse_columns(text, name=name, repair_tags=True).sentences
 
 
@@ -86,7 +90,7 @@ def _from_cluener(text: str, name: str) -> tuple[Sentence, ...]:
 
 
 def _from_words(text: str, name: str) -> tuple[Sentence, ...]:
-    """One sentence a line, `word/tag word/tag ...`; every word with a tag other than o is an entity."""
+    """Read one sentence per line, `word/tag word/tag ...`; every word whose tag is not o is an entity."""
     sentences = []
     for number, line in enumerate(text.split("\n"), 1):
         words: list[str] = []
@@ -116,7 +120,7 @@ CONVERTERS: dict[str, Callable[[str, str], tuple[Sentence, ...]]] = {
 
 
 def _member_of(raw: bytes, member: str, *, name: str) -> bytes:
-    """The bytes of the file called `member`, in whatever folder of a .tgz archive."""
+    """The bytes of the file named `member` in any folder of a .tgz archive."""
     try:
         with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
             for entry in archive:
@@ -125,5 +129,5 @@ def _member_of(raw: bytes, member: str, *, name: str) -> bytes:
                     assert file is not None  # it is a regular file
                     return file.read()
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise DataError(f"{name} is not the archive it should be ({error}); fetch it again") from error
-    raise DataError(f"{name} holds no file {member}; the source was changed")
+        raise DataError(f"{name} is not the expected archive ({error}); fetch it again") from error
+    raise DataError(f"{name} contains no file {member}; the source has changed")

@@ -1,4 +1,4 @@
-"""Sentences from files and back, whatever the format."""
+"""Read and write sentences in files of any supported format."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cige.data.columns import format_columns, parse_columns
+from cige.data.documents.document import Document, ReadingOptions
+from cige.data.documents.formats import known, of_json, of_name, read_documents, write_documents
+from cige.data.documents.lines import DOCSTART
+from cige.data.documents.sentences import sentences_of
 from cige.data.jsonl import format_json_lines, looks_like_json_lines, parse_json_lines
 from cige.data.labelled import LabelledFile, RepairWarning
 from cige.data.sentence import Sentence
@@ -22,17 +26,19 @@ _BY_NAME = {".bmes": "bmes", ".bioes": "bioes", ".bieos": "bioes", ".bio": "bio"
 def read_sentences(path: str | Path, *, format: str = "auto", repair: bool = False) -> list[Sentence]:
     """Read the labelled sentences of a file (UTF-8; plain, .gz or .xz).
 
-    `format`: bmes, bioes, bio, jsonl, cluener, or "auto" to tell it from the contents.
-    `repair`: mend illegal tag transitions (see `tags.repair`) and keep the outermost of overlapping spans; a
-    RepairWarning then says how many places were mended. `read_labelled` lists them.
+    Args:
+        format: a name of `cige.data.documents.FORMATS`, or "auto" to detect it from the contents.
+        repair: repair illegal tag transitions (see `tags.repair`) and keep the outermost of overlapping spans. A
+            RepairWarning contains the number of repairs; `read_labelled` lists them.
 
-    Raises DataError with file and line for anything that cannot be read, and for a file without a sentence.
+    Raises:
+        DataError: the file cannot be read or contains no sentence; the message contains the file and the line.
     """
     found = read_labelled(path, format=format, repair=repair)
     if found.repairs:
         first = found.repairs[0]
         warnings.warn(
-            f"{path}: {len(found.repairs)} place(s) mended, the first on line {first.line}: {first.what}",
+            f"{path}: {len(found.repairs)} place(s) repaired, the first on line {first.line}: {first.what}",
             RepairWarning,
             stacklevel=2,
         )
@@ -40,10 +46,14 @@ def read_sentences(path: str | Path, *, format: str = "auto", repair: bool = Fal
 
 
 def read_labelled(path: str | Path, *, format: str = "auto", repair: bool = False) -> LabelledFile:
-    """Like `read_sentences`, with the format that was found and the list of repairs in place of a warning."""
+    """Like `read_sentences`, but returns the detected format and the list of repairs instead of a warning."""
     if format != "auto":
-        _check_format(format)
+        known(format)
     name = str(path)
+    other = _format_of_documents(Path(path)) if format == "auto" else format if format not in FORMATS else None
+    if other is not None:
+        documents = read_documents(path, format=other, options=ReadingOptions(repair=repair))
+        return _not_empty(sentences_of(documents, name=name, format=other, keep_outermost=repair), name)
     text = read_text(path)
     is_json = format in JSON_FORMATS or (
         format == "auto" and (looks_like_json_lines(text) or _BY_NAME.get(_bare_suffix(path)) == "jsonl")
@@ -53,33 +63,49 @@ def read_labelled(path: str | Path, *, format: str = "auto", repair: bool = Fals
     else:
         scheme = "auto" if format == "auto" else format.upper()
         found = parse_columns(text, name=name, scheme=scheme, repair_tags=repair)
-    if not found.sentences:
-        raise DataError(f"{path} holds no sentence; expected lines of `character tag` or of JSON objects")
-    return found
+    return _not_empty(found, name)
 
 
 def write_sentences(path: str | Path, sentences: Iterable[Sentence], *, format: str = "auto") -> None:
-    """Write sentences to a file, wholly or not at all; .gz and .xz names are packed.
+    """Write sentences to a file, completely or not at all; it is compressed if its name ends in .gz or .xz.
 
-    `format`: as in `read_sentences`; "auto" takes it from the name (.bmes, .bioes, .bio, .jsonl, ...).
+    Args:
+        format: as in `read_sentences`; "auto" uses the file name (.bmes, .bioes, .bio, .jsonl, .csv, ...).
 
-    Raises DataError with the number of a sentence that the format cannot hold; an old file is then unchanged.
+    Raises:
+        DataError: a sentence cannot be written in this format; the message contains its number. An old file is
+            unchanged then.
     """
     if format == "auto":
-        format = _BY_NAME.get(_bare_suffix(path), "")
-        if not format:
-            raise DataError(f"cannot tell the format from the name {path}; give format= one of {', '.join(FORMATS)}")
-    _check_format(format)
+        format = _BY_NAME.get(_bare_suffix(path), "auto")
+    if format not in FORMATS:
+        write_documents(path, (Document(s.text, s.spans) for s in sentences), format=format)
+        return
     is_json = format in JSON_FORMATS
     write_text(path, format_json_lines(sentences, format) if is_json else format_columns(sentences, format.upper()))
 
 
-def _check_format(format: str) -> None:
-    if format not in FORMATS:
-        raise DataError(f"unknown format {format!r}; expected auto or one of {', '.join(FORMATS)}")
+def _not_empty(found: LabelledFile, name: str) -> LabelledFile:
+    if not found.sentences:
+        raise DataError(f"{name} contains no sentence; expected lines of `character tag` or of JSON objects")
+    return found
+
+
+def _format_of_documents(path: Path) -> str | None:
+    """The format of a file that is not read here but as documents; None for columns and JSON lines of sentences."""
+    found = of_name(path)
+    if found in COLUMN_FORMATS:
+        return None
+    if found in (None, "txt", "jsonl"):
+        text = read_text(path)
+        found = of_json(text) if text.lstrip()[:1] in ("{", "[") else None
+        if found is None:
+            first = next((line for line in text.split("\n") if line.strip()), "")
+            found = "conll" if len(first.split()) in (3, 4) or first.startswith(DOCSTART) else None
+    return None if found in FORMATS else found
 
 
 def _bare_suffix(path: str | Path) -> str:
-    """The suffix of a name, seen through .gz and .xz."""
+    """The suffix of a name without .gz or .xz."""
     path = Path(path)
     return Path(path.stem).suffix if path.suffix in (".gz", ".xz") else path.suffix

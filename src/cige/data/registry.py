@@ -1,4 +1,4 @@
-"""Registry: the public data sets by name, from a folder of local copies, the cache, or their origins."""
+"""Registry: the public data sets by name, read from local copies or the cache, or downloaded."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ from cige.errors import DataError
 class Dataset:
     """A public data set.
 
-    `origins`: its files by split. `licence`: what its source says about use.
-    `n_dev_of_train`: where it has no dev file, how many of the last training sentences are its dev split.
+    Attributes:
+        licence: the terms of use that its source states.
+        origins: its files by split.
+        n_dev_of_train: if it has no dev file, the number of sentences at the end of its training file that are used as
+            the dev split.
     """
 
     name: str
@@ -39,7 +42,7 @@ class Dataset:
 
 
 def _origins(repository: str, commit: str, path: str, form: str, sha256: dict[str, str]) -> dict[str, Origin]:
-    """Origins of splits that are files of their own; `path` has {split} in it."""
+    """Origins of splits that are separate files; `path` contains {split}."""
     return {
         split: Origin(repository=repository, commit=commit, path=path.format(split=split), form=form, sha256=digest)
         for split, digest in sha256.items()
@@ -47,7 +50,7 @@ def _origins(repository: str, commit: str, path: str, form: str, sha256: dict[st
 
 
 def _packed(path: str, form: str, sha256: dict[str, str], member: str) -> dict[str, Origin]:
-    """Origins of splits inside one archive of hspuppy/hugbert; `member` has {split} in it."""
+    """Origins of splits in one archive of hspuppy/hugbert; `member` contains {split}."""
     repository, commit = "hspuppy/hugbert", "231f5c8a266a16525b36238c083e3ee0e29542a6"
     return {
         split: Origin(repository, commit, path, form, digest, member=member.format(split=split))
@@ -139,12 +142,12 @@ DATASETS = {
 
 
 def cache_folder() -> Path:
-    """Where fetched data sets are kept: $CIGE_CACHE, else ~/.cache/cige."""
+    """The folder of downloaded data sets: $CIGE_CACHE, or ~/.cache/cige if it is not set."""
     return Path(os.environ.get("CIGE_CACHE") or Path.home() / ".cache" / "cige")
 
 
 def get_dataset(name: str) -> Dataset:
-    """The data set called `name`; raises DataError with the nearest known name."""
+    """The data set with this name; otherwise raises a DataError with the nearest known name."""
     if name in DATASETS:
         return DATASETS[name]
     near = difflib.get_close_matches(name, DATASETS, n=1, cutoff=0.5)
@@ -153,14 +156,16 @@ def get_dataset(name: str) -> Dataset:
 
 
 def dataset_file(name: str, split: str, *, data_dir: str | Path | None = None) -> Path:
-    """The local .bmes file of a split.
+    """The local .bmes file of a split, `<name>/<split>.bmes` or `ner/<name>/<split>.bmes`.
 
-    Looked for as `<name>/<split>.bmes` or `ner/<name>/<split>.bmes` in `data_dir` if given (and nowhere else), else
-    in $CIGE_DATA and then in the cache. Raises DataError, saying how to get it, where it is in none of them.
+    It is searched for in `data_dir` only, if given, or else in $CIGE_DATA and then in the cache.
+
+    Raises:
+        DataError: there is no such file; the message says how to get it.
     """
     dataset = get_dataset(name)
     if split not in dataset.origins:
-        derived = f"; load_split cuts {split} off train" if split in dataset.splits else ""
+        derived = f"; load_split takes {split} from train" if split in dataset.splits else ""
         raise DataError(f"{name} has no {split} file; it has {', '.join(dataset.origins)}{derived}")
     folders = [Path(data_dir)] if data_dir is not None else _default_folders()
     for folder in folders:
@@ -170,14 +175,14 @@ def dataset_file(name: str, split: str, *, data_dir: str | Path | None = None) -
                 return path
     raise DataError(
         f"no {name}/{split}.bmes in {' or '.join(map(str, folders))}; run `cige data fetch {name}`, "
-        f"or point --data-dir or CIGE_DATA at a folder that holds {name}/{split}.bmes"
+        f"or set --data-dir or CIGE_DATA to a folder that contains {name}/{split}.bmes"
     )
 
 
 def load_split(name: str, split: str, *, data_dir: str | Path | None = None) -> list[Sentence]:
-    """The sentences of a split, found as `dataset_file` does.
+    """The sentences of a split, whose file is found as by `dataset_file`.
 
-    Where a set has no dev file (msra), dev is the last 2,000 sentences of its training file and train all others.
+    If a data set has no dev file (msra), dev is the last 2,000 sentences of its training file, and train the others.
     """
     dataset = get_dataset(name)
     n_dev = dataset.n_dev_of_train
@@ -185,7 +190,7 @@ def load_split(name: str, split: str, *, data_dir: str | Path | None = None) -> 
         return read_sentences(dataset_file(name, split, data_dir=data_dir), format="bmes")
     sentences = read_sentences(dataset_file(name, "train", data_dir=data_dir), format="bmes")
     if len(sentences) <= n_dev:
-        raise DataError(f"{name}/train.bmes has {len(sentences)} sentences; expected more than {n_dev}, dev's share")
+        raise DataError(f"{name}/train.bmes has {len(sentences)} sentences; expected more than the {n_dev} of dev")
     return sentences[:-n_dev] if split == "train" else sentences[-n_dev:]
 
 
@@ -195,12 +200,13 @@ def fetch(
     data_dir: str | Path | None = None,
     opener: Callable[..., Any] = urllib.request.urlopen,
 ) -> list[Path]:
-    """Get all files of a data set from their origins into `data_dir` (default: the cache) and return their paths.
+    """Download all files of a data set into `data_dir` (by default, the cache) and return their paths.
 
-    Each file is checked against its sha256 and written wholly or not at all; files that are there already are left
-    alone, and a download that was cut off goes on where it stopped.
+    Each file is checked against its sha256 and written completely or not at all. Existing files are not downloaded
+    again, and interrupted downloads are resumed.
 
-    Raises DataError where the network fails, a source has changed, or another file stands in the place of one.
+    Raises:
+        DataError: the network fails, a source has changed, or an existing file is not the published one.
     """
     dataset = get_dataset(name)
     folder = Path(data_dir) if data_dir is not None else cache_folder()
@@ -216,7 +222,7 @@ def fetch(
         try:
             converted = origin.convert(archive.read_bytes())
         except DataError:
-            archive.unlink()  # it is not what it should be: the next try starts afresh
+            archive.unlink()  # not the expected file; the next attempt downloads it again
             raise
         write_bytes(path, converted)
     shutil.rmtree(downloads, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Stats: the figures of a data set, as in Table 1 of the FLAT paper."""
+"""Stats: statistics of a data set, as in Table 1 of the FLAT paper."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DatasetStats:
-    """What a set of labelled sentences is made of.
+    """Statistics of labelled sentences.
 
-    `n_sentences`, `n_chars` (code points), `n_entities`: totals; `n_words`: words matched by the lexicon, all
-    overlaps counted, None without a lexicon.
-    `labels`: number of entities by type, the most frequent first.
-    `max_chars`: length of the longest sentence in code points.
-    `n_empty`: sentences without an entity. `n_duplicates`: sentences whose text occurred before.
+    Attributes:
+        n_sentences, n_chars, n_entities: total numbers of sentences, code points and entities.
+        n_words: number of words matched by the lexicon, including overlapping ones; None without a lexicon.
+        labels: number of entities by type, the most frequent first.
+        max_chars: length of the longest sentence in code points.
+        n_empty: number of sentences without an entity.
+        n_duplicates: number of sentences whose text occurred before.
     """
 
     n_sentences: int
@@ -53,7 +55,7 @@ class DatasetStats:
         return self.n_entities / self.n_sentences if self.n_sentences else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Counts and averages, ready for JSON."""
+        """Counts and averages as JSON values."""
         return asdict(self) | {
             "chars_per_sentence": self.chars_per_sentence,
             "words_per_sentence": self.words_per_sentence,
@@ -61,7 +63,7 @@ class DatasetStats:
         }
 
     def table(self, title: str | None = None) -> Table:
-        """The figures as a rich table."""
+        """The statistics as a rich table."""
         from rich.table import Table
 
         table = Table("", "total", "per sentence", title=title)
@@ -83,7 +85,7 @@ class DatasetStats:
 
 
 def dataset_stats(sentences: Sequence[Sentence], lexicon: WordMatcher | None = None) -> DatasetStats:
-    """Count what `sentences` hold; `lexicon` (a snapshot) adds the words matched in the normalised texts."""
+    """Compute statistics; with a `lexicon` (a snapshot), also of the words in the normalised texts."""
     labels = Counter(span.label for sentence in sentences for span in sentence.spans)
     return DatasetStats(
         n_sentences=len(sentences),

@@ -1,11 +1,11 @@
-"""Tag schemes: entity spans as one tag a character, and back.
+"""Tag schemes: convert entity spans to one tag per character, and back.
 
-    BMES    B-X M-X E-X for an entity of several characters, S-X for one of a single character, O outside
-    BIOES   the same with I-X inside
-    BIO     B-X on the first character, I-X on the others, O outside
+    BMES    B-X M-X E-X for an entity of several characters, S-X for an entity of one character, O outside
+    BIOES   like BMES, with I-X instead of M-X
+    BIO     B-X for the first character, I-X for the others, O outside
 
-"Strict" means: an entity counts only if it is written in full and with one type, as in seqeval's strict IOBES and
-IOB2 modes. "Lenient" means the scorer that the published lattice models share; the two differ on ill-formed tags only.
+"Strict" means that an entity counts only if it is complete and has one type, as in seqeval's strict IOBES and IOB2
+modes. "Lenient" refers to the scorer of the published lattice models; the two differ only for ill-formed tags.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from cige.data.sentence import Span
 from cige.errors import DataError
+from cige.lexicon.user_word import UNKNOWN_TYPE
 
 SCHEMES = ("BMES", "BIOES", "BIO")
 _PREFIXES = {"BMES": "BMES", "BIOES": "BIES", "BIO": "BI"}  # in the order of `tag_set`
@@ -25,10 +26,13 @@ _OPENING = frozenset("BS")
 
 
 class IllegalTransition(NamedTuple):
-    """A tag that may not follow the one before it.
+    """A tag that may not follow the previous one.
 
-    `position`: index of `tag`; 0 with `previous` None is the start, len(tags) with `tag` None is the end of the text.
-    `why`: the rule that is broken, in words.
+    Attributes:
+        position: index of `tag`; len(tags) at the end of the text.
+        previous: the previous tag, or None at the start of the text.
+        tag: the tag, or None at the end of the text.
+        why: the violated rule as a message.
     """
 
     position: int
@@ -41,7 +45,8 @@ class IllegalTransition(NamedTuple):
 def split_tag(tag: str, scheme: str | None = None) -> tuple[str, str]:
     """Return (prefix, label) of a tag: ("B", "PER") for "B-PER", ("O", "") for "O".
 
-    Raises DataError for a tag that `scheme` (None: any of the schemes) does not have.
+    Raises:
+        DataError: `scheme` (None: any of the schemes) does not have this tag.
     """
     if tag == "O":
         return "O", ""
@@ -54,15 +59,25 @@ def split_tag(tag: str, scheme: str | None = None) -> tuple[str, str]:
 
 
 def tag_set(labels: Iterable[str], scheme: str = "BMES") -> list[str]:
-    """All tags of a set of labels: "O" first, then B- M- E- S- (BIOES: B- I- E- S-; BIO: B- I-) per label, sorted."""
+    """All tags of some labels: "O", then B- M- E- S- (BIOES: B- I- E- S-; BIO: B- I-) for each sorted label."""
     prefixes = _prefixes(scheme)
     return ["O", *(f"{prefix}-{label}" for label in sorted(set(labels)) for prefix in prefixes)]
+
+
+def are_tags_of(tags: Sequence[str], labels: Iterable[str], scheme: str) -> bool:
+    """Whether a model with these labels may have these tags: those of `tag_set`, with or without those of UNKNOWN_TYPE.
+
+    UNKNOWN_TYPE marks names of a type that only the user knows, and is not one of the model's labels.
+    """
+    labels = list(labels)
+    return list(tags) in (tag_set(labels, scheme), tag_set([*labels, UNKNOWN_TYPE], scheme))
 
 
 def spans_to_tags(n_chars: int, spans: Iterable[Span], scheme: str = "BMES") -> list[str]:
     """One tag for each of `n_chars` characters.
 
-    Raises DataError for a span that leaves [0, n_chars), is empty, or overlaps another: flat tags cannot hold it.
+    Raises:
+        DataError: a span is empty, exceeds [0, n_chars), or overlaps another, which tags cannot express.
     """
     _prefixes(scheme)
     tags = ["O"] * n_chars
@@ -72,7 +87,7 @@ def spans_to_tags(n_chars: int, spans: Iterable[Span], scheme: str = "BMES") -> 
         if not 0 <= start < end <= n_chars:
             raise DataError(f"span {start}..{end} ({label}) does not fit a text of {n_chars} characters")
         if start < last_end:
-            raise DataError(f"spans {last} and {span} overlap: a character can have one tag only")
+            raise DataError(f"spans {last} and {span} overlap: a character can have only one tag")
         if scheme == "BIO":
             tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
         elif end - start == 1:
@@ -85,7 +100,7 @@ def spans_to_tags(n_chars: int, spans: Iterable[Span], scheme: str = "BMES") -> 
 
 
 def tags_to_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
-    """The entities that are written in full, sorted; anything ill-formed is no entity (seqeval's strict mode)."""
+    """The complete entities, sorted; ill-formed tags are not entities (seqeval's strict mode)."""
     spans = []
     start, open_label = 0, None  # the entity that is open at this character
     for index, tag in enumerate(tags):
@@ -111,9 +126,10 @@ def tags_to_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
 def lenient_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
     """Entities as the published lattice models count them (Lattice LSTM, LR-CNN, LGN, SoftLexicon, DCSAN).
 
-    B opens and closes whatever is open just before itself; S does too and is an entity; E closes, with the type of
-    its B; M, I and O are passed over; an E without a B is nothing; a B left open at the end is one character long.
-    Equal to the strict reading on well-formed tags. BIO has no such scorer: its strict reading is returned.
+    B begins an entity, and ends the previous one if it has not ended; so does S, which is an entity itself. E ends an
+    entity, which has the type of its B. M, I, O, and an E without a B are ignored. An entity that does not end has one
+    character. For well-formed tags, the result is the same as in strict mode. There is no such scorer for BIO, for
+    which the strict result is returned.
     """
     if scheme == "BIO":
         return tags_to_spans(tags, scheme)
@@ -137,7 +153,7 @@ def lenient_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
 
 
 def illegal_transitions(tags: Sequence[str], scheme: str = "BMES") -> list[IllegalTransition]:
-    """Every place where the tags break their scheme, the start and the end of the text included."""
+    """Every violation of the scheme, including those at the start and the end of the text."""
     faults = []
     previous: str | None = None
     for index, tag in enumerate([*tags, None]):
@@ -149,9 +165,9 @@ def illegal_transitions(tags: Sequence[str], scheme: str = "BMES") -> list[Illeg
 
 
 def repair(tags: Sequence[str], scheme: str = "BMES") -> list[str]:
-    """The nearest legal tags: legal ones come back unchanged, and repairing twice changes nothing more.
+    """Repair illegal tags; legal tags are returned unchanged.
 
-    M-X, I-X or E-X that continues no open entity of type X starts a new one; an entity that is not closed closes
+    If M-X, I-X or E-X does not continue an entity of type X, it begins a new one. An entity that does not end is ended
     at its last character.
     """
     spans = []
@@ -173,9 +189,9 @@ def repair(tags: Sequence[str], scheme: str = "BMES") -> list[str]:
 
 
 def allowed_transitions(tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which tags may open a text, follow one another and close a text: bool[L], bool[L, L] (from, to), bool[L].
+    """Which tags may begin a text, follow one another, and end a text: bool[L], bool[L, L] (from, to), bool[L].
 
-    The scheme is read off the names: with an M-, E- or S- tag an entity must be closed (BMES, BIOES), else not (BIO).
+    The scheme is detected from the tags: if there is an M-, E- or S- tag, entities must be ended (BMES, BIOES).
     """
     parts = [split_tag(tag) for tag in tags]
     prefixes = np.array([prefix for prefix, _ in parts], dtype="U1")
@@ -198,7 +214,7 @@ def _prefixes(scheme: str) -> str:
 
 
 def _why_illegal(previous: str | None, tag: str | None, scheme: str) -> str:
-    """Why `tag` may not follow `previous` (None: outside the text); "" where it may."""
+    """Why `tag` may not follow `previous` (None is outside the text), or "" if it may."""
     before, before_label = ("O", "") if previous is None else split_tag(previous, scheme)
     here, label = ("O", "") if tag is None else split_tag(tag, scheme)
     inside = "M" if scheme == "BMES" else "I"

@@ -1,4 +1,4 @@
-"""Text files of data: decoded with line numbers in every complaint, written so that a failure leaves the old file."""
+"""Text files of data: errors contain line numbers, and a failed write leaves the old file unchanged."""
 
 from __future__ import annotations
 
@@ -11,38 +11,39 @@ from pathlib import Path
 from cige.errors import DataError
 from cige.folders.atomic import atomic_file
 from cige.folders.packed import UNPACKING_ERRORS, unpack
+from cige.text.encodings import how_to_convert
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_text(path: str | Path) -> str:
-    """The whole of a UTF-8 file (plain, .gz or .xz) without its byte order mark; line ends stay as they are.
+    """The content of a UTF-8 file (plain, .gz or .xz) without its byte order mark and with its own line ends.
 
-    Raises DataError for a file that is missing, is a folder, cannot be unpacked or is not UTF-8 (naming the line).
+    Raises:
+        DataError: the file is missing, is a folder, cannot be decompressed, or is not UTF-8 (with the line number).
     """
     return decode(_read_bytes(Path(path)), name=str(path))
 
 
 def decode(raw: bytes, *, name: str) -> str:
-    """Decode UTF-8 bytes; `name` stands for the file in the DataError that names the first bad line."""
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(f"{name}, line 1: this file is UTF-16; save it as UTF-8")
+    """Decode UTF-8 bytes, or raise a DataError with `name` and the number of the first bad line."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        text_start = 3 if raw.startswith(b"\xef\xbb\xbf") else 0  # the codec counts from behind the mark
+        text_start = 3 if raw.startswith(b"\xef\xbb\xbf") else 0  # the codec does not count the mark
         position = text_start + error.start
         line = raw.count(b"\n", 0, position) + 1
         raise DataError(
             f"{name}, line {line}: byte 0x{raw[position]:02x} is not UTF-8; "
-            "save the file as UTF-8 (for GBK: iconv -f gb18030 -t utf-8)"
+            + how_to_convert(raw[:2] + raw[position : position + 200])
         ) from None
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write `text` as UTF-8 (packed if the name ends in .gz or .xz), wholly or not at all.
+    """Write `text` as UTF-8, completely or not at all; it is compressed if the name ends in .gz or .xz.
 
-    Raises DataError where the text cannot be encoded or the file cannot be written; an old file is then unchanged.
+    Raises:
+        DataError: the text cannot be encoded, or the file cannot be written; an old file is unchanged then.
     """
     try:
         raw = text.encode("utf-8")
@@ -50,19 +51,19 @@ def write_text(path: str | Path, text: str) -> None:
         line = text.count("\n", 0, error.start) + 1
         code = ord(text[error.start])
         raise DataError(
-            f"{path}, line {line}: U+{code:04X} is a lone surrogate, which no UTF-8 file can hold; "
+            f"{path}, line {line}: U+{code:04X} is a lone surrogate, which UTF-8 cannot encode; "
             "write format jsonl, which escapes it"
         ) from None
     suffix = Path(path).suffix
     if suffix == ".gz":
-        raw = gzip.compress(raw, mtime=0)  # the same bytes for the same text
+        raw = gzip.compress(raw, mtime=0)  # without a time stamp, so that the same text gives the same bytes
     elif suffix == ".xz":
         raw = lzma.compress(raw)
     write_bytes(path, raw)
 
 
 def write_bytes(path: str | Path, raw: bytes) -> None:
-    """Write a file wholly or not at all; raises DataError where that fails, with an old file unchanged."""
+    """Write a file completely or not at all; raises a DataError on failure, and an old file is unchanged then."""
     try:
         with atomic_file(path) as aside:
             aside.write_bytes(raw)
@@ -71,18 +72,18 @@ def write_bytes(path: str | Path, raw: bytes) -> None:
 
 
 def has_surrogate(text: str) -> bool:
-    """Whether a text holds a lone surrogate, which UTF-8 cannot encode."""
+    """Whether a text contains a lone surrogate, which cannot be encoded in UTF-8."""
     return _SURROGATE.search(text) is not None
 
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        return unpack(io.BytesIO(path.read_bytes())).read()  # a pipe is read too, and cannot be sought
+        return unpack(io.BytesIO(path.read_bytes())).read()  # in memory, because a pipe cannot be rewound
     except FileNotFoundError:
         raise DataError(f"no file at {path}; check the name, or see `cige data fetch` for public data sets") from None
     except IsADirectoryError:
         raise DataError(f"{path} is a folder; expected a file of labelled sentences") from None
     except UNPACKING_ERRORS as error:
-        raise DataError(f"{path} is damaged or cut short ({error}); fetch or pack it again") from error
+        raise DataError(f"{path} is damaged or truncated ({error}); fetch or compress it again") from error
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error

@@ -1,27 +1,27 @@
-"""Vocabulary: which row of an embedding table a character, a character bigram or a lexicon word has."""
+"""Vocabulary: the rows of characters, character bigrams and lexicon words in the embedding tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from cige.lattice.lattice import Lattice
 
-PAD, UNK, USER = 0, 1, 2  # rows of every table; USER is the one vector that all of a user's own words share
+PAD, UNK, USER = 0, 1, 2  # rows of every table; all user words share the row USER
 N_SPECIAL = 3
-END = 0x1FFFFF  # stands after the last character of a sentence in its last bigram; no code point is that large
-_SHIFT = 21  # bits of a code point
+END = 0x1FFFFF  # the second half of the last bigram of a sentence; larger than any code point
+BIGRAM_SHIFT = 21  # bits of a code point; the bits above them are the first character of a bigram
 
 
 @dataclass(frozen=True)
 class CodeTable:
-    """An immutable map from integer codes to rows, as two sorted arrays (small on disk, one look-up a sentence).
+    """An immutable map from integer codes to rows, as two sorted arrays (small on disk, one look-up per sentence).
 
     Attributes:
         codes: int64[K], ascending.
-        rows: int32[K], row of each code; codes not listed have row UNK.
+        rows: int32[K], the row of each code; other codes have row UNK.
     """
 
     codes: np.ndarray
@@ -29,7 +29,7 @@ class CodeTable:
 
     @classmethod
     def from_ordered(cls, codes: np.ndarray) -> CodeTable:
-        """Give row N_SPECIAL + k to the k-th of the distinct `codes`."""
+        """Assign row N_SPECIAL + k to the k-th of the distinct `codes`."""
         order = np.argsort(codes)
         return cls(codes=codes[order], rows=(order + N_SPECIAL).astype(np.int32))
 
@@ -58,24 +58,24 @@ def char_codes(text: str) -> np.ndarray:
 
 
 def bigram_codes(chars: np.ndarray) -> np.ndarray:
-    """int64[T]: bigram i is characters i and i + 1; the last one pairs with END."""
+    """int64[T]: bigram i consists of characters i and i + 1, the last one of the last character and END."""
     following = np.append(chars[1:], END) if len(chars) else chars
-    return (chars << _SHIFT) | following
+    return (chars << BIGRAM_SHIFT) | following
 
 
 def split_bigram(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The two code points of each bigram code; the second is END for the last bigram of a sentence."""
-    return codes >> _SHIFT, codes & END
+    """The two code points of each bigram; the second is END for the last bigram of a sentence."""
+    return codes >> BIGRAM_SHIFT, codes & END
 
 
 def code_of(token: str) -> int | None:
-    """The code of a character, a bigram or `c</s>` as vector files spell them; None if it is none of these."""
+    """The code of a character, a bigram or `c</s>`, as they are written in vector files; None for other tokens."""
     if token.endswith("</s>") and len(token) == 5:
-        return (ord(token[0]) << _SHIFT) | END
+        return (ord(token[0]) << BIGRAM_SHIFT) | END
     if len(token) == 1:
         return ord(token)
     if len(token) == 2:
-        return (ord(token[0]) << _SHIFT) | ord(token[1])
+        return (ord(token[0]) << BIGRAM_SHIFT) | ord(token[1])
     return None
 
 
@@ -86,8 +86,10 @@ class EncodedLattice:
     Attributes:
         chars, bigrams: int64[T] rows.
         words: int64[W] rows; starts, ends: int64[W] half-open spans, as in the lattice.
-        counts, groups: int64[W], of each word as Vocabulary has them; 0 on a user's own words.
-        text: the normalised text (a BERT reads it again).
+        counts, groups: int64[W], the word_counts and word_groups of Vocabulary for each word; 0 for user words.
+        text: the normalised text, which a BERT tokenises itself.
+        word_labels: int64[W], the label of each word: 0 for no label, k + 1 for the k-th of Vocabulary.word_labels, and
+            one more than their number for a label that the model does not know. All 0 by default.
     """
 
     chars: np.ndarray
@@ -98,6 +100,11 @@ class EncodedLattice:
     counts: np.ndarray
     groups: np.ndarray
     text: str
+    word_labels: np.ndarray = field(default=None)  # type: ignore[arg-type]
+
+    def __post_init__(self) -> None:
+        if self.word_labels is None:
+            object.__setattr__(self, "word_labels", np.zeros(len(self.words), np.int64))
 
     @property
     def n_nodes(self) -> int:
@@ -106,17 +113,18 @@ class EncodedLattice:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The three look-ups of a lattice model. Rows seen in training come first, so that they alone are trained.
+    """The rows of a lattice model's three tables. Rows that occur in training come first; only these are trained.
 
     Attributes:
         chars: character code point -> row.
         bigrams: pair of code points -> row.
-        word_rows: int32[n_base], row of each word of the base lexicon (UNK where it has no vector).
-        n_tuned: rows, specials included, that training may change: (chars, bigrams, words).
-        n_rows: rows in all: (chars, bigrams, words).
-        word_counts: int32[n_base], how often the training text uses each word, or None if the model does not ask.
-        word_groups: int32[n_base], the gazetteers that a word is in, a bit each, or None where all are in one.
-        n_groups: gazetteers that words come from.
+        word_rows: int32[n_base], the row of each word of the base lexicon (UNK if it has no vector).
+        n_tuned: numbers of rows that training may change, including special rows: (chars, bigrams, words).
+        n_rows: total numbers of rows: (chars, bigrams, words).
+        word_counts: int32[n_base], how often each word occurs in the training text; None if the model does not use it.
+        word_groups: int32[n_base], the gazetteers of each word, one bit per gazetteer; None if there is only one.
+        n_groups: number of gazetteers.
+        word_labels: the K labels of user words that the model knows; empty if it reads no labels.
     """
 
     chars: CodeTable
@@ -127,10 +135,11 @@ class Vocabulary:
     word_counts: np.ndarray | None = None
     word_groups: np.ndarray | None = None
     n_groups: int = 1
+    word_labels: tuple[str, ...] = ()
 
     @property
     def user_count(self) -> int:
-        """The count that a user's word passes for: the mean of the words that training text uses."""
+        """The count that is used for user words: the mean count of the words that occur in the training text."""
         used = self.word_counts[self.word_counts > 0] if self.word_counts is not None else np.ones(1)
         return max(1, round(float(used.mean()))) if len(used) else 1
 
@@ -154,7 +163,16 @@ class Vocabulary:
             counts=of_base(self.word_counts, user=0),
             groups=is_base.astype(np.int64) if self.word_groups is None else of_base(self.word_groups, user=0),
             text=lattice.text,
+            word_labels=self.label_ids(lattice),
         )
+
+    def label_ids(self, lattice: Lattice) -> np.ndarray:
+        """int64[W]: the label of each word, as in EncodedLattice.word_labels."""
+        ids = np.zeros(lattice.n_words, np.int64)
+        known = {label: k for k, label in enumerate(self.word_labels, start=1)}
+        for row, label in lattice.labelled_words:
+            ids[row] = known.get(label, len(known) + 1)
+        return ids
 
 
 def seen_first(lattices: Iterable[Lattice], n_base: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,1 +1,1 @@
-"""Drawings as SVG and PNG: parts of a page, the lattice of a sentence, figures."""
+"""Drawings as SVG and PNG: parts of a page, the lattice of a sentence, and figures."""

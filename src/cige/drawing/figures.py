@@ -1,20 +1,23 @@
-"""What views have in common: short names, tables in Markdown, and figures in fonts that have their words."""
+"""Helpers for tables and figures: short names, Markdown tables, and figures whose fonts cover their text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cige.drawing.fonts import Fonts
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import RUN_MODEL
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def names_of_folders(given: Sequence[str]) -> list[str]:
-    """A short name for each: its folder, or the run whose `model` folder it is; as it was given where those clash."""
+    """A short name for each path: the folder, or the run if it is a run's `model` folder; the path if names clash."""
     short = [Path(one).parent.name if Path(one).name == RUN_MODEL else Path(one).name for one in given]
     return short if len(set(short)) == len(short) and all(short) else list(given)
 
@@ -25,10 +28,10 @@ def markdown_table(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 
 def drawn_with_fonts_for(texts: Iterable[str]) -> AbstractContextManager[None]:
-    """What is drawn and saved within it has fonts with every letter of the texts, which are taken as they are.
+    """A context in which Matplotlib uses fonts that have every letter of the texts, and draws the texts literally.
 
     Raises:
-        CigeError: no font of this machine has the letters.
+        CigeError: no font on this machine has the letters.
     """
     import matplotlib
 
@@ -36,11 +39,11 @@ def drawn_with_fonts_for(texts: Iterable[str]) -> AbstractContextManager[None]:
     return matplotlib.rc_context({"font.family": families, "text.parse_math": False, "svg.fonttype": "none"})
 
 
-def save_figure(figure: Any, path: Path) -> None:
-    """Write a Matplotlib figure in the format that the path's ending names; without an ending SVG.
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a Matplotlib figure in the format of the file name extension, or as SVG if there is none.
 
     Raises:
-        CigeError: the ending names no format.
+        CigeError: the extension is not that of a format.
     """
     form = path.suffix.lstrip(".").lower() or "svg"
     if form not in figure.canvas.get_supported_filetypes():

@@ -1,9 +1,11 @@
-"""Fonts of this machine that have the characters of a text, those for Chinese first."""
+"""Find fonts on this machine that have the characters of a text, with fonts for Chinese first."""
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,12 +17,12 @@ _PREFERRED = (*SIMPLIFIED, "Noto Sans CJK", "Source Han Sans", "PingFang", "WenQ
 
 @dataclass(frozen=True)
 class Fonts:
-    """Font families that together have the letters of a text.
+    """Font families that together cover the letters of a text.
 
     Attributes:
         families: their names, the preferred one first.
         files: the regular and bold font files of the families.
-        missing: symbols that no font of this machine has.
+        missing: symbols that no font on this machine has.
     """
 
     families: list[str]
@@ -29,22 +31,17 @@ class Fonts:
 
     @classmethod
     def for_text(cls, lines: Iterable[str]) -> Fonts:
-        """The fonts for all characters of some lines.
+        """Find the fonts for all characters of some lines.
 
         Raises:
-            CigeError: no font has a letter or a Chinese character; the error says what to install.
+            CigeError: a letter or a Chinese character is in no font; the error says what to install.
         """
-        left = {char for line in lines for char in line if not char.isspace()}
-        families: list[str] = []
-        files: list[str] = []
-        for family, family_files in candidates():
-            if not left:
-                break
-            if has := left & _characters_of(family_files[0]):
-                families.append(family)
-                files += family_files
-                left -= has
-        letters = sorted(char for char in left if unicodedata.category(char)[0] == "L")
+        chars = frozenset(char for line in lines for char in line if not char.isspace())
+        families, files, left = _cover(chars)
+        letters = _letters_of(left)
+        if letters and _learn_new_fonts():
+            families, files, left = _cover(chars)
+            letters = _letters_of(left)
         if letters:
             shown = " ".join(f"{char} (U+{ord(char):04X})" for char in letters[:5])
             raise CigeError(
@@ -55,22 +52,56 @@ class Fonts:
         return cls(families or ["DejaVu Sans"], files, frozenset(left))
 
     def shown(self, text: str) -> str:
-        """`text` with the code point of each missing symbol in its place, such as "U+1FAE8"."""
+        """`text` with each missing symbol replaced by its code point, such as "U+1FAE8"."""
         if not self.missing & set(text):
             return text
         return "".join(f"U+{ord(char):X}" if char in self.missing else char for char in text)
 
 
+def _cover(chars: frozenset[str]) -> tuple[list[str], list[str], set[str]]:
+    """Families, files of these, and the characters that no font has."""
+    left, families, files = set(chars), [], []
+    for family, family_files in candidates():
+        if not left:
+            break
+        if has := left & _characters_of(family_files[0]):
+            families.append(family)
+            files += family_files
+            left -= has
+    return families, files, left
+
+
+def _letters_of(chars: Iterable[str]) -> list[str]:
+    return sorted(char for char in chars if unicodedata.category(char)[0] == "L")
+
+
+def _learn_new_fonts() -> bool:
+    """Tell Matplotlib of the fonts that were installed after it wrote its list of them; whether there are any.
+
+    Matplotlib keeps its list for years in a file of the user's and does not look again.
+    """
+    from matplotlib import font_manager
+
+    known = {entry.fname for entry in font_manager.fontManager.ttflist}
+    n_before = len(font_manager.fontManager.ttflist)
+    for path in sorted(set(font_manager.findSystemFonts()) - known):
+        with suppress(OSError, RuntimeError, ValueError):  # a file that this version of FreeType cannot read
+            font_manager.fontManager.addfont(path)
+    return len(font_manager.fontManager.ttflist) > n_before
+
+
 def candidates() -> Iterator[tuple[str, list[str]]]:
-    """Font families here and their files, the regular one first; for Chinese in a preferred order, then others."""
+    """Installed font families and their files, the regular file first; preferred Chinese families come first."""
     from matplotlib import font_manager
 
     found: dict[str, dict[bool, str]] = {}  # family -> is bold -> file
-    for entry in font_manager.fontManager.ttflist:
+    # Matplotlib's list may be older than the removal of a font.
+    listed = [entry for entry in font_manager.fontManager.ttflist if os.path.isfile(entry.fname)]
+    for entry in listed:
         is_plain = entry.style == "normal" and entry.stretch == "normal"
         if is_plain and entry.weight in (400, 700, "normal", "regular", "bold"):
             found.setdefault(entry.name, {})[entry.weight in (700, "bold")] = entry.fname
-    for entry in font_manager.fontManager.ttflist:  # a family that has neither is better than none
+    for entry in listed:  # a family with neither is better than no family
         found.setdefault(entry.name, {False: entry.fname})
 
     def rank(family: str) -> tuple[int, str]:
@@ -89,5 +120,5 @@ def _characters_of(path: str) -> frozenset[str]:
 
     try:
         return frozenset(map(chr, FT2Font(path).get_charmap()))
-    except (OSError, RuntimeError):  # a file that was removed, or that this FreeType cannot read
+    except (OSError, RuntimeError):  # the file was removed, or this version of FreeType cannot read it
         return frozenset()

@@ -1,19 +1,19 @@
-"""A lattice as an SVG drawing: characters in rows, words as bars over them, marked spans as bars below."""
+"""Draw a lattice as SVG: characters in rows, words as bars over them, and marked spans as bars below."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from cige.drawing.colours import colour_of
 from cige.drawing.svg import SOFT, escape, is_wide, svg_page, svg_text, text_width
 from cige.lattice.lattice import Lattice
 
-PALETTE = ("#2563eb", "#059669", "#d97706", "#9333ea", "#db2777", "#0891b2", "#dc2626", "#4d7c0f", "#7c2d12", "#475569")
 FAINT, BAR, BAR_EDGE, USER_EDGE = "#94a3b8", "#f1f5f9", "#cbd5e1", "#b45309"
-MARGIN, GUTTER = 20, 34  # round the drawing; left of each row, for the offset of its first character
-WIDE, NARROW = 34, 17  # a cell of a Chinese and of a Latin character
+MARGIN, GUTTER = 20, 34  # around the drawing; left of each row, for the offset of its first character
+WIDE, NARROW = 34, 17  # cell widths of a Chinese and of a Latin character
 LANE, BAR_HEIGHT = 28, 24  # words
 CELL_HEIGHT, MARK_HEIGHT, ROW_GAP = 38, 20, 22
 
@@ -30,7 +30,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Emphasis:
-    """How strongly to colour a word, 0..1, in the colour of `label`; `note` is added to what the mouse shows."""
+    """How strongly to colour a word (0..1) in the colour of `label`; `note` is appended to the word's tooltip."""
 
     strength: float
     label: str
@@ -39,7 +39,7 @@ class Emphasis:
 
 @dataclass
 class _Row:
-    """One row: characters [start, end), left edge of each and of what follows, words by lane from the bottom."""
+    """One row: characters [start, end), their left edges and the right edge of the last, and words by lane, upwards."""
 
     start: int
     end: int
@@ -61,22 +61,23 @@ def draw_lattice(
     """Draw a lattice as one self-contained SVG.
 
     Args:
-        marks: spans to draw under the characters, not overlapping; each label has a colour of its own.
-        emphasis: row of `lattice.words` -> how to colour it; other words are grey.
-        width: of the drawing in pixels; longer texts go on in further rows.
-        legend: say at the bottom what the colours mean.
+        marks: spans to draw under the characters, which must not overlap; a label has the same colour everywhere.
+        emphasis: maps a row of `lattice.words` to how to colour it; other words are grey.
+        width: width of the drawing in pixels; longer texts are broken into several rows.
+        legend: explain the colours at the bottom.
     """
     emphasis = emphasis or {}
     labels = sorted({m.label for m in marks} | {e.label for e in emphasis.values()})
-    colours = {label: PALETTE[k % len(PALETTE)] for k, label in enumerate(labels)}
+    colours = {label: colour_of(label) for label in labels}
     rows = _rows(lattice.text, width - 2 * MARGIN - GUTTER, _crossed(lattice, marks))
     for row, words in zip(rows, _words_of_rows(lattice, rows), strict=True):
         row.lanes = _lanes(lattice, row, words)
 
     parts: list[str] = []
+    said = _said_of_words(lattice)
     top = float(MARGIN)
     for row in rows:
-        top = _draw_row(parts, lattice, row, top, marks, emphasis, colours)
+        top = _draw_row(parts, lattice, row, top, marks, emphasis, colours, said)
     used = max(row.edges[-1] for row in rows)
     if legend:
         top, legend_end = _draw_legend(parts, lattice, labels, colours, top)
@@ -86,13 +87,14 @@ def draw_lattice(
     return svg_page(drawn_width, height, "".join(parts), title=lattice.text[:80])
 
 
-def colour_of(label: str, labels: Iterable[str]) -> str:
-    """The colour that `draw_lattice` gives a label among all `labels` of a drawing."""
-    return PALETTE[sorted(set(labels)).index(label) % len(PALETTE)]
+def _said_of_words(lattice: Lattice) -> dict[int, str]:
+    """Row of `lattice.words` -> the label that its user gave it, and whether it is forced."""
+    said = dict(lattice.labelled_words)
+    return said | {k: f"{said.get(k, '')} forced".strip() for k in lattice.forced_words}
 
 
 def _crossed(lattice: Lattice, marks: Sequence[Mark]) -> np.ndarray:
-    """bool[T + 1]: whether a word or a mark reaches over the boundary before each character."""
+    """bool[T + 1]: whether a word or a mark crosses the boundary before each character."""
     n_chars = lattice.n_chars
     steps = np.zeros(n_chars + 2, np.int64)
     spans = np.array([[m.start, m.end] for m in marks], np.int64).reshape(-1, 2)
@@ -103,7 +105,7 @@ def _crossed(lattice: Lattice, marks: Sequence[Mark]) -> np.ndarray:
 
 
 def _rows(text: str, width: float, crossed: np.ndarray) -> list[_Row]:
-    """Break a text into rows that fit `width`, if it can be where no word is cut; a line break ends its row."""
+    """Break a text into rows that fit `width`, between words where possible; a line break ends its row."""
     left = float(MARGIN + GUTTER)
     rows: list[_Row] = []
     start = 0
@@ -129,7 +131,7 @@ def _cell_width(char: str) -> int:
 
 
 def _words_of_rows(lattice: Lattice, rows: Sequence[_Row]) -> list[list[int]]:
-    """Which words have a part in each row; one pass, as words are sorted by start."""
+    """The words that are visible in each row, found in one pass because words are sorted by start."""
     of_rows: list[list[int]] = [[] for _ in rows]
     first = 0
     for k, (start, end, _) in enumerate(lattice.words.tolist()):
@@ -143,7 +145,7 @@ def _words_of_rows(lattice: Lattice, rows: Sequence[_Row]) -> list[list[int]]:
 
 
 def _lanes(lattice: Lattice, row: _Row, words: Sequence[int]) -> list[list[int]]:
-    """Stack words so that none overlap in a lane; short words next to the characters, longer ones above."""
+    """Assign words to lanes without overlaps, short words next to the characters and longer ones above."""
     spans = lattice.words
     lanes: list[list[int]] = []
     taken: list[list[tuple[int, int]]] = []
@@ -168,12 +170,14 @@ def _draw_row(
     marks: Sequence[Mark],
     emphasis: Mapping[int, Emphasis],
     colours: Mapping[str, str],
+    said: Mapping[int, str],
 ) -> float:
     """Add one row's elements to `parts`; returns the top of the next row."""
     chars_top = top + LANE * len(row.lanes)
     for height, lane in enumerate(row.lanes):
         for k in lane:
-            parts.append(_word(lattice, row, k, chars_top - LANE * (height + 1), emphasis.get(k), colours))
+            place = chars_top - LANE * (height + 1)
+            parts.append(_word(lattice, row, k, place, emphasis.get(k), colours, said.get(k, "")))
     own = [m for m in marks if m.start < row.end and m.end > row.start]
     for mark in own:
         parts.append(_mark_ground(row, mark, chars_top, colours[mark.label]))
@@ -184,7 +188,13 @@ def _draw_row(
 
 
 def _word(
-    lattice: Lattice, row: _Row, k: int, top: float, emphasis: Emphasis | None, colours: Mapping[str, str]
+    lattice: Lattice,
+    row: _Row,
+    k: int,
+    top: float,
+    emphasis: Emphasis | None,
+    colours: Mapping[str, str],
+    said: str,
 ) -> str:
     start, end, word = lattice.words[k].tolist()
     is_user = word >= lattice.n_base
@@ -198,20 +208,32 @@ def _word(
         opacity = 0.08 + 0.6 * min(1.0, max(0.0, emphasis.strength))
         tint = f'<path d="{shape}" fill="{colours[emphasis.label]}" fill-opacity="{opacity:.2f}"/>'
     note = f"{lattice.text[start:end]}  [{start}, {end})" + ("  your own word" if is_user else "")
+    note += f"  {said}" if said else ""
     note += f"  {emphasis.note}" if emphasis and emphasis.note else ""
     return (
-        f"<g><title>{escape(note)}</title>"
-        f'<path d="{shape}" fill="{BAR}"/>{tint}'
-        f'<path d="{shape}" fill="none" stroke="{stroke}"{dash}/>'
-        + svg_text(text, (left + right) / 2, top + 17, size=14, room=right - left - 4)
+        f'<g class="{"word own" if is_user else "word"}" data-word="{k}"><title>{escape(note)}</title>'
+        f'<path class="bar" d="{shape}" fill="{BAR}"/>{tint}'
+        f'<path class="edge" d="{shape}" fill="none" stroke="{stroke}"{dash}/>'
+        + _word_text(text, said, left, right, top)
         + "</g>"
     )
+
+
+def _word_text(text: str, label: str, left: float, right: float, top: float) -> str:
+    """A word and, if there is room next to it, its label in small letters."""
+    room, middle = right - left - 4, (left + right) / 2
+    own, beside = text_width(text, 14), text_width(label, 9) + 5 if label else 0.0
+    if not label or own + beside > room:
+        return svg_text(text, middle, top + 17, size=14, room=room)
+    first = middle - (own + beside) / 2
+    shown = svg_text(text, first, top + 17, size=14, anchor="start")
+    return shown + svg_text(label, first + own + 5, top + 16, size=9, colour=USER_EDGE, anchor="start")
 
 
 def _bar_path(
     left: float, right: float, top: float, height: float, radius: float, *, open_left: bool, open_right: bool
 ) -> str:
-    """A bar with round ends; an end at which a word goes on in another row is cut straight."""
+    """A bar with round ends; an end at which the word continues in another row is straight."""
     a, b = (0.0 if open_left else radius), (0.0 if open_right else radius)
     bottom = top + height
     right_end = f"q{b:g} 0 {b:g} {b:g}V{bottom - b:.1f}q0 {b:g} {-b:g} {b:g}"
@@ -247,17 +269,20 @@ def _mark(row: _Row, mark: Mark, top: float, colour: str) -> str:
     shape = _bar_path(left, right, top, MARK_HEIGHT, 4, open_left=mark.start < row.start, open_right=goes_on)
     room = right - left - 4
     label = f"{mark.label} {mark.note}".strip()
-    if text_width(label, 12) > room:  # the note is in the title too
+    if text_width(label, 12) > room:  # the tooltip has the note as well
         label = mark.label
     title = f"{mark.label} [{mark.start}, {mark.end}) {mark.note}".strip()
     text = svg_text(label, (left + right) / 2, top + 14.5, size=12, colour="#ffffff", room=room, weight="600")
-    return f'<g><title>{escape(title)}</title><path d="{shape}" fill="{colour}"/>{text}</g>'
+    return (
+        f'<g class="mark" data-start="{mark.start}"><title>{escape(title)}</title>'
+        f'<path d="{shape}" fill="{colour}"/>{text}</g>'
+    )
 
 
 def _draw_legend(
     parts: list[str], lattice: Lattice, labels: Sequence[str], colours: Mapping[str, str], top: float
 ) -> tuple[float, float]:
-    """Say what bars and colours mean; returns where the next row would begin and where the legend ends."""
+    """Draw the legend; returns the top of the next row and the right edge of the legend."""
     left = float(MARGIN + GUTTER)
     items = []
     if not lattice.is_user.all():

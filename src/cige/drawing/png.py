@@ -1,7 +1,7 @@
-"""Drawings as PNG, rendered by resvg.
+"""Write drawings as PNG, rendered by resvg.
 
-What no font of this machine has is never drawn as a box: a letter or a Chinese character is an error that says what to
-install, and a symbol becomes its code point.
+A character that no font on this machine has is never drawn as an empty box. A letter or a Chinese character raises an
+error that says what to install, and a symbol is replaced by its code point.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from cige.drawing.fonts import SIMPLIFIED, Fonts
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
 
-SCALE = 2  # pixels of the PNG per pixel of the drawing, as on a dense screen
+SCALE = 2  # pixels of the PNG per pixel of the drawing, as on a high-resolution screen
 MAX_PIXELS = 80_000_000
 _SVG = "http://www.w3.org/2000/svg"
 
 
 def save_png(svg: str, path: str | PathLike[str]) -> None:
-    """Render an SVG into a PNG file; whole or not at all.
+    """Render an SVG to a PNG file, which is written completely or not at all.
 
     Raises:
-        CigeError: no font here has a letter of the text, or the drawing is too large for a PNG.
+        CigeError: no installed font has a letter of the text, or the drawing is too large for a PNG.
         ModuleNotFoundError: resvg_py or Matplotlib is not installed (pip install 'cige[plots]').
     """
     from resvg_py import svg_to_bytes
@@ -41,7 +41,7 @@ def save_png(svg: str, path: str | PathLike[str]) -> None:
         given = element.text or ""
         element.text = shown = fonts.shown(given)
         element.set("font-family", ", ".join([*SIMPLIFIED, *fonts.families]))
-        if len(shown) > 1.6 * len(given):  # code points in place of symbols: keep the text within its place
+        if len(shown) > 1.6 * len(given):  # symbols were replaced by code points: keep the text within its width
             element.set("font-size", f"{float(element.get('font-size', 12)) * 1.6 * len(given) / len(shown):.2f}")
     ElementTree.register_namespace("", _SVG)
     picture = svg_to_bytes(

@@ -1,4 +1,4 @@
-"""Parts of SVG drawings: pages, pages under one another, and lines of text that are escaped and made to fit."""
+"""Parts of SVG drawings: pages, stacked pages, and lines of text that are escaped and scaled to fit."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cige.text.visible import visible
 
 FONT = "'Noto Sans CJK SC','Source Han Sans SC','PingFang SC','Microsoft YaHei',sans-serif"
 INK, SOFT = "#1f2937", "#64748b"
-NARROW_SHARE = 0.58  # width of a Latin character, of its size
+NARROW_SHARE = 0.58  # width of a Latin character as a share of the font size
 _SIZE = re.compile(r' width="([0-9]+)" height="([0-9]+)"')
 
 
 def svg_page(width: float, height: float, elements: str, *, title: str) -> str:
-    """One self-contained SVG file: `elements` on white."""
+    """One self-contained SVG file: `elements` on a white background."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}" font-family="{FONT}" role="img">'
@@ -26,7 +26,7 @@ def svg_page(width: float, height: float, elements: str, *, title: str) -> str:
 
 
 def stacked(pages: Sequence[str], *, title: str) -> str:
-    """Pages that `svg_page` made, under one another in one file."""
+    """Stack pages that `svg_page` made vertically in one file."""
     if len(pages) == 1:
         return pages[0]
     parts, top, width = [], 0, 0
@@ -49,7 +49,7 @@ def svg_text(
     room: float | None = None,
     weight: str = "400",
 ) -> str:
-    """A line of text, made smaller if it would not fit into `room` pixels."""
+    """A line of text, scaled down if it would not fit into `room` pixels."""
     if room is not None and (needed := text_width(text, size)) > room > 0:
         size = max(4.0, size * room / needed)
     bold = "" if weight == "400" else f' font-weight="{weight}"'
@@ -60,15 +60,15 @@ def svg_text(
 
 
 def text_width(text: str, size: float) -> float:
-    """About how many pixels a line takes."""
+    """The approximate width of a line in pixels."""
     return size * sum(1.0 if is_wide(char) else NARROW_SHARE for char in text)
 
 
 def is_wide(char: str) -> bool:
-    """Whether a character is as wide as a Chinese one; controls are, as what stands for them may be."""
+    """Whether a character is as wide as a Chinese one; controls count as wide, because their placeholders may be."""
     return unicodedata.east_asian_width(char) in "WFA" or unicodedata.category(char)[0] == "C"
 
 
 def escape(text: str) -> str:
-    """Text that XML and HTML can hold, in elements and in attributes."""
+    """Escape text for XML and HTML, in elements and in attributes."""
     return html.escape(visible(text))

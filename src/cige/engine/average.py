@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
-EVERY = 8  # steps between two updates: one reads all embedding tables, a step of training only the rows of its batch
+EVERY = 8  # steps between updates, because an update reads whole embedding tables but a training step only some rows
 
 
 class WeightAverage:
-    """Keeps average = decay * average + (1 - decay) * weights, `decay` being that of one step.
+    """Computes average = decay * average + (1 - decay) * weights, where `decay` is the decay per step.
 
-    The decay of update n is at most (1 + n) / (10 + n), so that the random start is soon forgotten. The average itself
-    is PyTorch's AveragedModel, of the trained weights alone: fixed tables need no copy.
+    The decay of update n is at most (1 + n) / (10 + n), so that the random initial weights are soon forgotten. The
+    average is PyTorch's AveragedModel of the trained weights only, because fixed tables need no copy.
     """
 
     def __init__(self, network: nn.Module, *, decay: float):
@@ -27,19 +27,19 @@ class WeightAverage:
 
         self._weights = nn.ParameterList(p for p in network.parameters() if p.requires_grad)
         self._average = AveragedModel(self._weights, multi_avg_fn=lerp)
-        self._average.n_averaged.fill_(1)  # the start is the first of the weights averaged
+        self._average.n_averaged.fill_(1)  # the initial weights count as the first update
 
     def is_due(self, step: int) -> bool:
-        """Whether to `update` after so many steps."""
+        """Whether to call `update` after this many steps."""
         return step % EVERY == 0
 
     def update(self) -> None:
-        """Take in the weights, which must be up to date (`optimizer.settle`)."""
+        """Add the current weights, which must be up to date (`optimizer.settle`)."""
         self._average.update_parameters(self._weights)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Within the block the network holds the averaged weights."""
+        """A context in which the network has the averaged weights."""
         self._swap()
         try:
             yield

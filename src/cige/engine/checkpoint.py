@@ -1,4 +1,4 @@
-"""Weights and the state of a run on disk while it is under way, written whole or not at all."""
+"""Checkpoints: the weights and the state of an unfinished run on disk, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VERSION, _HISTORY = 1, "history.json"
 
 
 def trained_weights(model: nn.Module) -> dict[str, Tensor]:
-    """Name -> weight of every trainable parameter; what is not trained can be made again from its source."""
+    """All trainable parameters by name; other parameters can be recreated from their source."""
     return {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
 
 
@@ -41,10 +41,10 @@ def save_weights(model: nn.Module, path: Path) -> None:
 
 @torch.no_grad()
 def load_weights(model: nn.Module, path: Path) -> None:
-    """Fill the trainable parameters.
+    """Load the trainable parameters.
 
     Raises:
-        ModelError: the file is missing, damaged or of another network.
+        ModelError: the file is missing, damaged or belongs to another network.
     """
     try:
         found = load_file(path)
@@ -63,12 +63,12 @@ def load_weights(model: nn.Module, path: Path) -> None:
 
 @contextmanager
 def new_checkpoint(folder: Path, step: int, state: Any, *, origin: str, n_kept: int = 1) -> Iterator[Path]:
-    """Yield a folder to write the state after `step` steps to; when it is whole, the oldest checkpoints go.
+    """Yield a folder for the state after `step` steps; when it is complete, the oldest checkpoints are deleted.
 
     Args:
         state: a dataclass of plain values.
-        origin: fingerprint of what the run started from.
-        n_kept: how many checkpoints stay, the new one included.
+        origin: fingerprint of the data, vectors and words from which the run started.
+        n_kept: number of checkpoints to keep, including the new one.
     """
     path = folder / f"{PREFIX}{step}"
     with says_what_survives(path), atomic_folder(path) as aside:
@@ -79,10 +79,10 @@ def new_checkpoint(folder: Path, step: int, state: Any, *, origin: str, n_kept: 
 
 
 def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
-    """The newest checkpoint of a run, checked for missing and shortened files.
+    """The newest checkpoint of a run, checked for missing and truncated files.
 
     Raises:
-        ModelError: it is damaged, or of a run that started from something else than `origin`.
+        ModelError: it is damaged, or belongs to a run that did not start from `origin`.
     """
     found = _checkpoints(folder)
     if not found:
@@ -98,7 +98,7 @@ def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
 
 
 def read_state(checkpoint: Path, make: Callable[[dict[str, Any]], T]) -> T:
-    """What `make` makes of the history that `new_checkpoint` wrote; raises ModelError where it is damaged."""
+    """Read the state that `new_checkpoint` wrote and convert it with `make`; raises ModelError if it is damaged."""
     try:
         return make(json.loads((checkpoint / _HISTORY).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError) as reason:
@@ -106,7 +106,7 @@ def read_state(checkpoint: Path, make: Callable[[dict[str, Any]], T]) -> T:
 
 
 def discard_checkpoints(folder: Path, *, n_kept: int = 0) -> None:
-    """Delete all checkpoints but the newest `n_kept`, and what a killed run left half written."""
+    """Delete all checkpoints except the newest `n_kept`, and incomplete checkpoints of a killed run."""
     found = _checkpoints(folder)
     for path in [*found[: max(0, len(found) - n_kept)], *folder.glob(f".{PREFIX}*")]:
         if path.is_dir():
@@ -114,14 +114,14 @@ def discard_checkpoints(folder: Path, *, n_kept: int = 0) -> None:
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    """The whole checkpoints, from old to new."""
+    """The complete checkpoints, from oldest to newest."""
     found = [p for p in folder.glob(f"{PREFIX}*") if p.is_dir() and p.name[len(PREFIX) :].isdigit()]
     return sorted(found, key=lambda p: int(p.name[len(PREFIX) :]))
 
 
 @contextmanager
 def says_what_survives(path: Path) -> Iterator[None]:
-    """Turn a failed write (a full disk) into an error that says what is still there."""
+    """Turn a failed write (a full disk) into an error that says what is preserved."""
     try:
         yield
     except CigeError:

@@ -9,6 +9,7 @@ import torch
 
 from cige.engine.settings import Precision
 from cige.errors import CigeError
+from cige.nn.device import canonical_name
 from cige.nn.memory import keep_freed_memory
 
 if TYPE_CHECKING:
@@ -18,19 +19,19 @@ DEVICES = ("auto", "cpu", "cuda")
 
 
 def prepare(device: str = "auto", *, precision: Precision = "fp32", one_process: bool = True) -> Accelerator:
-    """The accelerator of a run; freed memory stays with this process from now on.
+    """Create the accelerator of a run; from then on, the process keeps freed memory.
 
     Args:
-        device: "auto" (a GPU where there is one), "cpu" or "cuda".
-        one_process: refuse to be one of several processes.
+        device: "auto" (a GPU if there is one), "cpu" or "cuda".
+        one_process: raise an error if this is one of several processes.
 
     Raises:
         CigeError: an unknown device, no GPU, several processes, or accelerate is not installed.
     """
-    if device not in DEVICES:
+    if canonical_name(device) not in DEVICES:
         raise CigeError(f"device {device!r}: expected {', '.join(DEVICES[:-1])} or {DEVICES[-1]}")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise CigeError("device cuda: this machine's PyTorch sees no GPU; use auto or cpu")
+    if canonical_name(device) == "cuda" and not torch.cuda.is_available():
+        raise CigeError(f"device {device}: this machine's PyTorch sees no GPU; use auto or cpu")
     try:
         from accelerate import Accelerator
         from accelerate.state import AcceleratorState
@@ -45,7 +46,7 @@ def prepare(device: str = "auto", *, precision: Precision = "fp32", one_process:
 
 
 def machine_facts(accelerator: Accelerator) -> dict[str, Any]:
-    """What a run ran on."""
+    """A description of the machine of a run."""
     return {
         "processor": platform.machine(),
         "n_threads": torch.get_num_threads(),

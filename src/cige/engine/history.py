@@ -1,4 +1,4 @@
-"""What a run has done so far, as plain data."""
+"""The history and state of a run, as plain data."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from cige.engine.plan import Place
 
 @dataclass(frozen=True)
 class Record:
-    """What training and evaluation gave up to a step.
+    """The results of training and evaluation at a step.
 
     Attributes:
-        step: optimiser steps done.
-        epoch: epochs done of the examples that are being read.
-        learning_rate: of the last step.
-        train: what the objective sums up of the steps since the last such record; {} where nothing was due.
-        seconds: training since then; evaluating and saving are not counted.
-        scores: of the evaluation, the deciding one first; {} where none was due.
-        eval_seconds: it took.
+        step: number of optimiser steps done.
+        epoch: number of epochs done of the current examples.
+        learning_rate: learning rate of the last step.
+        train: the objective's summary of the steps since the last such record; {} if none was due.
+        seconds: time of training since then, without evaluation and saving.
+        scores: scores of the evaluation, the deciding one first; {} if none was due.
+        eval_seconds: time of the evaluation.
     """
 
     step: int
@@ -33,20 +33,20 @@ class Record:
 
     @property
     def score(self) -> float:
-        """The deciding score; a record without scores has none."""
+        """The deciding score, which records without scores do not have."""
         return next(iter(self.scores.values()))
 
 
 @dataclass
 class RunState:
-    """Where a run stands; with the weights and the optimiser's state, all that decides how it continues.
+    """The state of a run; with the weights and the optimiser's state, it determines how the run continues.
 
     Attributes:
-        step: optimiser steps done.
-        place: in the data.
-        totals: what the objective counted since the last record of training.
-        seconds: of training since then.
-        records: in order.
+        step: number of optimiser steps done.
+        place: position in the data.
+        totals: sums of the objective since the last record of training.
+        seconds: time of training since then.
+        records: the records so far, in order.
     """
 
     step: int = 0
@@ -57,7 +57,7 @@ class RunState:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunState:
-        """What `dataclasses.asdict` gave."""
+        """Restore a state from the result of `dataclasses.asdict`."""
         records = [Record(**record) for record in values["records"]]
         return cls(**{**values, "place": Place(*values["place"]), "records": records})
 
@@ -68,15 +68,15 @@ class RunState:
 
     @property
     def best(self) -> Record | None:
-        """The record with the highest deciding score, the earliest of equals."""
+        """The record with the highest deciding score, and the earliest one among equals."""
         return max(self.scored, key=lambda record: record.score, default=None)
 
     @property
     def total_seconds(self) -> float:
-        """Training and evaluation up to the last record, over all sittings."""
+        """Time of training and evaluation up to the last record, including runs that were interrupted."""
         return sum(record.seconds + record.eval_seconds for record in self.records)
 
     def has_run_out_of(self, patience: int) -> bool:
-        """Whether `patience` evaluations in a row brought nothing better (0: never)."""
+        """Whether the last `patience` evaluations brought no improvement (never if 0)."""
         best = self.best
         return bool(patience) and best is not None and len(self.scored) - 1 - self.scored.index(best) >= patience

@@ -1,4 +1,4 @@
-"""Objective: what a kind of training must say for the engine to run it."""
+"""Objective: the interface through which the engine runs a kind of training."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ B = TypeVar("B")
 
 
 class Objective(Protocol[N, B]):
-    """What to learn from, the loss, and how to evaluate; N is the network, B what a forward pass reads.
+    """The training examples, the loss, and the evaluation; N is the network, B the input of a forward pass.
 
-    A loss may have K parts, each a mean over a weight of its own (sentences, tokens to predict): a step's loss is the
-    sum over the parts of (summed loss) / (summed weight), over all forward passes and processes of the step.
+    A loss may have K parts, each a mean over its own weight (such as the number of sentences or of tokens to predict).
+    The loss of a step is the sum over the parts of (summed loss) / (summed weight), over all forward passes and
+    processes of the step.
 
     Attributes:
         plan: which examples each step reads.
-        n_steps: how many steps of it are taken.
-        keeps_best: keep the weights of the best evaluation, by the first of its scores; if not, the last weights.
+        n_steps: the number of steps to train.
+        keeps_best: whether to keep the weights of the best evaluation, by its first score, or the last weights.
     """
 
     plan: BatchPlan
@@ -31,32 +32,32 @@ class Objective(Protocol[N, B]):
     keeps_best: bool
 
     def read(self, epoch: int, numbers: Sequence[int]) -> B:
-        """The examples of a forward pass, a function of the arguments alone; processes beside this one may call it."""
+        """The examples of a forward pass; depends only on the arguments, and may be called in other processes."""
         ...
 
     def weights(self, batch: B) -> Sequence[float]:
-        """K numbers: the weight of each part of the loss."""
+        """The weight of each of the K parts of the loss."""
         ...
 
     def losses(self, network: N, batch: B) -> tuple[Tensor, Tensor]:
-        """float[K], the summed loss of each part; and float64[M], what is added up for `summary`, without gradients.
+        """float[K], the summed loss of each part; and float64[M], the sums for `summary`, without gradients.
 
         Args:
-            network: the one that is trained, or a wrapper whose forward pass is the same.
+            network: the network that is trained, or a wrapper with the same forward pass.
         """
         ...
 
     def summary(self, totals: Sequence[float]) -> dict[str, float]:
-        """What a record says of some steps of training, given the M totals of `losses`."""
+        """The summary of several steps of training for a record, given the M totals of `losses`."""
         ...
 
     def evaluate(self, network: N) -> dict[str, float]:
-        """Scores, the deciding one first (higher is better); {} where there is nothing to evaluate on.
+        """Scores, the deciding one first (higher is better); {} if there is nothing to evaluate on.
 
-        Leaves the network in the mode it was in. Several processes call it together.
+        The network is left in its previous mode. If there are several processes, all of them call this together.
         """
         ...
 
     def describe(self, record: Record, state: RunState) -> str:
-        """The newest record as a line for people."""
+        """A line of text about the newest record."""
         ...

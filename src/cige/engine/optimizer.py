@@ -1,4 +1,4 @@
-"""Optimisers, their parameter groups, and clipping."""
+"""Optimisers, their parameter groups, and gradient clipping."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from cige.engine.row_adam import RowAdamW
 from cige.engine.settings import OptimizerConfig
 from cige.nn.embeddings import SplitEmbedding
 
-SCALE = "scale"  # in a parameter group: its learning rate as a multiple of the others'
+SCALE = "scale"  # key of a parameter group: the factor by which its learning rate is multiplied
 
 
 def make_optimizer(
     network: nn.Module, config: OptimizerConfig, *, scales: Mapping[nn.Module, float] | None = None
 ) -> torch.optim.Optimizer:
-    """The optimiser of a network; what has one axis (biases, gains of normalisations) is not decayed.
+    """Create the optimiser of a network; parameters with one axis (biases, normalisation gains) have no weight decay.
 
-    Tables of SplitEmbedding are not decayed either. On a CPU, AdamW of these works by rows (RowAdamW): the same result
-    in a fraction of the time. On a GPU the dense form is as fast.
+    Tables of SplitEmbedding have no weight decay either. On a CPU, AdamW updates them by rows (RowAdamW), which gives
+    the same result in a fraction of the time. On a GPU the dense form is as fast.
 
     Args:
-        scales: parts of the network -> their learning rate as a multiple of the others'.
+        scales: maps parts of the network to the factor by which their learning rate is multiplied.
     """
     groups = _parameter_groups(network, config, scales or {})
     modules = [m for m in network.modules() if isinstance(m, SplitEmbedding)]
@@ -41,20 +41,20 @@ def make_optimizer(
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, learning_rate: float) -> None:
-    """Set the learning rate of the next step; groups with a scale get a multiple of it."""
+    """Set the learning rate of the next step, multiplied by the scale of each parameter group."""
     for group in optimizer.param_groups:
         group["lr"] = learning_rate * group[SCALE]
 
 
 def settle(optimizer: torch.optim.Optimizer) -> None:
-    """Bring all parameters up to date, before they are read in another way than by a forward pass."""
+    """Bring all parameters up to date, before they are read other than by a forward pass."""
     if isinstance(optimizer, RowAdamW):
         optimizer.catch_up_all()
 
 
 @torch.no_grad()
 def clip_gradients(parameters: Iterable[nn.Parameter], config: OptimizerConfig) -> Tensor:
-    """Clip in place; returns the norm of the whole gradient before that."""
+    """Clip the gradient in place; returns its norm before clipping."""
     gradients = [_values(p) for p in parameters if p.grad is not None]
     norm = nn.utils.get_total_norm(gradients)
     if config.clip_norm is not None:
@@ -66,7 +66,7 @@ def clip_gradients(parameters: Iterable[nn.Parameter], config: OptimizerConfig) 
 
 
 def _values(parameter: nn.Parameter) -> Tensor:
-    """The gradient's numbers, each row once."""
+    """The values of the gradient, with each row once."""
     assert parameter.grad is not None
     if not parameter.grad.is_sparse:
         return parameter.grad

@@ -15,7 +15,7 @@ _NO_LIMIT = 2**62
 
 
 class Place(NamedTuple):
-    """Where a run stands in its data: epochs done, and batches of the next one."""
+    """The position of a run in its data: epochs done, and batches done of the current epoch."""
 
     epoch: int = 0
     batch: int = 0
@@ -23,12 +23,12 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class StepPart:
-    """What one process reads in a step.
+    """The examples that one process reads in a step.
 
     Attributes:
-        place: after the step.
-        epoch: whose examples these are, from 0.
-        passes: numbers of examples, a list for each forward pass.
+        place: the position after the step.
+        epoch: the epoch of the examples, from 0.
+        passes: the numbers of the examples, one list per forward pass.
     """
 
     place: Place
@@ -62,7 +62,7 @@ class BatchPlan:
         self._fill, self._pass_pairs = fill, pass_pairs
 
     def n_steps(self, n_epochs: int) -> int:
-        """Steps of the first epochs."""
+        """The number of steps of the first `n_epochs` epochs."""
         return sum(len(self.batches(epoch)) for epoch in range(n_epochs))
 
     def batches(self, epoch: int) -> list[list[int]]:
@@ -83,9 +83,9 @@ class BatchPlan:
         return [batches[k] for k in rng.permutation(len(batches))] if config.pool_batches > 1 else batches
 
     def steps(self, start: Place, *, rank: int = 0, n_processes: int = 1) -> Iterator[StepPart]:
-        """What process `rank` reads in each step from `start` on, without end.
+        """Yield endlessly what process `rank` reads in each step from `start`.
 
-        A step is the same for any number of processes; only who reads what differs.
+        The examples of a step are the same for any number of processes; only their distribution differs.
         """
         epoch, done = start
         while True:

@@ -1,4 +1,4 @@
-"""ProgressBar: a bar of steps in a terminal, and a line per record there and elsewhere."""
+"""ProgressBar: a progress bar of steps in a terminal, and one line per record in any output."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 class ProgressBar:
-    """Shows the steps done of `n_steps` as a bar on standard error, if that is a terminal, and lines of scores.
+    """Shows the progress in steps as a bar on standard error, if that is a terminal, and lines of scores.
 
     Args:
-        is_shown: false shows nothing at all.
+        is_shown: False shows nothing.
     """
 
     def __init__(self, name: str, n_steps: int, *, is_shown: bool = True):

@@ -1,15 +1,16 @@
-"""AdamW whose cost for an embedding table is that of the rows a batch reads, not of the table.
+"""AdamW whose cost for an embedding table depends on the rows that a batch reads, not on the size of the table.
 
-Adam moves every row in every step, even one without a gradient: its momentum dies away slowly. For a row last
-updated in step s, the steps s + 1 ... t without a gradient add up to a closed form, so they can wait until the row is
-read again:
+Adam changes every row in every step, even without a gradient, because its momentum decays slowly. For a row that was
+last updated in step s, the updates of steps s + 1 ... t without a gradient have a closed form, so they can be delayed
+until the row is read again:
 
     m_i = b1^(i-s) m
     v_i = b2^(i-s) v
     p_t = p_s - m / sqrt(v) * sum of rate_i * sqrt(1 - b2^i) / (1 - b1^i) * (b1 / sqrt(b2))^(i-s) over i = s + 1 ... t
 
-The sum depends on s and t alone. The result is dense AdamW's but for rounding and Adam's epsilon, which the closed
-form adds to sqrt(v) undecayed. (torch.optim.SparseAdam leaves those steps out: a rare row then moves a tenth as far.)
+The sum depends only on s and t. The result equals that of dense AdamW except for rounding and Adam's epsilon, which the
+closed form adds to sqrt(v) without decay. (torch.optim.SparseAdam omits those steps, so that a rare row changes by only
+a tenth as much.)
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-_DEAD, _AT_REST = 1e-18, 1e-9  # of a gradient's effect: nothing is left of it; it moves nothing that float32 can hold
-_ROWS_AT_ONCE = 4096  # so that what is computed for them stays in the cache
+# Shares of a gradient's effect below which it is zero, and below which float32 weights no longer change.
+_DEAD, _AT_REST = 1e-18, 1e-9
+_ROWS_AT_ONCE = 4096  # so that intermediate results stay in the cache
 
 
 class RowAdamW(torch.optim.AdamW):
-    """torch's fused AdamW for all parameters but `tables`, which have sparse gradients and are updated by rows.
+    """PyTorch's fused AdamW for all parameters except `tables`, which have sparse gradients and are updated by rows.
 
-    Call `catch_up` for the rows that a step reads before it reads them, and `catch_up_all` before the tables are
-    read as a whole. Tables have no weight decay.
+    Call `catch_up` with the rows of a step before it reads them, and `catch_up_all` before whole tables are read.
+    Tables have no weight decay.
     """
 
     def __init__(
@@ -44,17 +46,17 @@ class RowAdamW(torch.optim.AdamW):
         super().__init__(groups, lr=lr, betas=(betas[0], betas[1]), eps=eps, fused=True)
         self._beta1, self._beta2 = betas
         self._epsilon = eps
-        self._ratio = self._beta1 / self._beta2**0.5  # below 1: OptimizerConfig sees to that
+        self._ratio = self._beta1 / self._beta2**0.5  # OptimizerConfig ensures that this is below 1
         self._memory, self._at_rest = (
             math.ceil(math.log(share, self._ratio)) if self._ratio else 1 for share in (_DEAD, _AT_REST)
-        )  # steps without a gradient until its effect has become so small
+        )  # number of steps without a gradient after which its effect is that small
         self._moments = {table: _Moments(table) for table in tables}
         self._n_steps = 0
         self._delayed = {table: torch.zeros(1, dtype=torch.float64) for table in self._moments}
 
     @torch.no_grad()
     def catch_up(self, table: nn.Parameter, rows: Tensor) -> None:
-        """Make up the delayed updates of some rows (int64, any shape, repeats allowed)."""
+        """Apply the delayed updates of some rows (int64, any shape, repeats allowed)."""
         moments = self._moments[table]
         rows = rows.reshape(-1)
         rows = rows[rows < len(table)]
@@ -64,7 +66,7 @@ class RowAdamW(torch.optim.AdamW):
 
     @torch.no_grad()
     def catch_up_all(self) -> None:
-        """Make up the delayed updates of all rows; the cost is that of rows with a gradient not long ago."""
+        """Apply the delayed updates of all rows; the cost depends on the number of rows with a recent gradient."""
         for table, moments in self._moments.items():
             is_moving = (moments.read > 0) & (moments.last - moments.read < self._at_rest)
             rows = (is_moving & (moments.last < self._n_steps)).nonzero().squeeze(1)
@@ -112,7 +114,7 @@ class RowAdamW(torch.optim.AdamW):
         age = (self._n_steps - last)[:, None].to(table.dtype)
         sums = self._delayed[table].to(last.device)[last][:, None].to(table.dtype)
         mean, square = moments.mean.index_select(0, rows), moments.square.index_select(0, rows)
-        middle = last[:, None].to(table.dtype) + 4  # of the sum, about
+        middle = last[:, None].to(table.dtype) + 4  # approximate middle of the sum
         epsilon = self._epsilon * (1 - self._beta2**middle).sqrt()
         table.index_add_(0, rows, (square.sqrt().add_(epsilon)).reciprocal_().mul_(mean).mul_(sums), alpha=-1)
         moments.mean.index_copy_(0, rows, mean.mul_(self._beta1**age))
@@ -120,7 +122,7 @@ class RowAdamW(torch.optim.AdamW):
         moments.last[rows] = self._n_steps
 
     def _update(self, table: nn.Parameter, gradient: Tensor, rate: float) -> None:
-        """An Adam step of the rows that have a gradient; they were caught up to the step before when they were read."""
+        """An Adam step of the rows with a gradient, which were caught up to the previous step when they were read."""
         rows, values = gradient.indices()[0], gradient.values()
         moments = self._moments[table]
         mean = torch.lerp(moments.mean[rows], values, 1 - self._beta1)
@@ -131,12 +133,12 @@ class RowAdamW(torch.optim.AdamW):
         moments.last[rows] = moments.read[rows] = self._n_steps
 
     def _correction(self, step: int) -> float:
-        """The factor of Adam that makes up for moments that start at zero."""
+        """Adam's bias correction for moments that start at zero."""
         return (1 - self._beta2**step) ** 0.5 / (1 - self._beta1**step)
 
 
 class _Moments:
-    """Adam's two moments of a table, each row as of step `last`; its last gradient came in step `read`, 0 if none."""
+    """Adam's two moments of a table, as of step `last` of each row; `read` is the step of its last gradient, or 0."""
 
     def __init__(self, table: nn.Parameter):
         self.mean = torch.zeros_like(table)

@@ -1,10 +1,10 @@
-"""The output folder of a run: what is where, whose it is, and its result."""
+"""The output folder of a run: its files, the check that it belongs to the run, and the result."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,22 +21,23 @@ from cige.recipes.recipe_file import dump_yaml
 T = TypeVar("T")
 
 RECIPE, RESULT, BEST, MODEL = "recipe.yaml", "result.json", "best.safetensors", RUN_MODEL
-SCORES, USER_WORDS, SPEED = "scores.json", "user_words.json", "speed.json"  # what a comparison measures of the model
+SCORES, USER_WORDS, SPEED = "scores.json", "user_words.json", "speed.json"  # results of a comparison
 _SEED = "# seed: "
 
 
 def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[[Path], Any]) -> None:
-    """Make the folder this run's own: write every setting to recipe.yaml, or find that the run in it is this one.
+    """Claim a folder for this run: write every setting to recipe.yaml, or check that it holds this run already.
 
-    Without `resume` whatever a run left there goes. A run that failed before it kept anything (a setting that does not
-    fit, a file that is not there) is no run: its folder is free for the settings put right.
+    Without `resume`, everything that a previous run left there is deleted. A run that failed before it saved anything
+    (because of a wrong setting or a missing file) does not count, so its folder can be used with corrected settings.
 
     Args:
-        recipe: a dataclass; `load` reads one like it from a YAML file.
+        recipe: a dataclass, which `load` reads from a YAML file.
 
     Raises:
-        RecipeError: it holds a run of another recipe or seed.
+        RecipeError: the folder holds a run of another recipe or seed, or files that no run wrote; or it is a file.
     """
+    refuse_foreign(folder)
     path = folder / RECIPE
     if resume and path.is_file() and _holds_training(folder):
         changed = changes_since(folder, recipe, seed=seed, load=load)
@@ -55,6 +56,26 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
         aside.write_text(f"{_SEED}{seed}\n{dump_yaml(recipe)}", encoding="utf-8")
 
 
+def refuse_foreign(folder: Path, *, own: Collection[str] = ()) -> None:
+    """Raise RecipeError if a run must not write to a folder, because somebody's files are in it or it is a file.
+
+    Hidden files and logs do not count: people make a folder and send a run's messages to a file in it.
+
+    Args:
+        own: names of further files by which a folder is known to be one that cige wrote.
+    """
+    path = next((p for p in (folder, *folder.parents) if p.is_file()), None)
+    if path is not None:
+        where = "" if path == folder else f"{folder}: "
+        raise RecipeError(f"{where}{path} is a file; expected a folder for what the run writes, give a new name")
+    if not folder.is_dir() or any((folder / name).exists() for name in (RECIPE, *own)):
+        return
+    foreign = sorted(p.name for p in folder.iterdir() if p.name[0] != "." and p.suffix != ".log")
+    if foreign:
+        shown = ", ".join(foreign[:3]) + (f" and {len(foreign) - 3:,} more" if len(foreign) > 3 else "")
+        raise RecipeError(f"{folder}: there already, and no run wrote what is in it ({shown}); give a new folder")
+
+
 def changes_since(folder: Path, recipe: Any, *, seed: int, load: Callable[[Path], Any]) -> list[str]:
     """How a recipe and seed differ from those of the run in a folder, each as `training.n_epochs 3 (was 2)`.
 
@@ -70,7 +91,7 @@ def changes_since(folder: Path, recipe: Any, *, seed: int, load: Callable[[Path]
 
 
 def write_result(folder: Path, values: Mapping[str, Any], state: RunState) -> None:
-    """Write the result of a finished run, its records included; what only a run under way needs goes."""
+    """Write the result of a finished run with its records, and delete what only an unfinished run needs."""
     records = [asdict(record) for record in state.records]
     with says_what_survives(folder), atomic_file(folder / RESULT) as aside:
         aside.write_text(to_json({**values, "history": records}, indent=1), encoding="utf-8")
@@ -82,11 +103,11 @@ def read_result(folder: str | Path, result: Callable[..., T]) -> T:
     """The result of a finished run.
 
     Args:
-        result: a dataclass with the fields that `write_result` was given, `history` (a tuple of Records), `folder` and
-            `model` (paths).
+        result: a dataclass with the fields that were passed to `write_result`, `history` (a tuple of Records), `folder`
+            and `model` (paths).
 
     Raises:
-        CigeError: there is none, or of another kind of run.
+        CigeError: there is no result, or it is of another kind of run.
     """
     folder = Path(folder)
     try:

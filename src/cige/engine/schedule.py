@@ -36,10 +36,10 @@ def learning_rate_factor(
 
 
 def warmup_problems(config: ScheduleConfig, *, n_steps: int | None = None, n_epochs: int | None = None) -> list[str]:
-    """What is wrong with a warm-up, given as much of a run's length as is known; empty if nothing is.
+    """The problems of a warm-up, given what is known about the length of the run; empty if there are none.
 
     Args:
-        n_epochs: None where the run is measured in steps alone.
+        n_epochs: None if the length of the run is given in steps.
     """
     amount, unit = parse_span(config.warmup) or (0.0, "")
     if unit == "epochs" and n_epochs is None:

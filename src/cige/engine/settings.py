@@ -1,6 +1,6 @@
 """Settings that all kinds of training share: optimiser, schedule, batches and checkpoints.
 
-Every recipe has them as the sections `optimizer`, `schedule`, `batches` and `checkpoints`, with defaults of its own.
+Every recipe has them as the sections `optimizer`, `schedule`, `batches` and `checkpoints`, with its own defaults.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ Precision = Literal["fp32", "bf16"]
 
 @dataclass(frozen=True)
 class OptimizerConfig:
-    """How a gradient changes the weights."""
+    """The optimiser and its settings."""
 
     name: Literal["adamw", "sgd"] = "adamw"
     """AdamW, or SGD with momentum."""
     learning_rate: float = within(1e-3, above=0)
-    """The highest learning rate of the run."""
+    """The peak learning rate."""
     weight_decay: float = within(0.01, min=0)
-    """Decoupled weight decay of matrices; biases and the gains of normalisations have none."""
+    """Decoupled weight decay of matrices; biases and normalisation gains have none."""
     betas: tuple[float, ...] = within((0.9, 0.999), min=0, below=1)
-    """AdamW: decay of the mean of the gradients and of the mean of their squares."""
+    """AdamW: decay rates of the means of gradients and of squared gradients."""
     epsilon: float = within(1e-8, above=0)
-    """AdamW: added to the root of the mean of squares."""
+    """AdamW: the constant that is added to the denominator."""
     momentum: float = within(0.9, min=0, below=1)
     """SGD: the momentum."""
     clip_norm: float | None = within(1.0, above=0)
-    """Scale the gradient of a step down to this norm; null leaves it as it is."""
+    """Maximum norm of the gradient of a step; larger gradients are scaled down. null does not clip."""
     clip_value: float | None = within(None, above=0)
-    """Clip each value of the gradient to this size, in place of its norm; null leaves it as it is."""
+    """Maximum absolute value in the gradient, as an alternative to `clip_norm`. null does not clip."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -51,11 +51,12 @@ class ScheduleConfig:
     """The learning rate over the run."""
 
     name: Literal["linear", "inverse_epoch", "constant"] = "linear"
-    """After the warm-up: falls linearly to zero; is divided by 1 + decay * epochs done; or stays."""
+    """After the warm-up, the learning rate decreases linearly to zero, is divided by 1 + decay * epochs done, or stays
+    constant."""
     decay: float = within(0.05, min=0)
     """The decay of "inverse_epoch"."""
     warmup: str = within("5%", span=("steps", "epochs", "%"))
-    """How long the learning rate rises from zero: "400 steps", "10 epochs", or "5%" of all steps."""
+    """How long the learning rate increases from zero: "400 steps", "10 epochs", or "5%" of all steps."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -63,17 +64,17 @@ class ScheduleConfig:
 
 @dataclass(frozen=True)
 class BatchConfig:
-    """What one step of the optimiser reads."""
+    """The batch of an optimiser step."""
 
     batch_size: int = within(10, min=1)
-    """Examples per step, at most."""
+    """Maximum number of examples per step."""
     micro_batch_size: int | None = within(None, min=1)
-    """Examples per forward pass, at most: a step takes as many passes as it needs, with equal gradients; null for the
-    whole batch."""
+    """Maximum number of examples per forward pass; a step takes several passes if needed, with the same gradient. null
+    reads the whole batch at once."""
     max_pairs: int | None = within(None, min=1)
-    """Node pairs per step, at most (examples x longest squared): bounds memory; null for no limit."""
+    """Maximum number of node pairs per step (examples x longest squared), which limits memory; null for no limit."""
     pool_batches: int = within(0, min=0)
-    """Sort by length within pools of this many batches, so that little is padded; 0 keeps the shuffled order."""
+    """Sort by length within pools of this many batches, to reduce padding; 0 keeps the shuffled order."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -81,10 +82,11 @@ class BatchConfig:
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """What a run that is cut off continues from."""
+    """Checkpoints, from which an interrupted run resumes."""
 
     every: str | None = within(None, span=("steps",))
-    """Write a checkpoint every "500 steps", besides the one at the end of each epoch or phase; null for those alone."""
+    """How often to write a checkpoint, such as "500 steps", in addition to the end of each epoch or phase; null writes
+    only those at the ends."""
     keep: int = within(1, min=1)
     """How many checkpoints to keep."""
 
@@ -94,19 +96,19 @@ class CheckpointConfig:
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How long a run takes that is measured in epochs, and which of them is kept."""
+    """The length of a run in epochs, and which epoch is kept."""
 
     n_epochs: int = 14
-    """Passes over the training examples."""
+    """Number of passes over the training examples."""
     precision: Precision = "fp32"
     """bf16 runs matrix products in bfloat16; weights stay float32."""
     average_weights: float = within(0.0, min=0, below=1)
-    """Decay per step of an exponential moving average of the weights, which is then what is scored and kept; 0 is
-    off."""
+    """Decay per step of an exponential moving average of the weights, which is then evaluated and saved instead of the
+    weights; 0 turns it off."""
     eval_start_epoch: int = within(1, min=1)
-    """The first epoch (from 1) after which the development examples are scored."""
+    """The first epoch (from 1) after which the model is evaluated on the development examples."""
     patience: int = 0
-    """Stop after this many scored epochs without a better score; 0 never stops."""
+    """Stop after this many evaluated epochs without improvement; 0 never stops early."""
 
     def __post_init__(self) -> None:
         check_ranges(self)

@@ -1,8 +1,8 @@
-"""Trainer: the loop that trains everything, on a CPU, a GPU or several processes that share each step.
+"""Trainer: the training loop, on a CPU, a GPU or several processes that share each step.
 
-A step is a function of the weights and of what it reads. What it reads is a function of the seed (`plan`), and the
-generator of dropout is seeded anew from (seed, step, process) in each step. So a run that was cut off continues
-exactly, no state of a generator is saved, and several processes do what one would.
+A step depends only on the weights and the examples that it reads. The examples depend only on the seed (`plan`), and
+the generator of dropout is seeded from (seed, step, process) in each step. An interrupted run therefore continues
+exactly, no generator state is saved, and several processes compute the same as one.
 """
 
 from __future__ import annotations
@@ -43,16 +43,18 @@ _WEIGHTS, _OPTIMIZER = "weights.safetensors", "optimizer.pt"
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """How a run goes, beside what it learns.
+    """The settings of a run that do not depend on its objective.
 
     Attributes:
-        name: shown beside its progress.
-        n_steps: of all its objectives together; n_epochs: they make up, None for a run that is measured in steps.
-        scales: parts of the network -> their learning rate as a multiple of the others'.
+        name: name that is shown with the progress.
+        n_steps: number of steps of all objectives together; n_epochs: the corresponding number of epochs, or None if
+            the length of the run is given in steps.
+        scales: maps parts of the network to the factor by which their learning rate is multiplied.
         average_weights, eval_start_epoch, patience: see TrainingConfig.
-        log_every, eval_every: a span between two summaries of training, and between two evaluations; None for the end
-            of each epoch. At the end of an objective both are made too.
-        n_workers: processes that make batches beside each training process; 0 makes them in it.
+        log_every, eval_every: interval between summaries of training and between evaluations; None for the end of each
+            epoch. Both are also made at the end of an objective.
+        n_workers: number of processes that prepare batches for each training process; 0 prepares them in the training
+            process.
     """
 
     name: str
@@ -71,7 +73,7 @@ class RunConfig:
 
     @classmethod
     def in_epochs(cls, settings: EpochSettings, **others: Any) -> RunConfig:
-        """Of a run that is measured in epochs; `others` are the attributes that are no settings."""
+        """The configuration of a run whose length is given in epochs; `others` are the attributes besides settings."""
         training = settings.training
         return cls(
             n_epochs=training.n_epochs,
@@ -86,7 +88,7 @@ class RunConfig:
 
 
 class EpochSettings(Protocol):
-    """The sections that recipes of runs in epochs have in common."""
+    """The sections that all recipes whose length is given in epochs have."""
 
     @property
     def training(self) -> TrainingConfig: ...
@@ -102,12 +104,12 @@ class Trainer:
     """Trains a network on one objective after another.
 
     Attributes:
-        state: what was done; `resume` and `run` change it.
+        state: the state of the run; `resume` and `run` change it.
 
     Args:
-        network: its trainable parameters are what is trained and saved.
-        folder: of the run: checkpoints and the best weights go there.
-        origin: fingerprint of what the run starts from; a checkpoint of another origin is refused.
+        network: its trainable parameters are trained and saved.
+        folder: folder of the run, for checkpoints and the best weights.
+        origin: fingerprint of what the run starts from; a checkpoint with another origin raises an error.
     """
 
     def __init__(
@@ -128,7 +130,7 @@ class Trainer:
         self._optimizer = make_optimizer(network, config.optimizer, scales=config.scales)
         self._factor = learning_rate_factor(config.schedule, n_steps=config.n_steps, n_epochs=config.n_epochs)
         self._average = WeightAverage(network, decay=config.average_weights) if config.average_weights else None
-        # Wrapped only where it must be: the wrapper that accelerate makes of a single network costs time.
+        # Wrapped only if necessary, because accelerate's wrapper of a single network costs time.
         self._model = accelerator.prepare_model(network) if accelerator.num_processes > 1 else network
         self._totals = torch.zeros((), dtype=torch.float64, device=accelerator.device)
         spans = {"log": config.log_every, "evaluate": config.eval_every, "save": config.checkpoints.every}
@@ -144,7 +146,7 @@ class Trainer:
         """Continue from the newest checkpoint of the folder, if there is one.
 
         Raises:
-            ModelError: it is damaged, or of another network or origin.
+            ModelError: it is damaged, or belongs to another network or origin.
         """
         checkpoint = last_checkpoint(self._folder, origin=self._origin)
         if checkpoint is None:
@@ -162,16 +164,16 @@ class Trainer:
             raise ModelError(
                 f"{path}: the optimiser's state cannot be read ({shown}); start the run over with resume=False"
             ) from reason
-        if self._accelerator.is_main_process:  # what all processes counted; the others start from zero
+        if self._accelerator.is_main_process:  # the totals of all processes; the other processes start from zero
             self._totals = self._totals.new_tensor(self.state.totals or 0.0)
 
     def run(self, objective: Objective[Any, Any], *, stop_at: float = float("inf")) -> bool:
-        """Train on the next objective, or on what is left of it.
+        """Train on the next objective, or on the rest of it.
 
-        A checkpoint is written at its end, and when the clock (time.monotonic) shows `stop_at`.
+        A checkpoint is written at its end, and when time.monotonic() reaches `stop_at`.
 
         Returns:
-            Whether it was finished: all steps are done, or patience ran out.
+            Whether training was finished, because all steps are done or patience ran out.
 
         Raises:
             CigeError: a loss or gradient is not finite, or writing failed; what was saved before is untouched.
@@ -202,7 +204,7 @@ class Trainer:
         raise AssertionError("a plan has no end")
 
     def load_best(self) -> Record:
-        """Put the best weights into the network; returns the record of when they were evaluated."""
+        """Load the best weights into the network; returns the record of their evaluation."""
         best = self.state.best
         assert best is not None
         settle(self._optimizer)
@@ -213,7 +215,7 @@ class Trainer:
         return self.state.step >= self._end or self.state.has_run_out_of(self._config.patience)
 
     def _is_due(self, what: str) -> bool:
-        """Whether to do this after the newest step; the end of an objective is due for everything."""
+        """Whether an action is due after the newest step; everything is due at the end of an objective."""
         state, every = self.state, self._every.get(what)
         at_epoch_end = self._config.n_epochs is not None and state.place.batch == 0
         if state.step == self._end or (at_epoch_end and (every is None or what == "save")):
@@ -225,7 +227,7 @@ class Trainer:
         parts = objective.plan.steps(
             self.state.place, rank=accelerator.process_index, n_processes=accelerator.num_processes
         )
-        first = next(parts)  # plans the epoch before any worker is started, so that all of them share what that took
+        first = next(parts)  # plan the epoch before any worker is started, so that all workers share the plan
         return DataLoader(
             _Passes(objective),
             sampler=_Parts(chain([first], parts)),
@@ -234,7 +236,7 @@ class Trainer:
         )
 
     def _step(self, objective: Objective[Any, Any], batches: Sequence[Any], stop_at: float) -> bool:
-        """One step of the optimiser; returns whether time is up for any of the processes."""
+        """One step of the optimiser; returns whether the time is up for any process."""
         accelerator, state, config = self._accelerator, self.state, self._config
         seed_step(self._seed, state.step, accelerator.process_index)
         sums: Sequence[float] = [sum(parts) for parts in zip(*map(objective.weights, batches), strict=True)]
@@ -247,7 +249,7 @@ class Trainer:
             with nullcontext() if number == len(batches) else accelerator.no_sync(self._model):
                 with accelerator.autocast():
                     losses, counts = objective.losses(self._model, batch)
-                # Means over the whole step, whoever holds its parts.
+                # Means over the whole step, across all processes.
                 loss = (losses / weights).sum()
                 accelerator.backward(loss * accelerator.num_processes)  # processes average their gradients
             total += loss.detach()
@@ -265,7 +267,7 @@ class Trainer:
     def _clip_and_check(self, loss: Tensor) -> None:
         """Clip the gradient; raises CigeError before the optimiser would see one that is not finite."""
         norm = clip_gradients(self.network.parameters(), self._config.optimizer)
-        if not bool((norm + loss).isfinite()):  # the one wait for the device in a step
+        if not bool((norm + loss).isfinite()):  # the only synchronisation with the device in a step
             raise CigeError(
                 f"step {self.state.step + 1}: the loss is {float(loss):g} and the norm of its gradient "
                 f"{float(norm):g}, so the step was not taken; what was saved before is untouched. Lower "
@@ -307,7 +309,7 @@ class Trainer:
         self._clock = time.perf_counter()
 
     def _evaluate(self, objective: Objective[Any, Any]) -> dict[str, float]:
-        """The scores of the network as it would be kept, which it is if they are the best so far."""
+        """Evaluate the network (with averaged weights, if any), and save its weights if they are the best so far."""
         settle(self._optimizer)
         with self._average.applied() if self._average is not None else nullcontext():
             scores = objective.evaluate(self.network)
@@ -341,7 +343,7 @@ def seed_step(seed: int, step: int, rank: int) -> None:
 
 
 class _Parts(Sampler[StepPart]):
-    """The parts of a plan as a DataLoader asks for them."""
+    """A sampler that yields the parts of a plan to a DataLoader."""
 
     def __init__(self, parts: Iterator[StepPart]):
         self._parts = parts
@@ -351,7 +353,7 @@ class _Parts(Sampler[StepPart]):
 
 
 class _Passes(Dataset[tuple[StepPart, list[Any]]]):
-    """What the forward passes of a step read."""
+    """A dataset of the batches of each step's forward passes."""
 
     def __init__(self, objective: Objective[Any, Any]):
         self._objective = objective

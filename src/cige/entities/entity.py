@@ -1,4 +1,4 @@
-"""Entity: what cige finds in a text."""
+"""Entity: a named entity in a text."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from dataclasses import asdict, dataclass
 class Entity:
     """One entity of a text.
 
-    `start`, `end`: half-open [start, end) in code points of the string that the user passed.
-    `label`: its type, as the model names it.
-    `text`: the surface, always `user_text[start:end]`.
-    `score`: the marginal probability that this very span has this type, in [0, 1].
+    Attributes:
+        start, end: half-open [start, end) in code points of the string that the user passed.
+        label: the entity type.
+        text: the text of the entity, `user_text[start:end]`.
+        score: the marginal probability, 0..1, that this span has this type.
+        forced: whether it is a word that the user added with mode "force"; `score` is 1.0 then.
     """
 
     start: int
@@ -20,7 +22,13 @@ class Entity:
     label: str
     text: str
     score: float
+    forced: bool = False
 
     def to_dict(self) -> dict[str, int | str | float]:
-        """The five fields as a dict that JSON can hold, in the order of the class."""
-        return asdict(self)
+        """The fields as a dict of JSON values, in the order of the class; `forced` only if it is true."""
+        fields = asdict(self)
+        return fields if self.forced else {name: value for name, value in fields.items() if name != "forced"}
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())
+        return f"Entity({shown})"

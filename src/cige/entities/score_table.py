@@ -1,17 +1,21 @@
-"""The table of a score report, as the terminal shows it."""
+"""The tables of a score report for a terminal."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
 from rich.table import Table
 
+from cige.entities.calibration import N_BINS, expected_calibration_error, reliability
+from cige.entities.errors import KINDS, NOTHING, EntityError
 from cige.entities.scores import Counts, Report
 
 
 def report_table(report: Report, title: str | None = None) -> Table:
-    """Precision, recall and F1 in per cent with their counts, a section for each way of grouping."""
+    """Precision, recall and F1 in per cent with their counts, in one section per grouping."""
     table = Table("", "P", "R", "F1", "gold", "predicted", "correct", title=title)
-    for column in table.columns[1:]:
-        column.justify = "right"
+    _justify(table)
     _add(table, f"all ({report.n_sentences:,} sentences)", report.overall)
     _add(table, "span only", report.span)
     table.add_row("type accuracy", "", "", _per_cent(report.type_accuracy), "", "", "")
@@ -23,6 +27,45 @@ def report_table(report: Report, title: str | None = None) -> Table:
         for name, counts in group.items():
             _add(table, f"{heading} {name}".strip(), counts)
     return table
+
+
+def error_table(errors: Sequence[EntityError]) -> Table:
+    """The number of errors of each kind, by label."""
+    labels = sorted({side.label for e in errors for side in (e.gold, e.found) if side is not None})
+    table = Table("errors", *labels, "all")
+    _justify(table)
+    for kind in KINDS:
+        own = [e for e in errors if e.kind == kind]
+        by_label = Counter((e.gold or e.found).label for e in own)  # type: ignore[union-attr]
+        table.add_row(kind, *(f"{by_label[label]:,}" for label in labels), f"{len(own):,}")
+    return table
+
+
+def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> Table:
+    """Gold labels (rows) and predicted labels with the same span (columns)."""
+    table = Table("found as", *confusion)
+    _justify(table)
+    for label, row in confusion.items():
+        cells = ["" if label == name == NOTHING else f"{n:,}" for name, n in row.items()]
+        table.add_row(label, *cells)
+    return table
+
+
+def calibration_table(points: Sequence[tuple[float, bool]]) -> Table:
+    """Scores and shares of correct entities, and the expected calibration error."""
+    error = expected_calibration_error(points)
+    table = Table("score", "entities", "mean score", "right", caption=f"expected calibration error {_per_cent(error)}%")
+    _justify(table)
+    for found in reliability(points):
+        place = min(N_BINS - 1, int(found.score * N_BINS + 1e-9))
+        name = f"{place / N_BINS:.2f} to {(place + 1) / N_BINS:.2f}"
+        table.add_row(name, f"{found.n:,}", _per_cent(found.score), _per_cent(found.right))
+    return table
+
+
+def _justify(table: Table) -> None:
+    for column in table.columns[1:]:
+        column.justify = "right"
 
 
 def _add(table: Table, name: str, counts: Counts) -> None:

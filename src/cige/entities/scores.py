@@ -1,8 +1,8 @@
-"""Scores: how many entities were found, and which kinds were missed.
+"""Scores: precision, recall and F1 of predicted entities, in total and for groups of entities.
 
-An entity counts as found if its span and its type are right (strict; equal to seqeval's strict mode on tags). Span F
-and Type Acc are those of Table 3 of the FLAT paper: the first ignores types, the second is the share of entities
-with a right span whose type is right too. Ratios with nothing to divide by are 0, as in seqeval.
+An entity is found if its span and its type are correct (strict; equal to seqeval's strict mode for tags). Span F and
+Type Acc are those of Table 3 of the FLAT paper: the first ignores types, and the second is the share of entities with a
+correct span that also have the correct type. Ratios whose denominator is 0 are 0, as in seqeval.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from cige.data.tags import lenient_spans
 from cige.errors import DataError
 from cige.text.normalize import normalize
 
-LENGTH_BINS = ((0, 20), (21, 50), (51, 100), (101, 200))  # characters a sentence, both ends included; then the longer
+LENGTH_BINS = ((0, 20), (21, 50), (51, 100), (101, 200))  # characters per sentence, inclusive; then longer ones
 
 
 class Labelled(Protocol):
-    """What is scored: a Span, an Entity, or anything else with these three."""
+    """The interface of scored entities, such as Span and Entity."""
 
     @property
     def start(self) -> int: ...
@@ -32,7 +32,7 @@ class Labelled(Protocol):
 
 @dataclass(frozen=True)
 class Counts:
-    """Entities in the gold data, entities predicted, and how many of them are the same."""
+    """Numbers of gold entities, of predicted entities, and of entities that are both."""
 
     n_gold: int = 0
     n_predicted: int = 0
@@ -40,7 +40,7 @@ class Counts:
 
     @property
     def precision(self) -> float:
-        """Share of the predicted entities that are right, 0..1."""
+        """Share of the predicted entities that are correct, 0..1."""
         return _ratio(self.n_correct, self.n_predicted)
 
     @property
@@ -54,7 +54,7 @@ class Counts:
         return _ratio(2 * self.n_correct, self.n_gold + self.n_predicted)
 
     def to_dict(self) -> dict[str, float | int]:
-        """precision, recall, f1, and `support` (gold) and `predicted` as counts."""
+        """precision, recall and f1, and the counts `support` (gold entities) and `predicted`."""
         return {
             "precision": self.precision,
             "recall": self.recall,
@@ -68,11 +68,17 @@ class Counts:
 class Report:
     """All scores of one set of predictions.
 
-    `n_sentences`: how many were scored. `overall`: span and type right. `span`: span right, types ignored.
-    `per_type`: by label, sorted. The groups below are empty unless `score` was given what they need:
-    `by_length`: by sentence length in characters. `by_lexicon`: by whether the surface is a word of the lexicon.
-    `by_seen`: by whether the surface is an entity of the training data. `lenient`: by the scorer of the lattice
-    family, or None. In each group recall is that of its gold entities and precision that of its predicted ones.
+    In each group, recall is that of its gold entities, and precision that of its predicted entities. The groups
+    `by_length`, `by_lexicon` and `by_seen` are empty unless `score` has the arguments that they need.
+
+    Attributes:
+        n_sentences: number of sentences.
+        overall: scores of spans with types; span: scores of spans without types.
+        per_type: scores by label, sorted.
+        by_length: scores by sentence length in characters.
+        by_lexicon: scores by whether the text of an entity is a word of the lexicon.
+        by_seen: scores by whether the text of an entity is that of an entity in the training data.
+        lenient: scores of the scorer of the published lattice models, or None.
     """
 
     n_sentences: int
@@ -106,11 +112,11 @@ class Report:
 
     @property
     def type_accuracy(self) -> float:
-        """Type Acc of Table 3, 0..1; 0 where no span is right."""
+        """Type Acc of Table 3, 0..1; 0 if no span is correct."""
         return _ratio(self.overall.n_correct, self.span.n_correct)
 
     def to_dict(self) -> dict[str, Any]:
-        """The scores as JSON can hold them; groups that were not asked for are left out."""
+        """The scores as JSON values, without empty groups."""
         result: dict[str, Any] = {
             "f1": self.f1,
             "precision": self.precision,
@@ -140,14 +146,16 @@ def score(
     predicted_tags: Sequence[Sequence[str]] | None = None,
     scheme: str = "BMES",
 ) -> Report:
-    """Compare the entities of each sentence with those predicted for it; one named twice counts once.
+    """Compare the gold and the predicted entities of each sentence; an entity that occurs twice counts once.
 
-    `texts`: the sentences, which add scores by length and are needed for the next two.
-    `lexicon_words`: a set of words, a Lexicon, or a function; asked for the normalised surface of each entity.
-    `train_surfaces`: entities of the training data as text, see `surfaces`.
-    `predicted_tags`, `scheme`: the tags that the predictions were read from, which add the lenient score.
+    Args:
+        texts: the sentences, for scores by length and for the next two arguments.
+        lexicon_words: a set of words, a Lexicon, or a function, with which normalised texts of entities are looked up.
+        train_surfaces: the texts of entities in the training data, see `surfaces`.
+        predicted_tags, scheme: the tags from which the predictions come, for the lenient score.
 
-    Raises DataError if the lists have different lengths or `texts` is missing where it is needed.
+    Raises:
+        DataError: the lists have different lengths, or `texts` is needed but missing.
     """
     _check_lengths(len(gold), predicted=predicted, texts=texts, predicted_tags=predicted_tags)
     if texts is None and (lexicon_words is not None or train_surfaces is not None):
@@ -185,7 +193,7 @@ def score(
 
 
 def surfaces(sentences: Iterable[Sentence]) -> set[str]:
-    """The entities of labelled sentences as text."""
+    """The texts of the entities of labelled sentences."""
     return {sentence.text[span.start : span.end] for sentence in sentences for span in sentence.spans}
 
 
@@ -215,7 +223,7 @@ def _count(gold: set[Any], predicted: set[Any]) -> Counts:
 
 
 def _grouped(gold: set[_Key], predicted: set[_Key], group_of: Callable[[_Key], str]) -> dict[str, Counts]:
-    """Counts of each group; an entity and its correct prediction are in the same one."""
+    """The counts of each group; an entity and its correct prediction are in the same group."""
     groups: dict[str, tuple[set[_Key], set[_Key]]] = {}
     for side, keys in enumerate((gold, predicted)):
         for key in keys:

@@ -1,1 +1,1 @@
-"""Why a model found what it found: the words it read, its attention, and what changes without a word."""
+"""Explanations of what a model found: the words it read, its attention, and what changes without a word."""

@@ -1,11 +1,12 @@
-"""What a model attends to: the word sets of each character, and attention as maps of who looked at what."""
+"""What a model attends to: the word sets of each character, and attention maps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -14,12 +15,29 @@ from cige.lexicon.lexicon import LexiconSnapshot
 from cige.tagging.prediction import PredictionModel
 from cige.tagging.windows import LatticeWord, ReadWindow, lattice_word
 
+if TYPE_CHECKING:  # most explanations need no PyTorch
+    from cige.models.model import LatticeModel
+    from cige.nn.attention_maps import AttentionMaps
+    from cige.nn.soft_lexicon import WordSets
+
 WORDS_READ = "read from words"
+
+
+class _HasTorchForm(Protocol):
+    """A model that runs without PyTorch; some methods of encoders exist only in its PyTorch form."""
+
+    @property
+    def torch_hooks(self) -> tuple[str, ...]: ...
+
+    def in_torch(self) -> PredictionModel: ...
 
 
 @dataclass(frozen=True)
 class SetMember:
-    """A word in one of a character's sets, or None for the character itself; `weight`, 0..1, is of all four sets."""
+    """A word in one of a character's sets, or None for the character itself.
+
+    The `weight` (0..1) is its share of all four sets.
+    """
 
     word: LatticeWord | None
     weight: float
@@ -27,14 +45,15 @@ class SetMember:
 
 @dataclass(frozen=True)
 class CharacterSets:
-    """The words that begin at a character (B), run through it (M), end there (E) or are it (S).
+    """The words that begin at a character (B), run through it (M), end there (E) or consist of it (S).
 
     Attributes:
-        place: of the character, in code points of the user's text.
+        place: offset of the character in code points of the user's text.
         char: the character.
-        sets: "B", "M", "E", "S" -> members, the heaviest first; S holds the character itself.
-        none: the weights, 0..1, of the empty sets among B, M and E, which count as one special word. With them, the
-            weights of all members sum to 1.
+        sets: maps "B", "M", "E" and "S" to their members, the one with the largest weight first; S contains the
+            character itself.
+        none: the weights (0..1) of the empty sets among B, M and E, each of which counts as one special word. Together
+            with them, the weights of all members sum to 1.
     """
 
     place: int
@@ -43,7 +62,7 @@ class CharacterSets:
     none: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """start, char, a list of words for each set, and none."""
+        """A dict with `start`, `char`, a list of words for each set, and `none`."""
         listed = {name: [self._member(member) for member in members] for name, members in self.sets.items()}
         return {"start": self.place, "char": self.char} | listed | {"none": _rounded(self.none)}
 
@@ -54,15 +73,16 @@ class CharacterSets:
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """Attention of everything that asks (rows) to everything that answers (columns), in one window of a text.
+    """Attention of the queries (rows) to the keys (columns) in one window of a text.
 
     Attributes:
-        name: what attends.
-        asking, answering: "characters", "word sets" (those of each character) or "words" (of the lattice).
+        name: the attention that is shown.
+        asking, answering: the kind of queries and of keys: "characters", "word sets" (those of each character) or
+            "words" (of the lattice).
         start: offset of the window's first character in the user's text.
-        rows, columns: what stands at each row and column: a character, or a word.
-        heads: float32[H, rows, columns], 0..1, for each head. A row sums to 1; in a map that reads words to less,
-            as what is missing went to characters.
+        rows, columns: labels of the rows and columns, each a character or a word.
+        heads: float32[H, rows, columns], 0..1, for each head. Rows sum to 1, except in maps of how characters read
+            words, in which the rest of a row's attention is that to characters.
     """
 
     name: str
@@ -79,24 +99,25 @@ class AttentionMap:
         return self.heads.mean(0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every field as JSON can hold it."""
+        """Every field in a form that can be written as JSON."""
         return vars(self) | {"heads": np.round(self.heads.astype(float), 4).tolist()}
 
 
 def read_word_sets(
     model: PredictionModel, parts: Sequence[ReadWindow], snapshot: LexiconSnapshot
 ) -> list[CharacterSets]:
-    """The word sets of each character of a text, as the model weighs them.
+    """The word sets of each character of a text, with the model's weights.
 
     Raises:
-        ModelError: the model has none; those that have are named.
+        ModelError: the model has no word sets; the message lists the models that have.
     """
-    hook = _hook(model, "word_sets")
-    if hook is None or not reads_words(model):
-        raise ModelError(f"{_called(model)} has no word sets; models that have: {_with_hook('word_sets')}")
+    model = _with_method(model, "word_sets")
+    read: Callable[[ReadWindow], WordSets] | None = _encoder_method(model, "word_sets")
+    if read is None or not reads_words(model):
+        raise ModelError(f"{_called(model)} has no word sets; models that have: {_models_with('word_sets')}")
     found = []
     for part in parts:
-        window, sets = part.window, _call(model, hook, part)
+        window, sets = part.window, read(part)
         none = sets.none[0].tolist()
         for k, of_char in enumerate(sets.listed(0, part.lattice.n_chars)):
             if not window.core_start <= window.start + k < window.core_end:
@@ -113,66 +134,83 @@ def read_word_sets(
 
 
 def read_maps(model: PredictionModel, parts: Sequence[ReadWindow], snapshot: LexiconSnapshot) -> list[AttentionMap]:
-    """The model's attention in each window of a text, and if it reads words, how much of each a character took.
+    """The model's attention in each window of a text and, if it reads words, how much of each word a character took.
 
     Raises:
-        ModelError: the model has neither; those that have are named.
+        ModelError: the model has neither; the message lists the models that have.
     """
-    hook, words = _hook(model, "attention_maps"), reads_words(model)
-    if hook is None and not words:
+    read: Callable[[ReadWindow], AttentionMaps] | None = _encoder_method(model, "attention_maps")
+    words = reads_words(model)
+    if read is None and not words:
         raise ModelError(
             f"{_called(model)} reads no words and has no attention to draw; models with attention maps: "
-            f"{_with_hook('attention_maps')}; every model that reads words shows how much of them it read"
+            f"{_models_with('attention_maps')}; every model that reads words shows how much of them it read"
         )
     found = []
     for part in parts:
         start, chars = part.window.start, list(part.lattice.text)
         n_chars = len(chars)
-        for name, asking, answering, weights in _call(model, hook, part).named() if hook else ():
+        for name, asking, answering, weights in read(part).named() if read else ():
             heads = weights[:, 0, :n_chars, :n_chars].float().cpu().numpy()
             found.append(AttentionMap(name, asking, answering, start, chars, chars, heads))
         if words:
             listed = [lattice_word(k, part, snapshot).text for k in range(part.lattice.n_words)]
-            read = model.read_words([part.lattice])[1][:, :n_chars, : len(listed)]
-            found.append(AttentionMap(WORDS_READ, "characters", "words", start, chars, listed, read))
+            shares = model.read_words([part.lattice])[1][:, :n_chars, : len(listed)]
+            found.append(AttentionMap(WORDS_READ, "characters", "words", start, chars, listed, shares))
     return found
 
 
 def has_word_sets(model: PredictionModel) -> bool:
-    """Whether the model gathers words in sets, as a soft lexicon does."""
-    return _hook(model, "word_sets") is not None and reads_words(model)
+    """Whether the model gathers words in sets, as SoftLexicon does, and what reads them is installed."""
+    if "word_sets" in getattr(model, "torch_hooks", ()):
+        return find_spec("torch") is not None and reads_words(model)
+    return _encoder_method(model, "word_sets") is not None and reads_words(model)
 
 
 def reads_words(model: PredictionModel) -> bool:
-    """Whether words are an input of the model at all; an exported one is taken to read them."""
+    """Whether words are an input of the model. True for every exported model."""
     tagger = getattr(model, "tagger", None)
-    return tagger is None or tagger.encoder.embeddings.word is not None
+    if tagger is None:
+        return getattr(getattr(model, "config", None), "use_words", True)
+    return tagger.encoder.embeddings.word is not None
 
 
-def _hook(model: PredictionModel, name: str) -> Callable[[Any], Any] | None:
-    """The method of the model's encoder, if its architecture has it."""
-    return getattr(getattr(getattr(model, "tagger", None), "encoder", None), name, None)
+def _with_method(model: PredictionModel, name: str) -> PredictionModel:
+    """The model, or its PyTorch form if only that has the method; ModelError if PyTorch is missing."""
+    return cast(_HasTorchForm, model).in_torch() if name in getattr(model, "torch_hooks", ()) else model
 
 
-def _call(model: Any, hook: Callable[[Any], Any], part: ReadWindow) -> Any:
-    """What the hook says of one window alone, with no dropout."""
-    import torch
+def _encoder_method(model: PredictionModel, name: str) -> Callable[[ReadWindow], Any] | None:
+    """A function that calls a method of the model's encoder on one window, without dropout; None if it has none."""
+    method = getattr(getattr(getattr(model, "tagger", None), "encoder", None), name, None)
+    if method is None:
+        return None
+    in_torch = cast("LatticeModel", model)
 
-    model.tagger.eval()
-    with torch.inference_mode():
-        return hook(model.batch([part.lattice]))
+    def read(part: ReadWindow) -> Any:
+        import torch
+
+        in_torch.tagger.eval()
+        with torch.inference_mode():
+            return method(in_torch.batch([part.lattice]))
+
+    return read
 
 
-def _called(model: Any) -> str:
-    name = model.architecture
-    exported = "" if hasattr(model, "tagger") else ", exported for ONNX Runtime,"
-    twin = " without words" if not exported and not reads_words(model) and "use_words" in vars(model.config) else ""
-    return f"this model ({name}{twin}){exported}"
+def _called(model: PredictionModel) -> str:
+    """A description of the model for error messages."""
+    name, config = getattr(model, "architecture", ""), getattr(model, "config", None)
+    if config is None:
+        return f"this model ({name}), exported for ONNX Runtime,"
+    return f"this model ({name}{' without words' if not reads_words(model) and 'use_words' in vars(config) else ''})"
 
 
-def _with_hook(name: str) -> str:
+def _models_with(name: str) -> str:
+    """The architectures whose encoders have a method."""
     from cige.models.registry import ARCHITECTURES
 
+    if find_spec("torch") is None:  # their modules cannot be imported
+        return "docs/systems.md lists them"
     return ", ".join(k for k, a in ARCHITECTURES.items() if hasattr(getattr(import_module(a.module), a.encoder), name))
 
 

@@ -1,4 +1,4 @@
-"""Evidence: the words that entities were read from and what changes without them, as plain data."""
+"""Evidence: the words that entities were read from, and what changes without them, as plain data."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import Any, Literal
 from cige.entities.entity import Entity
 from cige.explain.attention import AttentionMap, CharacterSets
 from cige.lattice.lattice import Lattice
+from cige.lexicon.user_word import FORCE
 from cige.tagging.windows import LatticeWord
 
 
 @dataclass(frozen=True)
 class AttendedWord:
-    """A lattice word and its `share`, 0..1, of all the attention that an entity's characters pay to words."""
+    """A lattice word and its `share` (0..1) of the attention that an entity's characters pay to words."""
 
     word: LatticeWord
     share: float
 
     def to_dict(self) -> dict[str, Any]:
-        """start, end, text, is_user and share."""
-        return vars(self.word) | {"share": round(self.share, 4)}
+        """A dict with `start`, `end`, `text`, `is_user`, `label` and `mode` if the user gave them, and `share`."""
+        return self.word.to_dict() | {"share": round(self.share, 4)}
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,9 @@ class EntityEvidence:
 
     Attributes:
         entity: the entity.
-        words: those its characters attended to most, the most attended first (mean over layers, heads and characters).
-        on_words: share, 0..1, of their attention that went to words rather than characters.
+        words: the words that its characters attended to most, in descending order of attention (mean over layers,
+            heads and characters).
+        on_words: share (0..1) of their attention that went to words rather than characters.
     """
 
     entity: Entity
@@ -40,7 +42,7 @@ class EntityEvidence:
 
 @dataclass(frozen=True)
 class Change:
-    """One entity with a word and without it; None where there is no such entity."""
+    """One entity with a word (`before`) and without it (`after`); None if there is no such entity."""
 
     before: Entity | None
     after: Entity | None
@@ -54,7 +56,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Removal:
-    """What changes when `word` is taken out of the lattice and nothing else."""
+    """What changes when only `word` is removed from the lattice."""
 
     word: LatticeWord
     changes: list[Change]
@@ -62,17 +64,17 @@ class Removal:
 
 @dataclass(frozen=True)
 class Evidence:
-    """How a text was read, as plain data; an Explanation is this with its views.
+    """How a text was read, as plain data. An `Explanation` adds the views.
 
     Attributes:
         text: the user's own string.
-        lattice: its characters and all words over them; `lattice.n_dropped` words were over the node budget.
-        entities: each entity with the words it was read from.
-        removals: for each word that overlaps an entity and matters: which entities vanish, appear or change their
-            score by more than 0.05 without it.
-        n_tried: words that were taken out, one at a time; 0 if that was not asked for.
-        word_sets: the words of each character, in the sets of a soft lexicon; None where the model has no such sets.
-        maps: attention as maps, those of each window of the text in turn; None if they were not asked for.
+        lattice: its characters and all words over them; `lattice.n_dropped` words exceeded the node budget.
+        entities: each entity with the words that it was read from.
+        removals: for each word that overlaps an entity and changes the result: the entities that disappear, appear or
+            change their score by more than 0.05 without the word.
+        n_tried: number of words that were removed, one at a time; 0 if removals were not requested.
+        word_sets: the word sets of each character, or None if the model has none.
+        maps: attention maps, window by window; None if they were not requested.
     """
 
     text: str
@@ -84,13 +86,16 @@ class Evidence:
     maps: list[AttentionMap] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON can hold it."""
+        """All fields in a form that can be written as JSON."""
+        labels, forced = dict(self.lattice.labelled_words), self.lattice.forced_words
         return {
             "text": self.text,
             "words": [
                 {"start": start, "end": end, "text": self.lattice.text[start:end], "is_user": is_user}
-                for (start, end, _), is_user in zip(
-                    self.lattice.words.tolist(), self.lattice.is_user.tolist(), strict=True
+                | ({"label": labels[k]} if k in labels else {})
+                | ({"mode": FORCE} if k in forced else {})
+                for k, ((start, end, _), is_user) in enumerate(
+                    zip(self.lattice.words.tolist(), self.lattice.is_user.tolist(), strict=True)
                 )
             ],
             "n_dropped": self.lattice.n_dropped,
@@ -99,7 +104,7 @@ class Evidence:
                 for e in self.entities
             ],
             "removals": [
-                vars(r.word) | {"changes": [_change_to_dict(change) for change in r.changes]} for r in self.removals
+                r.word.to_dict() | {"changes": [_change_to_dict(change) for change in r.changes]} for r in self.removals
             ],
             "n_tried": self.n_tried,
             "word_sets": None if self.word_sets is None else [of_char.to_dict() for of_char in self.word_sets],

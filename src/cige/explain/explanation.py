@@ -1,4 +1,4 @@
-"""Explanation: the evidence of a reading, and how to show it in a terminal, a drawing or a page."""
+"""Explanation: how a text was read, and methods that show it in a terminal, a drawing or an HTML page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Explanation(Evidence):
-    """What `NER.explain` returns: Evidence, with methods that show it."""
+    """The result of `NER.explain`: `Evidence` with methods that show it."""
 
     def to_terminal(self) -> RenderableType:
         """Tables for a terminal: `rich.print(explanation.to_terminal())`."""
@@ -24,22 +24,27 @@ class Explanation(Evidence):
         return to_terminal(self)
 
     def to_svg(self) -> str:
-        """One SVG file: the lattice with attention as depth of colour, then word sets and maps where there are any."""
+        """One SVG file: the lattice with attention as the depth of colours, then word sets and maps, if any."""
         from cige.explain.page import to_svg
 
         return to_svg(self)
 
     def to_html(self) -> str:
-        """One HTML page that needs nothing else: the drawings, the entities with their words, and what changes."""
+        """One self-contained HTML page: the drawings, the entities with their words, and what changes."""
         from cige.explain.page import to_html
 
         return to_html(self)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the drawing of the lattice."""
+        return self.to_svg()
+
     def save(self, path: str | PathLike[str]) -> None:
-        """Write an HTML page, or the drawing alone if `path` ends in .svg or .png; whole or not at all.
+        """Write an HTML page, or only the drawing if `path` ends in .svg or .png, completely or not at all.
 
         Raises:
-            CigeError: `path` ends otherwise, or in .png where no font here has the characters of the text.
+            CigeError: `path` has another extension, or it ends in .png and no installed font has the characters of
+                the text.
         """
         kind = Path(path).suffix.lower()
         if kind == ".png":

@@ -1,4 +1,4 @@
-"""How attention maps look: heat maps as SVG, the mean of the heads large and each head small, and in a terminal."""
+"""Draw attention maps as heat maps: as SVG, with the mean of the heads large and each head small, and in a terminal."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.style import Style
 from rich.text import Text
 
-from cige.drawing.lattice import Mark, colour_of
+from cige.drawing.colours import colour_of
+from cige.drawing.lattice import Mark
 from cige.drawing.svg import SOFT, escape, svg_page, svg_text, text_width
 from cige.explain.attention import WORDS_READ, AttentionMap
 from cige.text.visible import visible
 
-MAX_SIDE = 100  # rows or columns of a map that can still be read
+MAX_SIDE = 100  # the largest number of rows or columns that is legible
 CELL, HEAD_CELL, LABEL_SIZE = 24, 6, 15
 _STOPS = np.array([[255, 255, 255], [219, 234, 254], [96, 165, 250], [37, 99, 235], [23, 37, 84]])  # white to deep blue
-_SHADES = 48  # of a map of one head, which is drawn shade by shade
+_SHADES = 48  # number of shades in the map of one head, which is drawn shade by shade
 _GRID = "#cbd5e1"
 _TERMINAL_CELL = 3  # columns: two digits and a space
 
@@ -27,17 +28,17 @@ def draw_map(drawn: AttentionMap, marks: Sequence[Mark] = ()) -> str:
     """One map as a self-contained SVG: the mean of the heads with labels, and beside it each head.
 
     Args:
-        marks: entities of the text; their characters are coloured where they stand at a row or a column.
+        marks: entities of the text; their characters are coloured in the labels of rows and columns.
     """
     size, elements = _elements(drawn, marks)
     return svg_page(*size, elements, title=drawn.name)
 
 
 def why_not_drawn(drawn: AttentionMap) -> str | None:
-    """What stands in place of a map that cannot be drawn, or None where it can."""
+    """The message that is shown instead of a map that cannot be drawn, or None if it can be drawn."""
     n_rows, n_columns = drawn.heads.shape[1:]
     if not n_columns:
-        return f"{drawn.name}: there are no words over this text."
+        return f"{drawn.name}: no words were matched in this text."
     if max(n_rows, n_columns) > MAX_SIDE:
         return (
             f"{drawn.name}: {n_rows:,} {drawn.asking} by {n_columns:,} {drawn.answering} are too many to draw (up to "
@@ -47,22 +48,22 @@ def why_not_drawn(drawn: AttentionMap) -> str | None:
 
 
 def what_it_shows(drawn: AttentionMap) -> str:
-    """One line about rows and columns."""
+    """One line that describes the rows and columns."""
     if drawn.name == WORDS_READ:
         return "rows: characters; columns: how much of what they read came from each word (the rest is characters)"
     n_heads = len(drawn.heads)
     heads = f"; mean of {n_heads} heads" if n_heads > 1 else ""
-    return f"rows ask: {drawn.asking}; columns answer: {drawn.answering}; each row sums to 100%{heads}"
+    return f"rows (queries): {drawn.asking}; columns (keys): {drawn.answering}; each row sums to 100%{heads}"
 
 
 def shares_of(weights: np.ndarray) -> np.ndarray:
-    """Where each weight is, 0..1, between the least and the largest, so that even attention still shows its pattern."""
+    """Scale the weights to 0..1 between the smallest and the largest, so that even flat attention shows a pattern."""
     low, high = float(weights.min()), float(weights.max())
     return (weights - low) / ((high - low) or 1.0)
 
 
 def shade(share: float) -> tuple[int, int, int]:
-    """The colour of a weight by `shares_of`."""
+    """The colour of a weight that `shares_of` scaled."""
     place = min(1.0, max(0.0, share)) * (len(_STOPS) - 1)
     low = min(int(place), len(_STOPS) - 2)
     red, green, blue = (_STOPS[low] + (place - low) * (_STOPS[low + 1] - _STOPS[low])).round().astype(int).tolist()
@@ -73,7 +74,7 @@ def shade(share: float) -> tuple[int, int, int]:
 
 
 def _elements(drawn: AttentionMap, marks: Sequence[Mark]) -> tuple[tuple[float, float], str]:
-    """Width and height, and what is drawn."""
+    """Width and height, and the SVG elements."""
     margin, head_height = 20.0, 50.0
     reason = why_not_drawn(drawn)
     heading = f"{drawn.name} (characters {drawn.start} to {drawn.start + len(drawn.rows)})"
@@ -100,15 +101,12 @@ def _elements(drawn: AttentionMap, marks: Sequence[Mark]) -> tuple[tuple[float, 
 def _labels(drawn: AttentionMap, marks: Sequence[Mark], left: float, top: float) -> list[str]:
     parts = []
     n_rows, n_columns = drawn.heads.shape[1:]
-    labels = {mark.label for mark in marks}
     for mark in marks:
         first, last = max(0, mark.start - drawn.start), min(n_rows, mark.end - drawn.start)
         if last <= first:
             continue
         length = CELL * (last - first)
-        ground = (
-            f'fill="{colour_of(mark.label, labels)}" fill-opacity="0.22"><title>{escape(mark.label)}</title></rect>'
-        )
+        ground = f'fill="{colour_of(mark.label)}" fill-opacity="0.22"><title>{escape(mark.label)}</title></rect>'
         parts.append(f'<rect x="{left - CELL - 4:.1f}" y="{top + CELL * first:.1f}" width="{CELL}" height="{length}" ')
         parts.append(ground)
         if drawn.answering != "words":
@@ -119,7 +117,7 @@ def _labels(drawn: AttentionMap, marks: Sequence[Mark], left: float, top: float)
         parts.append(svg_text(label, left - CELL / 2 - 4, y, size=LABEL_SIZE, room=CELL))
     for column in range(n_columns):
         label = drawn.columns[column]
-        for k, char in enumerate(reversed(label)):  # as upright Chinese is written, from the top down to the cells
+        for k, char in enumerate(reversed(label)):  # written vertically, from the top down to the cells
             y = top - 8 - k * (LABEL_SIZE + 1)
             parts.append(svg_text(char, left + CELL * (column + 0.5), y, size=LABEL_SIZE, room=CELL))
     return parts
@@ -151,7 +149,7 @@ def _scale(weights: np.ndarray, left: float, top: float) -> str:
 
 
 def _heads(parts: list[str], heads: np.ndarray, left: float, top: float) -> tuple[float, float]:
-    """Each head small, in columns no longer than the large map where three fit; returns where they end."""
+    """Draw each head small, in up to three columns no taller than the large map; returns the right and lower edge."""
     n_heads, n_rows, n_columns = heads.shape
     width, height = max(HEAD_CELL * n_columns, 46), HEAD_CELL * n_rows + 24
     down = min(n_heads, max(2, int(CELL * n_rows / height)))
@@ -166,7 +164,7 @@ def _heads(parts: list[str], heads: np.ndarray, left: float, top: float) -> tupl
 
 
 def _small_cells(shares: np.ndarray, left: float, top: float) -> str:
-    """The cells of each shade as one path; cells that are all but empty stay white."""
+    """Draw the cells of each shade as one path; cells with almost no weight stay white."""
     levels = np.round(shares * _SHADES).astype(int)
     parts = []
     for level in np.unique(levels[levels > 0]).tolist():
@@ -192,7 +190,7 @@ def _hex(share: float) -> str:
 
 
 class TerminalMap:
-    """A map in a terminal: per cent in each cell, and colour where there is one; wide maps in several parts."""
+    """A map in a terminal: per cent in each cell, coloured if the terminal has colours; wide maps in several parts."""
 
     def __init__(self, drawn: AttentionMap):
         self._drawn = drawn
@@ -219,7 +217,7 @@ class TerminalMap:
 
 
 def _heading(drawn: AttentionMap, columns: range) -> list[Text]:
-    """The labels of the columns from the top down, each ending over its cells."""
+    """The labels of the columns, written vertically, each ending above its cells."""
     labels = [visible(drawn.columns[column]) for column in columns]
     height = max(map(len, labels))
     lines = []

@@ -1,4 +1,4 @@
-"""How an explanation looks: tables in a terminal, an SVG drawing, one HTML page that needs nothing else."""
+"""Show an explanation: as tables in a terminal, as an SVG drawing, and as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cige.drawing.lattice import Emphasis, Mark, colour_of, draw_lattice
+from cige.drawing.colours import colour_of
+from cige.drawing.highlight import highlighted
+from cige.drawing.lattice import Emphasis, Mark, draw_lattice
 from cige.drawing.svg import stacked
 from cige.entities.entity import Entity
 from cige.explain.evidence import AttendedWord, Change, EntityEvidence, Evidence
 from cige.explain.maps import TerminalMap, draw_map
 from cige.explain.sets import draw_sets, html_table, terminal_table
+from cige.lexicon.user_word import EVIDENCE, FORCE
 from cige.tagging.windows import LatticeWord
 from cige.text.visible import visible
 
@@ -56,7 +59,7 @@ def to_terminal(explanation: Evidence) -> RenderableType:
 
 
 def to_svg(explanation: Evidence) -> str:
-    marks, pages = _marks(explanation), [_lattice_drawing(explanation)]
+    marks, pages = to_marks(explanation), [_lattice_drawing(explanation)]
     if explanation.word_sets:
         pages.append(draw_sets(explanation.word_sets, marks))
     pages += [draw_map(drawn, marks) for drawn in explanation.maps or ()]
@@ -71,12 +74,12 @@ def to_html(explanation: Evidence) -> str:
     dropped = f'<p class="soft gone">{_escape(_dropped(explanation))}</p>' if explanation.lattice.n_dropped else ""
     sections = [
         f'<h1>词格 · how this text was read</h1><p class="soft">{facts}</p>{dropped}',
-        f'<div class="card text">{_highlighted(explanation)}</div>',
-        '<h2>Lattice</h2><p class="soft">Words over the characters; the deeper its colour, the more attention the '
-        "characters of an entity pay to a word. Rest the mouse on a word for figures.</p>"
+        f'<div class="card text">{highlighted(explanation.text, to_marks(explanation))}</div>',
+        '<h2>Lattice</h2><p class="soft">Words over the characters. The deeper the colour of a word, the more '
+        "attention the characters of an entity pay to it. Hover over a word for figures.</p>"
         f'<div class="card drawing">{_lattice_drawing(explanation)}</div>',
         _html_entities(explanation),
-        html_table(explanation.word_sets, _marks(explanation)) if explanation.word_sets else "",
+        html_table(explanation.word_sets, to_marks(explanation)) if explanation.word_sets else "",
         _html_maps(explanation),
         _html_removals(explanation),
     ]
@@ -89,15 +92,15 @@ def to_html(explanation: Evidence) -> str:
 
 
 def _lattice_drawing(explanation: Evidence) -> str:
-    return draw_lattice(explanation.lattice, marks=_marks(explanation), emphasis=_emphasis(explanation))
+    return draw_lattice(explanation.lattice, marks=to_marks(explanation), emphasis=to_emphasis(explanation))
 
 
-def _marks(explanation: Evidence) -> list[Mark]:
-    return [Mark(e.start, e.end, e.label, f"{e.score:.2f}") for e in (x.entity for x in explanation.entities)]
+def to_marks(explanation: Evidence) -> list[Mark]:
+    return [Mark(e.start, e.end, e.label, _score(e, 2)) for e in (x.entity for x in explanation.entities)]
 
 
-def _emphasis(explanation: Evidence) -> dict[int, Emphasis]:
-    """Each attended word in the colour of the entity that attends to it most."""
+def to_emphasis(explanation: Evidence) -> dict[int, Emphasis]:
+    """Give each attended word the colour of the entity that attends to it most."""
     rows = {
         (start, end, is_user): k
         for k, ((start, end, _), is_user) in enumerate(
@@ -121,15 +124,19 @@ def _emphasis(explanation: Evidence) -> dict[int, Emphasis]:
 
 
 def _lattice_table(explanation: Evidence) -> Table:
-    """Words by the character they start at, which reads like the lattice from left to right."""
+    """A table of words by the character at which they start, like the lattice from left to right."""
     table = Table(title="lattice", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("from", justify="right", style="dim")
     table.add_column("characters", overflow="fold")
-    table.add_column("words that start here (* your own)", overflow="fold")
+    table.add_column("words that start here (* your own, with its label; ! forced)", overflow="fold")
     text, words = explanation.lattice.text, explanation.lattice.words.tolist()
     by_start: dict[int, list[str]] = {}
-    for (start, end, _), is_user in zip(words, explanation.lattice.is_user.tolist(), strict=True):
-        by_start.setdefault(start, []).append(visible(text[start:end]) + ("*" if is_user else ""))
+    labels, forced = dict(explanation.lattice.labelled_words), explanation.lattice.forced_words
+    for k, ((start, end, _), is_user) in enumerate(zip(words, explanation.lattice.is_user.tolist(), strict=True)):
+        mode = FORCE if k in forced else EVIDENCE
+        by_start.setdefault(start, []).append(
+            LatticeWord(start, end, text[start:end], is_user, labels.get(k), mode).shown()
+        )
     starts = sorted({0, *by_start})
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
         if text[start:stop].strip():
@@ -147,7 +154,7 @@ def _entity_table(explanation: Evidence) -> RenderableType:
         e = evidence.entity
         words = Text("  ".join(f"{_word(w.word)}\xa0{w.share:.0%}" for w in evidence.words))
         table.add_row(
-            Text(visible(e.text)), e.label, f"{e.start}-{e.end}", f"{e.score:.3f}", f"{evidence.on_words:.0%}", words
+            Text(visible(e.text)), e.label, f"{e.start}-{e.end}", _score(e, 3), f"{evidence.on_words:.0%}", words
         )
     return table
 
@@ -164,7 +171,11 @@ def _removal_table(explanation: Evidence) -> Table:
 
 
 def _word(word: LatticeWord) -> str:
-    return visible(word.text) + ("*" if word.is_user else "")
+    return word.shown()
+
+
+def _score(entity: Entity, digits: int) -> str:
+    return "forced" if entity.forced else f"{entity.score:.{digits}f}"
 
 
 def _change(change: Change) -> str:
@@ -182,27 +193,14 @@ def _named(entity: Entity) -> str:
 
 def _removal_summary(explanation: Evidence) -> str:
     n_quiet = explanation.n_tried - len(explanation.removals)
-    return f"{explanation.n_tried:,} words over entities were taken out, one at a time; {n_quiet:,} changed nothing."
+    return f"{explanation.n_tried:,} words over entities were removed, one at a time; {n_quiet:,} changed nothing."
 
 
 def _dropped(explanation: Evidence) -> str:
-    return f"{explanation.lattice.n_dropped:,} more words matched but are over the node budget and were not read."
+    return f"{explanation.lattice.n_dropped:,} more words matched but exceeded the node budget and were not read."
 
 
 # ---- HTML
-
-
-def _highlighted(explanation: Evidence) -> str:
-    parts, last = [], 0
-    for entity in (x.entity for x in explanation.entities):
-        colour = _colour(explanation, entity.label)
-        parts.append(_escape(explanation.text[last : entity.start], keep_breaks=True))
-        parts.append(
-            f'<b style="background:{colour}1f">{_escape(entity.text)}'
-            f'<sub style="color:{colour}">{_escape(entity.label)}</sub></b>'
-        )
-        last = entity.end
-    return "".join([*parts, _escape(explanation.text[last:], keep_breaks=True)])
 
 
 def _html_entities(explanation: Evidence) -> str:
@@ -213,7 +211,7 @@ def _html_entities(explanation: Evidence) -> str:
         e = evidence.entity
         rows.append(
             f'<tr><td>{_escape(e.text)}</td><td>{_tag(explanation, e.label)}</td><td class="n">{e.start}–{e.end}</td>'
-            f'<td class="n">{e.score:.3f}</td><td class="n">{evidence.on_words:.0%}</td>'
+            f'<td class="n">{_score(e, 3)}</td><td class="n">{evidence.on_words:.0%}</td>'
             f"<td>{''.join(_html_attended(explanation, e.label, w) for w in evidence.words)}</td></tr>"
         )
     names = ("entity", "type", "offsets", "score", "attention to words", "of which")
@@ -223,23 +221,27 @@ def _html_entities(explanation: Evidence) -> str:
 
 def _html_attended(explanation: Evidence, label: str, attended: AttendedWord) -> str:
     depth = f"{round(255 * (0.05 + 0.45 * attended.share)):02x}"
-    style = f' style="background:{_colour(explanation, label)}{depth}"'
+    style = f' style="background:{colour_of(label)}{depth}"'
     return _html_word(attended.word, style, f"<small>{attended.share:.0%}</small>")
 
 
 def _html_word(word: LatticeWord, style: str = "", extra: str = "") -> str:
     kind = "word user" if word.is_user else "word"
     title = f"[{word.start}, {word.end})" + (", your own word" if word.is_user else "")
-    return f'<span class="{kind}"{style} title="{title}">{_escape(word.text)}{extra}</span>'
+    title += ", forced" if word.mode == FORCE else ""
+    label = f"<small>{_escape(word.label)}</small>" if word.label else ""
+    return f'<span class="{kind}"{style} title="{title}">{_escape(word.text)}{label}{extra}</span>'
 
 
 def _html_maps(explanation: Evidence) -> str:
     if not explanation.maps:
         return ""
-    drawings = "".join(f'<div class="card drawing">{draw_map(m, _marks(explanation))}</div>' for m in explanation.maps)
+    drawings = "".join(
+        f'<div class="card drawing">{draw_map(m, to_marks(explanation))}</div>' for m in explanation.maps
+    )
     return (
-        '<h2>Attention</h2><p class="soft">The deeper its colour, the more of the attention of a row a cell has. Rest '
-        f"the mouse on a cell for figures.</p>{drawings}"
+        '<h2>Attention</h2><p class="soft">The deeper the colour of a cell, the larger its share of the attention of '
+        f"its row. Hover over a cell for figures.</p>{drawings}"
     )
 
 
@@ -270,15 +272,8 @@ def _html_change(explanation: Evidence, change: Change) -> str:
 
 
 def _tag(explanation: Evidence, label: str) -> str:
-    return f'<span class="tag" style="background:{_colour(explanation, label)}">{_escape(label)}</span>'
+    return f'<span class="tag" style="background:{colour_of(label)}">{_escape(label)}</span>'
 
 
-def _colour(explanation: Evidence, label: str) -> str:
-    labels = {x.entity.label for x in explanation.entities}
-    return colour_of(label, labels) if label in labels else "#475569"  # a type seen only in what appears
-
-
-def _escape(text: str, *, keep_breaks: bool = False) -> str:
-    if keep_breaks:
-        return "\n".join(html.escape(visible(line)) for line in text.split("\n"))
+def _escape(text: str) -> str:
     return html.escape(visible(text))

@@ -1,8 +1,8 @@
-"""explain: read a text, note which words each entity was read from, and read it again without each of them."""
+"""explain: read a text, record which words each entity was read from, and read it again without each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,10 +15,11 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import LexiconSnapshot
 from cige.tagging.merging import merge_windows
 from cige.tagging.prediction import PredictionModel, ScoredSpan, batches_of_like_size, decode_spans, predict_spans
+from cige.tagging.selection import Request, Selection, select
 from cige.tagging.windows import ReadWindow, lattice_word, read_windows
 from cige.text.normalize import normalize
 
-SCORE_STEP = 0.05  # a smaller change of an entity's score is not reported
+SCORE_STEP = 0.05  # smaller changes of an entity's score are not reported
 
 
 def explain(
@@ -29,28 +30,39 @@ def explain(
     removals: bool = True,
     word_sets: bool | None = None,
     maps: bool = False,
+    request: Request | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Explanation:
-    """Read `text` and say which words each entity was read from.
+    """Read `text` and explain which words each entity was read from.
 
-    Attention shows where the model looked; `removals` shows what mattered, by reading the text again without each
-    word that overlaps an entity (one reading a word, in batches).
+    Attention shows which words the model read. `removals` shows which of them matter: the text is read again without
+    each word that overlaps an entity (one forward pass per word, in batches).
 
     Args:
-        n_words: list the words that an entity attended to most, up to this many.
-        removals: False saves the further readings.
-        word_sets: list the word sets of each character; None does where the model has them.
-        maps: draw attention as maps.
+        n_words: the maximum number of words to list per entity, those that it attended to most.
+        removals: whether to read the text again without each word; False saves this time.
+        word_sets: whether to list the word sets of each character; None lists them if the model has them.
+        maps: whether to include attention maps.
+        request: which entities are reported; None means the defaults.
+        on_progress: called with (characters done, characters of the text) after each window of `removals`, which take
+            nearly all of the time.
 
     Raises:
-        ModelError: word sets or maps were asked of a model that has none.
+        ModelError: word sets or maps were requested of a model that has none, or the model cannot answer the request.
     """
+    words = {entry.label for entry in model.lexicon.user_entries if entry.label is not None}
+    selection = select(request or Request(), model.labels, model.label_facts, word_labels=words)
     snapshot = model.lexicon.snapshot()
     parts = read_windows(text, snapshot)
     listed = has_word_sets(model) if word_sets is None else word_sets
     sets = read_word_sets(model, parts, snapshot) if listed else None
     drawn = read_maps(model, parts, snapshot) if maps else None
-    readings = _read_with_attention(model, [part.lattice for part in parts])
-    entities = merge_windows(text, ((p.window, [s.span for s in r]) for p, r in zip(parts, readings, strict=True)))
+    readings = _read_with_attention(model, [part.lattice for part in parts], selection)
+    entities = merge_windows(
+        text,
+        ((p.window, [s.span for s in r]) for p, r in zip(parts, readings, strict=True)),
+        overlapping=selection.overlapping,
+    )
     evidence = {
         (part.window.start + a.span.start, part.window.start + a.span.end, a.span.label): (part, a)
         for part, reading in zip(parts, readings, strict=True)
@@ -60,9 +72,11 @@ def explain(
     removed, n_tried = [], 0
     if removals:
         for part, reading in zip(parts, readings, strict=True):
-            found, n = _remove_each_word(model, text, part, [a.span for a in reading], entities, snapshot)
+            found, n = _remove_each_word(model, text, part, [a.span for a in reading], entities, snapshot, selection)
             removed += found
             n_tried += n
+            if on_progress is not None:
+                on_progress(part.window.core_end, len(text))
     return Explanation(
         text=text,
         lattice=_whole_lattice(text, parts, snapshot),
@@ -76,18 +90,20 @@ def explain(
 
 @dataclass(frozen=True)
 class _Attending:
-    """A span of one lattice and float[W], the mean attention of its characters to each word."""
+    """A span of one lattice, and the mean attention of its characters to each word, float[W]."""
 
     span: ScoredSpan
     attention: np.ndarray
 
 
-def _read_with_attention(model: PredictionModel, lattices: list[Lattice]) -> list[list[_Attending]]:
+def _read_with_attention(
+    model: PredictionModel, lattices: list[Lattice], selection: Selection
+) -> list[list[_Attending]]:
     read: list[list[_Attending]] = [[] for _ in lattices]
     for chosen in batches_of_like_size(lattices):
         batch = [lattices[k] for k in chosen]
         emissions, attention = model.read_words(batch)
-        for row, (k, spans) in enumerate(zip(chosen, decode_spans(model, emissions, batch), strict=True)):
+        for row, (k, spans) in enumerate(zip(chosen, decode_spans(model, emissions, batch, selection), strict=True)):
             n_words = lattices[k].n_words
             read[k] = [_Attending(s, attention[row, s.start : s.end, :n_words].mean(0)) for s in spans]
     return read
@@ -110,8 +126,9 @@ def _remove_each_word(
     spans: list[ScoredSpan],
     entities: Iterable[Entity],
     snapshot: LexiconSnapshot,
+    selection: Selection,
 ) -> tuple[list[Removal], int]:
-    """Removals in one window, for the entities that it answers for, and how many words were tried."""
+    """The removals for the entities of one window's core, and the number of words that were tried."""
     window, words = part.window, part.lattice.words
     own = [e for e in entities if window.core_start <= e.start < window.core_end]
     overlaps = np.zeros(len(words), bool)
@@ -119,10 +136,15 @@ def _remove_each_word(
         overlaps |= (words[:, 0] < entity.end - window.start) & (words[:, 1] > entity.start - window.start)
     tried = np.flatnonzero(overlaps)
     variants = [replace(part.lattice, words=np.delete(words, k, axis=0)) for k in tried]
-    before = {(e.start, e.end, e.label): e for e in merge_windows(text, [(window, spans)])}
+
+    def entities_of(spans: list[ScoredSpan]) -> dict[tuple[int, int, str], Entity]:
+        merged = merge_windows(text, [(window, spans)], overlapping=selection.overlapping)
+        return {(e.start, e.end, e.label): e for e in merged}
+
+    before = entities_of(spans)
     removals = []
-    for k, found in zip(tried, predict_spans(model, variants), strict=True):
-        after = {(e.start, e.end, e.label): e for e in merge_windows(text, [(window, found)])}
+    for k, found in zip(tried, predict_spans(model, variants, selection), strict=True):
+        after = entities_of(found)
         changes = [
             Change(before.get(key), after.get(key))
             for key in sorted(before.keys() | after.keys())
@@ -134,7 +156,7 @@ def _remove_each_word(
 
 
 def _whole_lattice(text: str, parts: list[ReadWindow], snapshot: LexiconSnapshot) -> Lattice:
-    """The lattices of all windows as one: each gives the words that start in its core."""
+    """Combine the lattices of all windows into one; each contributes the words that start in its core."""
     rows = [np.zeros((0, 3), np.int32)]
     for part in parts:
         shifted = part.lattice.words + np.array([part.window.start, part.window.start, 0], np.int32)
@@ -145,4 +167,6 @@ def _whole_lattice(text: str, parts: list[ReadWindow], snapshot: LexiconSnapshot
         words=np.concatenate(rows),
         n_base=snapshot.n_base,
         n_dropped=sum(part.lattice.n_dropped for part in parts),
+        user_labels=snapshot.user_labels,
+        rules=snapshot.rules(text),
     )

@@ -1,4 +1,4 @@
-"""How the word sets of characters look: a table in a terminal, in a page, and as SVG (Table 4 of the DCSAN paper)."""
+"""Show the word sets of characters as a table: in a terminal, in HTML and as SVG (Table 4 of the DCSAN paper)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from cige.drawing.lattice import BAR, BAR_EDGE, USER_EDGE, Mark, colour_of
+from cige.drawing.colours import colour_of
+from cige.drawing.lattice import BAR, BAR_EDGE, USER_EDGE, Mark
 from cige.drawing.svg import SOFT, escape, svg_page, svg_text, text_width
 from cige.explain.attention import CharacterSets, SetMember
 from cige.text.visible import visible
 
 HEADS = {"B": "B: begin here", "M": "M: run through", "E": "E: end here", "S": "S: the character"}
-ABOUT = "Per cent of a character's four sets, after the weights of the model; none: the special word of an empty set."
-_WIDTHS = {"B": 210, "M": 260, "E": 210, "S": 110}  # pixels of a column of the drawing
+ABOUT = "Weights of the words in a character's four sets, in per cent; none: the special word of an empty set."
+_WIDTHS = {"B": 210, "M": 260, "E": 210, "S": 110}  # widths of the drawing's columns in pixels
 _LINE, _SIZE, _MARGIN, _LEFT = 24, 14, 20, 46
 
 
@@ -35,8 +36,7 @@ def terminal_table(found: Sequence[CharacterSets]) -> Table:
 
 def html_table(found: Sequence[CharacterSets], marks: Sequence[Mark] = ()) -> str:
     """A heading and a table; characters of entities are coloured."""
-    labels = {mark.label for mark in marks}
-    colours = {k: colour_of(mark.label, labels) for mark in marks for k in range(mark.start, mark.end)}
+    colours = {k: colour_of(mark.label) for mark in marks for k in range(mark.start, mark.end)}
     rows = []
     for sets in found:
         if sets.char.isspace():
@@ -53,8 +53,7 @@ def html_table(found: Sequence[CharacterSets], marks: Sequence[Mark] = ()) -> st
 
 def draw_sets(found: Sequence[CharacterSets], marks: Sequence[Mark] = ()) -> str:
     """The table as one self-contained SVG."""
-    labels = {mark.label for mark in marks}
-    colours = {k: colour_of(mark.label, labels) for mark in marks for k in range(mark.start, mark.end)}
+    colours = {k: colour_of(mark.label) for mark in marks for k in range(mark.start, mark.end)}
     width = 2 * _MARGIN + _LEFT + sum(_WIDTHS.values())
     top = float(_MARGIN)
     parts = [svg_text("word sets", _MARGIN, top + 14, size=15, anchor="start", weight="600")]
@@ -72,7 +71,7 @@ def draw_sets(found: Sequence[CharacterSets], marks: Sequence[Mark] = ()) -> str
 
 
 def _draw_row(parts: list[str], sets: CharacterSets, top: float, width: float, colour: str | None) -> float:
-    """Add the sets of one character; returns where the next row begins."""
+    """Draw the sets of one character; returns the top of the next row."""
     parts.append(f'<rect x="{_MARGIN}" y="{top:.1f}" width="{width - 2 * _MARGIN}" height="1" fill="{BAR_EDGE}"/>')
     left, n_lines = float(_MARGIN + _LEFT), 1
     for name in HEADS:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +11,8 @@ from pathlib import Path
 @contextmanager
 def atomic_file(path: Path | str) -> Iterator[Path]:
     """Yield a path to write to; when the block ends well it becomes `path` in one step, else `path` stays as it was."""
+    import tempfile  # with all that it imports it takes longer than reading a folder does
+
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
@@ -36,6 +36,9 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
     Raises:
         OSError: `path` is a file, or writing failed.
     """
+    import shutil
+    import tempfile
+
     path = Path(path)
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file, not a folder to replace")

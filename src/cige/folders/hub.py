@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ BUNDLED = Path(__file__).parents[1] / "bundled"
 """The folder of the model that comes with the package."""
 RUN_MODEL = "model"
 """Where the folder of a run, which training and fine-tuning write, has its model."""
+_NEEDS_HUB = 'Models on the Hugging Face hub need huggingface_hub; pip install "cige[hub]"'
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 
@@ -26,7 +28,7 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
         hub_options: `revision`, `token`, `cache_dir`, `local_files_only` of huggingface_hub.snapshot_download.
 
     Raises:
-        ModelError: there is no such folder, and no such model on the hub or no way to reach it.
+        ModelError: there is no such folder, and no such model on the hub, no way to reach it, or no huggingface_hub.
     """
     if path_or_hub_id is None:
         if not (BUNDLED / MANIFEST).is_file():
@@ -43,8 +45,11 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
     if not _HUB_ID.fullmatch(str(path_or_hub_id)):
         raise ModelError(f"{path_or_hub_id}: no such folder; expected a model folder or a hub id such as owner/name")
 
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    except ModuleNotFoundError as missing:
+        raise ModelError(f"{path_or_hub_id}: no such folder here. {_NEEDS_HUB}") from missing
 
     try:
         return Path(snapshot_download(str(path_or_hub_id), **hub_options))
@@ -56,10 +61,31 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
         ) from reason
 
 
+def _network_error() -> type[Exception]:
+    """What huggingface_hub lets through where there is no network: an error of httpx or, if it is older, an OSError."""
+    httpx = sys.modules.get("httpx")
+    return OSError if httpx is None else httpx.HTTPError
+
+
 def push_folder(folder: Path, repo_id: str, *, private: bool, token: str | None, message: str) -> str:
-    """Upload a model folder as the repository `repo_id`, made if need be; the address of the commit."""
-    from huggingface_hub import HfApi
+    """Upload a model folder as the repository `repo_id`, made if need be; the address of the commit.
+
+    Raises:
+        ModelError: huggingface_hub is not installed, the hub does not let you, or there is no way to reach it.
+    """
+    try:
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+    except ModuleNotFoundError as missing:
+        raise ModelError(_NEEDS_HUB) from missing
 
     api = HfApi(token=token)
-    repo = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
-    return str(api.upload_folder(repo_id=repo, folder_path=folder, commit_message=message))
+    try:
+        repo = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
+        return str(api.upload_folder(repo_id=repo, folder_path=folder, commit_message=message))
+    except (HfHubHTTPError, HFValidationError, _network_error(), OSError) as reason:
+        cause = str(reason).strip().splitlines()[0] if str(reason).strip() else type(reason).__name__
+        raise ModelError(
+            f"{repo_id}: the hub did not take the model ({cause}); log in with `hf auth login` or give a token that "
+            "may write, and check the name and the network"
+        ) from reason

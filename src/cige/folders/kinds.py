@@ -25,16 +25,17 @@ class Kind:
     use: str
     finder: str | None = None
 
-    def open_finder(self, folder: Path, *, device: str) -> Any:
-        """The EntityFinder of a folder of this kind; imports what that needs."""
+    def open_finder(self, folder: Path, *, device: str, **options: Any) -> Any:
+        """The EntityFinder of a folder of this kind; imports what that needs. `options` are the kind's own."""
         assert self.finder is not None
         module, _, name = self.finder.partition(":")
-        return getattr(import_module(module), name)(folder, device=device)
+        return getattr(import_module(module), name)(folder, device=device, **options)
 
 
 TAGGER, ONNX, PRETRAINED, TUNED = "cige model", "cige onnx model", "cige pre-trained model", "cige tuned model"
 CHECKPOINT, PRETRAINING_DATA, SHARD = "cige training checkpoint", "cige pre-training data", "cige pre-training shard"
 LEXICON, JOINT_VOCABULARY, VECTORS = "lexicon", "joint vocabulary", "vectors"
+ANNOTATION = "cige annotation"
 KINDS = {
     TAGGER: Kind("`cige predict --model` and `cige.load` read it", "cige.api:open_tagger"),
     ONNX: Kind("`cige predict --model` and `cige.load` read it", "cige.api:open_onnx"),

@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from cige.errors import CigeError
-from cige.folders.atomic import is_there
+from cige.folders.atomic import atomic_file, is_there
 from cige.folders.kinds import KINDS
 from cige.json_text import to_json
 
 MANIFEST = "manifest.json"
+_DIFFERS = "contents differ from the manifest (sha256); the file is damaged or was replaced"
 
 
 def write_manifest(folder: Path, **facts: Any) -> None:
@@ -27,6 +31,14 @@ def write_manifest(folder: Path, **facts: Any) -> None:
     listing = {name: {"bytes": (folder / name).stat().st_size, "sha256": sha256(folder / name)} for name in names}
     text = to_json(facts | {"files": listing}, indent=1, sort_keys=True)
     (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def update_manifest(folder: Path, **facts: Any) -> None:
+    """Replace some of the facts in the manifest of a folder, which was read and checked before; the files stay."""
+    path = folder / MANIFEST
+    changed = json.loads(path.read_text(encoding="utf-8")) | facts
+    with atomic_file(path) as aside:
+        aside.write_text(to_json(changed, indent=1, sort_keys=True), encoding="utf-8")
 
 
 def read_manifest(
@@ -70,8 +82,36 @@ def read_manifest(
         if size != expected["bytes"]:
             raise error(f"{file}: {size} bytes, expected {expected['bytes']}; it is damaged, copy or save it again")
         if check_contents and size <= check_up_to and sha256(file) != expected["sha256"]:
-            raise error(f"{file}: contents differ from the manifest (sha256); the file is damaged or was replaced")
+            raise error(f"{file}: {_DIFFERS}")
     return facts
+
+
+@contextmanager
+def checking_contents(folder: Path, facts: dict[str, Any], *, error: type[CigeError]) -> Iterator[None]:
+    """Compare every file of a folder with its sha256 while the body reads it; `facts` is its manifest, as read.
+
+    The body's results count only once this is left. Where a file differs `error` is raised, whatever the body raised.
+    """
+    damaged: list[Path] = []
+
+    def compare() -> None:
+        for name, expected in _listed_files(facts, folder, error):
+            try:
+                is_same = sha256(folder / name) == expected["sha256"]
+            except OSError:
+                is_same = False
+            if not is_same:
+                damaged.append(folder / name)
+                return
+
+    thread = Thread(target=compare, daemon=True)  # hashing leaves Python's lock to others
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+        if damaged:
+            raise error(f"{damaged[0]}: {_DIFFERS}")
 
 
 def refuse_to_replace(folder: Path, *, kind: str, error: type[CigeError]) -> None:

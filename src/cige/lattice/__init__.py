@@ -1,1 +1,1 @@
-"""Characters and the words that may stand over them, as one graph."""
+"""Characters and the words that match them, as one graph."""

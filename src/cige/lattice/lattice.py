@@ -7,17 +7,25 @@ from typing import Protocol
 
 import numpy as np
 
+from cige.lexicon.rules import NO_RULES, Rules
 from cige.text.normalize import normalize
 
-MAX_WORDS_PER_CHAR = 4.0  # real text stays below 1 (mean 0.44, max 0.96 with 337k words); 4 only cuts pathological text
+MAX_WORDS_PER_CHAR = 4.0  # real text has fewer than 1 (mean 0.44, max 0.96 with 337k words)
 
 
 class WordMatcher(Protocol):
-    """What a lattice needs of a lexicon snapshot."""
+    """The interface of a lexicon snapshot that lattices need."""
 
     n_base: int
 
-    def match(self, text: str) -> np.ndarray: ...
+    @property
+    def user_labels(self) -> tuple[str | None, ...]:
+        """The label of each user word, or None; empty if no word has one."""
+        ...
+
+    def match(self, text: str) -> np.ndarray:
+        """int32[W, 3], sorted rows (start, end, word_id) with half-open [start, end) in code points."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -25,17 +33,23 @@ class Lattice:
     """A character sequence and the words over it.
 
     Attributes:
-        text: the normalised sentence, T code points; character i is the node over [i, i+1).
+        text: the normalised sentence of T code points; character i is the node over [i, i+1).
         words: int32[W, 3], rows (start, end, word_id) with half-open [start, end) in code points, sorted by
-            start, end, id. Ids >= `n_base` are a user's own words.
+            start, end, id. Ids >= `n_base` are those of user words.
         n_base: number of words of the base lexicon.
-        n_dropped: how many matched words the node budget left out (0 on real text).
+        n_dropped: number of matched words that exceed the maximum number of nodes (0 for real text).
+        closed: the stretches [start, end) of `text` in which there are no entities; sorted, disjoint.
+        user_labels: the label of the user word n_base + k, or None; empty if no word has a label.
+        rules: the stretches of `text` that the user's forced and blocked words cover.
     """
 
     text: str
     words: np.ndarray
     n_base: int
     n_dropped: int = 0
+    closed: tuple[tuple[int, int], ...] = ()
+    user_labels: tuple[str | None, ...] = ()
+    rules: Rules = NO_RULES
 
     @property
     def n_chars(self) -> int:
@@ -51,15 +65,32 @@ class Lattice:
 
     @property
     def is_user(self) -> np.ndarray:
-        """bool[W]: which words are a user's own."""
+        """bool[W]: which words are user words."""
         return self.words[:, 2] >= self.n_base
+
+    @property
+    def labelled_words(self) -> list[tuple[int, str]]:
+        """(row of `words`, label) of each user word that has a label."""
+        if not self.user_labels:
+            return []
+        rows = np.flatnonzero(self.is_user)
+        labels = (self.user_labels[number] for number in (self.words[rows, 2] - self.n_base).tolist())
+        return [(row, label) for row, label in zip(rows.tolist(), labels, strict=True) if label is not None]
+
+    @property
+    def forced_words(self) -> set[int]:
+        """The rows of `words` that are user words over forced stretches."""
+        places = {(span.start, span.end) for span in self.rules.forced}
+        if not places:
+            return set()
+        return {k for k in np.flatnonzero(self.is_user).tolist() if tuple(self.words[k, :2].tolist()) in places}
 
 
 def build_lattice(text: str, lexicon: WordMatcher, *, max_words_per_char: float = MAX_WORDS_PER_CHAR) -> Lattice:
-    """Match `text` against `lexicon` and keep at most `max_words_per_char` words a character.
+    """Match `text` with `lexicon` and keep at most `max_words_per_char` words per character.
 
-    Over budget, a user's own words are kept first, then longer words, then earlier ones; `n_dropped` says how
-    many went. Characters are never dropped.
+    If there are more words, user words are kept first, then longer words, then earlier ones; `n_dropped` is the number
+    of the others. Characters are never dropped.
     """
     text = normalize(text)
     words = lexicon.match(text)
@@ -70,4 +101,4 @@ def build_lattice(text: str, lexicon: WordMatcher, *, max_words_per_char: float 
         length = words[:, 1] - words[:, 0]
         keep = np.lexsort((words[:, 0], -length, is_base))[:budget]
         words = words[np.sort(keep)]
-    return Lattice(text=text, words=words, n_base=lexicon.n_base, n_dropped=n_dropped)
+    return Lattice(text=text, words=words, n_base=lexicon.n_base, n_dropped=n_dropped, user_labels=lexicon.user_labels)

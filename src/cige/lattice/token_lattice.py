@@ -1,4 +1,4 @@
-"""TokenLattice: the word pieces of a text and every vocabulary word over them, the input of a Lattice-BERT."""
+"""TokenLattice: the word pieces of a text and all vocabulary words over them, the input of a Lattice-BERT."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class TokenLattice:
-    """The n lattice tokens of a text of P pieces; each piece is a token, and each word that a run of pieces spells.
+    """The n lattice tokens of a text of P pieces: the pieces, and the vocabulary words that consist of several pieces.
 
-    Tokens are sorted by end, then by length: at each place first the piece that ends there, then longer and longer
-    words. No two tokens have the same span. A word never begins or ends inside a run of letters and digits, and never
+    Tokens are sorted by end, then by length: the piece that ends at a place comes first, then the words, short to long.
+        No two tokens have the same span. A word never begins or ends inside a run of letters and digits, and never
     crosses white space.
 
     Attributes:
-        text: as it was given.
+        text: the original text.
         ids: int32[n], ids of the joint vocabulary.
         starts, ends: int32[n], half-open [start, end) in pieces.
         piece_starts, piece_ends: int32[P], half-open [start, end) of each piece in code points of `text`.
@@ -39,7 +39,7 @@ class TokenLattice:
 
     @property
     def is_piece(self) -> np.ndarray:
-        """bool[n]: the tokens that are pieces, the character chain of the paper's §2.5; the others are words."""
+        """bool[n]: the tokens that are pieces (the character chain of the paper's §2.5); the others are words."""
         return self.ends - self.starts == 1
 
     def char_span(self, token: int) -> tuple[int, int]:
@@ -47,14 +47,14 @@ class TokenLattice:
         return int(self.piece_starts[self.starts[token]]), int(self.piece_ends[self.ends[token] - 1])
 
     def char_spans(self) -> np.ndarray:
-        """int32[n, 2]: the same for all tokens."""
+        """int32[n, 2]: the half-open [start, end) of all tokens in code points of `text`."""
         return np.stack([self.piece_starts[self.starts], self.piece_ends[self.ends - 1]], axis=1)
 
     def part(self, start: int, end: int) -> TokenLattice:
-        """The lattice of pieces [start, end): the tokens within, counted from `start`; offsets stay those of `text`.
+        """The lattice of pieces [start, end), numbered from `start`; offsets still refer to the whole `text`.
 
         Raises:
-            ValueError: not 0 <= start <= end <= n_pieces.
+            ValueError: start or end is not in the text, or end < start.
         """
         if not 0 <= start <= end <= self.n_pieces:
             raise ValueError(f"pieces [{start}, {end}) of {self.n_pieces}: expected 0 <= start <= end <= n_pieces")

@@ -1,4 +1,4 @@
-"""LatticeTokenizer: texts -> lattices of tokens, and those with [CLS] and [SEP] as a Lattice-BERT reads them."""
+"""LatticeTokenizer: converts texts to lattices of tokens, and these to the input of a Lattice-BERT."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from cige.lattice.token_lattice import TokenLattice
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.text.word_pieces import PieceSequence
 
-_BLOCK_CHARS = 1 << 16  # read at once: bounds the memory, and shares the cost of a call among short texts
+_BLOCK_CHARS = 1 << 16  # size of a block: limits memory, and avoids a call for each short text
 
 
 class LatticeTokenizer:
-    """Texts -> lattices of tokens, in time linear in the text and the tokens found.
+    """Converts texts to lattices of tokens, in time linear in the length of the text and the number of tokens.
 
     Args:
         vocabulary: word pieces and words.
-        use_words: False gives the pieces alone, the input of a character BERT.
+        use_words: False finds only pieces, the input of a character BERT.
     """
 
     def __init__(self, vocabulary: JointVocabulary, *, use_words: bool = True) -> None:
@@ -32,7 +32,7 @@ class LatticeTokenizer:
         return _restore, (self.vocabulary, self.use_words)
 
     def tokenize(self, text: str) -> TokenLattice:
-        """The lattice of one text; any str will do. Many short texts are faster through `tokenize_all`."""
+        """The lattice of one text, which may be any str. For many short texts, `tokenize_all` is faster."""
         pieces = self._cutter.split(text)
         ids, starts, ends, _ = self._tokens(pieces)
         return TokenLattice(
@@ -40,7 +40,7 @@ class LatticeTokenizer:
         )
 
     def tokenize_all(self, texts: Iterable[str]) -> Iterator[TokenLattice]:
-        """The lattice of each text, in order, the same as `tokenize` gives; texts are read in blocks."""
+        """The lattice of each text, in order, as `tokenize` returns it; texts are processed in blocks."""
         block: list[str] = []
         n_chars = 0
         for text in texts:
@@ -59,18 +59,18 @@ class LatticeTokenizer:
         max_tokens: int | None = None,
         max_chars: int | None = None,
     ) -> TokenInputs:
-        """[CLS] first [SEP] or [CLS] first [SEP] second [SEP] as the model reads it.
+        """The input of a model: [CLS] first [SEP] or [CLS] first [SEP] second [SEP].
 
-        Where the budget is too small, pieces are cut from the end of the longer text, one by one; a word stays only
-        if all of its pieces do. `n_cut_first` and `n_cut_second` of the result tell how many pieces went.
+        If the input is too long, pieces are removed one by one from the end of the longer text, and words that contain
+        them are removed too. `n_cut_first` and `n_cut_second` of the result are the numbers of removed pieces.
 
         Args:
             first, second: texts, or lattices of this tokenizer or parts of them.
-            max_tokens: most lattice tokens, special ones included.
-            max_chars: most positions: pieces and special tokens.
+            max_tokens: maximum number of lattice tokens, including special tokens.
+            max_chars: maximum number of positions, which are pieces and special tokens.
 
         Raises:
-            ValueError: a budget that has no room for the special tokens.
+            ValueError: a maximum is smaller than the number of special tokens.
         """
         lattices = [
             self.tokenize(side) if isinstance(side, str) else side for side in (first, second) if side is not None
@@ -81,7 +81,7 @@ class LatticeTokenizer:
         pieces = self._cutter.split("\n".join(texts))
         ids, starts, ends, n_until = self._tokens(pieces)
         begins = np.cumsum([0, *(len(text) + 1 for text in texts)])
-        edges = np.searchsorted(pieces.starts, begins).tolist()  # pieces before each text
+        edges = np.searchsorted(pieces.starts, begins).tolist()  # number of pieces before each text
         for k, text in enumerate(texts):
             begin = np.int32(begins[k])
             piece, end_piece = edges[k], edges[k + 1]
@@ -106,7 +106,7 @@ class LatticeTokenizer:
         n_ending = np.bincount(ends, minlength=n + 1)
         n_words_until = np.cumsum(n_ending)
         n_until = n_words_until + np.arange(n + 1)
-        # Words come by end, the longest first: within an end they are taken from the back.
+        # Words with the same end are sorted long to short, and tokens short to long, so their order is reversed.
         place_of_word = 2 * n_words_until[ends] - n_ending[ends] - 1 - np.arange(len(words)) + ends
         place_of_piece = n_until[:-1]
         total = n + len(words)

@@ -1,1 +1,1 @@
-"""Which words could be in a text: word lists, matching, a user's own words, and the vectors of words."""
+"""The words that may occur in a text: word lists, matching, a user's own words, and vectors of words."""

@@ -1,4 +1,4 @@
-"""One pass over a vector file -> a lexicon folder that holds its words and, row i for word i, their vectors."""
+"""Build a lexicon folder from a vector file in one pass; row i of its matrix is the vector of word i."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ def build_with_vectors(
 ) -> LoadReport:
     """Build a lexicon from a vector file of any size; `Lexicon.load` and `VectorTable.load` both open the folder.
 
-    Memory does not grow with the width of the vectors: 180 bytes a word at the peak, 1.6 GB at 8.8M words.
+    The memory does not depend on the width of the vectors: at most 180 bytes per word, 1.6 GB for 8.8M words.
 
     Args:
         path: word2vec text (plain, .gz, .xz) or binary.
-        folder: appears whole or not at all; gets vectors.npy, float16[V, width], beside the files of a lexicon.
-        on_progress: called now and then with (bytes of the file read, bytes of the file).
+        folder: written completely or not at all; contains vectors.npy, float16[V, width], and the files of a lexicon.
+        on_progress: called regularly with (bytes of the file read, bytes of the file).
 
     Returns:
-        n_taken words; lines refused and why: what no word can be (single characters, blanks, ...), repeated words,
-        wrong widths, numbers that are not finite or too large for float16.
+        The number of words taken, and the refused lines with their reasons: strings that cannot be words (single
+        characters, spaces, ...), repeated words, wrong widths, and numbers that are not finite or too large for
+        float16.
 
     Raises:
-        LexiconError: the file cannot be read, is cut short or gives no word, or the folder cannot be written.
+        LexiconError: the file cannot be read, is truncated or contains no word, or the folder cannot be written.
     """
     source = open_vectors(path)
     report = ReportBuilder(source=str(path), format=source.format)
@@ -43,7 +44,7 @@ def build_with_vectors(
         words = write_rows(blocks, aside, width=source.width, dtype=DTYPE, report=report, reason=reason_to_refuse)
         done = report.build(n_taken=len(words))
         if not done.n_taken:
-            raise LexiconError(f"no word to use; expected words of two or more characters\n{done}")
+            raise LexiconError(f"no usable word; expected words of two or more characters\n{done}")
         facts.update(
             BaseWords.build(words, None).save_beside_words(aside),
             vectors={"width": source.width, "dtype": DTYPE, "source_format": source.format},

@@ -1,4 +1,4 @@
-"""Word2vec files of any size -> a folder whose matrix is mapped, aligned with a lexicon if one is given."""
+"""Convert word2vec files of any size to a folder with a mapped matrix, aligned with a lexicon if one is given."""
 
 from __future__ import annotations
 
@@ -33,21 +33,23 @@ def convert_vectors(
 ) -> LoadReport:
     """Stream vectors into a folder that `VectorTable.load` maps.
 
-    Memory does not grow with the matrix: about 180 bytes a word without a lexicon, one byte a lexicon word with one.
+    The memory does not grow with the matrix: about 180 bytes per word without a lexicon, and one byte per word of the
+    lexicon with one.
 
     Args:
-        path: word2vec text (plain, .gz, .xz) or binary; an .npz or a folder of this package too.
-        out_folder: appears whole or not at all.
-        lexicon: align with it: row i is the vector of base word i, zeros where there is none (present.npy tells).
+        path: word2vec text (plain, .gz, .xz) or binary, or an .npz file or a folder of this package.
+        out_folder: written completely or not at all.
+        lexicon: if given, row i is the vector of its base word i, or zeros if there is none; present.npy says which
+            words have a vector.
         dtype: "float16" or "float32".
-        on_progress: called now and then with (bytes of the file read, bytes of the file).
+        on_progress: called regularly with (bytes of the file read, bytes of the file).
 
     Returns:
-        n_taken vectors; lines refused and why; with a lexicon, vectors skipped because no base word asks for them and
-        base words that got none (n_missing).
+        The number of vectors taken, and the refused lines with their reasons; with a lexicon, also the number of
+        vectors skipped because they belong to no base word, and of base words without a vector (n_missing).
 
     Raises:
-        LexiconError: the file cannot be read, or the folder not be written.
+        LexiconError: the file cannot be read, or the folder cannot be written.
     """
     if dtype not in DTYPES:
         raise LexiconError(f"dtype {dtype!r}: expected one of {', '.join(DTYPES)}")
@@ -68,7 +70,7 @@ def convert_vectors(
             report.n_missing = len(present) - n_taken
         done = report.build(n_taken=n_taken)
         if done.n_refused and not done.n_taken and not done.n_skipped:
-            raise LexiconError(f"no vector to use\n{done}")
+            raise LexiconError(f"no usable vector\n{done}")
         HashIndex.build(words).save(aside)
         facts.update(
             n_words=len(words),
@@ -82,7 +84,7 @@ def convert_vectors(
 
 
 class _Source:
-    """Blocks of any file that vectors come in."""
+    """The vectors of a file of any supported format, in blocks."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.blocks: Callable[[ReportBuilder, OnProgress | None], Iterator[VectorBlock]]
@@ -107,7 +109,7 @@ def _table_blocks(table: VectorTable) -> Iterator[VectorBlock]:
 def _write_aligned(
     blocks: Iterator[VectorBlock], matrix: RowFile, report: ReportBuilder, lexicon: Lexicon
 ) -> np.ndarray:
-    """bool[V], which base words got a vector."""
+    """Write the vectors of base words; returns bool[V], which of them have a vector."""
     present = np.zeros(len(lexicon), dtype=bool)
     matrix.extend(len(lexicon))
     for block in blocks:

@@ -1,4 +1,4 @@
-"""Gazetteers: lists of names of one kind beside a lexicon, and which of them each word is in."""
+"""Gazetteers: lists of names of one kind in addition to a lexicon, and the lists that contain each word."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.words_file import read_words
 
-MAX_GAZETTEERS = 30  # a bit each in an int32, the first for the lexicon itself
+MAX_GAZETTEERS = 30  # each has a bit of an int32, whose first bit is that of the lexicon
 
 
 def with_gazetteers(base: Lexicon, paths: Sequence[str | os.PathLike[str]]) -> tuple[Lexicon, np.ndarray]:
     """The union of a lexicon's base words and those of some word lists.
 
-    The gazetteers' words come first, so that a trimmed model keeps them. Counts of the base lexicon are kept; a word
-    that it does not have counts 1.
+    The gazetteers' words come first, so that a trimmed model keeps them. Counts of the base lexicon are kept; other
+    words have a count of 1.
 
     Returns:
-        The union, and int32[n_words]: bit 0 is set on words of `base`, bit 1 + k on those of the k-th list.
+        The union, and int32[n_words]: bit 0 is set for words of `base`, and bit 1 + k for words of the k-th list.
 
     Raises:
-        LexiconError: a list cannot be read or has no word to use, or there are too many lists.
+        LexiconError: a list cannot be read or has no usable word, or there are too many lists.
     """
     if len(paths) > MAX_GAZETTEERS:
         raise LexiconError(f"{len(paths)} gazetteers; expected at most {MAX_GAZETTEERS}")
@@ -32,7 +32,9 @@ def with_gazetteers(base: Lexicon, paths: Sequence[str | os.PathLike[str]]) -> t
     for path in paths:
         found = read_words(path)
         if not found.words:
-            raise LexiconError(f"no word to use; expected words of two or more characters, one a line\n{found.report}")
+            raise LexiconError(
+                f"no usable word; expected words of two or more characters, one per line\n{found.report}"
+            )
         lists.append(found.words)
     words = list(dict.fromkeys(word for group in (*lists[1:], lists[0]) for word in group))
     counts = None

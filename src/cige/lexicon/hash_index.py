@@ -1,4 +1,4 @@
-"""HashIndex: word -> row through sorted hashes on disk, so that a million words cost no memory and no loading."""
+"""HashIndex: word -> row through sorted hashes on disk, so that a million words need no memory and no loading time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ROWS_FILE = "rows.npy"
 
 
 def word_hash(word: str) -> int:
-    """64 bits, the same on every machine and in every run."""
+    """A 64-bit hash that is the same on every machine and in every run."""
     return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 class HashIndex:
-    """Rows of words by hash; the words themselves settle the rare tie.
+    """Finds the rows of words by hash; if two words have the same hash, the words themselves are compared.
 
     Attributes:
         hashes: uint64[V], ascending.
@@ -48,7 +48,7 @@ class HashIndex:
         np.save(folder / ROWS_FILE, self.rows)
 
     def find(self, words: Iterable[str]) -> np.ndarray:
-        """int64[n], the row of each word, -1 where there is none."""
+        """int64[n]: the row of each word, or -1 if it has none."""
         words = list(words)
         wanted = np.fromiter(map(word_hash, words), dtype=np.uint64, count=len(words))
         places = np.searchsorted(self.hashes, wanted)

@@ -1,4 +1,4 @@
-"""HashTrie: every prefix of the words in one hash table, as two arrays that are built by NumPy and mapped from disk."""
+"""HashTrie: all prefixes of the words in one hash table, as two arrays that are built by NumPy and mapped."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ CHAR_BITS = 21  # a code point
 FIRST_STATE = 0x110000  # one more than the last code point
 IS_WORD, HAS_LONGER = 1, 2
 FLAG_BITS = 2
-MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: neighbours fall far apart
-_LOAD = 0.67  # a prefix is found after two slots on average; fuller is slower, emptier larger
+MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, which spreads similar keys over the table
+_LOAD = 0.67  # a search reads two slots on average; a fuller table is slower, an emptier one larger
 _CHAR_MASK = (1 << CHAR_BITS) - 1
 _BLOCK = 1 << 20
 
@@ -27,18 +27,18 @@ _BLOCK = 1 << 20
 class HashTrie:
     """The prefixes of two or more characters of V words, in a hash table with linear probing.
 
-    A state stands for a prefix: the code point of a single character, or FIRST_STATE + the slot of a longer prefix.
-    The prefix that follows from a state by a character lies at `home(key)` or in the next slots, where
-    key = state << CHAR_BITS | character; an empty slot ends the search. So finding a word of n characters takes n - 1
-    look-ups, and nothing has to be read when the table is opened.
+    A state represents a prefix: the code point of a single character, or FIRST_STATE + the slot of a longer prefix. To
+    extend a state by a character, search for key = state << CHAR_BITS | character from slot `home(key)` on; an empty
+    slot ends the search. Finding a word of n characters takes n - 1 such look-ups, and nothing is read when the table
+    is opened.
 
     Attributes:
-        keys: uint64[S], key << FLAG_BITS | flags, 0 where the slot is empty. IS_WORD: the prefix is a word;
-            HAS_LONGER: it is the beginning of a longer one.
-        numbers: uint32[S], the number of the word, where there is one.
-        max_probes: slots after which a search has looked at everything.
-        max_chars: length of the longest word, 0 when there is none.
-        n_words: V.
+        keys: uint64[S], key << FLAG_BITS | flags, or 0 if the slot is empty. IS_WORD: the prefix is a word;
+            HAS_LONGER: it is the beginning of a longer prefix.
+        numbers: uint32[S], the number of the word, if the prefix is one.
+        max_probes: the number of slots after which a search can stop.
+        max_chars: length of the longest word, or 0 if there is none.
+        n_words: number of words V.
     """
 
     keys: np.ndarray
@@ -49,10 +49,11 @@ class HashTrie:
 
     @classmethod
     def build(cls, words: WordBlob) -> HashTrie:
-        """2.5 us a word, at 8.8M words 180 bytes a word at the peak; words are distinct, of two or more characters.
+        """Build from distinct words of two or more characters: 2.5 us per word, and at most 180 bytes per word (8.8M
+        words).
 
         Raises:
-            ValueError: a word is shorter, or comes twice.
+            ValueError: a word is shorter, or occurs twice.
         """
         codes, starts, n_chars = _code_points(words)
         if len(words) and n_chars.min() < 2:
@@ -67,7 +68,7 @@ class HashTrie:
 
     @classmethod
     def load(cls, folder: Path, *, max_probes: int, max_chars: int, n_words: int) -> HashTrie:
-        """Map what `save` wrote; the numbers are kept by the caller."""
+        """Map the files that `save` wrote; the caller must keep the three numbers."""
         keys, numbers = load_array(folder / KEYS_FILE), load_array(folder / NUMBERS_FILE)
         if keys.dtype != np.uint64 or numbers.dtype != np.uint32 or keys.shape != numbers.shape or not keys.size:
             raise LexiconError(f"{folder}: {KEYS_FILE} does not belong to {NUMBERS_FILE}; build the lexicon again")
@@ -79,7 +80,7 @@ class HashTrie:
 
 
 def home(keys: np.ndarray, n_slots: int) -> np.ndarray:
-    """int64, the slot where the search for each key (uint64) begins."""
+    """int64[n]: the slot where the search for each key (uint64[n]) begins."""
     high = keys * np.uint64(MULTIPLIER) >> np.uint64(32)
     return (high * np.uint64(n_slots) >> np.uint64(32)).astype(np.int64)
 
@@ -89,7 +90,8 @@ class _Level:
     """Prefixes of one length.
 
     Attributes:
-        keys: uint64[N]; above CHAR_BITS stands the parent's place in the level before, or the first character.
+        keys: uint64[N]; the bits above CHAR_BITS are the index of the parent in the previous level, or the first
+            character.
         flags: uint64[N].
         numbers: uint32[N].
     """
@@ -100,7 +102,7 @@ class _Level:
 
 
 def _levels(codes: np.ndarray, starts: np.ndarray, n_chars: np.ndarray) -> Iterator[_Level]:
-    """Sort the words' prefixes of two characters, then of three, and so on, and number the distinct ones."""
+    """Sort the prefixes of the words that have two characters, then three, and so on, and number the distinct ones."""
     alive = np.arange(len(starts), dtype=np.uint32)  # words that are at least this long
     parents = codes[starts].astype(np.uint64)
     length = 2
@@ -125,12 +127,12 @@ def _levels(codes: np.ndarray, starts: np.ndarray, n_chars: np.ndarray) -> Itera
 
 
 def _place(levels: list[_Level]) -> tuple[np.ndarray, np.ndarray, int]:
-    """(keys, numbers, max_probes) of the table that holds all levels; `levels` is emptied."""
+    """Build the table of all levels; returns (keys, numbers, max_probes). `levels` is empty afterwards."""
     n_slots = int(sum(len(level.keys) for level in levels) / _LOAD) + 1
     if n_slots > (1 << 32) - FIRST_STATE:
         raise ValueError(f"{n_slots:,} slots are more than a table can have; leave out rare words")
     table, numbers = np.zeros(n_slots, dtype=np.uint64), np.zeros(n_slots, dtype=np.uint32)
-    states: np.ndarray | None = None  # of the level before
+    states: np.ndarray | None = None  # of the previous level
     max_probes = 1
     for level in _emptied(levels):
         keys = level.keys
@@ -143,7 +145,9 @@ def _place(levels: list[_Level]) -> tuple[np.ndarray, np.ndarray, int]:
         while len(waiting):
             wanted = slots[waiting]
             is_free = table[wanted] == 0
-            table[wanted[is_free]] = entries[waiting[is_free]]  # of two that want one slot, the last gets it
+            table[wanted[is_free]] = entries[
+                waiting[is_free]
+            ]  # if several entries have the same slot, the last one is stored
             lost = table[wanted] != entries[waiting]
             waiting, wanted = waiting[lost], wanted[lost] + 1
             slots[waiting] = np.where(wanted == n_slots, 0, wanted)
@@ -160,7 +164,7 @@ def _emptied(levels: list[_Level]) -> Iterator[_Level]:
 
 
 def _code_points(words: WordBlob) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(uint32 code points of all words on end, int64[V] where each word begins, uint8 or int64[V] its length)."""
+    """(uint32 code points of all words one after another, int64[V] start of each word, int64[V] its length)."""
     parts = [np.empty(0, dtype=np.uint32)]
     for begin in range(0, len(words), _BLOCK):
         block = words.blob[words.offsets[begin] : words.offsets[min(begin + _BLOCK, len(words))]]

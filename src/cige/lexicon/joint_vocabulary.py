@@ -23,21 +23,22 @@ from cige.text.word_pieces import WordPieces
 PIECES_FILE = "pieces.txt"
 WORDS_FILE = "words.txt"
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
-N_WORDS = 81_000  # appendix C of the paper; with Google's 21,128 pieces 102K tokens
+N_WORDS = 81_000  # appendix C of the paper: 102K tokens together with Google's 21,128 pieces
 
 IS_PIECE = "a word piece already"
 ONE_PIECE = "one piece only: unknown to the word pieces, so a second token over the same characters"
 
 
 class JointVocabulary:
-    """Tokens 0 .. V-1: the pieces of a BERT vocabulary in its order, then words; fixed once made.
+    """Tokens 0 .. V-1: the pieces of a BERT vocabulary in its order, then words. It is immutable.
 
-    Words are in normal form (`cige.text.code_points.normal_form`), have two or more pieces and are no pieces.
+    Words are in normal form (`cige.text.code_points.normal_form`), have two or more pieces, and are not pieces
+    themselves.
 
     Attributes:
-        n_pieces, n_words: how many there are; word k has id n_pieces + k.
+        n_pieces, n_words: the numbers of pieces and words; word k has id n_pieces + k.
         pad_id, unk_id, cls_id, sep_id, mask_id: ids of the special pieces.
-        report: which words were taken and refused; None for a loaded vocabulary.
+        report: which words were taken and which were refused; None for a loaded vocabulary.
     """
 
     def __init__(self, *, pieces: Sequence[str], words: Sequence[str], report: LoadReport | None = None) -> None:
@@ -58,17 +59,18 @@ class JointVocabulary:
 
         Args:
             pieces: a BERT vocabulary with [PAD], [UNK], [CLS], [SEP] and [MASK].
-            words: put in normal form first; those that cannot be words are refused in `report`, by position from 1.
-            n_words: take the first `n_words` that can be; None takes all.
-            source: what the report calls `words`.
+            words: words, which are converted to normal form first; `report` lists those that are refused by their
+                position, from 1.
+            n_words: take the first `n_words` valid words; None takes all.
+            source: the name of `words` in the report.
 
         Raises:
-            LexiconError: pieces are empty or there twice, a special piece is missing, or `words` is one string.
+            LexiconError: a piece is empty or occurs twice, a special piece is missing, or `words` is a string.
         """
         pieces = list(pieces)
         _check_pieces(pieces, source="pieces")
         if isinstance(words, str):
-            raise LexiconError(f"words {words[:20]!r}: expected a list of words, not one string")
+            raise LexiconError(f"words {words[:20]!r}: expected a list of words, not a string")
         cutter = WordPieces(pieces, unk_id=pieces.index(UNK))
         known = set(pieces)
         report = ReportBuilder(source=source, format="words")
@@ -98,23 +100,23 @@ class JointVocabulary:
         min_count: int = 1,
         include: Iterable[str] = (),
     ) -> JointVocabulary:
-        """The words of `include`, then the most frequent ones, equally frequent ones in code-point order.
+        """Use the words of `include`, then the most frequent words; equally frequent words are in code-point order.
 
         Args:
             counts: how often each word occurs.
-            n_words: how many words at most, those of `include` among them; fewer where there are fewer.
-            min_count: leave out rarer words.
-            include: words that come in however rare they are.
+            n_words: maximum number of words, including those of `include`.
+            min_count: words that occur less often are left out.
+            include: words that are included however rare they are.
 
         Raises:
-            LexiconError: no word was found though some were asked for, or as `build`.
+            LexiconError: `n_words` is not 0 and no word was found; and the errors of `build`.
         """
         words = [*include, *counts.ranked(min_count=min_count)]
         vocabulary = cls.build(pieces, words, n_words=n_words)
         if n_words and not vocabulary.n_words:
             raise LexiconError(
                 f"no Chinese word occurs {min_count:,} times among {counts.n_chars:,} characters; give more text, "
-                "or ask for no words"
+                "or set the number of words to 0"
             )
         return vocabulary
 
@@ -123,19 +125,19 @@ class JointVocabulary:
         """Read a saved vocabulary.
 
         Raises:
-            LexiconError: a file is missing, cut short, changed or foreign.
+            LexiconError: a file is missing, truncated, changed or not of a vocabulary.
         """
         facts = open_folder(folder, kind=JOINT_VOCABULARY, check_up_to=CHECKED_BYTES)
         vocabulary = cls(pieces=_lines(Path(folder) / PIECES_FILE), words=_lines(Path(folder) / WORDS_FILE))
         if vocabulary.fingerprint != facts.get("fingerprint"):
-            raise LexiconError(f"{folder}: its tokens are not those it was saved with; copy or make it again")
+            raise LexiconError(f"{folder}: its tokens are not those that were saved; copy or build it again")
         return vocabulary
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write a folder with pieces.txt and words.txt, one token a line; it appears whole or not at all.
+        """Write a folder with pieces.txt and words.txt, one token per line, completely or not at all.
 
         Raises:
-            LexiconError: the folder holds something else, or writing failed; an older vocabulary there survives.
+            LexiconError: the folder holds something else, or writing failed; an older vocabulary there is kept.
         """
         with new_folder(folder, kind=JOINT_VOCABULARY) as (aside, facts):
             for name, tokens in ((PIECES_FILE, self.pieces), (WORDS_FILE, self.words)):
@@ -175,7 +177,7 @@ class JointVocabulary:
         """The id of a piece or word.
 
         Raises:
-            LexiconError: it is not in the vocabulary; `in` tells.
+            LexiconError: it is not in the vocabulary; check with `in`.
         """
         try:
             return self._id_of[token]
@@ -184,26 +186,26 @@ class JointVocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sha256 of all tokens in order and of where the words begin."""
+        """Sha256 of all tokens in order and of the number of pieces."""
         tokens = "\n".join([str(self.n_pieces), *self._tokens])
         return hashlib.sha256(tokens.encode()).hexdigest()
 
     @cached_property
     def cutter(self) -> WordPieces:
-        """Cuts texts into this vocabulary's pieces."""
+        """Splits texts into the pieces of this vocabulary."""
         return WordPieces(self.pieces, unk_id=self.unk_id)
 
     @cached_property
     def matcher(self) -> Matcher:
-        """Finds the words in a text in normal form, each by its number from 0."""
+        """Finds the words in a text in normal form; words are numbered from 0."""
         return Matcher.build(self.words)
 
 
 def read_pieces(path: str | os.PathLike[str]) -> list[str]:
-    """The pieces of a BERT vocab.txt, one a line.
+    """The pieces of a BERT vocab.txt, which has one piece per line.
 
     Raises:
-        LexiconError: the file cannot be read or is no such vocabulary; the message names the line.
+        LexiconError: the file cannot be read or is not such a vocabulary; the message contains the line number.
     """
     pieces = []
     for line, raw in read_lines(path):
@@ -219,11 +221,11 @@ def _check_pieces(pieces: list[str], *, source: str) -> None:
     first: dict[str, int] = {}
     for line, piece in enumerate(pieces, start=1):
         if not piece or "\n" in piece or "\r" in piece:
-            raise LexiconError(f"{source}, line {line}: {piece!r}; expected one word piece a line and no empty line")
+            raise LexiconError(f"{source}, line {line}: {piece!r}; expected one word piece per line and no empty line")
         if piece in first:
             raise LexiconError(
-                f"{source}, line {line}: {piece!r} is there already, on line {first[piece]}; every piece needs one id, "
-                "so take the second one out or rename it to an [unused...] piece"
+                f"{source}, line {line}: {piece!r} already occurs on line {first[piece]}; each piece has one id, "
+                "so remove the second one or rename it to an [unused...] piece"
             )
         first[piece] = line
     missing = [special for special in (PAD, UNK, CLS, SEP, MASK) if special not in first]

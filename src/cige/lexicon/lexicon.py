@@ -1,4 +1,4 @@
-"""Lexicon: words that are matched in a text; built or loaded once, and changed by its user while running."""
+"""Lexicon: words that are matched in texts, built or loaded once, to which users add their own words at any time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +21,26 @@ from cige.lexicon.base_words import BaseWords
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.snapshot import LexiconSnapshot
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
-from cige.lexicon.vectors import keep_vectors
+from cige.lexicon.user_changes import UserChanges
+from cige.lexicon.user_word import EVIDENCE, Mode, UserWord, UserWords, reason_to_refuse_user_word, user_words_of
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
-from cige.lexicon.words_file import read_words
 from cige.text.normalize import normalize
 
 USER_FILE = "user.json"
 
 
 class Lexicon:
-    """Base words, fixed and numbered, and a user's own words on top.
+    """Base words, which are fixed and numbered, and a user's own words.
 
-    `add` and `remove` take effect at once and never touch the base: they put a new immutable `LexiconSnapshot` in
-    place, so a thread that holds a snapshot never sees half an update. All methods may be called from any thread.
+    `add` and `remove` take effect immediately and never change the base words: they replace the immutable
+    `LexiconSnapshot`, so a thread that holds a snapshot never sees a partial update. All methods are thread-safe.
 
-    A user's word that is a base word too is matched twice, with both ids. `remove` hides a word whoever it came from;
-    `add` makes it the user's and lets the base word be seen again. User ids hold for one snapshot.
+    A user word that is also a base word is matched twice, with both ids. `remove` drops a user word and hides a base
+    word; `add` makes a word a user word and shows the base word again. Ids of user words are valid for one snapshot.
 
     Attributes:
-        report: what building took and refused; None for a loaded lexicon.
+        report: which words were taken and refused when it was built; None for a loaded lexicon.
     """
 
     def __init__(self, *, base: BaseWords, report: LoadReport | None = None) -> None:
@@ -49,17 +51,17 @@ class Lexicon:
 
     @classmethod
     def from_words(cls, words: Iterable[str], *, counts: Iterable[int] | None = None) -> Lexicon:
-        """Build from words in memory; ids follow their order. `report` tells which were refused, by position from 1.
+        """Build from words in memory; ids are in their order. `report` lists refused words by their position, from 1.
 
         Raises:
-            LexiconError: `words` is one string, or `counts` is not one number a word.
+            LexiconError: `words` is a string, or `counts` does not have one number per word.
         """
         if isinstance(words, str):
-            raise LexiconError(f"from_words({words!r}): expected a list of words, not one string")
+            raise LexiconError(f"from_words({words!r}): expected a list of words, not a string")
         words = list(words)
         given = [1] * len(words) if counts is None else list(counts)
         if len(given) != len(words):
-            raise LexiconError(f"{len(given):,} counts for {len(words):,} words: expected one a word")
+            raise LexiconError(f"{len(given):,} counts for {len(words):,} words: expected one per word")
         report = ReportBuilder(source="words", format="words")
         taken: dict[str, int] = {}
         for line, (word, count) in enumerate(zip(map(normalize, words), given, strict=True), start=1):
@@ -74,63 +76,85 @@ class Lexicon:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, format: str = "auto", min_count: int = 0) -> Lexicon:
-        """Build from a word list (see `words_file.read_words` for the formats); `report` tells what was refused.
+        """Build from a word list (see `words_file.read_words` for the formats); `report` lists the refused lines.
+
+        The file is read as by `add_file`, except that lines with a word, a space and a number are words with counts.
+        Base words have neither label nor mode: labels in the file are ignored, and words with mode force or block
+        become user words, as if they had been added.
 
         Raises:
-            LexiconError: the file cannot be read, or not one of its words can be used.
+            LexiconError: the file cannot be read, or none of its words can be used.
         """
-        found = read_words(path, format=format, min_count=min_count)
+        from cige.lexicon.words_file import read_words  # not needed to match
+
+        found = read_words(path, format=format, min_count=min_count, spaces=True, pairs=True)
         if not found.words:
-            raise LexiconError(f"no word to use; expected words of two or more characters, one a line\n{found.report}")
-        words, counts, report = WordBlob.from_words(found.words), found.counts, found.report
-        del found  # a gigabyte for millions of words, and building needs another
-        return cls(base=BaseWords.build(words, counts), report=report)
+            raise LexiconError(
+                f"no usable word; expected words of two or more characters, one per line\n{found.report}"
+            )
+        rules = [word for word in found.user_words if word.mode != EVIDENCE]
+        listed, counts, report = found.words, found.counts, found.report
+        if rules:
+            keep = [word.mode == EVIDENCE for word in found.user_words]
+            listed = list(compress(listed, keep))
+            counts = counts and list(compress(counts, keep))
+        words = WordBlob.from_words(listed)
+        del found, listed  # for millions of words, this frees a gigabyte, and building needs another
+        lexicon = cls(base=BaseWords.build(words, counts), report=report)
+        lexicon.add_entries(*rules)
+        return lexicon
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Lexicon:
-        """Open a saved lexicon: words, counts and the trie stay on disk, mapped, and processes share them.
+        """Open a saved lexicon: its words, counts and trie are mapped from disk, and processes share them.
 
-        Files of more than 32 MB are not read for it, so of these only the size is checked; `check_lexicon` reads all.
+        Files of more than 32 MB are not read, so only their size is checked; `check_lexicon` reads every file.
 
         Raises:
-            LexiconError: a file is missing, cut short, changed or foreign.
+            LexiconError: a file is missing, truncated, changed or not of a lexicon.
         """
         folder = Path(folder)
         facts = open_folder(folder, kind=LEXICON, check_up_to=CHECKED_BYTES)
         lexicon = cls(base=BaseWords.load(folder, facts))
-        user = json.loads((folder / USER_FILE).read_text(encoding="utf-8"))
-        if user["added"] or user["removed"]:
-            lexicon._snapshot = lexicon._snapshot.without_words(user["removed"]).with_words(user["added"])
-        return lexicon
+        changes = UserChanges.from_dict(json.loads((folder / USER_FILE).read_text("utf-8")), source=folder / USER_FILE)
+        return lexicon.changed(changes) if changes else lexicon
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write base words and the user's changes into a folder, which appears whole or not at all.
+        """Write the base words and the user's changes into a folder, completely or not at all.
 
-        Vectors that the folder holds for these words stay there; a new folder has none.
+        If the folder already holds vectors of these words, they are kept; a new folder has none.
 
         Raises:
-            LexiconError: the folder holds something else, or the vectors of other words, or writing failed; what was
-                there survives.
+            LexiconError: the folder holds something else, or vectors of other words, or writing failed; the previous
+                content is kept.
         """
+        from cige.lexicon.vectors import keep_vectors
+
         snapshot = self.snapshot()
         base = self._base
         with new_folder(folder, kind=LEXICON) as (aside, facts):
             facts.update(base.save(aside), vectors=keep_vectors(Path(folder), aside, self.fingerprint))
-            write_user(aside, added=snapshot.user_words, removed=_words(base, snapshot.hidden))
+            write_user(aside, added=snapshot.user_entries, removed=_words(base, snapshot.hidden))
 
     @property
     def fingerprint(self) -> str:
-        """Sha256 of the base words in order; the user's words have no part in it."""
+        """Sha256 of the base words in order, without the user's words."""
         return self._base.words.sha256
 
     @property
     def words(self) -> WordBlob:
-        """The base words, a sequence by id."""
+        """The base words, indexed by id."""
         return self._base.words
 
     @property
     def user_words(self) -> tuple[str, ...]:
+        """The user's words, in the order they were added."""
         return self._snapshot.user_words
+
+    @property
+    def user_entries(self) -> tuple[UserWord, ...]:
+        """The user's words with their labels and modes."""
+        return self._snapshot.user_entries
 
     @property
     def removed_words(self) -> tuple[str, ...]:
@@ -138,39 +162,62 @@ class Lexicon:
         return _words(self._base, self._snapshot.hidden)
 
     def snapshot(self) -> LexiconSnapshot:
-        """What is matched now; it stays so whatever is added or removed later."""
+        """The words that are matched now. The snapshot does not change when words are added or removed later."""
         return self._snapshot
 
     def match(self, text: str) -> np.ndarray:
         """int32[n, 3] rows (start, end, word_id); see `LexiconSnapshot.match`."""
         return self._snapshot.match(text)
 
-    def add(self, *words: str) -> None:
-        """Make `words` the user's own, at once; a word that already is stays where it is.
+    def add(self, *words: str, label: str | None = None, mode: Mode = EVIDENCE) -> None:
+        """Add user words, which are matched from now on.
 
-        Blanks and punctuation inside are fine ("iPhone 15 Pro").
+        Words may contain spaces and punctuation ("iPhone 15 Pro"). A word that has already been added keeps its place
+        and gets the label and the mode of this call.
+
+        Args:
+            label: the entity type that the words name, whether or not the model knows it; None if it is unknown.
+            mode: "evidence": the model considers words and label together with the rest of the text, and may decide
+                against both. "force": the words are tagged with `label` wherever they occur; if two overlap, the
+                longer one is tagged. "block": exactly these words are never an entity; they may be part of a longer
+                one.
 
         Raises:
-            LexiconError: naming the words that cannot be used (empty, one character, blank at an edge, control
-                character, over 64 characters); then none is added.
+            LexiconError: a word cannot be used (it is empty, begins or ends with a space, contains a control character,
+                has more than 64 characters, or is a single character with mode "evidence"), or the label or the mode is
+                not valid. The message lists the words, and none is added.
         """
-        self._add(_sound(words))
+        self.add_entries(*_sound(words, label, mode))
+
+    def add_entries(self, *words: UserWord) -> None:
+        """Like `add`, for words that have their own labels and modes, such as another lexicon's `user_entries`.
+
+        Raises:
+            LexiconError: some words cannot be used; the message lists them, and none is added.
+        """
+        usable = _usable(words)
+        with self._lock:
+            self._snapshot = self._snapshot.with_words(usable)
 
     def add_file(self, path: str | os.PathLike[str], *, format: str = "auto") -> LoadReport:
-        """Add the words of a file; lines that cannot be used are refused in the report and the rest is added.
+        """Add the words of a file, with labels and modes if it has them; see `words_file.read_words` for the formats.
+
+        Lines that cannot be used are listed in the report with the reason, and the others are added.
 
         Raises:
             LexiconError: the file cannot be read.
         """
+        from cige.lexicon.words_file import read_words
+
         found = read_words(path, format=format, spaces=True)
-        self._add(found.words)
+        self.add_entries(*found.user_words)
         return found.report
 
     def remove(self, *words: str) -> None:
-        """Stop matching `words`, at once: a user's word is dropped, a base word hidden.
+        """Stop matching `words` from now on: user words are dropped, and base words are hidden.
 
         Raises:
-            LexiconError: naming the words that are not in the lexicon; then none is removed.
+            LexiconError: some words are not in the lexicon; the message lists them, and none is removed.
         """
         wanted = [normalize(word) for word in _strings(words)]
         with self._lock:
@@ -179,16 +226,39 @@ class Lexicon:
                 raise LexiconError(f"cannot remove {_listed(unknown)}: not in the lexicon")
             self._snapshot = self._snapshot.without_words(wanted)
 
+    def changed(self, changes: UserChanges) -> Lexicon:
+        """A lexicon with the same base words, the user's words of now, and then `changes`; this one stays as it is.
+
+        Words to remove that are not there are left out.
+        """
+        return self._with(self._snapshot.without_words(changes.removed).with_words(changes.added))
+
+    def with_words(self, words: UserWords) -> Lexicon:
+        """A lexicon that has `words` besides, at the cost of these words alone; this one stays as it is.
+
+        Args:
+            words: strings, `UserWord`s with label and mode, or a dict of words and labels (None for no label).
+
+        Raises:
+            LexiconError: naming the words that cannot be used.
+        """
+        return self._with(self._snapshot.overlaid(_usable(user_words_of(words))))
+
+    def _with(self, snapshot: LexiconSnapshot) -> Lexicon:
+        lexicon = Lexicon(base=self._base, report=self.report)
+        lexicon._snapshot = snapshot
+        return lexicon
+
     def word(self, word_id: int) -> str:
-        """The word behind an id of the present snapshot."""
+        """The word with this id in the current snapshot."""
         return self._snapshot.word(word_id)
 
     def id(self, word: str) -> int | None:
-        """Id of a base word, hidden or not, or None."""
+        """The id of a base word, whether it is hidden or not; None if there is no such word."""
         return self._base.matcher.number(normalize(word))
 
     def count(self, word_id: int) -> int | None:
-        """Count of a base word as its word list gave it; None for a user's word or a list without counts."""
+        """The count of a base word in its word list; None for a user word or if the list has no counts."""
         counts = self._base.counts
         return int(counts[word_id]) if counts is not None and 0 <= word_id < len(counts) else None
 
@@ -213,35 +283,45 @@ class Lexicon:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=threading.Lock())
 
-    def _add(self, words: Sequence[str]) -> None:
-        with self._lock:
-            self._snapshot = self._snapshot.with_words(words)
-
 
 def _words(base: BaseWords, ids: frozenset[int]) -> tuple[str, ...]:
     return tuple(base.words[word_id] for word_id in sorted(ids))
 
 
 def check_lexicon(folder: str | os.PathLike[str]) -> None:
-    """Read a saved lexicon whole and compare it with its manifest.
+    """Read all files of a saved lexicon and compare them with its manifest.
 
     Raises:
-        LexiconError: naming the file that is missing, cut short or changed.
+        LexiconError: a file is missing, truncated or changed; the message names it.
     """
     open_folder(folder, kind=LEXICON, check_up_to=sys.maxsize)
 
 
-def write_user(folder: Path, *, added: Sequence[str] = (), removed: Sequence[str] = ()) -> None:
-    """Write the user's part of a lexicon folder."""
-    text = to_json({"added": added, "removed": removed})
-    (folder / USER_FILE).write_text(text, encoding="utf-8")
+def write_user(folder: Path, *, added: Sequence[UserWord] = (), removed: Sequence[str] = ()) -> None:
+    """Write the user's part of a lexicon folder; it lists labels and modes only of words that have them."""
+    (folder / USER_FILE).write_text(to_json(UserChanges(tuple(added), tuple(removed)).to_dict()), encoding="utf-8")
 
 
-def _sound(words: Sequence[str]) -> list[str]:
-    wanted = [normalize(word) for word in _strings(words)]
-    problems = [f"{word!r} ({reason})" for word in wanted if (reason := reason_to_refuse(word, spaces=True))]
+def _usable(words: Iterable[UserWord]) -> list[UserWord]:
+    """The words, normalised; raises LexiconError naming those that cannot be used."""
+    normalised = [replace(word, text=normalize(word.text)) for word in words]
+    problems = [f"{word.text!r} ({reason})" for word in normalised if (reason := reason_to_refuse_user_word(word))]
     if problems:
-        raise LexiconError(f"cannot add {_listed(problems)}; a word has 2 to 64 characters and no blank at its edges")
+        raise LexiconError(f"cannot add {_listed(problems)}")
+    return normalised
+
+
+def _sound(words: Sequence[str], label: str | None, mode: Mode) -> list[UserWord]:
+    if label is not None and not isinstance(label, str):
+        raise LexiconError(f"label is {type(label).__name__}: expected a string such as 'PRODUCT', or None")
+    wanted = [UserWord(normalize(word), label, mode) for word in _strings(words)]
+    problems = [f"{word.text!r} ({reason})" for word in wanted if (reason := reason_to_refuse_user_word(word))]
+    if problems:
+        given = f" with label {label!r} and mode {mode!r}" if label is not None or mode != EVIDENCE else ""
+        raise LexiconError(
+            f"cannot add {_listed(problems)}{given}; a word has 2 to 64 characters and no blank at its edges; "
+            'one of a single character needs mode "force" with a label, or mode "block"'
+        )
     return wanted
 
 

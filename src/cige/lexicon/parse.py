@@ -1,4 +1,4 @@
-"""Lines of `word number ... number` -> numbers: in C where the package was built with a compiler, else by float()."""
+"""Parse lines of `word number ... number`, in C if the package was built with a compiler, else with float()."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from cige.lexicon.words_file import NO_VECTOR
 
 NOT_NUMBERS = "not finite numbers"
 
-Rows = tuple[
-    list[bytes], dict[int, str]
-]  # the word of every line; row -> what is wrong with it, for lines with a fault
+Rows = tuple[list[bytes], dict[int, str]]  # the word of every line; the problem of each line that has one, by row
 
 
 def python_row(line: bytes, numbers: np.ndarray) -> tuple[bytes, str | None]:
-    """Parse one line into `numbers` (float32[width]); (the word, what is wrong with the line or None).
+    """Parse one line into `numbers` (float32[width]); returns the word, and the problem of the line or None.
 
-    What the C code leaves, and what it must agree with.
+    Lines that the C code does not parse are parsed by this function, and its results must be the same.
     """
-    # From the right, at blanks only: a word may hold other white space, or be a blank itself.
+    # Split from the right, and only at spaces: a word may contain other white space, or be a space itself.
     fields = line.rstrip().replace(b"\t", b" ").rsplit(b" ", len(numbers))
     if len(fields) != len(numbers) + 1:
         return fields[0], NO_VECTOR
     try:
-        with np.errstate(over="ignore"):  # a number too large becomes infinite, which the caller refuses
+        with np.errstate(over="ignore"):  # a number that is too large becomes infinite, which the caller refuses
             numbers[:] = list(map(float, fields[1:]))
     except ValueError:
         return fields[0], NOT_NUMBERS
@@ -31,13 +29,13 @@ def python_row(line: bytes, numbers: np.ndarray) -> tuple[bytes, str | None]:
 
 
 def python_rows(block: bytes, numbers: np.ndarray) -> Rows:
-    """Parse n lines, each ended by a newline, into float32[n, width]."""
+    """Parse n lines, each of which ends with a newline, into float32[n, width]."""
     parsed = [python_row(line, row) for line, row in zip(block.split(b"\n"), numbers, strict=False)]
     return [word for word, _ in parsed], {k: problem for k, (_, problem) in enumerate(parsed) if problem is not None}
 
 
 def native_rows(block: bytes, numbers: np.ndarray) -> Rows:
-    """The same, twenty times as fast."""
+    """Like `python_rows`, but twenty times as fast."""
     n_rows, width = numbers.shape
     spans = np.empty((n_rows, 3), dtype=np.int64)
     _parse_rows(block, width, n_rows, numbers.ctypes.data, spans.ctypes.data)

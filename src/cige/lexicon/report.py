@@ -1,4 +1,4 @@
-"""LoadReport: what a word list or vector file gave, and what it did not and why."""
+"""LoadReport: what was taken from a word list or vector file, and what was refused and why."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-MAX_LISTED = 10_000  # refusals listed one by one; the counts cover all of them
+MAX_LISTED = 10_000  # refused lines that are listed; all of them are counted
 N_SHOWN = 10
 TEXT_WIDTH = 60
 
 
 class Refusal(NamedTuple):
-    """One line that was not taken: `line` is 1-based, `text` is its beginning, `reason` says why."""
+    """A line that was refused: its number `line` from 1, the beginning of its `text`, and the `reason`."""
 
     line: int
     text: str
@@ -21,20 +21,23 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What became of every line of a file, or of every word given in memory.
+    """The result of reading a file line by line, or words in memory one by one.
 
-    n_taken + n_refused + n_skipped is the number of lines, a word2vec header not counted.
+    n_taken + n_refused + n_skipped is the number of lines, not counting blank lines, comments and headers.
 
     Attributes:
-        source: the file, or "words" for words given in memory.
-        format: how it was read: "list", "counts", "pairs", "word2vec", "binary", "npz", "folder" or "words".
-        n_taken: words or vectors taken.
-        n_refused: lines that something is wrong with, duplicates included.
-        n_duplicates: how many of the refused lines repeat an earlier one.
-        n_skipped: sound lines that nobody asked for: a count below `min_count`, a vector of no lexicon word.
-        n_missing: lexicon words that a vector file has nothing for.
-        reasons: reason -> number of refused lines.
-        refused: the refused lines, the first 10,000 of them.
+        source: the file, or "words" for words in memory.
+        format: the format that was read: "list", "counts", "pairs", "labels", "csv", "jsonl", "word2vec", "binary",
+            "npz", "folder" or "words".
+        n_taken: number of words or vectors taken.
+        n_refused: number of lines with a problem, including duplicates.
+        n_duplicates: number of refused lines that repeat an earlier one.
+        n_skipped: number of valid lines that are not needed: their count is below `min_count`, or they are vectors of
+            words that are not in the lexicon.
+        n_missing: number of lexicon words without a vector in the file.
+        n_comments: number of lines that begin with #.
+        reasons: the number of refused lines for each reason.
+        refused: the first 10,000 refused lines.
     """
 
     source: str
@@ -44,13 +47,16 @@ class LoadReport:
     n_duplicates: int = 0
     n_skipped: int = 0
     n_missing: int = 0
+    n_comments: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     refused: tuple[Refusal, ...] = ()
 
     def __str__(self) -> str:
         total = f"{self.source} ({self.format}): {self.n_taken:,} taken, {self.n_refused:,} refused"
         if self.n_skipped:
-            total += f", {self.n_skipped:,} not asked for"
+            total += f", {self.n_skipped:,} not needed"
+        if self.n_comments:
+            total += f", {self.n_comments:,} comment line{'s' if self.n_comments > 1 else ''}"
         if self.n_missing:
             total += f", {self.n_missing:,} lexicon words without a vector"
         lines = [total]
@@ -62,14 +68,15 @@ class LoadReport:
 
 
 class ReportBuilder:
-    """Collects refusals while a source is read."""
+    """Collects refused lines while a source is read."""
 
     def __init__(self, *, source: str, format: str) -> None:
         self.source = source
         self.format = format
         self.n_skipped = 0
         self.n_missing = 0
-        self.first: dict[str, Refusal] = {}  # reason -> the first line refused for it
+        self.n_comments = 0
+        self.first: dict[str, Refusal] = {}  # the first refused line for each reason
         self._n_refused: Counter[str] = Counter()
         self._refused: list[Refusal] = []
 
@@ -92,6 +99,7 @@ class ReportBuilder:
             n_duplicates=self._n_refused["duplicate"],
             n_skipped=self.n_skipped,
             n_missing=self.n_missing,
+            n_comments=self.n_comments,
             reasons=dict(self._n_refused),
-            refused=tuple(sorted(self._refused)),  # a block's rows may be refused in several turns
+            refused=tuple(sorted(self._refused)),  # the rows of a block are not always refused in order
         )

@@ -1,4 +1,4 @@
-"""RowFile: a matrix of vectors written to disk as it comes, with the words of its rows beside it."""
+"""RowFile: write a matrix of vectors to disk row by row, and the words of its rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OVERFLOW = "number too large for float16"
 
 
 class RowFile:
-    """An .npy matrix written row by row, through plain writes: a mapped file on a full disk kills the process."""
+    """An .npy matrix that is written row by row, without mapping it, since a full disk would then kill the process."""
 
     def __init__(self, path: Path, *, width: int, dtype: str) -> None:
         self._dtype = np.dtype(dtype).newbyteorder("<")
@@ -28,7 +28,7 @@ class RowFile:
         self._n_rows = 0
         self._file = open(path, "wb")  # noqa: SIM115  # closed in __exit__
         self._start = self._write_header()
-        self._next = 0  # the row that the file stands at
+        self._next = 0  # the row at the current position of the file
 
     def __enter__(self) -> RowFile:
         return self
@@ -43,13 +43,13 @@ class RowFile:
                     raise LexiconError(f"{file.name}: {self._n_rows:,} rows do not fit in an .npy header")
 
     def cast(self, vectors: np.ndarray) -> tuple[np.ndarray, list[bool]]:
-        """(vectors[n, width] as the matrix holds them, of each whether it can hold all its numbers)."""
+        """Convert vectors[n, width] to the type of the matrix; also returns whether each vector fits into that type."""
         with np.errstate(over="ignore"):
             cast = vectors.astype(self._dtype)
         return cast, np.isfinite(cast).all(axis=1).tolist()
 
     def write(self, row: int, vectors: np.ndarray) -> None:
-        """Put one vector, or several on end, at `row`; they come from `cast`."""
+        """Write one vector at `row`, or several from `row` on; they must come from `cast`."""
         if row != self._next:
             self._file.seek(self._start + row * self._width * self._dtype.itemsize)
         self._file.write(vectors.tobytes())
@@ -57,11 +57,11 @@ class RowFile:
         self.extend(self._next)
 
     def extend(self, n_rows: int) -> None:
-        """Make the matrix at least `n_rows` long; rows never written are zeros."""
+        """Extend the matrix to at least `n_rows` rows; rows that are not written contain zeros."""
         self._n_rows = max(self._n_rows, n_rows)
 
     def _write_header(self) -> int:
-        # NumPy leaves room for the number of rows to grow, so a header rewritten in the end is as long as the first.
+        # NumPy reserves space for a larger number of rows, so the final header is as long as the first one.
         header = {"descr": self._dtype.str, "fortran_order": False, "shape": (self._n_rows, self._width)}
         np.lib.format.write_array_header_1_0(self._file, header)
         return self._file.tell()
@@ -76,16 +76,18 @@ def write_rows(
     report: ReportBuilder,
     reason: Callable[[str], str | None] = lambda word: None,
 ) -> WordBlob:
-    """Write vectors.npy and the words in one pass, in file order; memory grows by 80 bytes a word.
+    """Write vectors.npy and the words in one pass, in file order; this needs 80 bytes of memory per word.
 
     Args:
-        reason: why a word cannot be taken, or None. Such words, repeated ones and those whose numbers `dtype` cannot
-            hold are refused in `report`.
+        reason: returns why a word cannot be taken, or None. `report` lists these words, repeated words, and words whose
+            numbers are too large for `dtype`.
 
     Returns:
-        the words, mapped from `folder`.
+        The words, mapped from `folder`.
     """
-    seen: set[int] = set()  # hashes, not words: a fifth of the memory; two of 8.8M words agree once in 500,000 builds
+    seen: set[int] = (
+        set()
+    )  # hashes need a fifth of the memory of words; a collision among 8.8M words occurs once in 500,000 builds
     with (
         RowFile(folder / VECTORS_FILE, width=width, dtype=dtype) as matrix,
         open(folder / WORDS_FILE, "wb") as words,

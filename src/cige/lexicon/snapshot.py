@@ -1,61 +1,120 @@
-"""LexiconSnapshot: base words and a user's changes to them at one moment; it never changes."""
+"""LexiconSnapshot: the base words and a user's changes to them at one moment; it is immutable."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from cige.errors import LexiconError
 from cige.lexicon.base_words import BaseWords
+from cige.lexicon.latin_runs import without_cut_runs
 from cige.lexicon.matcher import Matcher
+from cige.lexicon.rules import NO_RULES, RuleBook, Rules
+from cige.lexicon.user_word import BLOCK, EVIDENCE, UserWord
 from cige.text.normalize import normalize
 
-_NONE = np.empty((0, 3), dtype=np.int32)
+
+@dataclass(frozen=True)
+class _UserMatcher:
+    """Finds some of the user's words: those with the ids int32[n], in the order of the matcher's numbers."""
+
+    matcher: Matcher
+    ids: np.ndarray
+
+    @classmethod
+    def build(cls, entries: Sequence[UserWord], places: Sequence[int], *, n_base: int) -> _UserMatcher | None:
+        """A matcher of the entries at `places`; None for none."""
+        if not places:
+            return None
+        return cls(Matcher.build([entries[k].text for k in places]), np.array(places, np.int32) + np.int32(n_base))
+
+    def find(self, text: str) -> np.ndarray:
+        """int32[n, 3] rows (start, end, id)."""
+        rows = self.matcher.find(text)
+        rows[:, 2] = self.ids[rows[:, 2]]
+        return rows
 
 
 class LexiconSnapshot:
-    """What a lexicon matches at one moment; safe to share between threads.
+    """The words that a lexicon matches at one moment; threads may share it.
 
     Attributes:
-        n_base: number of base words, hidden ones included; ids from here on are a user's own words.
-        user_words: the user's words, in the order they were added; word k has id n_base + k.
+        n_base: number of base words, including hidden ones; larger ids are those of user words.
+        user_entries: the user's words with label and mode, in the order they were added; word k has id n_base + k.
         hidden: ids of base words that the user removed.
     """
 
-    def __init__(self, *, base: BaseWords, user_words: tuple[str, ...] = (), hidden: frozenset[int] = frozenset()):
+    def __init__(
+        self,
+        *,
+        base: BaseWords,
+        user_entries: tuple[UserWord, ...] = (),
+        hidden: frozenset[int] = frozenset(),
+        _below: LexiconSnapshot | None = None,
+    ):
         self.n_base = len(base.words)
-        self.user_words = user_words
+        self.user_entries = user_entries
         self.hidden = hidden
         self._base = base
-        self._user = Matcher.build(user_words) if user_words else None
+        found_below = () if _below is None else _below._user
+        known = {k for matcher in found_below for k in (matcher.ids - self.n_base).tolist()}
+        nodes = [k for k, word in enumerate(user_entries) if word.is_node and k not in known]
+        own = _UserMatcher.build(user_entries, nodes, n_base=self.n_base)
+        self._user: tuple[_UserMatcher, ...] = found_below + (() if own is None else (own,))
+        gone = sorted(k for k in known if not user_entries[k].is_node)
+        self._gone_ids = np.array(gone, dtype=np.int32) + np.int32(self.n_base)
         self._hidden_ids = np.array(sorted(hidden), dtype=np.int32)
+        self._has_rules = any(word.mode != EVIDENCE for word in user_entries)
+
+    @cached_property
+    def user_words(self) -> tuple[str, ...]:
+        """The user's words, in the order they were added."""
+        return tuple(word.text for word in self.user_entries)
+
+    @cached_property
+    def user_labels(self) -> tuple[str | None, ...]:
+        """The label of each user word; empty if none has a label."""
+        labels = tuple(word.label for word in self.user_entries)
+        return labels if any(label is not None for label in labels) else ()
 
     def match(self, text: str) -> np.ndarray:
-        """Every word of two or more characters in `text`, overlaps included.
+        """Every word of two or more characters in `text`, including overlapping ones but not blocked ones.
+
+        No word begins or ends inside a run of Latin letters or of digits: AI is not found in BAIDU, nor 12 in 2012.
 
         Returns:
-            int32[n, 3], rows (start, end, word_id) sorted by start, end, id; half-open [start, end) in code points
-            of `text`. A user's word that is a base word too gives two rows. Never raises on any str.
+            int32[n, 3], rows (start, end, word_id) sorted by start, end, id; half-open [start, end) in code points of
+            `text`. A user word that is also a base word has two rows. Any str is accepted.
         """
         text = normalize(text)
         rows = self._base.matcher.find(text)
         if self.hidden:
             rows = rows[~np.isin(rows[:, 2], self._hidden_ids)]
-        own = self._user.find(text) if self._user is not None else _NONE
-        if not len(own):
-            return rows
-        own[:, 2] += self.n_base
-        rows = np.concatenate([rows, own])
-        return rows[np.lexsort(rows.T[::-1])]
+        own = [found for matcher in self._user if len(found := matcher.find(text))]
+        if own:
+            rows = np.concatenate([rows, *own])
+            if len(self._gone_ids):
+                rows = rows[~np.isin(rows[:, 2], self._gone_ids)]
+            rows = rows[np.lexsort(rows.T[::-1])]
+        return without_cut_runs(rows, text)
+
+    def rules(self, text: str) -> Rules:
+        """Where the user's forced and blocked words are in `text`, in code points; immediate if there are no such
+        words.
+
+        If forced words overlap, the longest is chosen, or the first of the longest.
+        """
+        return self._rule_book.find(normalize(text)) if self._has_rules else NO_RULES
 
     def word(self, word_id: int) -> str:
-        """The word behind an id of this snapshot."""
+        """The word with this id."""
         if 0 <= word_id < self.n_base:
             return self._base.words[word_id]
         if self.n_base <= word_id < self.n_words:
-            return self.user_words[word_id - self.n_base]
+            return self.user_entries[word_id - self.n_base].text
         raise LexiconError(f"word id {word_id}: expected 0 to {self.n_words - 1}")
 
     def is_user(self, word_id: int) -> bool:
@@ -63,37 +122,58 @@ class LexiconSnapshot:
 
     @property
     def n_words(self) -> int:
-        """Number of ids: base words, hidden ones included, and the user's."""
-        return self.n_base + len(self.user_words)
+        """Number of ids: base words, including hidden ones, and user words."""
+        return self.n_base + len(self.user_entries)
 
     def __contains__(self, word: object) -> bool:
-        """Whether `word`, standing alone, would be matched."""
+        """Whether `word` is a base word that is not hidden, or a user word, including blocked ones."""
         if not isinstance(word, str):
             return False
         word = normalize(word)
         number = self._base.matcher.number(word)
-        return (number is not None and number not in self.hidden) or word in self._user_set
+        return (number is not None and number not in self.hidden) or word in self._user_places
 
-    def with_words(self, words: Iterable[str]) -> LexiconSnapshot:
-        """A snapshot where `words` (normalised, sound) are the user's, and visible if they are base words too."""
-        words = dict.fromkeys(words)
-        found = map(self._base.matcher.number, words)
+    def with_words(self, words: Iterable[UserWord]) -> LexiconSnapshot:
+        """A snapshot with additional user words (normalised and valid), which are shown again if they are hidden base
+        words.
+
+        A word that is already a user word keeps its place and gets the new label and mode. If a blocked word is a base
+        word, it stays hidden or visible.
+        """
+        return self._with_words(words, below=None)
+
+    def overlaid(self, words: Iterable[UserWord]) -> LexiconSnapshot:
+        """What `with_words` gives, at a cost that grows with the number of `words` and hardly with those of before.
+
+        It matches a little more slowly, so it is for the words of a single call.
+        """
+        return self._with_words(words, below=self)
+
+    def _with_words(self, words: Iterable[UserWord], *, below: LexiconSnapshot | None) -> LexiconSnapshot:
+        changed = {word.text: word for word in words}
+        found = [self._base.matcher.number(word.text) for word in changed.values() if word.mode != BLOCK]
+        kept = {word.text: word for word in self.user_entries}
         return LexiconSnapshot(
             base=self._base,
-            user_words=tuple(dict.fromkeys((*self.user_words, *words))),
+            user_entries=tuple((kept | changed).values()),
             hidden=self.hidden.difference(number for number in found if number is not None),
+            _below=below,
         )
 
     def without_words(self, words: Iterable[str]) -> LexiconSnapshot:
-        """A snapshot that matches none of `words` (normalised), whoever they came from."""
+        """A snapshot that matches none of `words` (normalised), whether they are base words or user words."""
         gone = set(words)
         found = map(self._base.matcher.number, gone)
         return LexiconSnapshot(
             base=self._base,
-            user_words=tuple(word for word in self.user_words if word not in gone),
+            user_entries=tuple(word for word in self.user_entries if word.text not in gone),
             hidden=self.hidden.union(number for number in found if number is not None),
         )
 
     @cached_property
-    def _user_set(self) -> frozenset[str]:
-        return frozenset(self.user_words)
+    def _user_places(self) -> dict[str, int]:
+        return {word.text: k for k, word in enumerate(self.user_entries)}
+
+    @cached_property
+    def _rule_book(self) -> RuleBook:
+        return RuleBook(self.user_entries)

@@ -1,4 +1,4 @@
-"""SoundLines: the lines of a corpus that are text; a few others are left out and counted, many are an error."""
+"""SoundLines: the lines of a corpus that are text. A few other lines are left out and counted; many are an error."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from cige.errors import LexiconError
 from cige.lexicon.text_file import read_lines, shown
 
 _N_SHOWN = 3
-_N_TRIED, _MAX_BAD_SHARE = 1000, 0.01  # more bad lines than this and the file is no UTF-8 text
+_N_TRIED, _MAX_BAD_SHARE = 1000, 0.01  # a file with a larger share of bad lines is not UTF-8 text
 
 
 class SoundLines:
     """Iterates over (line number from 1, text) of a UTF-8 file, plain, .gz or .xz.
 
     Attributes:
-        n_lines: lines read so far.
-        n_bad: those left out because they are not UTF-8 or hold a NUL.
-        bad_lines: the first of them, as a message can show them.
+        n_lines: number of lines read so far.
+        n_bad: number of lines left out because they are not UTF-8 or contain a NUL.
+        bad_lines: the first of these, in a printable form.
 
     Raises (while iterating):
-        LexiconError: the file cannot be read, or more than a line in a hundred is bad.
+        LexiconError: the file cannot be read, or more than 1% of its lines are bad.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -48,7 +48,7 @@ class SoundLines:
         if self.n_bad > n_tried * _MAX_BAD_SHARE:
             raise LexiconError(
                 f"{self._path}: {self.n_bad:,} of the first {self.n_lines:,} lines are not UTF-8 text "
-                f"({self.bad_lines[0]}); expected a text, a sentence a line (for GBK: iconv -f gb18030 -t utf-8)"
+                f"({self.bad_lines[0]}); expected text with one sentence per line (for GBK: iconv -f gb18030 -t utf-8)"
             )
 
 

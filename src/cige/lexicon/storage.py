@@ -1,4 +1,4 @@
-"""Saving folders and files of this package: whole or not at all, and never over somebody else's data."""
+"""Save folders and files of this package, completely or not at all, without overwriting other data."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from cige.errors import LexiconError
 from cige.folders.atomic import atomic_file, atomic_folder
 from cige.folders.manifest import MANIFEST, read_manifest, write_manifest
 
-VERSIONS = {"lexicon": 2}  # of the form of each kind of folder, 1 if not listed; older ones are read too
+VERSIONS = {"lexicon": 2}  # format version of each kind of folder, 1 if not listed; older versions are read too
 CHECKED_BYTES = 1 << 25  # a file of this size is compared with its sha256 in 20 ms
 
 
 @contextmanager
 def new_folder(folder: str | os.PathLike[str], *, kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield (an empty folder to fill, facts to fill for its manifest); on leaving it takes the place of `folder`.
+    """Yield an empty folder and a dict for the facts of its manifest; on exit, the folder replaces `folder`.
 
     Raises:
-        LexiconError: `folder` holds something that is not a `kind`, or writing failed and nothing changed.
+        LexiconError: `folder` holds something that is not a `kind`, or writing failed; nothing has changed then.
     """
     folder = Path(folder)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
@@ -38,10 +38,10 @@ def new_folder(folder: str | os.PathLike[str], *, kind: str) -> Iterator[tuple[P
 
 @contextmanager
 def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a path to write to; on leaving it takes the place of `path`.
+    """Yield a path to write to; on exit, the file replaces `path`.
 
     Raises:
-        LexiconError: writing failed and nothing changed.
+        LexiconError: writing failed; nothing has changed then.
     """
     with _writing(path), atomic_file(Path(path)) as aside:
         yield aside
@@ -51,10 +51,10 @@ def open_folder(folder: str | os.PathLike[str], *, kind: str, check_up_to: int =
     """Check a folder against its manifest and return the manifest.
 
     Args:
-        check_up_to: files of up to this many bytes are compared with their sha256, larger ones by size alone.
+        check_up_to: compare files of up to this many bytes with their sha256, and only the size of larger files.
 
     Raises:
-        LexiconError: the folder or a file is missing, cut short, changed or of another kind.
+        LexiconError: the folder or a file is missing, truncated, changed or of another kind.
     """
     return read_manifest(
         Path(folder),
@@ -67,7 +67,7 @@ def open_folder(folder: str | os.PathLike[str], *, kind: str, check_up_to: int =
 
 
 def folder_kind(folder: str | os.PathLike[str]) -> str | None:
-    """What the manifest of a folder says that it holds, None where there is no readable one."""
+    """The kind of a folder according to its manifest, or None if there is no readable manifest."""
     try:
         return str(json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))["kind"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):

@@ -8,22 +8,22 @@ from typing import IO
 
 from cige.errors import LexiconError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
+from cige.text.encodings import UTF16_MARKS, how_to_convert
 
 ZIP_MAGIC = b"PK\x03\x04"
 UTF8_BOM = b"\xef\xbb\xbf"
-UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
-DAMAGE = (OSError, *UNPACKING_ERRORS)  # what reading a bad file may raise
+DAMAGE = (OSError, *UNPACKING_ERRORS)  # exceptions that reading a damaged file may raise
 
 
 def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file as it is on disk; `cige.folders.packed.unpack` reads what a packed one holds.
+    """Open a file without decompressing it; see `cige.folders.packed.unpack`.
 
     Raises:
-        LexiconError: the file is missing, is a folder or a pipe, or may not be read.
+        LexiconError: the file is missing, is a folder or a pipe, or cannot be read.
     """
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-        # Formats are told apart by a first look, and what a pipe has given once it does not give again.
-        raise LexiconError(f"{path}: a pipe or device; expected a file, so save its contents to one first")
+        # The format is detected by reading the beginning, which is not possible twice with a pipe.
+        raise LexiconError(f"{path}: a pipe or device; expected a file, so save its content to a file first")
     try:
         return open(path, "rb")
     except OSError as error:
@@ -31,7 +31,7 @@ def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
 
 
 def is_zip(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as .zip and .npz files do; raises as `open_file`."""
+    """Whether a file is a .zip or .npz file, by its first bytes; raises the errors of `open_file`."""
     with open_file(path) as file:
         return file.read(len(ZIP_MAGIC)) == ZIP_MAGIC
 
@@ -40,15 +40,15 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, line without its end); the byte order mark of UTF-8 is dropped.
 
     Raises:
-        LexiconError: the file cannot be read, its compression is damaged or cut short, or it is UTF-16.
+        LexiconError: the file cannot be read, it is compressed and damaged or truncated, or it is UTF-16.
     """
     line = 0
     try:
         with open_file(path) as file, unpack(file) as content:
             for line, raw in enumerate(content, start=1):
                 if line == 1:
-                    if raw.startswith(UTF16_BOMS):
-                        raise LexiconError(f"{path}, line 1: UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
+                    if raw.startswith(UTF16_MARKS):
+                        raise LexiconError(f"{path}, line 1: {how_to_convert(raw)}")
                     raw = raw.removeprefix(UTF8_BOM)
                 yield line, raw.rstrip(b"\r\n")
     except DAMAGE as error:
@@ -56,9 +56,9 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
 
 
 def damaged(place: str, error: Exception) -> LexiconError:
-    return LexiconError(f"{place}: damaged or cut short ({error}); get the file again")
+    return LexiconError(f"{place}: damaged or truncated ({error}); get the file again")
 
 
 def shown(raw: bytes) -> str:
-    """Bytes that are not UTF-8, as a message can print them."""
+    """Bytes that are not UTF-8 in a printable form."""
     return raw.decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Skip-gram vectors of characters, character bigrams or words, trained on raw text."""
+"""Train skip-gram vectors of characters, character bigrams or words on raw text."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from cige.lexicon.vectors import VectorTable
 from cige.text.normalize import normalize
 
 UNITS = ("char", "bigram", "word")
-END = "</s>"  # stands after the last character of a line in its bigram
-_MAX_TOKENS = 10_000  # gensim drops what follows in a longer sentence, so long lines are cut here
-_JIEBA_COUNT = 3  # what jieba's own dictionary gives to rare words
+END = "</s>"  # the second half of the bigram of the last character of a line
+_MAX_TOKENS = 10_000  # gensim ignores the rest of longer sentences, so long lines are split
+_JIEBA_COUNT = 3  # the count of rare words in jieba's own dictionary
 
 
 @dataclass(frozen=True)
 class TrainedVectors:
-    """What training wrote.
+    """The result of training.
 
     Attributes:
-        path: the .npz, for `VectorTable.load`.
-        n_words: units with a vector.
-        n_tokens: units read in a pass over the corpus, rare ones included.
+        path: the .npz file, for `VectorTable.load`.
+        n_words: number of units with a vector.
+        n_tokens: number of units in the corpus, including rare ones.
     """
 
     path: Path
@@ -57,35 +57,31 @@ def train_vectors(
 ) -> TrainedVectors:
     """Train skip-gram vectors with gensim and write `<out_folder>/<unit>.npz`.
 
-    Text is normalised first; white space makes no unit. With one worker the same input gives the same vectors.
+    Text is normalised first, and white space is ignored. With one worker, results are reproducible.
 
     Args:
-        corpus_path: UTF-8 text, a sentence a line, plain, .gz or .xz.
-        out_folder: made where it is missing.
+        corpus_path: UTF-8 text with one sentence per line, plain, .gz or .xz.
+        out_folder: created if it does not exist.
         unit: "char"; "bigram" (c_i c_{i+1}, the last one c_i + "</s>"); "word" (jieba's segmentation).
-        width: numbers a vector.
-        window, negative, epochs, min_count: as in gensim: context on either side, noise samples a pair, passes,
-            and how often a unit must occur.
-        lexicon: with "word", jieba learns its words, and every line is read a second time by longest match, so that
-            a lexicon word gets a vector even where jieba would cut it.
-        seed: of the initial vectors and of sampling.
-        workers: threads; more than one is faster and not reproducible.
+        width: numbers per vector.
+        window, negative, epochs, min_count: as in gensim: context on either side, noise samples per pair, passes over
+            the corpus, and minimum number of occurrences of a unit.
+        lexicon: for "word": its words are added to jieba, and every line is also segmented by longest match, so that
+            words of the lexicon get a vector even if jieba splits them.
+        seed: determines the initial vectors and sampling.
+        workers: number of threads; more than one is faster but not reproducible.
 
     Raises:
-        LexiconError: the corpus cannot be read or holds nothing to train on, gensim or jieba is missing, or writing
-            failed.
+        LexiconError: the corpus cannot be read or contains nothing to train on, gensim or jieba is not installed, or
+            writing failed.
     """
     if unit not in UNITS:
         raise LexiconError(f"unit {unit!r}: expected one of {', '.join(UNITS)}")
     if lexicon is not None and unit != "word":
         raise LexiconError(f'unit {unit!r} needs no lexicon: leave it out, or train unit="word"')
     with tempfile.TemporaryDirectory() as scratch:
-        if unit == "word":  # segmented once, not in every pass
-            segmented = Path(scratch) / "segmented.txt"
-            _segment(corpus_path, segmented, lexicon)
-            corpus = Corpus(segmented, str.split)
-        else:
-            corpus = Corpus(corpus_path, _chars if unit == "char" else _bigrams)
+        units = Path(scratch) / "units.txt"  # segmented once; gensim's own code reads the file in every pass
+        _write_units(corpus_path, units, unit, lexicon)
         model = _import("gensim.models").Word2Vec(
             vector_size=width,
             window=window,
@@ -96,29 +92,30 @@ def train_vectors(
             workers=workers,
             hashfxn=_stable_hash,
         )
-        model.build_vocab(corpus)
+        model.build_vocab(corpus_file=str(units))
         words = model.wv.index_to_key
         if not words:
             raise LexiconError(f"{corpus_path}: no {unit} occurs {min_count} times; give more text or lower min_count")
-        model.train(corpus, total_examples=model.corpus_count, epochs=epochs)
+        model.train(
+            corpus_file=str(units),
+            total_words=model.corpus_total_words,
+            total_examples=model.corpus_count,
+            epochs=epochs,
+        )
     counts = np.array([model.wv.get_vecattr(word, "count") for word in words], dtype=np.int64)
     path = Path(out_folder) / f"{unit}.npz"
     VectorTable(words, model.wv.vectors, counts=counts).save(path)
     return TrainedVectors(path=path, n_words=len(words), n_tokens=int(model.corpus_total_words))
 
 
-class Corpus:
-    """A text file as lists of units; can be read any number of times."""
-
-    def __init__(self, path: str | os.PathLike[str], split: Callable[[str], list[str]]) -> None:
-        self._path = path
-        self._split = split
-
-    def __iter__(self) -> Iterator[list[str]]:
-        for line in read_sentences(self._path):
-            units = self._split(line)
-            for begin in range(0, len(units), _MAX_TOKENS):
-                yield units[begin : begin + _MAX_TOKENS]
+def _write_units(corpus_path: str | os.PathLike[str], out_path: Path, unit: str, lexicon: Lexicon | None) -> None:
+    """Write the units of each line, separated by spaces; a line of more than `_MAX_TOKENS` units becomes several."""
+    readings = {"char": _one(_chars), "bigram": _one(_bigrams)}.get(unit) or _word_readings(lexicon)
+    with open(out_path, "w", encoding="utf-8") as out:
+        for line in read_sentences(corpus_path):
+            for units in readings(line):
+                for begin in range(0, len(units), _MAX_TOKENS):
+                    out.write(" ".join(units[begin : begin + _MAX_TOKENS]) + "\n")
 
 
 def read_sentences(path: str | os.PathLike[str]) -> Iterator[str]:
@@ -143,22 +140,29 @@ def _bigrams(line: str) -> list[str]:
     return [bigram for bigram in bigrams if not any(map(str.isspace, bigram))]
 
 
-def _segment(corpus_path: str | os.PathLike[str], out_path: Path, lexicon: Lexicon | None) -> None:
-    """Write one line of blank-parted words for each segmentation of a line; equal ones are written once."""
+def _one(cut: Callable[[str], list[str]]) -> Callable[[str], list[list[str]]]:
+    return lambda line: [cut(line)]
+
+
+def _word_readings(lexicon: Lexicon | None) -> Callable[[str], list[list[str]]]:
+    """A function that returns the segmentations of a line: jieba's and, if it differs, that by longest match."""
     cut = _jieba(lexicon)
-    with open(out_path, "w", encoding="utf-8") as out:
-        for line in read_sentences(corpus_path):
-            readings = [" ".join(cut(line)).split()]
-            if lexicon is not None:
-                longest = " ".join(longest_match(line, lexicon)).split()
-                readings += [longest] if longest != readings[0] else []
-            for reading in filter(None, readings):
-                out.write(" ".join(reading) + "\n")
+
+    def readings(line: str) -> list[list[str]]:
+        found = [" ".join(cut(line)).split()]  # jieba keeps white space as words
+        if lexicon is not None:
+            longest = " ".join(longest_match(line, lexicon)).split()
+            found += [longest] if longest != found[0] else []
+        return found
+
+    return readings
 
 
 def longest_match(line: str, lexicon: Lexicon) -> list[str]:
-    """Cut a line from left to right, each time taking the longest word there, else one character."""
-    longest = {start: end for start, end, _ in lexicon.match(line).tolist()}  # sorted by end: the last one stays
+    """Segment a line from left to right into the longest words of the lexicon, or single characters."""
+    longest = {
+        start: end for start, end, _ in lexicon.match(line).tolist()
+    }  # sorted by end, so the longest word is kept
     words = []
     begin = 0
     while begin < len(line):
@@ -171,7 +175,7 @@ def longest_match(line: str, lexicon: Lexicon) -> list[str]:
 def _jieba(lexicon: Lexicon | None) -> Callable[[str], list[str]]:
     jieba = _import("jieba")
     jieba.setLogLevel(logging.WARNING)
-    tokenizer = jieba.Tokenizer()  # its own: words added here must not change what others get from jieba
+    tokenizer = jieba.Tokenizer()  # a separate instance, so that words added here do not change other uses of jieba
     tokenizer.initialize()
     for word in lexicon or ():
         if not tokenizer.FREQ.get(word):

@@ -1,4 +1,4 @@
-"""Reading word2vec files, text or binary, a block of rows at a time."""
+"""Read word2vec files, text or binary, in blocks of rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class VectorBlock:
 
 @dataclass(frozen=True)
 class _RawBlock:
-    """Rows as they stand in the file: number of the first, words, row -> what is wrong with it, float32[n, width]."""
+    """Rows of the file: the number of the first, their words, the problems of rows by index, and float32[n, width]."""
 
     first: int
     words: list[bytes]
@@ -54,13 +54,13 @@ class _RawBlock:
 
 @dataclass(frozen=True)
 class VectorFile:
-    """A word2vec file whose form is known.
+    """A word2vec file whose format is known.
 
     Attributes:
         path: the file, plain, .gz or .xz.
         format: "word2vec" (text) or "binary".
-        width: numbers a vector.
-        n_promised: number of vectors that its header states, None without a header.
+        width: numbers per vector.
+        n_promised: number of vectors according to its header, or None if it has no header.
     """
 
     path: Path
@@ -69,13 +69,13 @@ class VectorFile:
     n_promised: int | None
 
     def blocks(self, report: ReportBuilder, on_progress: OnProgress | None = None) -> Iterator[VectorBlock]:
-        """Yield the rows that can be used; the others are refused in `report`. Words may come twice.
+        """Yield the valid rows; `report` lists the others. Words may occur twice.
 
         Args:
             on_progress: called after every block with (bytes of the file read, bytes of the file).
 
         Raises:
-            LexiconError: the file is damaged, or ends before the last vector that its header promises.
+            LexiconError: the file is damaged, or has fewer vectors than its header states.
         """
         n_rows = 0
         size = self.path.stat().st_size
@@ -91,8 +91,8 @@ class VectorFile:
             raise damaged(f"{self.path}, after vector {n_rows:,}", error) from error
         if self.n_promised is not None and n_rows < self.n_promised:
             raise LexiconError(
-                f"{self.path}: its header promises {self.n_promised:,} vectors, it holds {n_rows:,}; "
-                "cut short, get the file again"
+                f"{self.path}: its header states {self.n_promised:,} vectors, but it has {n_rows:,}; "
+                "the file is truncated, get it again"
             )
 
     def _text_blocks(self, content: IO[bytes]) -> Iterator[_RawBlock]:
@@ -133,8 +133,8 @@ class VectorFile:
             words, numbers = [], []
             at = 0
             while row < n_rows:
-                begin = at + (rest[at : at + 1] == b"\n")  # some writers end a row with a newline, some do not
-                end = rest.find(b" ", begin + 1)  # a word has at least one byte, which may be a blank
+                begin = at + (rest[at : at + 1] == b"\n")  # some programs end rows with a newline, others do not
+                end = rest.find(b" ", begin + 1)  # a word has at least one byte, which may be a space
                 if end < 0 or len(rest) < end + 1 + n_bytes:
                     break
                 row += 1
@@ -147,7 +147,7 @@ class VectorFile:
 
 
 def open_vectors(path: str | os.PathLike[str]) -> VectorFile:
-    """Find out the form of a word2vec file.
+    """Detect the format of a word2vec file.
 
     Raises:
         LexiconError: it is missing, damaged or not a word2vec file.
@@ -161,7 +161,7 @@ def open_vectors(path: str | os.PathLike[str]) -> VectorFile:
     first, _, rest = head.partition(b"\n")
     fields = first.split()
     numbers = len(fields) == 2 and all(field.isdigit() for field in fields)
-    # Text holds no byte below a tab; float32 numbers do, within a row or two.
+    # Text contains no byte below that of a tab; float32 numbers contain one within the first rows.
     if numbers and (".bin" in path.suffixes or any(byte < 9 for byte in rest)):
         return VectorFile(path, "binary", width=int(fields[1]), n_promised=int(fields[0]))
     sample = [raw for _, raw in islice(read_lines(path), N_SAMPLE)]
@@ -190,7 +190,7 @@ def _sound_rows(block: _RawBlock, report: ReportBuilder) -> VectorBlock:
 
 
 def _decoded(words: list[bytes]) -> list[str | None]:
-    """Each word normalised, None where it is not UTF-8; together, which is fast, if nothing is odd about any."""
+    """Each word normalised, or None if it is not UTF-8. Usually all words are decoded at once, which is fast."""
     try:
         together: list[str | None] = [*normalize(b"\n".join(words).decode("utf-8")).split("\n")]
         if len(together) == len(words):

@@ -1,4 +1,4 @@
-"""VectorTable: one vector a word, from any of the files that vectors come in."""
+"""VectorTable: one vector per word, read from a file of any supported format."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from cige.lexicon.word_rules import DUPLICATE
 PRESENT_FILE = "present.npy"
 
 VectorLength = Literal["own", "unit"]
-"""Whether a model starts from vectors as they are or scaled to length 1."""
+"""Whether the initial vectors of a model are used as they are or scaled to length 1."""
 
 
 class VectorTable:
     """Words and their vectors.
 
     Attributes:
-        words: V words, row by row.
+        words: the V words, in the order of rows.
         vectors: float16 or float32 [V, width].
-        counts: int[V], how often each word was seen in training, or None.
-        present: bool[V], which rows hold a vector, or None when all do; only tables aligned with a lexicon have gaps.
-        report: what reading a word2vec file took and refused, else None.
+        counts: int[V], how often each word occurred in training, or None.
+        present: bool[V], which rows have a vector, or None if all have; only tables aligned with a lexicon have gaps.
+        report: which lines of a word2vec file were taken and refused; None for other files.
     """
 
     def __init__(
@@ -53,21 +53,22 @@ class VectorTable:
         find: Callable[[Iterable[str]], np.ndarray] | None = None,
     ) -> None:
         if vectors.ndim != 2 or len(vectors) != len(words):
-            raise LexiconError(f"{len(words):,} words for vectors of shape {vectors.shape}: expected one row a word")
+            raise LexiconError(f"{len(words):,} words for vectors of shape {vectors.shape}: expected one row per word")
         self.words = words
         self.vectors = vectors
         self.counts = counts
         self.present = present
         self.report = report
-        self._find = find  # words -> int64[n] rows, -1 where there is none
+        self._find = find  # words -> int64[n] rows, -1 for words without a row
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> VectorTable:
-        """Read vectors, told apart by content: .npz as `train_vectors` writes it, word2vec text (plain, .gz, .xz) or
-        binary, or a folder of `convert_vectors` or `build_with_vectors`, which stays on disk and is mapped.
+        """Read vectors. The format is detected by content: an .npz file that `train_vectors` wrote, word2vec text
+        (plain, .gz, .xz) or binary, or a folder that `convert_vectors` or `build_with_vectors` wrote, which is mapped
+        from disk.
 
         Raises:
-            LexiconError: the file is missing, damaged or none of these.
+            LexiconError: the file is missing, damaged or has another format.
         """
         path = Path(path)
         if path.is_dir():
@@ -88,7 +89,7 @@ class VectorTable:
 
     @classmethod
     def _load_folder(cls, folder: Path) -> VectorTable:
-        facts = open_folder(folder, kind=VECTORS)  # sizes only: the matrix may be gigabytes
+        facts = open_folder(folder, kind=VECTORS)  # checks only sizes, since the matrix may have gigabytes
         words = WordBlob.load(folder)
         return cls(
             words,
@@ -104,7 +105,7 @@ class VectorTable:
                 words, vectors = fields["words"], fields["vectors"]
                 counts = fields.get("counts")
         except KeyError as error:
-            raise LexiconError(f"{path}: no such field in it: {error}; expected words, vectors, counts") from error
+            raise LexiconError(f"{path}: there is no field {error}; expected words, vectors, counts") from error
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise LexiconError(f"{path}: not a readable .npz file ({error}); get the file again") from error
         listed = words.tolist() if words.ndim else str(words).split("\n") if str(words) else []
@@ -128,17 +129,17 @@ class VectorTable:
                     numbers.frombytes(vector.tobytes())
         done = report.build(n_taken=len(found))
         if done.n_refused and not found:
-            raise LexiconError(f"no vector to use\n{done}")
+            raise LexiconError(f"no usable vector\n{done}")
         vectors = np.frombuffer(numbers, dtype=np.float32).reshape(-1, source.width)
         return cls(list(found), vectors, report=done)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write an .npz with the fields words (newline-joined), vectors and counts (0 where unknown).
+        """Write an .npz with the fields words (joined by newlines), vectors and counts (0 if unknown).
 
-        Vectors become float16, unless one is too large for it.
+        Vectors are written as float16, unless a number is too large for it.
 
         Raises:
-            LexiconError: writing failed; an older file survives.
+            LexiconError: writing failed; an older file is kept.
         """
         counts = np.zeros(len(self), dtype=np.int64) if self.counts is None else self.counts
         with np.errstate(over="ignore"):
@@ -160,11 +161,11 @@ class VectorTable:
         return isinstance(word, str) and self.row(word) >= 0
 
     def row(self, word: str) -> int:
-        """Row of a word's vector, -1 where it has none. Words are compared as they are: normalise first."""
+        """The row of a word's vector, or -1 if it has none. The word must be normalised."""
         return int(self.rows([word])[0])
 
     def rows(self, words: Iterable[str]) -> np.ndarray:
-        """int64[n], the row of each word's vector, -1 where it has none."""
+        """int64[n]: the row of each word's vector, or -1 if it has none."""
         if self._find is None:
             self._find = _dict_find(self.words)
         rows = self._find(words)
@@ -175,10 +176,10 @@ class VectorTable:
 
 
 def keep_vectors(folder: Path, aside: Path, fingerprint: str) -> dict[str, Any] | None:
-    """Carry the vectors of a lexicon folder over to `aside`, which will replace it; what its manifest says of them.
+    """Copy the vectors of a lexicon folder to `aside`, which will replace it; returns their facts in the manifest.
 
     Raises:
-        LexiconError: they are of other words than those with this fingerprint.
+        LexiconError: they are the vectors of other words than those with this fingerprint.
     """
     if not (folder / VECTORS_FILE).is_file():
         return None
@@ -186,7 +187,8 @@ def keep_vectors(folder: Path, aside: Path, fingerprint: str) -> dict[str, Any] 
     if facts["fingerprint"] != fingerprint:
         raise LexiconError(f"{folder}: holds the vectors of other words, which would be lost; give a new folder")
     try:
-        os.link(folder / VECTORS_FILE, aside / VECTORS_FILE)  # gigabytes, and never changed in place
+        # A link avoids copying gigabytes; the file is never changed in place.
+        os.link(folder / VECTORS_FILE, aside / VECTORS_FILE)
     except OSError:
         shutil.copyfile(folder / VECTORS_FILE, aside / VECTORS_FILE)
     return dict(facts["vectors"])
@@ -194,7 +196,7 @@ def keep_vectors(folder: Path, aside: Path, fingerprint: str) -> dict[str, Any] 
 
 def _dict_find(words: Sequence[str]) -> Callable[[Iterable[str]], np.ndarray]:
     last_first = range(len(words) - 1, -1, -1)
-    index = dict(zip(reversed(words), last_first, strict=True))  # of a word that comes twice, the first row counts
+    index = dict(zip(reversed(words), last_first, strict=True))  # if a word occurs twice, its first row is used
 
     def find(wanted: Iterable[str]) -> np.ndarray:
         return np.fromiter((index.get(word, -1) for word in wanted), dtype=np.int64)

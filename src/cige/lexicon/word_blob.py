@@ -1,4 +1,4 @@
-"""WordBlob: any number of words as one mapped text file and its offsets, with no Python string held per word."""
+"""WordBlob: any number of words as one mapped text file and offsets into it, without a Python string per word."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 
 from cige.errors import LexiconError
 
-WORDS_FILE = "words.txt"  # one word a line, so a person can read it too
+WORDS_FILE = "words.txt"  # one word per line, so that people can read it too
 OFFSETS_FILE = "offsets.npy"
 _BLOCK = 1 << 16
 _NEWLINE = 10
 
 
 class WordBlob(Sequence[str]):
-    """Words by number.
+    """A sequence of words.
 
     Attributes:
         blob: uint8[n_bytes], every word in UTF-8 followed by a newline.
@@ -32,7 +32,7 @@ class WordBlob(Sequence[str]):
 
     @classmethod
     def from_words(cls, words: Iterable[str]) -> WordBlob:
-        """Words must hold no newline."""
+        """Build from words, which must not contain newlines."""
         buffer = bytearray()
         words = iter(words)
         while block := list(islice(words, _BLOCK)):
@@ -42,14 +42,14 @@ class WordBlob(Sequence[str]):
 
     @classmethod
     def load(cls, folder: Path, *, sha256: str | None = None) -> WordBlob:
-        """Map the two files in `folder`; the caller has checked them against a manifest, which knows the sha256."""
+        """Map the two files in `folder`, which the caller has checked with their manifest; `sha256` comes from it."""
         offsets = load_array(folder / OFFSETS_FILE)
         blob = _map_bytes(folder / WORDS_FILE)
         if offsets.ndim != 1 or not len(offsets) or offsets[-1] != len(blob):
             raise LexiconError(f"{folder}: {OFFSETS_FILE} does not belong to {WORDS_FILE}; build the folder again")
         words = cls(blob=blob, offsets=offsets)
         if sha256 is not None:
-            words.sha256 = sha256  # a hundred megabytes need not be read for it
+            words.sha256 = sha256  # this avoids reading a hundred megabytes to compute it
         return words
 
     def save(self, folder: Path) -> None:
@@ -58,13 +58,13 @@ class WordBlob(Sequence[str]):
 
     @cached_property
     def sha256(self) -> str:
-        """Hex digest of the blob: equal for equal words in equal order, and for nothing else."""
+        """Hex digest of the blob, which depends on the words and their order."""
         return hashlib.sha256(self.blob.data).hexdigest()
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # int -> str; Sequence also asks for slices
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # int -> str; a Sequence must also accept slices
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         if index < 0:
@@ -81,7 +81,7 @@ class WordBlob(Sequence[str]):
 
 
 def finish_blob(folder: Path) -> WordBlob:
-    """Add the offsets to a words file that was written line by line."""
+    """Write the offsets of a words file that was written line by line."""
     blob = _map_bytes(folder / WORDS_FILE)
     words = WordBlob(blob=blob, offsets=_offsets(blob))
     np.save(folder / OFFSETS_FILE, words.offsets)
@@ -89,10 +89,10 @@ def finish_blob(folder: Path) -> WordBlob:
 
 
 def load_array(file: Path) -> np.ndarray:
-    """Map a .npy file read-only.
+    """Map an .npy file read-only.
 
     Raises:
-        LexiconError: it is not one.
+        LexiconError: it is not an .npy file.
     """
     try:
         return np.load(file, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # np.memmap itself slices slowly

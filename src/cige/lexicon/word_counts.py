@@ -1,4 +1,4 @@
-"""How often each word occurs in a corpus, as a segmenter cuts it: where the words of a joint vocabulary come from."""
+"""Count the words of a segmented corpus, from which the words of a joint vocabulary are chosen."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from cige.text.normalize import fold_width
 
 Segmenter = Callable[[str], Iterable[str]]
 
-_BLOCK_CHARS = 1 << 18  # segmented by a process at once
-_MAX_LINE_CHARS = 10_000  # jieba's memory grows with the text it is given
+_BLOCK_CHARS = 1 << 18  # characters that a process segments at once
+_MAX_LINE_CHARS = 10_000  # jieba's memory grows with the length of the text
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class WordCounts:
     """The words of a corpus.
 
     Attributes:
-        counts: occurrences of each word, in normal form; two or more ideographs, letters and digits, one of them an
-            ideograph.
-        n_lines, n_chars: read and sound, empty lines included, line ends not.
-        n_bad: lines left out because they are not UTF-8 or hold a NUL.
-        bad_lines: the first of them.
+        counts: number of occurrences of each word. Words are in normal form and have two or more ideographs, letters
+            and digits, at least one of them an ideograph.
+        n_lines, n_chars: numbers of valid lines and of their characters, including empty lines but not line ends.
+        n_bad: number of lines left out because they are not UTF-8 or contain a NUL.
+        bad_lines: the first of these lines.
     """
 
     counts: dict[str, int]
@@ -43,15 +43,15 @@ class WordCounts:
     bad_lines: tuple[str, ...]
 
     def ranked(self, *, min_count: int = 1) -> list[str]:
-        """The words that occur `min_count` times, frequent ones first, equally frequent ones in code-point order."""
+        """The words that occur at least `min_count` times, the most frequent first; ties are in code-point order."""
         return [word for _, word in sorted((-n, word) for word, n in self.counts.items() if n >= min_count)]
 
     def share(self, words: Iterable[str]) -> float:
-        """What part of all occurrences is one of `words`, from 0 to 1."""
+        """The share, from 0 to 1, of all occurrences that are occurrences of `words`."""
         return sum(self.counts.get(word, 0) for word in words) / max(1, sum(self.counts.values()))
 
     def notes(self) -> list[str]:
-        """Sentences for the user on what was left out; empty where nothing was."""
+        """Messages for the user about lines that were left out; empty if there are none."""
         if not self.n_bad:
             return []
         return [f"{self.n_bad:,} lines left out (not UTF-8, or with a NUL): {'; '.join(self.bad_lines)}"]
@@ -64,19 +64,19 @@ def count_words(
     n_workers: int = 1,
     on_progress: Callable[[int], None] | None = None,
 ) -> WordCounts:
-    """Cut every line of a corpus into words and count them; the result does not depend on `n_workers`.
+    """Segment every line of a corpus and count its words; the result does not depend on `n_workers`.
 
-    Width is folded before a line is cut, case afterwards: a segmenter knows T恤, not t恤. Lines of more than 10,000
-    characters are cut in parts first, at white space or punctuation where there is any.
+    Width is folded before segmentation and case after it, since segmenters know T恤 but not t恤. Lines of more than
+    10,000 characters are split first, at white space or punctuation if possible.
 
     Args:
-        corpus_path: UTF-8 text, plain, .gz or .xz; read as a stream, so only the counts are held in memory.
-        segment: text -> its words; None is jieba. With several workers it must be picklable.
-        n_workers: processes.
-        on_progress: called now and then with the bytes of text read so far.
+        corpus_path: UTF-8 text, plain, .gz or .xz; read as a stream, so only the counts are in memory.
+        segment: returns the words of a text; None uses jieba. With several workers, it must be picklable.
+        n_workers: number of processes.
+        on_progress: called regularly with the number of bytes of text read so far.
 
     Raises:
-        LexiconError: the corpus is missing, damaged or no text, or jieba is not installed.
+        LexiconError: the corpus is missing, damaged or not text, or jieba is not installed.
     """
     lines = SoundLines(corpus_path)
     found: Counter[str] = Counter()
@@ -97,7 +97,7 @@ def count_words(
 
 
 def vocabulary_form(word: str) -> str | None:
-    """A word as a vocabulary holds it, or None for one that it does not: English, a number, a character, a mark."""
+    """A word in the form of a vocabulary; None for English words, numbers, single characters and punctuation."""
     if not any(map(is_ideograph, word)):
         return None
     form = normal_form(word)
@@ -105,7 +105,7 @@ def vocabulary_form(word: str) -> str | None:
 
 
 def _blocks(lines: SoundLines) -> Iterator[list[str]]:
-    """Whole lines, 260,000 characters or more at once."""
+    """Blocks of lines with 260,000 characters or more."""
     block: list[str] = []
     n_chars = 0
     for _, text in lines:
@@ -135,7 +135,7 @@ def _count_in_processes(
         try:
             for block in blocks:
                 running.append((block, pool.submit(_count, block, segment)))
-                if len(running) > 2 * n_workers:  # bounds what is read ahead
+                if len(running) > 2 * n_workers:  # limits how much is read ahead
                     first, counts = running.popleft()
                     yield first, counts.result()
             yield from ((block, counts.result()) for block, counts in running)
@@ -155,15 +155,17 @@ def _count(block: list[str], segment: Segmenter | None) -> Counter[str]:
 
 @cache
 def jieba_segmenter() -> Segmenter:
-    """jieba with its own dictionary alone, made once a process; raises LexiconError where it is not installed."""
+    """jieba with only its own dictionary, created once per process; raises a LexiconError if it is not installed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # jieba uses features that Python has since deprecated
             import jieba
     except ImportError as error:
-        raise LexiconError("cutting a corpus into words needs jieba: pip install 'cige[train]'") from error
+        raise LexiconError("segmenting a corpus needs jieba: pip install 'cige[train]'") from error
     jieba.setLogLevel(logging.WARNING)
-    tokenizer = jieba.Tokenizer()  # its own: words that others add to jieba's must not change the counts
+    tokenizer = (
+        jieba.Tokenizer()
+    )  # a separate instance, so that words that others add to jieba do not change the counts
     tokenizer.initialize()
     return tokenizer.lcut  # type: ignore[no-any-return]
 

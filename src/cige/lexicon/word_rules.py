@@ -1,10 +1,10 @@
-"""Which strings can be words of a lexicon, and the reason when one cannot."""
+"""Which strings can be words of a lexicon, and the reasons why others cannot."""
 
 from __future__ import annotations
 
 import unicodedata
 
-MAX_WORD_CHARS = 64  # no entry of a real word list comes near; a longer line is prose or a broken file
+MAX_WORD_CHARS = 64  # much longer than entries of real word lists; a longer line is prose, or the file is damaged
 
 EMPTY = "empty"
 SINGLE = "single character"
@@ -18,14 +18,14 @@ NOT_UTF8 = "not UTF-8"
 
 
 def reason_to_refuse(word: str, *, spaces: bool = False) -> str | None:
-    """Return why `word` (normalised) cannot be a word, or None when it can; `spaces` allows blanks inside it."""
+    """Return why `word` (normalised) cannot be a word, or None if it can; `spaces` allows spaces inside it."""
     if not word or word.isspace():
         return EMPTY
     if len(word) == 1:
         return SINGLE
     if len(word) > MAX_WORD_CHARS:
         return TOO_LONG
-    if word.isalnum():  # nearly every word; none of the characters below is a letter or a digit
+    if word.isalnum():  # nearly every word; the characters that are refused below are neither letters nor digits
         return None
     if word != word.strip():
         return EDGE

@@ -1,4 +1,4 @@
-"""Reading word lists: one word a line, words with counts, or word2vec text; every refused line is reported."""
+"""Read word lists: one word per line, words with counts or labels, or word2vec text. Refused lines are reported."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import cast
 
 from cige.errors import LexiconError
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.text_file import read_lines, shown
+from cige.lexicon.typed_lines import TYPED_FORMATS, Entry, detect_typed, typed_entries
+from cige.lexicon.user_word import Mode, UserWord, reason_to_refuse_user_word
 from cige.lexicon.word_rules import DUPLICATE, NOT_UTF8, reason_to_refuse
 from cige.text.normalize import normalize
 
-FORMATS = ("auto", "list", "counts", "pairs", "word2vec")
+FORMATS = ("auto", "list", "counts", "pairs", "word2vec", *TYPED_FORMATS)
 NO_COUNT = "count missing or not a whole number"
 NO_VECTOR = "wrong number of columns for a vector"
+CONTRADICTION = "listed before with another label or mode"
 N_SAMPLE = 200
 
 
@@ -25,87 +29,118 @@ class WordList:
 
     Attributes:
         words: the words.
-        counts: one count a word, or None when the file has none.
-        report: what was taken and what was refused.
+        counts: one count per word, or None if the file has none.
+        report: which lines were taken and which were refused.
+        user_words: the words with their labels and modes, if the file has any.
     """
 
     words: list[str]
     counts: list[int] | None
     report: LoadReport
+    user_words: list[UserWord]
+
+    @property
+    def n_labelled(self) -> int:
+        return sum(word.label is not None for word in self.user_words)
 
 
 def read_words(
-    path: str | os.PathLike[str], *, format: str = "auto", min_count: int = 0, spaces: bool = False
+    path: str | os.PathLike[str],
+    *,
+    format: str = "auto",
+    min_count: int = 0,
+    spaces: bool = False,
+    pairs: bool | None = None,
 ) -> WordList:
-    """Read a word list, plain or .gz or .xz.
+    """Read a word list, plain, .gz or .xz. Blank lines are ignored, and lines that begin with # unless it is word2vec.
 
     Args:
-        path: the file, UTF-8.
-        format: "list" (one word a line), "counts" (word<TAB>count, more columns ignored), "pairs" (`word count`
-            parted by spaces, more columns ignored), "word2vec" (`word v1 ... vD`, header line optional), or "auto".
-        min_count: words with a smaller count are skipped; needs a file with counts.
-        spaces: words may hold blanks, as in "iPhone 15 Pro"; "auto" then never guesses "pairs".
+        path: the file, in UTF-8.
+        format: "list" (one word per line), "counts" (word<TAB>count, further columns are ignored), "pairs" (`word
+            count` separated by spaces, further columns are ignored), "word2vec" (`word v1 ... vD`, optionally with a
+            header), "labels" (word<TAB>label<TAB>mode), "csv" (word,label,mode), "jsonl" ({"word": ..., "label": ...,
+            "mode": ...}), or "auto". Label and mode are optional. In "labels" and "csv", a number in place of the label
+            is a count. Their first line may be a header with the names of the columns in any order, which must include
+            `word` and may include `count`.
+        min_count: words with a smaller count are skipped; the file must have counts.
+        spaces: whether these are user words, which may contain spaces as in "iPhone 15 Pro" (so "auto" does not detect
+            "pairs"), and may have a single character if their mode is force or block.
+        pairs: whether "auto" may detect "pairs"; None: if words cannot contain spaces.
 
     Raises:
-        LexiconError: the file cannot be read, most of it is not UTF-8, or the format is unknown. One bad line never
-            costs the others: it is refused in the report.
+        LexiconError: the file cannot be read, most of it is not UTF-8, or the format is unknown. Single bad lines are
+            only listed in the report.
     """
     if format not in FORMATS:
         raise LexiconError(f"format {format!r}: expected one of {', '.join(FORMATS)}")
     lines = read_lines(path)
     sample = list(islice(lines, N_SAMPLE))
     if format == "auto":
-        format = detect_format([raw for _, raw in sample], spaces=spaces)
+        format = detect_format([raw for _, raw in sample], spaces=spaces if pairs is None else not pairs)
     if min_count > 1 and format in ("list", "word2vec"):
-        raise LexiconError(f"{path}: read as {format!r}, which has no counts, so min_count={min_count} cannot hold")
+        raise LexiconError(
+            f"{path}: read as {format!r}, which has no counts, so min_count={min_count} cannot be applied"
+        )
     report = ReportBuilder(source=str(path), format=format)
-    found: dict[str, int] = {}
+    found: dict[str, UserWord] = {}
+    counts: list[int | None] = []
     n_lines = 0
-    for line, raw, count, problem in _entries(chain(sample, lines), format=format):
+    for entry in _entries(_worth_reading(chain(sample, lines), report), format=format):
         n_lines += 1
         try:
-            word = normalize(raw.decode("utf-8").strip())
+            text = normalize(entry.raw.decode("utf-8").strip())
         except UnicodeDecodeError:
-            report.refuse(line, shown(raw), NOT_UTF8)
+            report.refuse(entry.line, shown(entry.raw), NOT_UTF8)
             continue
-        problem = reason_to_refuse(word, spaces=spaces) or problem or (DUPLICATE if word in found else None)
+        word = UserWord(text, entry.label, cast(Mode, entry.mode))
+        problem = reason_to_refuse_user_word(word) if spaces else reason_to_refuse(text)
+        problem = problem or entry.problem
+        if problem is None and text in found:
+            problem = DUPLICATE if word == found[text] else CONTRADICTION
         if problem:
-            report.refuse(line, word, problem)
-        elif count < min_count:
+            report.refuse(entry.line, text, problem)
+        elif (1 if entry.count is None else entry.count) < min_count:
             report.n_skipped += 1
         else:
-            found[word] = count
+            found[text] = word
+            counts.append(entry.count)
     if report.n_refused(NOT_UTF8) * 2 > n_lines:
         line = report.first[NOT_UTF8].line
         raise LexiconError(
             f"{path}, line {line}: not UTF-8, like {report.n_refused(NOT_UTF8):,} of {n_lines:,} lines; "
             "convert the file to UTF-8 (for example iconv -f GB18030 -t UTF-8)"
         )
-    counts = list(found.values()) if format in ("counts", "pairs") else None
-    return WordList(list(found), counts, report.build(n_taken=len(found)))
+    has_counts = format in ("counts", "pairs") or any(count is not None for count in counts)
+    return WordList(
+        words=list(found),
+        counts=[1 if count is None else count for count in counts] if has_counts else None,
+        report=report.build(n_taken=len(found)),
+        user_words=list(found.values()),
+    )
 
 
 def detect_format(sample: list[bytes], *, spaces: bool = False) -> str:
-    """Guess the format from the first lines: the one that most of them fit, "list" when none does.
+    """Detect the format from the first lines: the one that most of them have, or "list" if there is none.
 
-    Half is enough for tabs, which no word holds.
+    For formats with tabs, half of the lines are enough, since words contain no tabs.
     """
     sample = [raw for raw in sample if raw.strip()]
-    if not sample:
-        return "list"
     if word2vec_width(sample) is not None:
         return "word2vec"
+    sample = [raw for raw in sample if not _is_comment(raw)]
+    if not sample:
+        return "list"
     if 2 * sum(_count(raw.split(b"\t")) is not None for raw in sample) >= len(sample):
         return "counts"
     if not spaces and 2 * sum(_count(raw.split()) is not None for raw in sample) > len(sample):
         return "pairs"
-    return "list"
+    return detect_typed(sample) or "list"
 
 
 def word2vec_width(sample: list[bytes]) -> int | None:
-    """Width of the vectors in the first lines of a word2vec text, or None when it is not one.
+    """Width of the vectors in the first lines of word2vec text, or None if it is not word2vec text.
 
-    Without a header at least three numbers a line are needed: fewer may be counts.
+    Without a header, lines must have at least three numbers, since fewer may be counts.
     """
     header = is_header(sample)
     if header:
@@ -119,7 +154,7 @@ def word2vec_width(sample: list[bytes]) -> int | None:
 
 
 def is_header(sample: list[bytes]) -> tuple[int, int] | None:
-    """(number of vectors, width) when the first line is a word2vec header that the second line agrees with."""
+    """(number of vectors, width) if the first line is a word2vec header that matches the second line, else None."""
     fields = sample[0].split() if sample else []
     if len(fields) != 2 or not (fields[0].isdigit() and fields[1].isdigit()):
         return None
@@ -129,27 +164,43 @@ def is_header(sample: list[bytes]) -> tuple[int, int] | None:
     return (n_rows, width) if width > 1 and _are_numbers(sample[1].split()[-width:], n=width) else None
 
 
-def _entries(lines: Iterator[tuple[int, bytes]], *, format: str) -> Iterator[tuple[int, bytes, int, str | None]]:
-    """(line, word, count, problem) of every line; the count is 1 where the format has none."""
-    if format == "word2vec":
-        yield from _word2vec_entries(lines)
-        return
+def _is_comment(raw: bytes) -> bool:
+    return raw.lstrip().startswith(b"#")
+
+
+def _worth_reading(lines: Iterator[tuple[int, bytes]], report: ReportBuilder) -> Iterator[tuple[int, bytes]]:
+    """The lines that are neither blank nor comments; in word2vec text, a line may be the vector of the word "#"."""
     for line, raw in lines:
-        if format == "list":
-            yield line, raw, 1, None
+        if not raw.strip():
             continue
-        fields = raw.split(b"\t") if format == "counts" else raw.split()
-        count = _count(fields)
-        yield line, fields[0] if fields else b"", count or 0, NO_COUNT if count is None else None
+        if report.format != "word2vec" and _is_comment(raw):
+            report.n_comments += 1
+        else:
+            yield line, raw
 
 
-def _word2vec_entries(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes, int, str | None]]:
+def _entries(lines: Iterator[tuple[int, bytes]], *, format: str) -> Iterator[Entry]:
+    """An entry for every line except the header."""
+    if format in TYPED_FORMATS:
+        yield from typed_entries(lines, format=format)
+    elif format == "word2vec":
+        yield from _word2vec_entries(lines)
+    elif format == "list":
+        yield from (Entry(line, raw) for line, raw in lines)
+    else:
+        for line, raw in lines:
+            fields = raw.split(b"\t") if format == "counts" else raw.split()
+            count = _count(fields)
+            yield Entry(line, fields[0], count, problem=NO_COUNT if count is None else None)
+
+
+def _word2vec_entries(lines: Iterator[tuple[int, bytes]]) -> Iterator[Entry]:
     sample = list(islice(lines, N_SAMPLE))
     first = [raw for _, raw in sample]
     width = word2vec_width(first) or 0
     for line, raw in chain(sample[1:] if is_header(first) else sample, lines):
         fields = raw.rstrip().replace(b"\t", b" ").rsplit(b" ", width) if width else [raw]
-        yield line, fields[0], 1, None if width and len(fields) == width + 1 else NO_VECTOR
+        yield Entry(line, fields[0], problem=None if width and len(fields) == width + 1 else NO_VECTOR)
 
 
 def _count(fields: list[bytes]) -> int | None:

@@ -1,36 +1,38 @@
-"""BiLSTM-CRF: characters read from the left and from the right; what lexicon models are compared with.
+"""BiLSTM-CRF: an LSTM over characters in both directions; the baseline of lexicon models.
 
 Huang, Xu, Yu: "Bidirectional LSTM-CRF Models for Sequence Tagging", 2015; over Chinese characters as in Zhang, Yang:
 "Chinese NER Using Lattice LSTM", ACL 2018, §3.1 (its character model, width and dropout as there).
 
     重 -> 庆 -> 人 -> 和 -> 药 -> 店        LSTM from the left
     重 <- 庆 <- 人 <- 和 <- 药 <- 店        LSTM from the right
-        both states of a character side by side -> linear -> CRF
+        both states of a character, concatenated -> linear -> CRF
 
-It reads no lexicon: words, a user's own too, are nothing to it. Bigrams are off, as in the paper's plain character
-model; `use_bigrams` turns them on ("char + bichar" there).
+It reads no lexicon, so words, including the user's own, have no effect. Bigrams are off, as in the paper's plain
+character model; `use_bigrams` turns them on ("char + bichar" in the paper).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.models.config import ModelConfig
+from cige.models.encoder import LatticeEncoder
+from cige.models.lattice_bert.features import CharFeatures
 from cige.nn.embeddings import InputSizes
 from cige.nn.recurrent import BiRecurrent
 
 
 @dataclass(frozen=True, kw_only=True)
 class BiLstmCrfConfig(ModelConfig):
-    """A character LSTM's own choices; widths and probabilities of the Lattice LSTM paper."""
+    """Settings of the character LSTM; widths and probabilities are those of the Lattice LSTM paper."""
 
     use_bigrams: bool = False
-    """Read character bigrams beside characters."""
+    """Whether to read character bigrams in addition to characters."""
     lstm_width: int = 200
-    """Width of the LSTM's output, half of it a direction."""
+    """Width of the LSTM's output, half of it per direction."""
     n_layers: int = 1
     """LSTM layers."""
     output_dropout_prob: float = 0.5
@@ -42,23 +44,14 @@ class BiLstmCrfConfig(ModelConfig):
         return []
 
 
-class BiLstmCrfEncoder(nn.Module):
-    """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
+class BiLstmCrfEncoder(LatticeEncoder[BiLstmCrfConfig]):
+    """Encodes a lattice batch to character features."""
 
-    def __init__(self, *, config: BiLstmCrfConfig, sizes: InputSizes, features: nn.Module | None = None):
-        super().__init__()
-        self.embeddings = input_vectors(config, sizes, words=False)
-        self.features = features
-        self.lstm = BiRecurrent(
-            in_width=char_width(self.embeddings, features), out_width=config.lstm_width, n_layers=config.n_layers
-        )
+    def __init__(self, *, config: BiLstmCrfConfig, sizes: InputSizes, features: CharFeatures | None = None):
+        super().__init__(config, sizes, features, words=False)
+        self.lstm = BiRecurrent(in_width=self.char_width, out_width=config.lstm_width, n_layers=config.n_layers)
         self.out_width = config.lstm_width
 
     def forward(self, batch: LatticeBatch) -> Tensor:
         """float[B, T, lstm_width]."""
-        return self.lstm(read_chars(self.embeddings, self.features, batch), batch.n_chars)
-
-    def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
-        """Character features, and zeros float[B, T, W]: this model reads no words."""
-        features = self(batch)
-        return features, features.new_zeros(*features.shape[:2], batch.words.shape[1])
+        return self.lstm(self.read_chars(batch), batch.n_chars)

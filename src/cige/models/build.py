@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from cige.models.config import ModelConfig
 from cige.models.lattice_bert.features import CharFeatures
 from cige.models.registry import architecture as find_architecture
 from cige.models.tagger import Tagger
-from cige.nn.embeddings import InputSizes, LatticeVectors
+from cige.nn.embeddings import InputSizes
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Vectors:
     """Pre-trained vectors of characters, character bigrams and words.
 
     Attributes:
-        length: "own" takes them as they are; "unit" scales each to length 1, as the released FLAT does.
+        length: "own" uses them unchanged; "unit" scales each to length 1, as the released FLAT does.
     """
 
     char: VectorTable
@@ -46,7 +46,7 @@ class Vectors:
     length: VectorLength = "own"
 
     def scaled(self, vectors: np.ndarray) -> np.ndarray:
-        """float32 of some of these vectors."""
+        """Some of these vectors as float32, scaled according to `length`."""
         vectors = vectors.astype(np.float32)
         if self.length == "own":
             return vectors
@@ -55,12 +55,12 @@ class Vectors:
 
 @dataclass(frozen=True)
 class InputTables:
-    """A vocabulary and what its rows start from.
+    """A vocabulary and the initial values of its rows.
 
     Attributes:
         vocabulary: the rows.
         matrices: float32[n_rows, width] of characters, bigrams and words.
-        char_words: float32[n_char_rows, word width], the word vector of each character; for one that has none, of UNK.
+        char_words: float32[n_char_rows, word width], the word vector of each character, or that of UNK if it has none.
     """
 
     vocabulary: Vocabulary
@@ -71,6 +71,10 @@ class InputTables:
     def widths(self) -> tuple[int, int, int]:
         char, bigram, word = (m.shape[1] for m in self.matrices)
         return char, bigram, word
+
+    def with_word_labels(self, labels: Sequence[str]) -> InputTables:
+        """The same tables for a model that knows these labels of user words."""
+        return replace(self, vocabulary=replace(self.vocabulary, word_labels=tuple(labels)))
 
 
 def input_tables(
@@ -83,15 +87,16 @@ def input_tables(
     word_groups: np.ndarray | None = None,
     n_groups: int = 1,
 ) -> InputTables:
-    """Rows for everything in the training `lattices`, then for whatever else has a vector.
+    """Rows for everything with a vector, those that occur in the training `lattices` first.
 
-    Whatever has no vector shares row UNK, in training as later: a random row of its own (what the released code gives
-    it) would be learnt by heart in training while its like in new text falls on a row that training never used.
+    Everything without a vector shares row UNK, in training as in prediction. With random rows instead (as in the
+    released code), training would memorise these rows, while unknown items of new text have a row that training never
+    used.
 
     Args:
-        count: count how often the training text uses each word, for a model that reads_counts.
-        word_groups: int32[n_base], the gazetteers that each word of `lexicon` is in, a bit each; None: all in one.
-        n_groups: how many gazetteers there are.
+        count: whether to count how often each word occurs in the training text, for a model that reads_counts.
+        word_groups: int32[n_base], the gazetteers of each word of `lexicon`, one bit per gazetteer; None: only one.
+        n_groups: number of gazetteers.
     """
     rng = np.random.default_rng(seed)
     seen_chars, seen_bigrams, seen_words = seen_first(lattices, len(lexicon))
@@ -121,7 +126,7 @@ def input_tables(
 
 
 def _char_words(vectors: Vectors, chars: CodeTable, words: np.ndarray) -> np.ndarray:
-    """float32[n_char_rows, word width]: special rows and UNK as in the matrix `words`, then vectors of the file."""
+    """float32[n_char_rows, word width]: special rows as in the matrix `words`, then the vectors of the file."""
     table = vectors.word
     found = np.repeat(words[UNK][None], len(chars) + N_SPECIAL, axis=0)
     found[:N_SPECIAL] = words[:N_SPECIAL]
@@ -133,13 +138,13 @@ def _char_words(vectors: Vectors, chars: CodeTable, words: np.ndarray) -> np.nda
 def _coded(
     table: VectorTable, seen: np.ndarray, vectors: Vectors, rng: np.random.Generator
 ) -> tuple[CodeTable, np.ndarray, int]:
-    """The code table of characters or bigrams (seen ones first), its matrix and how many rows are trained."""
+    """The code table of characters or bigrams (seen ones first), its matrix, and the number of trained rows."""
     row_of_code = {}
     for row, token in enumerate(table.words):
         code = code_of(token)
         if code is not None:
             row_of_code[code] = row
-    # In the order of the file, which is that of frequency, so that a trimmed model keeps the frequent ones.
+    # Sorted as in the file, which is by frequency, so that a trimmed model keeps the frequent ones.
     seen = np.array(sorted((c for c in seen.tolist() if c in row_of_code), key=row_of_code.__getitem__), np.int64)
     seen_set = set(seen.tolist())
     others = [c for c in row_of_code if c not in seen_set]
@@ -149,7 +154,7 @@ def _coded(
 
 
 def _matrix(table: VectorTable, rows: np.ndarray, vectors: Vectors, rng: np.random.Generator) -> np.ndarray:
-    """float32[N_SPECIAL + n, width]: PAD zero, other special rows random and as long as the rest; then the file's."""
+    """float32[N_SPECIAL + n, width]: zeros for PAD, random vectors for other special rows, then `rows`."""
     known = vectors.scaled(table.vectors[rows])
     special = rng.uniform(-1, 1, (N_SPECIAL, table.width)).astype(np.float32)
     length = float(np.linalg.norm(known, axis=1).mean()) if len(known) else 1.0
@@ -167,18 +172,18 @@ def build_tagger(
     scheme: str = "BMES",
     features: CharFeatures | None = None,
 ) -> Tagger:
-    """An untrained tagger whose input tables hold the given vectors. Seed torch before for reproducible weights.
+    """An untrained tagger with the given vectors in its tables. Set the seed of torch first for reproducible weights.
 
     Args:
-        architecture: a name of `models.registry`; `config` is of its class.
-        features: what `config.bert` names, loaded; None where it names nothing.
+        architecture: a name of `models.registry`, to whose class `config` belongs.
+        features: the loaded features that `config.bert` names; None if it names none.
 
     Raises:
-        ModelError: the configuration wants character vectors as words, and the tables have none.
+        ModelError: the configuration needs word vectors of characters, and the tables have none.
     """
     vocabulary = tables.vocabulary
     tagger = build_network(architecture, config, vocabulary, tag_set(labels, scheme), tables.widths, features)
-    own = input_embeddings(tagger)
+    own = tagger.encoder.embeddings
     matrices = (*tables.matrices, tables.char_words)
     if own.char_word is not None and not tables.char_words.size:
         raise ModelError(
@@ -195,7 +200,7 @@ def build_tagger(
 
 @torch.no_grad()
 def _fit_backoff(backoff: torch.nn.Linear, tables: InputTables) -> None:
-    """Ridge regression of bigram vectors on those of their two characters (cosine 0.78 on rare bigrams held out)."""
+    """Ridge regression of bigram vectors on those of their characters (cosine 0.78 for rare held-out bigrams)."""
     vocabulary = tables.vocabulary
     first, second = split_bigram(vocabulary.bigrams.codes)
     rows = [vocabulary.chars.look_up(first), vocabulary.chars.look_up(second)]
@@ -216,7 +221,7 @@ def build_network(
     widths: tuple[int, int, int],
     features: CharFeatures | None = None,
 ) -> Tagger:
-    """The network alone, its tables empty."""
+    """The network with empty tables."""
     if (config.bert is None) != (features is None):
         raise ValueError(f"config.bert is {config.bert!r}, but features are {type(features).__name__}")
     sizes = InputSizes(
@@ -225,6 +230,7 @@ def build_network(
         widths=widths,
         n_groups=vocabulary.n_groups,
         user_count=vocabulary.user_count,
+        n_word_labels=len(vocabulary.word_labels),
     )
     return Tagger(
         encoder=find_architecture(architecture).make_encoder(config, sizes, features),
@@ -233,10 +239,3 @@ def build_network(
         constrained=config.constrained,
         boundary_scores=config.boundary_scores,
     )
-
-
-def input_embeddings(tagger: Tagger) -> LatticeVectors:
-    """The tables that a tagger reads."""
-    embeddings = tagger.encoder.embeddings
-    assert isinstance(embeddings, LatticeVectors)
-    return embeddings

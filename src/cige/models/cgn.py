@@ -10,14 +10,14 @@ Network", EMNLP 2019.
 §3.1  encoding            H = BiLSTM(characters); nodes are H, then the word vectors
 §3.2  the three graphs    nn/lattice_graph.py; symmetric, each node its own neighbour too
 §3.3  GraphAttention      e_ij = LeakyReLU(a [W h_i; W h_j]), softmax over a node's neighbours and itself, ELU;
-                          heads side by side, in the last layer their mean; words' rows go no further
+                          heads are concatenated, or averaged in the last layer; only characters' rows are used
 §3.4  fusion              R = W1 H + W2 G_transition + W3 G_containing + W4 G_lattice
 
-Here as in every model of this package R has a width of its own and goes to a linear layer and the CRF; the released
-code gives each graph a width of one number a tag and fuses log-probabilities of tags. Word vectors are brought to
-the width of H by a linear layer (in the paper they have it). Switches of the released code: `average_heads=False`
-(one head in the last layer), `n_layers`, `fusion` (its n, v and m). Matrices of the attention start as there (xavier,
-gain 1.414), the BiLSTM's as PyTorch's do.
+Here, as in every model of this package, R has its own width and is the input of a linear layer and the CRF; in the
+released code each graph has one output per tag, and log-probabilities of tags are fused. A linear layer converts word
+vectors to the width of H (in the paper they have this width). Switches of the released code: `average_heads=False` (one
+head in the last layer), `n_layers`, and `fusion` (its n, v and m). Attention matrices are initialised as in that code
+(Xavier, gain 1.414), the BiLSTM as in PyTorch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.models.config import ModelConfig
+from cige.models.encoder import LatticeEncoder
+from cige.models.lattice_bert.features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
 from cige.nn.lattice_graph import begin_end_graph, containing_graph, node_spans, transition_graph
@@ -40,32 +42,32 @@ from cige.nn.recurrent import BiRecurrent
 
 @dataclass(frozen=True, kw_only=True)
 class CgnConfig(ModelConfig):
-    """CGN's own choices; widths and probabilities as in the released code."""
+    """CGN's settings; widths and probabilities are those of the released code."""
 
     use_bigrams: bool = False
-    """Read character bigrams beside characters; the paper reads characters alone."""
+    """Whether to read character bigrams in addition to characters; the paper reads only characters."""
     use_words: bool = True
-    """False leaves the characters' edges alone: the word-free twin."""
+    """False keeps only the edges between characters: the same model without words."""
     lstm_width: int = 300
-    """Width of the BiLSTM, both directions together; that of the nodes too."""
+    """Width of the BiLSTM over both directions, which is also the width of the nodes."""
     n_heads: int = 3
     """Attention heads (the script for Weibo has 5)."""
     head_width: int = 30
-    """Width of a head in all layers but the last."""
+    """Width of a head in all layers except the last."""
     n_layers: int = 2
     """Layers of graph attention."""
     graph_width: int = 90
     """Width of each graph's output, and of their fusion."""
     average_heads: bool = True
-    """The last layer has n_heads heads and gives their mean (paper); False gives it one head (released code)."""
+    """Whether the last layer averages n_heads heads (paper) or, if False, has one head (released code)."""
     fusion: Literal["matrix", "vector", "scalar"] = "matrix"
-    """What weighs the BiLSTM and the graphs: a matrix each (paper; the code's m), a vector (v) or a number (n)."""
+    """Weights of the BiLSTM and the graphs: one matrix each (paper; m in the code), a vector (v) or a number (n)."""
     leaky_slope: float = 0.1
     """Slope of the LeakyReLU below zero."""
     lstm_dropout_prob: float = 0.5
     """Dropout on the output of the BiLSTM."""
     graph_dropout_prob: float = 0.5
-    """Dropout on what each layer of graph attention reads, and on its probabilities."""
+    """Dropout on the inputs of each layer of graph attention, and on its probabilities."""
     output_dropout_prob: float = 0.0
     """Dropout before the tag scores; the released code has none."""
 
@@ -75,16 +77,13 @@ class CgnConfig(ModelConfig):
         return []
 
 
-class CgnEncoder(nn.Module):
-    """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
+class CgnEncoder(LatticeEncoder[CgnConfig]):
+    """Encodes a lattice batch to character features."""
 
-    def __init__(self, *, config: CgnConfig, sizes: InputSizes, features: nn.Module | None = None):
-        super().__init__()
-        self.config = config
-        self.embeddings = input_vectors(config, sizes)
-        self.features = features
+    def __init__(self, *, config: CgnConfig, sizes: InputSizes, features: CharFeatures | None = None):
+        super().__init__(config, sizes, features)
         width = config.lstm_width
-        self.lstm = BiRecurrent(in_width=char_width(self.embeddings, features), out_width=width)
+        self.lstm = BiRecurrent(in_width=self.char_width, out_width=width)
         self.lstm_dropout = Dropout(config.lstm_dropout_prob)
         self.word_projection = nn.Linear(self.embeddings.word_width, width) if config.use_words else None
         self.graphs = nn.ModuleDict(
@@ -100,17 +99,17 @@ class CgnEncoder(nn.Module):
         return self._encode(batch)[0]
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
-        """Character features, and attention to words float[B, T, W], the mean of graphs, layers and heads."""
+        """Character features, and attention to words float[B, T, W], averaged over graphs, layers and heads."""
         features, layers = self._encode(batch)
-        n_chars, n_words = features.shape[1], batch.words.shape[1]
+        n_chars = features.shape[1]
         if not self.config.use_words:
-            return features, features.new_zeros(*features.shape[:2], n_words)
+            return self.without_words(features, batch)
         attention = torch.stack([layer.mean(1) for layer in layers]).mean(0)  # [B, N, N]
         return features, attention[:, :n_chars, n_chars:] * batch.char_mask[:, :, None]
 
     def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[Tensor]]:
         """Character features, and each graph's and layer's attention float[B, H, N, N]."""
-        chars = read_chars(self.embeddings, self.features, batch)
+        chars = self.read_chars(batch)
         context = self.lstm_dropout(self.lstm(chars, batch.n_chars))  # [B, T, lstm_width]
         nodes = context
         if self.word_projection is not None:
@@ -142,7 +141,7 @@ class GraphAttention(nn.Module):
         self.dropout = Dropout(config.graph_dropout_prob)
 
     def forward(self, nodes: Tensor, graph: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """The output, and each layer's attention float[B, H, N, N]; `graph` is bool[B, N, N], who reads whom."""
+        """The output, and each layer's attention float[B, H, N, N]; `graph`, bool[B, N, N], says who reads whom."""
         attention = []
         for layer in self.layers:
             heads, probabilities = layer(self.dropout(nodes), graph)
@@ -153,7 +152,7 @@ class GraphAttention(nn.Module):
 
 
 class GraphAttentionLayer(nn.Module):
-    """What each head reads: float[B, N, in_width] -> float[B, H, N, head_width]."""
+    """One layer of graph attention: float[B, N, in_width] -> float[B, H, N, head_width]."""
 
     def __init__(self, config: CgnConfig, in_width: int, head_width: int, n_heads: int | None = None):
         super().__init__()
@@ -168,7 +167,7 @@ class GraphAttentionLayer(nn.Module):
                 nn.init.xavier_uniform_(head.data, gain=1.414)
 
     def forward(self, nodes: Tensor, graph: Tensor) -> tuple[Tensor, Tensor]:
-        """What each head read, and its attention float[B, H, N, N] (no gradient flows through this)."""
+        """The output of each head, and its attention float[B, H, N, N] (without gradient)."""
         # All heads by one product, and W a_query, W a_key before the nodes are known: [H, in_width, 1] each.
         heads = torch.cat([self.weight, self.weight @ self.query, self.weight @ self.key], 2)
         products = (nodes @ heads.transpose(0, 1).flatten(1)).unflatten(2, (len(heads), -1)).transpose(1, 2)
@@ -179,7 +178,7 @@ class GraphAttentionLayer(nn.Module):
 
 
 class Fusion(nn.Module):
-    """§3.4: the BiLSTM's view and the graphs' as one; float[B, T, graph_width]."""
+    """§3.4: fuses the outputs of the BiLSTM and the graphs to float[B, T, graph_width]."""
 
     def __init__(self, config: CgnConfig):
         super().__init__()

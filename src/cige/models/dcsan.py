@@ -13,16 +13,16 @@ Zhao, Hu, Cai, Chen, Liu: "Dynamic Modeling Cross- and Self-Lattice Attention Ne
                               |
                         linear -> CRF                                                                 (Eq. 23-24)
 
-Rows of Table 3: `cross_attention=False` (X~ is X), `fusion="sum"` (F is X~ + Y), `self_attention=False` (F is what the
-CRF reads), all three parts gone with `use_words=False, self_attention=False` (X is what the CRF reads), and no `bert`.
+Rows of Table 3: `cross_attention=False` (X~ is X), `fusion="sum"` (F is X~ + Y), `self_attention=False` (the CRF reads
+F), `use_words=False, self_attention=False` (without all three parts: the CRF reads X), and no `bert`.
 
-Ours: X is a linear map of a character's vectors, those of a BERT beside its own if there is one (Eq. 1 has the BERT's
-alone, as wide as the model). Dropout, of which the paper says only that its rate was tuned, stands where the released
-code has it. Matrices start from Xavier's uniform distribution, as in FLAT here.
+Our choices: X is a linear map of a character's vectors, including those of a BERT if there is one (Eq. 1 has only the
+BERT's, which are as wide as the model). Dropout is applied where the released code applies it; the paper says only that
+its rate was tuned. Matrices are initialised from Xavier's uniform distribution, as in this package's FLAT.
 
-Where the released code departs from the paper there is a switch: `cross_query`, `cross_activation`,
+There is a switch for each deviation of the released code from the paper: `cross_query`, `cross_activation`,
 `cross_output_projection`, `fusion`, `self_output_projection`, `sinusoid`, `reverse_distance`, `weighting`,
-`tune_words`, `n_self_heads`; `RELEASED` names its settings. Its fixed BERT is `bert_tuned=False`.
+`tune_words`, `n_self_heads`; `RELEASED` has its settings. Its fixed BERT is `bert_tuned=False`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ import torch
 from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.models.config import ModelConfig
+from cige.models.encoder import LatticeEncoder
+from cige.models.lattice_bert.features import CharFeatures
 from cige.nn.attention_maps import AttentionMaps
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
@@ -45,10 +47,10 @@ from cige.nn.soft_lexicon import SoftLexicon, Weighting, WordSets
 
 @dataclass(frozen=True, kw_only=True)
 class DcsanConfig(ModelConfig):
-    """DCSAN's own choices; widths and heads of its Section 4, dropout of the released code."""
+    """DCSAN's settings; widths and heads are those of its Section 4, dropout is that of the released code."""
 
     use_bigrams: bool = False
-    """Read character bigrams beside characters; the paper does not."""
+    """Whether to read character bigrams in addition to characters; the paper does not."""
     width: int = 768
     """Width D of the model, that of a BERT."""
     n_cross_heads: int = 8
@@ -70,25 +72,25 @@ class DcsanConfig(ModelConfig):
     output_dropout_prob: float = 0.0
     """Dropout before the tag scores."""
     use_words: bool = True
-    """False leaves the word sets out, and what fuses them: the word-free twin, self-lattice attention over X."""
+    """False leaves out the word sets and their fusion: the same model without words, self-lattice attention over X."""
     cross_attention: bool = True
-    """False makes X~ of X alone (Table 3)."""
+    """False computes X~ from X only (Table 3)."""
     fusion: Literal["gate", "vector_gate", "sum"] = "gate"
-    """Eq. 11-14, where g is one number a character; g a vector, with bias (released code); or X~ + Y (Table 3)."""
+    """Eq. 11-14, with one number g per character; with a vector g and bias (released code); or X~ + Y (Table 3)."""
     self_attention: bool = True
-    """False gives F to the CRF (Table 3)."""
+    """False passes F to the CRF (Table 3)."""
     cross_query: Literal["words", "chars"] = "words"
-    """Who asks in cross-lattice attention: words, as in Eq. 7-9, or characters (released code)."""
+    """The queries of cross-lattice attention: words, as in Eq. 7-9, or characters (released code)."""
     cross_activation: bool = False
     """ReLU and dropout before the projections of cross-lattice attention, and biases on them (released code)."""
     cross_output_projection: bool = True
-    """W^t of Eq. 9; the released code leaves it to Eq. 10."""
+    """Whether to use W^t of Eq. 9, which the released code leaves to Eq. 10."""
     self_output_projection: bool = True
-    """W^o of Eq. 16; the released code has none."""
+    """Whether to use W^o of Eq. 16, which the released code does not have."""
     sinusoid: Sinusoid = "interleaved"
     """Eq. 17-18, or all sines before all cosines with the released code's frequencies."""
     reverse_distance: bool = False
-    """R of j - t in place of t - j (released code)."""
+    """Use R of j - t instead of t - j (released code)."""
     weighting: Weighting = "smoothed"
     """Weights in a set: Eq. 4-5, or 4 z / Z (released code; see nn.soft_lexicon)."""
     smoothing: float = 1.0
@@ -125,13 +127,13 @@ RELEASED: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Reading:
-    """What one pass computes.
+    """The results of a forward pass.
 
     Attributes:
         features: float[B, T, D].
         maps: the attention.
         sets: the word sets, or None without words.
-        word_share: float[B, T], 1 - g: the part of Y in F, the mean where g is a vector; None without words.
+        word_share: float[B, T], 1 - g, the share of Y in F (averaged if g is a vector); None without words.
     """
 
     features: Tensor
@@ -140,15 +142,12 @@ class Reading:
     word_share: Tensor | None
 
 
-class DcsanEncoder(nn.Module):
-    """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
+class DcsanEncoder(LatticeEncoder[DcsanConfig]):
+    """Encodes a lattice batch to character features."""
 
-    def __init__(self, *, config: DcsanConfig, sizes: InputSizes, features: nn.Module | None = None):
-        super().__init__()
-        self.config = config
-        self.embeddings = input_vectors(config, sizes, words=config.use_words, char_words=config.use_words)
-        self.features = features
-        self.char_projection = xavier(char_width(self.embeddings, features), config.width)
+    def __init__(self, *, config: DcsanConfig, sizes: InputSizes, features: CharFeatures | None = None):
+        super().__init__(config, sizes, features, words=config.use_words, char_words=config.use_words)
+        self.char_projection = xavier(self.char_width, config.width)
         if config.use_words:
             self.soft_lexicon = SoftLexicon(
                 word_width=self.embeddings.word_width,
@@ -169,17 +168,18 @@ class DcsanEncoder(nn.Module):
         return self.read(batch).features
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
-        """Character features float[B, T, D], and the words in what self-lattice attention is given, float[B, T, W].
+        """Character features float[B, T, D], and the shares of words in the input of self-lattice attention, [B, T, W].
 
-        Word w counts in row t by its weight in the sets behind F_t: those of t itself through Y_t, times 1 - g_t, and
-        where characters ask, those of every j through X~_t, times g_t and the cross-lattice attention of t to j (the
-        mean of heads). Where words ask, as in the paper, cross-lattice attention carries characters to t: the words
-        of t choose which, and that is not counted. For `fusion="sum"` g is 1/2.
+        The share of word w in row t is its weight in the sets that F_t depends on: those of t through Y_t, times
+        1 - g_t, and, if characters are the queries, those of every j through X~_t, times g_t and the cross-lattice
+        attention of t to j (the mean over heads). If words are the queries, as in the paper, cross-lattice attention
+        transfers characters to t; the influence of the words on which characters these are is not counted. For
+        `fusion="sum"`, g is 1/2.
         """
         reading = self.read(batch)
         sets, share = reading.sets, reading.word_share
         if sets is None or share is None:
-            return reading.features, reading.features.new_zeros(*batch.chars.shape, batch.words.shape[1])
+            return self.without_words(reading.features, batch)
         weights = share[:, :, None] * sets.shares
         if reading.maps.cross is not None and self.config.cross_query == "chars":
             weights = weights + (1 - share)[:, :, None] * (reading.maps.cross.mean(0) @ sets.shares)
@@ -195,7 +195,7 @@ class DcsanEncoder(nn.Module):
 
     def read(self, batch: LatticeBatch) -> Reading:
         mask = batch.char_mask
-        chars = self.char_projection(read_chars(self.embeddings, self.features, batch))  # X
+        chars = self.char_projection(self.read_chars(batch))  # X
         fused, cross, sets, share = chars, None, None, None
         if self.config.use_words:
             pooled, sets = self.soft_lexicon(batch, self.embeddings)
@@ -211,7 +211,7 @@ class DcsanEncoder(nn.Module):
         return Reading(x, AttentionMaps(cross, maps, self.config.cross_query), sets, share)
 
     def _fuse(self, chars: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-        """F float[B, T, D], and the part float[B, T] that words have in it."""
+        """F float[B, T, D], and the share of words in it, float[B, T]."""
         if self.fusion is None:
             return chars + words, chars.new_full(chars.shape[:2], 0.5)
         gate = self.fusion(chars, words)
@@ -219,7 +219,7 @@ class DcsanEncoder(nn.Module):
 
 
 class CrossLatticeAttention(nn.Module):
-    """Eq. 7-10: characters, with what the word sets at their place drew from all characters."""
+    """Eq. 7-10: characters combined with what their word sets attend to among all characters."""
 
     def __init__(self, config: DcsanConfig):
         super().__init__()
@@ -242,7 +242,7 @@ class CrossLatticeAttention(nn.Module):
             asking, answering = (self.dropout(torch.relu(x)) for x in (asking, answering))
         query, key, value = map(self._by_head, (self.query(asking), self.key(answering), self.value(answering)))
         seen = mask.clone()
-        seen[:, 0] = True  # an empty sentence still sees one place, or its softmax would be 0 / 0
+        seen[:, 0] = True  # an empty sentence attends to one position, so that its softmax is not 0 / 0
         score = (query * query.shape[3] ** -0.5) @ key.transpose(2, 3)  # [H, B, T, T]
         probabilities = torch.softmax(hide(score, seen[:, None]), -1)
         inter = (probabilities @ value).permute(1, 2, 0, 3).flatten(2)
@@ -256,7 +256,7 @@ class CrossLatticeAttention(nn.Module):
 
 
 class GatedFusion(nn.Module):
-    """Eq. 11-13: how much of a character's vector to take, and how little of its words'."""
+    """Eq. 11-13: the gate between a character's vector and that of its words."""
 
     def __init__(self, config: DcsanConfig):
         super().__init__()

@@ -1,4 +1,4 @@
-"""FLAT: the lattice flattened into spans, read by a Transformer whose attention knows the relative place of two spans.
+"""FLAT: a Transformer over characters and words as a flat sequence of spans, with relative positions of spans.
 
 Li, Yan, Qiu, Huang: "FLAT: Chinese NER Using Flat-Lattice Transformer", ACL 2020.
 
@@ -8,119 +8,38 @@ Li, Yan, Qiu, Huang: "FLAT: Chinese NER Using Flat-Lattice Transformer", ACL 202
 
 §3.1  FlatView            the flat form of a batch of lattices
 §3.2  RelativeSpanFusion  Eq. 4-10: R_ij = ReLU(W_r [p_hh; p_th; p_ht; p_tt])
-      SpanAttention       Eq. 11 in place of Eq. 2, then Eq. 1
+      SpanAttention       Eq. 11 instead of Eq. 2, then Eq. 1
 §2    FlatLayer           attention and feed-forward network, each with residual connection and layer normalisation
 §4.3  the two masks       `mask_self_matched`, `max_distance` (Table 2)
 §4.5  FLAT_head           `distances=("hh",)` (Table 3)
 
-The default is the paper's form. R is computed once for each distinct relative span of the batch and W_kR is applied
-to the query side, which leaves every score as it is (a bias on W_kR would add a constant in j and cancel in the
-softmax, so there is none). Where the released code departs from the paper there is a switch: `residual`,
-`shared_layer_norm`, `scale_scores`, `key_projection`, `attention_bias`, `fusion_bias`, `sinusoid`,
-`position_offset`, `distances`; `RELEASED` names the settings that make it compute what that code computes. `char_words`
-is an addition of ours.
+The default is the paper's form. R is computed once for each distinct relative span of the batch, and in the last layer
+only characters are queries, which does not change any score. (A bias on W_kR would add the same number for all j and
+cancel in the softmax, so there is none.) There is a switch for each deviation of the released code from the paper:
+`residual`, `shared_layer_norm`, `scale_scores`, `key_projection`, `attention_bias`, `fusion_bias`, `sinusoid`,
+`position_offset`, `distances`; `RELEASED` has the settings of that code. `char_words` and `word_labels` are our
+additions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.models.encoder import LatticeEncoder
+from cige.models.flat_config import RELEASED, FlatConfig
+from cige.models.lattice_bert.features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
 from cige.nn.relative_spans import RelativeSpans, relative_spans
 from cige.nn.sinusoid import sinusoid
 from cige.nn.span_attention import SpanPairs, biased_attention, span_attention
 
-
-@dataclass(frozen=True, kw_only=True)
-class FlatConfig(ModelConfig):
-    """FLAT's own choices; widths and probabilities as in Table 5 and the released code."""
-
-    n_heads: int = 8
-    """Attention heads."""
-    head_width: int = 20
-    """Width of a head; the model's width D is n_heads * head_width."""
-    ff_width: int = 480
-    """Inner width of the feed-forward network."""
-    n_layers: int = 1
-    """Transformer layers; the paper uses one."""
-    ff_dropout_prob: float = 0.15
-    """Dropout inside and after the feed-forward network."""
-    attention_dropout_prob: float = 0.0
-    """Dropout on attention probabilities."""
-    use_words: bool = True
-    """False leaves characters alone: the word-free twin (a TENER with span positions)."""
-    char_words: bool = False
-    """Read a character's vector as a word of one character too, beside its own (ours; words of one character are no
-    nodes, here as in the paper, so these vectors would go unused). Part of `use_words`."""
-    distances: tuple[str, ...] = ("hh", "th", "ht", "tt")
-    """Relative distances that R sees; ("hh",) is FLAT_head, ("hh", "tt") the released default."""
-    mask_self_matched: bool = False
-    """Hide from a character the words that contain it (FLAT_msm)."""
-    max_distance: int | None = None
-    """Hide nodes with more than this many positions between them (FLAT_mld uses 10)."""
-    residual: bool = True
-    """False doubles a sub-layer's output in place of adding its input (released code)."""
-    shared_layer_norm: bool = False
-    """One layer normalisation for both sub-layers (released code)."""
-    scale_scores: bool = True
-    """Divide scores by sqrt(head_width), Eq. 2; the released code does not."""
-    position_score: Literal["exact", "bias"] = "exact"
-    """"bias" is another model, the original repository's later variant: the position's part of a score is a number a
-    head that R_ij alone decides, whatever the query says. Faster, and not Eq. 11."""
-    key_projection: bool = True
-    """W_kE of Eq. 11; the released code uses the raw input as keys."""
-    attention_bias: bool = False
-    """Biases on W_q, W_kE and W_v (released code)."""
-    fusion_bias: bool = False
-    """A bias on W_r (released code)."""
-    sinusoid: Literal["interleaved", "concatenated"] = "interleaved"
-    """Eq. 9-10, or all sines before all cosines with the released code's frequencies."""
-    position_offset: int = 0
-    """Added to every distance before Eq. 9; the released code adds its longest sentence."""
-
-    @property
-    def width(self) -> int:
-        return self.n_heads * self.head_width
-
-    @property
-    def reads_char_words(self) -> bool:
-        return self.use_words and self.char_words
-
-    def problems(self) -> list[str]:
-        known = ("hh", "th", "ht", "tt")
-        if not self.distances or not set(self.distances) <= set(known):
-            return [f"model.distances is {list(self.distances)}, expected some of {', '.join(known)}"]
-        if self.width % 2:  # a sinusoid has as many cosines as sines
-            return [
-                f"model.n_heads is {self.n_heads} and model.head_width {self.head_width}, expected an even product: "
-                "Eq. 9-10 encode distances in pairs"
-            ]
-        if self.max_distance is not None and self.max_distance < 0:
-            return [f"model.max_distance is {self.max_distance}, expected 0 or more: a node must at least see itself"]
-        return []
-
-
-RELEASED: dict[str, Any] = {
-    "residual": False,
-    "shared_layer_norm": True,
-    "scale_scores": False,
-    "key_projection": False,
-    "attention_bias": True,
-    "fusion_bias": True,
-    "sinusoid": "concatenated",
-    "distances": ("hh", "tt"),
-    "constrained": False,
-    "boundary_scores": False,
-}
-"""Settings of the released code's V0; `position_offset` must be its longest sentence in characters besides."""
+__all__ = ["RELEASED", "FlatConfig", "FlatEncoder"]
 
 
 @dataclass(frozen=True)
@@ -128,9 +47,9 @@ class FlatView:
     """The flat lattice of a batch (§3.1): a sentence's characters, then its words, then padding.
 
     Attributes:
-        source: int64[B, N], where each node stands in [characters (T); words (W)] laid side by side.
-        head, tail: int64[B, N], inclusive; 0 on padding.
-        n_nodes: int64[B].
+        source: int64[B, N], the index of each node in the concatenation of characters (T) and words (W).
+        head, tail: int64[B, N], first and last character, inclusive; 0 for padding.
+        n_nodes: int64[B], number of nodes of each sentence.
         is_word: bool[B, N].
     """
 
@@ -162,19 +81,20 @@ def flat_view(batch: LatticeBatch, *, use_words: bool = True) -> FlatView:
     return FlatView(source, head, tail, n_nodes, is_node & ~is_char)
 
 
-class FlatEncoder(nn.Module):
-    """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
+class FlatEncoder(LatticeEncoder[FlatConfig]):
+    """Encodes a lattice batch to character features."""
 
-    def __init__(self, *, config: FlatConfig, sizes: InputSizes, features: nn.Module | None = None):
-        super().__init__()
-        self.config = config
-        self.embeddings = input_vectors(config, sizes, char_words=config.reads_char_words)
-        self.features = features
-        width = char_width(self.embeddings, features) + (self.embeddings.word_width if config.reads_char_words else 0)
+    def __init__(self, *, config: FlatConfig, sizes: InputSizes, features: CharFeatures | None = None):
+        super().__init__(config, sizes, features, char_words=config.reads_char_words)
+        width = self.char_width + (self.embeddings.word_width if config.reads_char_words else 0)
         self.char_projection = nn.Linear(width, config.width)
         self.word_projection = nn.Linear(self.embeddings.word_width, config.width)
         for projection in (self.char_projection, self.word_projection):
             nn.init.xavier_uniform_(projection.weight)
+        self.word_labels = None
+        if config.reads_word_labels:  # rows: no label, the known labels, any other label
+            self.word_labels = nn.Embedding(sizes.n_word_labels + 2, config.width, padding_idx=0)
+            nn.init.zeros_(self.word_labels.weight)
         self.fusion = RelativeSpanFusion(config)
         self.layers = nn.ModuleList(FlatLayer(config) for _ in range(config.n_layers))
         self.out_width = config.width
@@ -184,40 +104,63 @@ class FlatEncoder(nn.Module):
         return self.encode(batch, with_attention=False)[0]
 
     def char_input(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, C]: all that is looked up for a character, side by side."""
-        chars = read_chars(self.embeddings, self.features, batch)
+        """float[B, T, C]: all vectors of each character, concatenated."""
+        chars = self.read_chars(batch)
         return torch.cat([chars, self.embeddings.char_words(batch)], -1) if self.config.reads_char_words else chars
+
+    def word_input(self, batch: LatticeBatch) -> Tensor:
+        """float[B, W, D]: the projected vector of each word, plus that of its label."""
+        words = self.word_projection(self.embeddings.words(batch))
+        if self.word_labels is None or batch.word_labels is None:
+            return words
+        return words + self.word_labels(batch.word_labels)
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features float[B, T, D], and attention to words float[B, T, W], the mean of layers and heads."""
         features, _, layers = self.encode(batch, with_attention=True)
-        attention = torch.stack([layer.mean(0) for layer in layers]).mean(0)  # [B, N, N]
+        attention = torch.stack([layer.mean(0)[:, : features.shape[1]] for layer in layers]).mean(0)  # [B, T, N]
         n_words = batch.words.shape[1]
         if not self.config.use_words:
-            return features, attention.new_zeros(*features.shape[:2], n_words)
+            return self.without_words(features, batch)
         place = batch.n_chars[:, None] + torch.arange(n_words, device=attention.device)  # [B, W]
         place = place.clamp(max=attention.shape[2] - 1)[:, None].expand(-1, features.shape[1], -1)
-        return features, attention[:, : features.shape[1]].gather(2, place) * batch.word_mask[:, None]
+        return features, attention.gather(2, place) * batch.word_mask[:, None]
 
     def encode(self, batch: LatticeBatch, *, with_attention: bool) -> tuple[Tensor, FlatView, list[Tensor]]:
-        """Character features float[B, T, D], the flat view, and each layer's attention float[H, B, N, N] if asked."""
+        """Character features float[B, T, D], the flat view, and each layer's attention float[H, B, Q, N] or none."""
         chars = self.char_input(batch)
-        nodes = torch.cat([self.char_projection(chars), self.word_projection(self.embeddings.words(batch))], 1)
+        nodes = torch.cat([self.char_projection(chars), self.word_input(batch)], 1)
         view = flat_view(batch, use_words=self.config.use_words)
         x = nodes.gather(1, view.source[:, :, None].expand(-1, -1, nodes.shape[2]))  # [B, N, D]
         x = x * view.mask[:, :, None]
-        spans = relative_spans(view.head, view.tail)
-        pairs = SpanPairs(self.fusion(spans), spans, view.n_nodes, hidden_pairs(view, self.config))
         probabilities = []
-        for layer in self.layers:
+        for number, layer in enumerate(self.layers, start=1):
+            is_last = number == len(self.layers)
+            if number == 1 or is_last:  # only characters are queries in the last layer
+                pairs = self.pairs(view, batch if is_last else None)
             x, attention = layer(x, pairs, with_attention=with_attention)
             if with_attention:
                 probabilities.append(attention)
-        return x[:, : chars.shape[1]], view, probabilities
+        return x, view, probabilities
+
+    def pairs(self, view: FlatView, only_chars: LatticeBatch | None = None) -> SpanPairs:
+        """The pairs of nodes for attention.
+
+        Args:
+            only_chars: the batch, if only its characters are queries, because the output for words is not used.
+        """
+        hidden = hidden_pairs(view, self.config)
+        if only_chars is None:
+            spans = relative_spans(view.head, view.tail)
+            return SpanPairs(self.fusion(spans), spans, view.n_nodes, hidden)
+        n_queries = only_chars.chars.shape[1]
+        spans = relative_spans(view.head, view.tail, n_char_queries=n_queries)
+        hidden = None if hidden is None else hidden[:, :n_queries]
+        return SpanPairs(self.fusion(spans), spans, view.n_nodes, hidden, only_chars.n_chars)
 
 
 def hidden_pairs(view: FlatView, config: FlatConfig) -> Tensor | None:
-    """bool[B, N, N]: which key nodes a query node may not see by the masks of Table 2, or None without masks."""
+    """bool[B, N, N]: the keys to which a query cannot attend according to the masks of Table 2; None without masks."""
     hidden = None
     head_i, tail_i = view.head[:, :, None], view.tail[:, :, None]
     head_j, tail_j = view.head[:, None, :], view.tail[:, None, :]
@@ -225,7 +168,7 @@ def hidden_pairs(view: FlatView, config: FlatConfig) -> Tensor | None:
         contains = (head_j <= head_i) & (tail_i <= tail_j)
         hidden = contains & view.is_word[:, None, :] & ~view.is_word[:, :, None]
     if config.max_distance is not None:
-        gap = torch.maximum(head_i - tail_j, head_j - tail_i)  # positions from one span to the other, <= 0 if they meet
+        gap = torch.maximum(head_i - tail_j, head_j - tail_i)  # distance of the spans, <= 0 if they meet
         far = gap > config.max_distance
         hidden = far if hidden is None else hidden | far
     return hidden
@@ -234,8 +177,8 @@ def hidden_pairs(view: FlatView, config: FlatConfig) -> Tensor | None:
 class RelativeSpanFusion(nn.Module):
     """Eq. 4-10: the distinct rows of R.
 
-    W_r splits into one block a distance, and W_k p_d depends on d alone, so each block is a look-up in a table of
-    (2M + 1) x D made once a batch: no [.., 4D] x [4D, D] product is ever done per pair.
+    W_r has one block per distance, and W_k p_d depends only on d, so each block is a look-up in a table of (2M + 1) x
+    D, which is computed once per batch. There is no [.., 4D] x [4D, D] product per pair.
     """
 
     def __init__(self, config: FlatConfig):
@@ -244,7 +187,7 @@ class RelativeSpanFusion(nn.Module):
         self.weight = nn.Linear(len(config.distances) * config.width, config.width, bias=config.fusion_bias)
 
     def forward(self, spans: RelativeSpans) -> Tensor:
-        """float[U, D]."""
+        """float[U, D]: the distinct rows of R."""
         distances = [spans.distance(name) for name in self.config.distances]
         low = min(int(d.min()) for d in distances)
         high = max(int(d.max()) for d in distances)
@@ -258,7 +201,7 @@ class RelativeSpanFusion(nn.Module):
 
 
 class FlatLayer(nn.Module):
-    """§2: attention and a feed-forward network, each followed by residual connection and layer normalisation."""
+    """§2: attention and a feed-forward network, each followed by a residual connection and layer normalisation."""
 
     def __init__(self, config: FlatConfig):
         super().__init__()
@@ -273,8 +216,9 @@ class FlatLayer(nn.Module):
             nn.init.xavier_uniform_(linear.weight)
 
     def forward(self, x: Tensor, pairs: SpanPairs, *, with_attention: bool) -> tuple[Tensor, Tensor | None]:
-        """float[B, N, D] and the attention probabilities float[H, B, N, N], or None if not asked for."""
+        """float[B, Q, D] for the query nodes, and the probabilities float[H, B, Q, N], or None if not requested."""
         attended, probabilities = self.attention(x, pairs, with_attention=with_attention)
+        x = x[:, : attended.shape[1]]
         x = self.attention_norm(attended + (x if self.residual else attended))
         changed = self.dropout(self.ff_out(torch.relu(self.dropout(self.ff_in(x)))))
         norm = self.ff_norm or self.attention_norm
@@ -296,7 +240,7 @@ class SpanAttention(nn.Module):
             self.relation_key = nn.Linear(width, width, bias=False)  # W_kR
             self.v = nn.Parameter(torch.empty(config.n_heads, config.head_width))
         else:
-            self.relation_bias = nn.Linear(width, config.n_heads, bias=False)  # R_ij -> a number a head
+            self.relation_bias = nn.Linear(width, config.n_heads, bias=False)  # R_ij -> one number per head
         for parameter in self.parameters():
             if parameter.dim() == 2:
                 nn.init.xavier_uniform_(parameter)
@@ -308,7 +252,8 @@ class SpanAttention(nn.Module):
         def by_head(y: Tensor) -> Tensor:  # [B, N, D] -> [H, B, N, D / H]
             return y.view(*y.shape[:2], n_heads, head_width).permute(2, 0, 1, 3)
 
-        query, key, value = by_head(self.query(x)), by_head(self.key(x)), by_head(self.value(x))
+        asking = x[:, : pairs.spans.index.shape[1]]  # [B, Q, D]
+        query, key, value = by_head(self.query(asking)), by_head(self.key(x)), by_head(self.value(x))
         dropout_prob = self.config.attention_dropout_prob if self.training else 0.0
         if self.config.position_score == "bias":
             query = (query + self.u[:, None, None]) * scale
@@ -316,13 +261,12 @@ class SpanAttention(nn.Module):
             return biased_attention(
                 query, bias, key, value, pairs, dropout_prob=dropout_prob, with_attention=with_attention
             )
-        # W_kR moves to the query side: (q + v) . (W_kR R) = (W_kR^T (q + v)) . R, once a row and not once a pair.
-        blocks = self.relation_key.weight.view(n_heads, 1, head_width, -1)
         return span_attention(
             (query + self.u[:, None, None]) * scale,
-            ((query + self.v[:, None, None]) * scale) @ blocks,  # [H, B, N, D]
+            (query + self.v[:, None, None]) * scale,
             key,
             value,
             pairs,
+            self.relation_key.weight.view(n_heads, head_width, -1),
             dropout_prob=dropout_prob,
         )

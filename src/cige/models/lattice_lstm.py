@@ -10,11 +10,12 @@ Zhang, Yang: "Chinese NER Using Lattice LSTM", ACL 2018.
       link gate         how far a word's cell enters: sigmoid(x_last W + c_w U + b)
       character's cell  where words end: the mean of candidate and word cells, weighted elementwise by the softmax of
                         input gate and link gates; the cell before has no part in it
-§3.4  both directions side by side -> linear -> CRF
+§3.4  both directions concatenated -> linear -> CRF
 
-The paper's form has a forget gate; the released code keeps 1 - input in its place: `coupled_gates`. Not taken over:
-its second copy of the word vectors for the second direction. Weights start as in that code: matrices of inputs
-orthogonal, those of states identities, biases zero. `use_words=False` leaves a bidirectional LSTM over characters.
+The paper's form has a forget gate; the released code uses 1 - input instead (`coupled_gates`). Its second copy of the
+word vectors for the second direction is not reproduced. Weights are initialised as in that code: input matrices are
+orthogonal, state matrices are identities, and biases are zero. `use_words=False` gives a bidirectional LSTM over
+characters.
 
 A batch is read in steps of one character, both directions in the same step (nn/lattice_recurrence.py).
 """
@@ -27,7 +28,9 @@ import torch
 from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.models.config import ModelConfig
+from cige.models.encoder import LatticeEncoder
+from cige.models.lattice_bert.features import CharFeatures
 from cige.nn.embeddings import InputSizes
 from cige.nn.lattice_recurrence import LatticeInputs, WordSteps, lattice_recurrence, trace, word_steps
 from cige.nn.recurrent import mirrored_positions, take
@@ -35,16 +38,16 @@ from cige.nn.recurrent import mirrored_positions, take
 
 @dataclass(frozen=True, kw_only=True)
 class LatticeLstmConfig(ModelConfig):
-    """Lattice LSTM's own choices; widths and probabilities as in the paper's Table 3 and the released code."""
+    """Lattice LSTM's settings; widths and probabilities are those of the paper's Table 3 and the released code."""
 
     use_bigrams: bool = False
-    """Read character bigrams beside characters."""
+    """Whether to read character bigrams in addition to characters."""
     lstm_width: int = 200
-    """Width of the output, half of it a direction."""
+    """Width of the output, half of it per direction."""
     coupled_gates: bool = False
-    """Keep 1 - input of a cell in place of a forget gate's share (released code)."""
+    """Use 1 - input instead of a forget gate (released code)."""
     use_words: bool = True
-    """False leaves characters alone: the word-free twin."""
+    """False reads only characters: the same model without words."""
     output_dropout_prob: float = 0.5
     """Dropout before the tag scores."""
 
@@ -54,17 +57,14 @@ class LatticeLstmConfig(ModelConfig):
         return []
 
 
-class LatticeLstmEncoder(nn.Module):
-    """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
+class LatticeLstmEncoder(LatticeEncoder[LatticeLstmConfig]):
+    """Encodes a lattice batch to character features."""
 
-    def __init__(self, *, config: LatticeLstmConfig, sizes: InputSizes, features: nn.Module | None = None):
-        super().__init__()
-        self.config = config
-        self.embeddings = input_vectors(config, sizes, words=config.use_words)
-        self.features = features
+    def __init__(self, *, config: LatticeLstmConfig, sizes: InputSizes, features: CharFeatures | None = None):
+        super().__init__(config, sizes, features, words=config.use_words)
         self.width = config.lstm_width // 2  # H
         self.out_width = config.lstm_width
-        in_width, n_gates = char_width(self.embeddings, features), 3 if config.coupled_gates else 4
+        in_width, n_gates = self.char_width, 3 if config.coupled_gates else 4
         self.chars = GateSums(in_width, self.width, n_gates)
         self.words = GateSums(self.embeddings.word_width, self.width, 3) if config.use_words else None
         self.links = GateSums(in_width, self.width, 1) if config.use_words else None
@@ -76,8 +76,9 @@ class LatticeLstmEncoder(nn.Module):
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and shares of words float[B, T, W].
 
-        The share is a word's weight in the cell of the character where it ends, the mean over the H numbers of a
-        cell. From the left words end at their last character, from the right at their first: each holds one half.
+        The share is a word's weight in the cell of the character where it ends, as the mean over the H elements of the
+        cell. Read from the left, words end at their last character, and read from the right at their first; each
+        direction contributes one half.
         """
         inputs, steps = self._inputs(batch)
         run = trace(inputs, steps)
@@ -93,7 +94,7 @@ class LatticeLstmEncoder(nn.Module):
         return features, shares
 
     def _inputs(self, batch: LatticeBatch) -> tuple[LatticeInputs, WordSteps]:
-        chars = read_chars(self.embeddings, self.features, batch)
+        chars = self.read_chars(batch)
         mirrored = take(chars, mirrored_positions(batch.n_chars, chars.shape[1]))
         both = torch.stack([chars, mirrored]).transpose(1, 2).contiguous()  # [2, T, B, C]
         if self.words is None or self.links is None:
@@ -109,16 +110,16 @@ class LatticeLstmEncoder(nn.Module):
         return LatticeInputs(self.chars(both), *words, *states), steps
 
     def _both_ways(self, hidden: Tensor, batch: LatticeBatch) -> Tensor:
-        """float[2, T, B, H] in the order of each direction -> float[B, T, 2H] in that of the sentence."""
+        """Convert float[2, T, B, H] in the order of each direction to float[B, T, 2H] in the order of the sentence."""
         left, right = hidden.transpose(1, 2)  # [B, T, H]
         right = take(right, mirrored_positions(batch.n_chars, right.shape[1]))
         return torch.cat([left, right], -1) * batch.char_mask[:, :, None]
 
 
 class GateSums(nn.Module):
-    """What goes into n gates of width H: a product with an input, one with a state, and biases; each direction its own.
+    """The sums in n gates of width H: products with the input and with the state, and biases, per direction.
 
-    The recurrence multiplies by `state`, float[2, H, n H], itself.
+    The product with `state`, float[2, H, n H], is computed by the recurrence.
     """
 
     def __init__(self, in_width: int, width: int, n_gates: int):
@@ -130,5 +131,5 @@ class GateSums(nn.Module):
             nn.init.orthogonal_(direction)
 
     def forward(self, x: Tensor) -> Tensor:
-        """float[2, M, N, C] -> float[2, M, N, n H]: the input's part, and the biases."""
+        """float[2, M, N, C] -> float[2, M, N, n H]: the product with the input, plus the biases."""
         return torch.baddbmm(self.bias.view(2, 1, -1), x.flatten(1, 2), self.input).unflatten(1, x.shape[1:3])

@@ -11,14 +11,14 @@ Gui, Zou, Zhang, Peng, Fu, Wei, Huang: "A Lexicon-Based Graph Neural Network for
                         its characters, g all nodes and all edges
       LatticeCell       z = [states; what was read; what g read]; gates are sigmoids, then a softmax over them;
                         state = gates . (tanh(W z), states)
-§3.3  T steps; the output is a weighted sum of the states of all steps, both directions side by side -> CRF
+§3.3  T steps; the output is a weighted sum of the states of all steps, both directions concatenated -> CRF
 
-As in the released code: nodes begin as an LSTM's states in their graph's direction, edges as word vectors, g as the sum
-of their means; the state that a step reads is LN(sum of all states so far), one LN for all; keys carry vectors of a
-word's length and of a character's place in it (B, M, E); an edge that is no word can be read everywhere. The code
-never updates that edge, as here. Attention and LN of each step are their own, cells are shared by the steps. The
-backward graph is the forward one over the mirrored sentence. Word vectors of another width than the states' are
-brought to it by a linear layer. Linear layers start by xavier, the LSTM as PyTorch's do.
+As in the released code: nodes are initialised with the states of an LSTM in the direction of their graph, edges with
+word vectors, and g with the sum of their means; the state that a step reads is LN(sum of all states so far), with one
+LN for all; keys include vectors of a word's length and of a character's position in it (B, M, E); and every node can
+attend to an edge that is no word, which is never updated. Each step has its own attention and LN; cells are shared by
+all steps. The backward graph is the forward one over the mirrored sentence. If word vectors have another width than the
+states, a linear layer converts them. Linear layers are initialised by Xavier's method, the LSTM as in PyTorch.
 """
 
 from __future__ import annotations
@@ -30,40 +30,42 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.models.config import ModelConfig
+from cige.models.encoder import LatticeEncoder
+from cige.models.lattice_bert.features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
 from cige.nn.masked_attention import Relations, attention_of_one, by_head, masked_attention
 from cige.nn.recurrent import mirrored_positions, take
 
-BEGIN, MIDDLE, END = range(3)  # where in a word a character stands
+BEGIN, MIDDLE, END = range(3)  # position of a character in a word
 N_PLACES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class LgnConfig(ModelConfig):
-    """LGN's own choices; widths and probabilities as in the released code."""
+    """LGN's settings; widths and probabilities are those of the released code."""
 
     use_bigrams: bool = False
-    """Read character bigrams beside characters; the paper reads characters alone."""
+    """Whether to read character bigrams in addition to characters; the paper reads only characters."""
     use_words: bool = True
-    """False leaves the graphs without words, all but the edge that is none: the word-free twin."""
+    """False leaves all words out of the graphs except the edge that is no word: the same model without words."""
     width: int = 50
     """Width of the states of nodes, edges and the global node."""
     n_steps: int = 4
-    """T, rounds of reading and updating."""
+    """T, the number of update steps."""
     n_heads: int = 10
     """Attention heads."""
     head_width: int = 20
     """Width of a head."""
     place_width: int = 10
-    """Width of the vectors of word lengths and of places in a word."""
+    """Width of the vectors of word lengths and of positions in a word."""
     max_length: int = 5
-    """Words with more characters count as so long."""
+    """Longer words use the length vector of this number of characters."""
     attention_dropout_prob: float = 0.1
     """Dropout on attention probabilities."""
     cell_dropout_prob: float = 0.2
-    """Dropout on what the update of a state reads besides states."""
+    """Dropout on the inputs of a state's update other than states."""
     output_dropout_prob: float = 0.0
     """Dropout before the tag scores; the released code has none."""
 
@@ -121,18 +123,15 @@ def word_graph(batch: LatticeBatch, *, backward: bool) -> WordGraph:
     )
 
 
-class LgnEncoder(nn.Module):
-    """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
+class LgnEncoder(LatticeEncoder[LgnConfig]):
+    """Encodes a lattice batch to character features."""
 
-    def __init__(self, *, config: LgnConfig, sizes: InputSizes, features: nn.Module | None = None):
-        super().__init__()
-        self.config = config
-        self.embeddings = input_vectors(config, sizes)
-        self.features = features
+    def __init__(self, *, config: LgnConfig, sizes: InputSizes, features: CharFeatures | None = None):
+        super().__init__(config, sizes, features)
         width, word_width = config.width, self.embeddings.word_width
         self.word_projection = nn.Identity() if word_width == width else nn.Linear(word_width, width)
         self.parts = SharedParts(config)
-        in_width = char_width(self.embeddings, features)
+        in_width = self.char_width
         self.directions = nn.ModuleList(DirectedGraph(config, in_width) for _ in range(2))
         self.step_weight = nn.Linear(2 * width, 1)
         self.out_width = 2 * width
@@ -145,9 +144,9 @@ class LgnEncoder(nn.Module):
         return self._encode(batch)[0]
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
-        """Character features, and the nodes' attention to words float[B, T, W], the mean of steps, heads, directions.
+        """Character features, and the nodes' attention to words float[B, T, W], averaged over steps, heads, directions.
 
-        The forward graph lets a word's last character read it, the backward graph its first.
+        In the forward graph, the last character of a word reads it, and in the backward graph the first one.
         """
         features, attention = self._encode(batch)
         return features, torch.stack(attention).mean(0) * batch.char_mask[:, :, None]
@@ -156,7 +155,7 @@ class LgnEncoder(nn.Module):
         """Character features, and for each direction and step the nodes' attention to words float[B, T, W]."""
         if not self.config.use_words:
             batch = replace(batch, n_words=torch.zeros_like(batch.n_words))
-        chars = read_chars(self.embeddings, self.features, batch)
+        chars = self.read_chars(batch)
         words = self.word_projection(self.embeddings.words(batch))
         mirrored = mirrored_positions(batch.n_chars, chars.shape[1])
         forward, backward = self.directions
@@ -169,7 +168,7 @@ class LgnEncoder(nn.Module):
 
 
 class SharedParts(nn.Module):
-    """What both directions use: vectors of lengths, places and of the edge that is no word, and the one LN."""
+    """Parts that both directions share: vectors of lengths, positions and of the edge that is no word, and the LN."""
 
     def __init__(self, config: LgnConfig):
         super().__init__()
@@ -184,7 +183,7 @@ class SharedParts(nn.Module):
 
 
 class DirectedGraph(nn.Module):
-    """One direction: characters and words in, the states of its nodes after each step out."""
+    """One direction, which computes the states of its nodes after each step from characters and words."""
 
     def __init__(self, config: LgnConfig, in_width: int):
         super().__init__()
@@ -195,7 +194,7 @@ class DirectedGraph(nn.Module):
 
         self.lstm = nn.LSTM(in_width, width, batch_first=True)
         self.edges_to_node = attention(2 * width + place_width, n_steps)
-        self.nodes_to_edge = attention(width + place_width, n_steps - 1)  # no node reads the edges of the last step
+        self.nodes_to_edge = attention(width + place_width, n_steps - 1)  # no node reads the edges after the last step
         self.nodes_to_global = attention(width, n_steps)
         self.edges_to_global = attention(width, n_steps)
         self.node_cell = LatticeCell(config, n_states=2, n_read=3)
@@ -262,7 +261,7 @@ class Aggregation(nn.Module):
             query: float[B, Q, width].
             keys: float[B, K, ..], which are the values too.
             allowed: bool[B, Q, K].
-            places: int64[B, Q, K] codes and a vector for each, which goes behind the key's own numbers.
+            places: int64[B, Q, K] codes, and a vector for each code, which is appended to the key.
         """
         queries = by_head(self.query(query) * self.scale, self.n_heads)
         if query.shape[1] == 1 and places is None:
@@ -277,7 +276,7 @@ class Aggregation(nn.Module):
         return self.norm(query + F.leaky_relu(self.output(read))), probabilities
 
     def _project(self, keys: Tensor, places: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor, Relations | None]:
-        """Keys and values float[B, H, K, d], and what places add to them."""
+        """Keys and values float[B, H, K, d], and the parts that places add to them."""
         own, weights = keys.shape[2], (self.key.weight, self.value.weight)
         both = F.linear(  # one product for keys and values
             keys, torch.cat([weight[:, :own] for weight in weights]), torch.cat([self.key.bias, self.value.bias])
@@ -291,7 +290,7 @@ class Aggregation(nn.Module):
 
 
 class LatticeCell(nn.Module):
-    """The update of a state: gates between what is new and the states, which a softmax makes sum to 1."""
+    """The update of a state, with gates between the new content and the states that a softmax normalises."""
 
     def __init__(self, config: LgnConfig, *, n_states: int, n_read: int):
         super().__init__()
@@ -302,7 +301,7 @@ class LatticeCell(nn.Module):
             nn.init.xavier_uniform_(block)
 
     def forward(self, states: list[Tensor], read: list[Tensor]) -> Tensor:
-        """float[B, N, width], the new state of what states[0] is the present state of."""
+        """float[B, N, width], the updated `states[0]`."""
         z = torch.cat([*states, *(self.dropout(x) for x in read)], -1)
         *gates, new = self.gates(z).chunk(self.n_gates + 1, -1)
         shares = torch.softmax(torch.sigmoid(torch.stack(gates)), 0)
@@ -310,5 +309,5 @@ class LatticeCell(nn.Module):
 
 
 def _mean(x: Tensor, mask: Tensor) -> Tensor:
-    """float[B, N, D] and bool[B, N] -> float[B, 1, D]; zeros where there is nothing."""
+    """The masked mean of float[B, N, D] over N, float[B, 1, D]; zeros if the mask bool[B, N] is empty."""
     return (x * mask[:, :, None]).sum(1, keepdim=True) / mask.sum(1).clamp(min=1)[:, None, None]

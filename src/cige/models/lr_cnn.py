@@ -1,4 +1,4 @@
-"""LR-CNN: convolutions over characters, one length of word a layer, read a second time in the light of the first.
+"""LR-CNN: convolutions over characters with one word length per layer, run again with feedback from the top layer.
 
 Gui, Ma, Zhang, Zhao, Jiang, Huang: "CNN-Based Chinese NER with Lexicon Rethinking", IJCAI 2019.
 
@@ -13,17 +13,18 @@ Gui, Ma, Zhang, Zhao, Jiang, Huang: "CNN-Based Chinese NER with Lexicon Rethinki
 §3.2  rethinking        all layers once more, F = X of the top layer a third part of the sum; n_passes in all
       scale attention   weights of X_0 to X_L by a small network over their sums; their weighted mean -> CRF
 
-The scores of the paper are those of the released code, which does more than these equations, and so does the default
-here: a second stream in which windows end with the character in place of beginning there (`both_directions`); from the
-second layer on two more streams, convolutions from X_0 straight to the full window (`shortcuts`); a matrix G in every
-gate, self-attention over each layer's states, gated with the one before (`global_state`); convolutions of the layers'
-states and not of convolutions alone (`convolve_states`); positions beside characters. X_l is the sum of its streams.
-`EQUATIONS` turns all of it off. Gates are shared by the layers, each stream has its own. That code keeps the
-convolutions where its optimiser never finds them, so that they stayed as they were drawn: here all layers are trained.
+The paper's scores are those of the released code, which does more than these equations, and so does the default here: a
+second stream whose windows end with the character instead of beginning with it (`both_directions`); from the second
+layer on, two more streams, which convolve X_0 directly to the full window (`shortcuts`); a matrix G in every gate,
+which is self-attention over each layer's states, gated with the previous G (`global_state`); convolutions of the
+layers' states rather than of convolutions (`convolve_states`); and positions in addition to characters. X_l is the sum
+of its streams. `EQUATIONS` turns all of these off. Gates are shared by the layers, but each stream has its own. The
+released code stores the convolutions where its optimiser does not find them, so they kept their initial weights; here
+all layers are trained.
 
-It has room for one word at a place in a layer and none for words longer than the widest window. Here words at one
-place count as their mean, and longer ones are read with the top layer where they begin and end (`long_words`).
-Gates start by normal xavier and zero, the rest as PyTorch's layers do.
+The released code reads at most one word per position and layer, and no words longer than the widest window. Here,
+several words at one position are averaged, and longer words are read with the top layer where they begin and end
+(`long_words`). Gates are initialised by Xavier's normal method and zero, the other layers as in PyTorch.
 """
 
 from __future__ import annotations
@@ -36,45 +37,47 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.models.config import ModelConfig
+from cige.models.encoder import LatticeEncoder
+from cige.models.lattice_bert.features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
 from cige.nn.masked_attention import masked_attention
 from cige.nn.sinusoid import sinusoid
 
-FORWARD, BACKWARD = range(2)  # a window begins with its character, or ends there
+FORWARD, BACKWARD = range(2)  # whether a window begins or ends with its character
 
 
 @dataclass(frozen=True, kw_only=True)
 class LrCnnConfig(ModelConfig):
-    """LR-CNN's own choices; widths and probabilities as in the released code."""
+    """LR-CNN's settings; widths and probabilities are those of the released code."""
 
     use_bigrams: bool = False
-    """Read character bigrams beside characters."""
+    """Whether to read character bigrams in addition to characters."""
     use_words: bool = True
-    """False leaves words out of the gates: the word-free twin."""
+    """False leaves words out of the gates: the same model without words."""
     width: int = 128
     """Width of the states."""
     n_layers: int = 3
     """Layers above X_0; layer l reads words of l + 1 characters."""
     n_passes: int = 2
-    """How often all layers are read; 1 is no rethinking."""
+    """Number of passes over all layers; 1 means no rethinking."""
     use_positions: bool = True
-    """Read sinusoids of a character's position beside its vector."""
+    """Whether to read sinusoids of a character's position in addition to its vector."""
     position_width: int = 30
     """Width of these sinusoids, an even number."""
     both_directions: bool = True
-    """Windows that end with a character beside those that begin there."""
+    """Whether there are windows that end with a character, in addition to those that begin with it."""
     shortcuts: bool = True
-    """From the second layer on, convolutions from X_0 to the full window besides."""
+    """Whether layers from the second on also convolve X_0 directly to the full window."""
     global_state: bool = True
-    """G, self-attention over the layers' states, in the gates."""
+    """Whether gates read G, self-attention over the layers' states."""
     convolve_states: bool = True
-    """Convolve X of the layer below; False convolves its C (the equations), which words do not reach."""
+    """Convolve X of the layer below; False convolves its C (as in the equations), which does not depend on words."""
     long_words: bool = True
     """Read words longer than the widest window with the top layer; the released code leaves them out."""
     state_dropout_prob: float = 0.5
-    """Dropout on what is convolved, and in the scale attention."""
+    """Dropout on the inputs of convolutions, and in the scale attention."""
     attention_dropout_prob: float = 0.1
     """Dropout on the probabilities and the output of the self-attention."""
     output_dropout_prob: float = 0.0
@@ -83,7 +86,7 @@ class LrCnnConfig(ModelConfig):
     def problems(self) -> list[str]:
         found = []
         if self.n_layers < 2:
-            found.append("model.n_layers is 1, expected 2 or more: one layer alone has nothing above it")
+            found.append("model.n_layers is 1, expected 2 or more: a single layer has no layer above it")
         if self.position_width % 2:
             found.append(f"model.position_width is {self.position_width}, expected an even number")
         return found
@@ -97,19 +100,16 @@ EQUATIONS: dict[str, Any] = {
     "convolve_states": False,
     "long_words": False,
 }
-"""Settings of the paper's equations alone; a character then sees nothing on its left."""
+"""Settings of the paper's equations only; a character then reads nothing on its left."""
 
 
-class LrCnnEncoder(nn.Module):
-    """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
+class LrCnnEncoder(LatticeEncoder[LrCnnConfig]):
+    """Encodes a lattice batch to character features."""
 
-    def __init__(self, *, config: LrCnnConfig, sizes: InputSizes, features: nn.Module | None = None):
-        super().__init__()
-        self.config = config
-        self.embeddings = input_vectors(config, sizes, words=config.use_words)
-        self.features = features
+    def __init__(self, *, config: LrCnnConfig, sizes: InputSizes, features: CharFeatures | None = None):
+        super().__init__(config, sizes, features, words=config.use_words)
         width, word_width = config.width, self.embeddings.word_width
-        n_inputs = char_width(self.embeddings, features) + (config.position_width if config.use_positions else 0)
+        n_inputs = self.char_width + (config.position_width if config.use_positions else 0)
         self.input = nn.Linear(n_inputs, width)
         self.directions = (FORWARD, BACKWARD) if config.both_directions else (FORWARD,)
         self.layers = nn.ModuleList(Windows(config, layer + 1) for layer in range(config.n_layers))
@@ -130,12 +130,12 @@ class LrCnnEncoder(nn.Module):
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and each word's share float[B, T, W] of the characters where it begins and ends.
 
-        In a layer it is the weight of u, which the word goes into, the mean of the streams and of the numbers of a
-        state; layers count as the scale attention weighs them. All of the last pass.
+        In a layer, it is the weight of u, which the word is an input of, averaged over the streams and the elements of
+        a state; layers are weighted by the scale attention. All weights are those of the last pass.
         """
         features, scales, streams = self._encode(batch)
         if not self.config.use_words:
-            return features, features.new_zeros(*features.shape[:2], batch.words.shape[1])
+            return self.without_words(features, batch)
         slots = word_slots(batch, n_layers=self.config.n_layers, long_words=self.config.long_words).to(features)
         shares = features.new_zeros(*features.shape[:2], batch.words.shape[1])
         for layer, of_layer in enumerate(streams):
@@ -147,7 +147,7 @@ class LrCnnEncoder(nn.Module):
     def _encode(self, batch: LatticeBatch) -> tuple[Tensor, Tensor, list[list[Tensor]]]:
         """Character features, weights of X_0 to X_L float[B, T, L + 1], and the weight of u float[B, T] of each
         layer's streams."""
-        chars = read_chars(self.embeddings, self.features, batch)
+        chars = self.read_chars(batch)
         if self.config.use_positions:
             place = torch.arange(1, chars.shape[1] + 1, device=chars.device)
             position = sinusoid(place, self.config.position_width, "interleaved").to(chars)
@@ -162,7 +162,7 @@ class LrCnnEncoder(nn.Module):
         return out, scales, streams
 
     def _words(self, batch: LatticeBatch) -> Tensor | None:
-        """float[2, L, B, T, word_width]: the vector that each layer reads at each character, in both directions."""
+        """float[2, L, B, T, word_width]: the word vector that each layer reads at each character, per direction."""
         if self.no_word is None:
             return None
         vectors = self.embeddings.words(batch)
@@ -173,12 +173,12 @@ class LrCnnEncoder(nn.Module):
     def _read(
         self, bottom: Tensor, words: Tensor | None, feedback: Tensor | None, mask: Tensor
     ) -> tuple[list[Tensor], list[list[Tensor]]]:
-        """One pass: X_0 to X_L, each float[B, T, width], and of each layer the weight of u in each stream."""
+        """One pass: X_0 to X_L, each float[B, T, width], and the weight of u in each layer and stream."""
         states = [bottom]
         shares: list[list[Tensor]] = []
         whole = self.whole(bottom, None, mask) if self.whole is not None else None
         source = self.dropout(bottom)
-        below = [source for _ in self.directions]  # what each direction convolves next
+        below = [source for _ in self.directions]  # the next input of each direction's convolution
         for layer, convolve in enumerate(self.layers):
             convolved = convolve(below, source)
             streams = []
@@ -199,7 +199,7 @@ class LrCnnEncoder(nn.Module):
 
 
 class Windows(nn.Module):
-    """§3.1, the convolutions of one layer: C of each of its streams, first both directions, then their shortcuts."""
+    """§3.1, the convolutions of one layer: C of each stream, first of both directions, then of their shortcuts."""
 
     def __init__(self, config: LrCnnConfig, layer: int):
         super().__init__()
@@ -207,13 +207,13 @@ class Windows(nn.Module):
         n_shortcuts = n_directions if config.shortcuts and layer > 1 else 0
         self.neighbours = nn.ModuleList(nn.Linear(2 * width, width) for _ in range(n_directions))
         self.shortcuts = nn.ModuleList(nn.Linear((layer + 1) * width, width) for _ in range(n_shortcuts))
-        # A state stands where its window begins; a backward convolution, which has no other below it, where it ends.
+        # A state is stored where its window begins; that of a backward convolution without one below it, where it ends.
         reach = layer if config.convolve_states else 1
         self.neighbour_offsets = ([0, 1], [-reach, 1 - reach])
         self.shortcut_offsets = (list(range(layer + 1)), list(range(-layer, 1)))
 
     def forward(self, below: list[Tensor], bottom: Tensor) -> list[Tensor]:
-        """float[B, T, width] each, of what lies below each direction and of X_0."""
+        """float[B, T, width] for each stream, from the layers below each direction and from X_0."""
         neighbours = zip(self.neighbours, below, self.neighbour_offsets, strict=False)
         shortcuts = zip(self.shortcuts, self.shortcut_offsets, strict=False)
         return [
@@ -223,16 +223,16 @@ class Windows(nn.Module):
 
 
 def windows(x: Tensor, offsets: list[int]) -> Tensor:
-    """float[B, T, D] -> float[B, T, n * D]: row t holds rows t + offset side by side, zeros outside the text."""
+    """float[B, T, D] -> float[B, T, n * D]: row t is the concatenation of rows t + offset, zeros outside the text."""
     left, n_chars = max(0, -min(offsets)), x.shape[1]
     padded = F.pad(x, (0, 0, left, max(0, max(offsets))))
     return torch.cat([padded[:, left + offset : left + offset + n_chars] for offset in offsets], -1)
 
 
 def word_slots(batch: LatticeBatch, *, n_layers: int, long_words: bool = True) -> Tensor:
-    """float[2, L, B, T, W]: a word's share of what layer l reads at a character, forward and backward.
+    """float[2, L, B, T, W]: a word's share of the word vector that layer l reads at a character, per direction.
 
-    Forward it is read where it begins, backward where it ends; rows sum to 1, or to 0 where there is no word.
+    Forward, a word is read where it begins, and backward where it ends. Rows sum to 1, or to 0 if there is no word.
     """
     length = batch.word_ends - batch.word_starts  # [B, W]
     layer = torch.arange(2, n_layers + 2, device=length.device)[:, None, None]  # its words' characters
@@ -245,7 +245,7 @@ def word_slots(batch: LatticeBatch, *, n_layers: int, long_words: bool = True) -
 
 
 class StreamGate(nn.Module):
-    """What one stream makes of a convolution C, the word, G and F: a weighted sum of u = tanh(..), C and F."""
+    """The gate of one stream: a weighted sum of u = tanh(..), C and F, given a convolution C, the word, G and F."""
 
     def __init__(self, config: LrCnnConfig, word_width: int):
         super().__init__()
@@ -274,7 +274,7 @@ class StreamGate(nn.Module):
 
 
 class GlobalState(nn.Module):
-    """G: self-attention with one head over a layer's states; from the second on gated with the G before."""
+    """G: self-attention with one head over a layer's states; from the second layer on gated with the previous G."""
 
     def __init__(self, config: LrCnnConfig):
         super().__init__()
@@ -301,7 +301,7 @@ class GlobalState(nn.Module):
 
 
 class ScaleAttention(nn.Module):
-    """The layers' states as one: weights come of a network over the sum of each layer's state."""
+    """The weighted mean of the layers' states, with weights from a network over the sum of each layer's state."""
 
     def __init__(self, config: LrCnnConfig):
         super().__init__()

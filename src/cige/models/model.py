@@ -1,4 +1,4 @@
-"""LatticeModel: a tagger with the lexicon and vocabulary it was trained with, saved and loaded as one folder."""
+"""LatticeModel: a tagger with its lexicon and vocabulary, saved and loaded as one folder."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from safetensors.torch import load_file, save_file
 
 from cige.data.batch import LatticeBatch, collate
 from cige.data.model_words import load_words, must_fit_manifest, save_words
-from cige.data.tags import tag_set
+from cige.data.tags import are_tags_of
 from cige.data.vocabulary import Vocabulary
+from cige.entities.label_facts import LabelFacts
 from cige.errors import LexiconError, ModelError
 from cige.folders.atomic import atomic_folder
 from cige.folders.kinds import TAGGER
 from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
-from cige.models.build import build_network, input_embeddings
+from cige.models.build import build_network
 from cige.models.config import ModelConfig
 from cige.models.lattice_bert.features import CharFeatures, load_features
 from cige.models.registry import architecture
@@ -31,7 +32,7 @@ from cige.nn.crf_numpy import NumpyCRF
 from cige.nn.embeddings import SplitEmbedding
 
 FORMAT_VERSION = 1
-BERT = "bert"  # folder of a model's BERT within its own
+BERT = "bert"  # subfolder with the model's BERT
 _WEIGHTS = "model.safetensors"
 _TABLES = ("char", "bigram", "word")  # of LatticeVectors
 _FEATURES = "encoder.features."  # the BERT's part of the tagger's weights
@@ -39,17 +40,19 @@ _FEATURES = "encoder.features."  # the BERT's part of the tagger's weights
 
 @dataclass
 class LatticeModel:
-    """All that turns texts into emissions.
+    """Converts texts to emissions.
 
     Attributes:
-        tagger: the network; `tagger.tags` are its tag names.
+        tagger: the network; `tagger.tags` are its tags, including those of UNKNOWN_TYPE ("*") if it was trained to tag
+            names whose type is known only from the labels of user words.
         vocabulary: rows of the tagger's tables.
-        lexicon: the words of its lattices; users add to it.
+        lexicon: the words of its lattices, to which users can add words.
         config: the network's settings.
         labels: entity labels, sorted.
         architecture: name of the network in `models.registry`.
         scheme: tag scheme of `tagger.tags`.
-        facts: anything worth keeping with the model (recipe, seed, scores); JSON values.
+        label_facts: facts about the labels, such as their hierarchy and maximum lengths.
+        facts: JSON values that are saved with the model (recipe, seed, scores).
     """
 
     tagger: Tagger
@@ -59,10 +62,11 @@ class LatticeModel:
     labels: list[str]
     architecture: str = "flat"
     scheme: str = "BMES"
+    label_facts: LabelFacts = field(default_factory=LabelFacts)
     facts: dict[str, Any] = field(default_factory=dict)
 
     def lattices(self, texts: Sequence[str], snapshot: LexiconSnapshot | None = None) -> list[Lattice]:
-        """The lattice of each text, all against one snapshot of the lexicon."""
+        """The lattice of each text, all with the same snapshot of the lexicon."""
         snapshot = snapshot or self.lexicon.snapshot()
         return [build_lattice(text, snapshot) for text in texts]
 
@@ -80,7 +84,7 @@ class LatticeModel:
 
     @torch.inference_mode()
     def emissions(self, lattices: Sequence[Lattice]) -> np.ndarray:
-        """float32[B, T, L] of some lattices, read as one batch."""
+        """float32[B, T, L]: the emissions of some lattices, read as one batch."""
         self.tagger.eval()
         return self.tagger(self.batch(lattices)).emissions.float().cpu().numpy()
 
@@ -100,14 +104,14 @@ class LatticeModel:
         return self.tagger.crf.in_numpy()
 
     def save(self, folder: Path | str, *, table_dtype: str | None = None) -> None:
-        """Write the model folder, whole or not at all.
+        """Write the model folder, completely or not at all.
 
         Args:
-            table_dtype: None keeps the tables as they are, trainable rows in float32. "float16" or "int8" make
-                a small folder for prediction: no row of the tables can be trained further.
+            table_dtype: None keeps the tables unchanged, with trainable rows in float32. "float16" and "int8" write a
+                small folder for prediction, whose tables cannot be trained further.
 
         Raises:
-            ModelError: `folder` holds something else, or writing failed; what was there is unchanged.
+            ModelError: `folder` holds something else, or writing failed; the previous content is unchanged.
         """
         folder = Path(folder)
         refuse_to_replace(folder, kind=TAGGER, error=ModelError)
@@ -118,7 +122,7 @@ class LatticeModel:
             raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
 
     def weights(self, table_dtype: str | None = None) -> dict[str, torch.Tensor]:
-        """The tagger's state on the CPU, by name; its tables in `table_dtype` as `save` has it."""
+        """The tagger's state on the CPU, by name; `table_dtype` as in `save`."""
         weights = {k: v.detach().cpu().contiguous() for k, v in self.tagger.state_dict().items()}
         if table_dtype is not None:
             for name, module in self.tagger.named_modules():
@@ -145,6 +149,7 @@ class LatticeModel:
                 n_tuned=[_n_tuned(weights, name) for name in _TABLES],
                 widths=self.widths,
                 facts=self.facts,
+                **self.label_facts.to_manifest(),
                 **words,
             )
 
@@ -153,7 +158,7 @@ class LatticeModel:
         """Read a folder that `save` wrote.
 
         Raises:
-            ModelError: a file is missing, cut short, foreign, or the lexicon is not the one of the model.
+            ModelError: a file is missing, truncated or not of a model, or the lexicon is not that of the model.
         """
         folder = Path(folder)
         facts = read_manifest(folder, kind=TAGGER, version=FORMAT_VERSION, error=ModelError, check_contents=True)
@@ -174,9 +179,9 @@ class LatticeModel:
         lexicon: Lexicon,
         features: CharFeatures | None,
     ) -> LatticeModel:
-        if facts["tags"] != tag_set(facts["labels"], facts["scheme"]):
+        if not are_tags_of(facts["tags"], facts["labels"], facts["scheme"]):
             raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
-        with torch.device("meta"):  # no random weights that the file would overwrite at once
+        with torch.device("meta"):  # skip random initialisation, because the file has all weights
             widths = tuple(facts["widths"])
             tagger = build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features)
         if features is not None:
@@ -190,13 +195,14 @@ class LatticeModel:
             labels=facts["labels"],
             architecture=facts["architecture"],
             scheme=facts["scheme"],
+            label_facts=LabelFacts.from_manifest(facts),
             facts=facts.get("facts", {}),
         )
 
     @property
     def widths(self) -> tuple[int, int, int]:
-        """Numbers of a character's, a bigram's and a word's vector (0 for a table that the model does not read)."""
-        tables = input_embeddings(self.tagger)
+        """Widths of character, bigram and word vectors (0 for a table that the model does not read)."""
+        tables = self.tagger.encoder.embeddings
         char, bigram, word = (t.width if t is not None else 0 for t in (tables.char, tables.bigram, tables.word))
         return char, bigram, word
 

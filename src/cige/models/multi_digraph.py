@@ -1,22 +1,23 @@
-"""Multi-digraph: one graph a gazetteer over the characters, all read at once by an adapted gated graph network.
+"""Multi-digraph: one graph per gazetteer over the characters, all read together by an adapted gated graph network.
 
 Ding, Xie, Zhang, Lu, Li, Si: "A Neural Multi-digraph Model for Chinese NER with Gazetteers", ACL 2019.
 
             南 -> 京 -> 市 -> 长 -> 江 -> 大 -> 桥            the characters' own edges
     places  s -> 南 -> 京 -> 市 -> e    s -> 长 -> 江 -> 大 -> 桥 -> e
-    people           s -> 市 -> 长 -> e                     two nodes s and e, and edges of its own, a gazetteer
+    people           s -> 市 -> 长 -> e                     each gazetteer has its own nodes s and e, and its own edges
 
 §3.1  MentionEdges     the multi-digraph: a mention is a path from its gazetteer's start node to its end node
 §3.2  AdaptedGgnn      a_v = concat over edge labels of sigmoid(alpha) * sum over edges (W h + b); h = GRU(a, h)
 §3.3  BiRecurrent      an LSTM over the characters' states, then a linear layer and the CRF
 
-Gazetteers are those of the recipe (`lexicon.gazetteers`), the rest of the lexicon, and a user's own words: one more,
-whose two nodes begin with the vector that all user words share. Which gazetteers a word is in is all that the model
-knows of it; other word vectors it does not read. As in the released code each label has edges in both directions, each
-with weights of its own, an edge has no other weight, and alpha begins at 1. Its slips are not repeated: mentions that
-end a sentence were missed, the last edge of the others left from the character behind, and both labels of neighbouring
-characters pointed back. The vector of the bigram that ends with a character is the one of the character before, where
-the code has a second table. W starts normal with deviation 0.02 as there, the GRU and LSTM as PyTorch's do.
+The gazetteers are those of the recipe (`lexicon.gazetteers`), the rest of the lexicon, and one more for the user's own
+words, whose two nodes are initialised with the vector that all user words share. The only information about a word is
+which gazetteers contain it; other word vectors are not read. As in the released code, each label has edges in both
+directions, each with its own weights, an edge has no other weight, and alpha is initialised to 1. Its errors are not
+reproduced: mentions at the end of a sentence were missed, the last edge of other mentions started from the following
+character, and both labels of neighbouring characters pointed backwards. The vector of the bigram that ends with a
+character is that of the previous character, whereas the code has a second table. W is initialised from a normal
+distribution with standard deviation 0.02 as in that code, the GRU and LSTM as in PyTorch.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
 from cige.data.vocabulary import USER
-from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.models.config import ModelConfig
+from cige.models.encoder import LatticeEncoder
+from cige.models.lattice_bert.features import CharFeatures
 from cige.nn.embeddings import InputSizes
 from cige.nn.lattice_graph import MentionEdges, mention_edges
 from cige.nn.recurrent import BiRecurrent
@@ -37,18 +40,18 @@ from cige.nn.recurrent import BiRecurrent
 
 @dataclass(frozen=True, kw_only=True)
 class MultiDigraphConfig(ModelConfig):
-    """Multi-digraph's own choices; widths and probabilities as in the released code."""
+    """Multi-digraph's settings; widths and probabilities are those of the released code."""
 
     backward_bigrams: bool = True
-    """Read the bigram that ends with a character too, where bigrams are read."""
+    """If bigrams are read, whether to read the bigram that ends with a character as well."""
     use_words: bool = True
-    """False leaves the characters' own edges alone: the word-free twin."""
+    """False keeps only the edges between characters: the same model without words."""
     state_width: int = 300
     """Width of a node's state."""
     n_steps: int = 2
     """Steps of the graph network."""
     lstm_width: int = 600
-    """Width of the LSTM's output, half of it a direction."""
+    """Width of the LSTM's output, half of it per direction."""
     n_layers: int = 2
     """LSTM layers."""
     output_dropout_prob: float = 0.0
@@ -60,18 +63,15 @@ class MultiDigraphConfig(ModelConfig):
         return []
 
 
-class MultiDigraphEncoder(nn.Module):
-    """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
+class MultiDigraphEncoder(LatticeEncoder[MultiDigraphConfig]):
+    """Encodes a lattice batch to character features."""
 
-    def __init__(self, *, config: MultiDigraphConfig, sizes: InputSizes, features: nn.Module | None = None):
-        super().__init__()
-        self.config = config
-        self.embeddings = input_vectors(config, sizes)
-        self.features = features
+    def __init__(self, *, config: MultiDigraphConfig, sizes: InputSizes, features: CharFeatures | None = None):
+        super().__init__(config, sizes, features)
         self.n_groups = sizes.n_groups + 1 if config.use_words else 0  # G, the user's own words last
         self.bigram_width = sizes.widths[1] if config.use_bigrams and config.backward_bigrams else 0
         width = config.state_width
-        self.char_projection = nn.Linear(char_width(self.embeddings, features) + self.bigram_width, width)
+        self.char_projection = nn.Linear(self.char_width + self.bigram_width, width)
         self.gazetteers = GazetteerNodes(self.n_groups, self.embeddings.word_width, width) if self.n_groups else None
         self.graph = AdaptedGgnn(self.n_groups, width, config.n_steps)
         self.lstm = BiRecurrent(in_width=width, out_width=config.lstm_width, n_layers=config.n_layers)
@@ -80,7 +80,7 @@ class MultiDigraphEncoder(nn.Module):
 
     def forward(self, batch: LatticeBatch) -> Tensor:
         """float[B, T, lstm_width]."""
-        chars = read_chars(self.embeddings, self.features, batch)
+        chars = self.read_chars(batch)
         if self.bigram_width:
             begin = self.embeddings.char_width - self.bigram_width
             bigrams = chars[:, :, begin : begin + self.bigram_width]
@@ -123,7 +123,7 @@ class MultiDigraphEncoder(nn.Module):
 
 
 class GazetteerNodes(nn.Module):
-    """The first states of each gazetteer's start and end node, a linear function (its own) of a vector each."""
+    """The initial states of the start and end node of each gazetteer, each a linear function of its own vector."""
 
     def __init__(self, n_groups: int, in_width: int, width: int):
         super().__init__()
@@ -134,7 +134,7 @@ class GazetteerNodes(nn.Module):
             nn.init.xavier_uniform_(weight.data)
 
     def forward(self, user_vector: Tensor) -> Tensor:
-        """float[2, G, width], start nodes and then end nodes; the user's, last, have `user_vector` in them."""
+        """float[2, G, width]: the start nodes, then the end nodes; those of user words, the last, use `user_vector`."""
         own = F.pad(user_vector[None], (0, 0, self.vectors.shape[1] - 1, 0))  # [G, in_width], zero but for the last row
         return torch.einsum("egi,giw->egw", self.vectors + own, self.weight) + self.bias
 
@@ -142,10 +142,11 @@ class GazetteerNodes(nn.Module):
 class AdaptedGgnn(nn.Module):
     """§3.2: n_steps of a gated graph network with weights for each edge label.
 
-    Labels are: from the character before, from the one behind, along the edges of each gazetteer, and against them.
+    The labels are: from the previous character, from the next character, along the edges of each gazetteer, and in the
+    opposite direction of these edges.
 
     Attributes:
-        alpha: float[2 + 2G]; sigmoid(alpha) is what an edge of a label counts.
+        alpha: float[2 + 2G]; sigmoid(alpha) is the weight of the edges of each label.
     """
 
     def __init__(self, n_groups: int, width: int, n_steps: int):
@@ -158,11 +159,11 @@ class AdaptedGgnn(nn.Module):
         self.cell = nn.GRUCell(n_labels * width, width)
 
     def forward(self, chars: Tensor, ends: Tensor, edges: MentionEdges, mask: Tensor) -> Tensor:
-        """The characters' last states float[B, T, D].
+        """The final states of characters, float[B, T, D].
 
         Args:
-            chars: float[B, T, D], first states.
-            ends: float[B, 2, G, D], those of the gazetteers' start and end nodes.
+            chars: float[B, T, D], initial states.
+            ends: float[B, 2, G, D], initial states of the gazetteers' start and end nodes.
             edges: bool[B, G, T] each.
             mask: bool[B, T], real characters.
         """
@@ -180,7 +181,7 @@ class AdaptedGgnn(nn.Module):
     def _read(
         self, states: Tensor, weight: Tensor, bias: Tensor, edges: tuple[Tensor, Tensor, Tensor], mask: Tensor
     ) -> Tensor:
-        """a_v of every node, with the labels' matrices float[labels, D, D] and biases float[labels, D]."""
+        """a_v of every node, given the labels' matrices float[labels, D, D] and biases float[labels, D]."""
         n_groups, (first, inner, last) = self.n_groups, edges
         n_chars = states.shape[1] - 2 * n_groups
         chars, ends = states[:, :n_chars], states[:, n_chars:].unflatten(1, (2, n_groups))
@@ -207,10 +208,10 @@ class AdaptedGgnn(nn.Module):
 
 
 def _from_before(x: Tensor) -> Tensor:
-    """What the character before sent; zeros at the first. [B, T, labels, D]."""
+    """The message of the previous character, with zeros at the first. [B, T, labels, D]."""
     return F.pad(x, (0, 0, 0, 0, 1, -1))
 
 
 def _from_behind(x: Tensor) -> Tensor:
-    """What the character behind sent; zeros at the last. [B, T, labels, D]."""
+    """The message of the next character, with zeros at the last. [B, T, labels, D]."""
     return F.pad(x, (0, 0, 0, 0, -1, 1))

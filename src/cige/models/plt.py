@@ -1,4 +1,4 @@
-"""PLT, the porous lattice Transformer: nodes attend to their neighbours in the lattice, and to one pivot that sees all.
+"""PLT, the porous lattice Transformer: nodes attend to their lattice neighbours and to a pivot that attends to all.
 
 Xue, Yu, Liu, Zhang, Meng, Wang: "Porous Lattice Transformer Encoder for Chinese NER", COLING 2020 (PLTE).
 
@@ -11,18 +11,19 @@ LatticeAttention   score_ij = q_i . (k_j + K[r_ij]) / sqrt(d), out_i = sum of p_
 PorousLayer        the pivot reads all nodes; a node reads its neighbours and the pivot; a feed-forward network
 BiRecurrent        a GRU over the characters' states, then a linear layer and the CRF
 
-No code was released, and of the paper's text only the abstract and summaries were at hand. Taken from those: the parts
-above, their order, vectors of the relations between spans, and a pivot in the place of full attention. Ours, where they
-say nothing:
+No code was released, and only the paper's abstract and summaries of it were available. They provide the parts above,
+their order, vectors of the relations between spans, and a pivot instead of full attention. The following is our choice
+where they say nothing:
 
 - the relations (nn/lattice_graph.py): same span, adjacent on the left and on the right, contains, lies inside,
   crosses; those six are neighbours, as the lattice knows them, and the pivot is the seventh. With `porous=False` every
   node reads every other, "before" and "after" are the seventh and eighth, and there is no pivot;
-- vectors of relations in values too (`relation_values`), shared by the heads, as in the lattice Transformers for
-  translation that the paper builds on (Xiao et al. 2019);
-- the pivot begins as the mean of the nodes and reads before they do, so that one layer is enough for two of them to
-  meet; it has attention of its own, residual connection and normalisation, as the relay of the Star-Transformer;
-- widths, heads, layers and dropout. Matrices start by xavier, the GRU as PyTorch's does.
+- vectors of relations in values as well (`relation_values`), shared by the heads, as in the lattice Transformers for
+  translation on which the paper is based (Xiao et al. 2019);
+- the pivot is initialised with the mean of the nodes and attends before they do, so that one layer is enough for
+  information to pass between any two nodes; it has its own attention, residual connection and normalisation, like the
+  relay of the Star-Transformer;
+- widths, heads, layers and dropout. Matrices are initialised by Xavier's method, the GRU as in PyTorch.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.models.config import ModelConfig
+from cige.models.encoder import LatticeEncoder
+from cige.models.lattice_bert.features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
 from cige.nn.lattice_graph import N_NEAR, NodeSpans, node_spans, span_relations
@@ -47,12 +50,12 @@ PIVOT = N_NEAR  # the relation of the pivot to every node
 
 @dataclass(frozen=True, kw_only=True)
 class PltConfig(ModelConfig):
-    """PLT's own choices; the paper's widths and probabilities are not known to us."""
+    """PLT's settings; we do not know the paper's widths and probabilities."""
 
     use_bigrams: bool = False
-    """Read character bigrams beside characters."""
+    """Whether to read character bigrams in addition to characters."""
     use_words: bool = True
-    """False leaves characters alone: the word-free twin."""
+    """False reads only characters: the same model without words."""
     n_heads: int = 8
     """Attention heads."""
     head_width: int = 16
@@ -62,11 +65,11 @@ class PltConfig(ModelConfig):
     n_layers: int = 2
     """Layers of the Transformer."""
     gru_width: int = 200
-    """Width of the GRU's output, half of it a direction."""
+    """Width of the GRU's output, half of it per direction."""
     porous: bool = True
-    """Read neighbours and the pivot; False lets every node read every other, with no pivot."""
+    """Attend to neighbours and the pivot; False lets every node attend to every other, without a pivot."""
     relation_values: bool = True
-    """Add a vector of the relation to values too, not to keys alone."""
+    """Whether to add a vector of the relation to values as well as to keys."""
     attention_dropout_prob: float = 0.1
     """Dropout on attention probabilities."""
     ff_dropout_prob: float = 0.15
@@ -84,15 +87,12 @@ class PltConfig(ModelConfig):
         ]
 
 
-class PltEncoder(nn.Module):
-    """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
+class PltEncoder(LatticeEncoder[PltConfig]):
+    """Encodes a lattice batch to character features."""
 
-    def __init__(self, *, config: PltConfig, sizes: InputSizes, features: nn.Module | None = None):
-        super().__init__()
-        self.config = config
-        self.embeddings = input_vectors(config, sizes)
-        self.features = features
-        self.char_projection = nn.Linear(char_width(self.embeddings, features), config.width)
+    def __init__(self, *, config: PltConfig, sizes: InputSizes, features: CharFeatures | None = None):
+        super().__init__(config, sizes, features)
+        self.char_projection = nn.Linear(self.char_width, config.width)
         self.word_projection = nn.Linear(self.embeddings.word_width, config.width) if config.use_words else None
         self.layers = nn.ModuleList(PorousLayer(config) for _ in range(config.n_layers))
         self.gru = BiRecurrent(in_width=config.width, out_width=config.gru_width, cell="gru")
@@ -106,17 +106,17 @@ class PltEncoder(nn.Module):
         return self._encode(batch)[0]
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
-        """Character features, and attention to words float[B, T, W], the mean of layers and heads."""
+        """Character features, and attention to words float[B, T, W], averaged over layers and heads."""
         features, layers = self._encode(batch)
         n_chars, n_words = features.shape[1], batch.words.shape[1]
         if not self.config.use_words:
-            return features, features.new_zeros(*features.shape[:2], n_words)
+            return self.without_words(features, batch)
         attention = torch.stack([layer.mean(1) for layer in layers]).mean(0)  # [B, N, N or N + 1]
         return features, attention[:, :n_chars, n_chars : n_chars + n_words] * batch.char_mask[:, :, None]
 
     def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[Tensor]]:
         """Character features, and each layer's attention float[B, H, N, N], or N + 1 with the pivot last."""
-        x = self.char_projection(read_chars(self.embeddings, self.features, batch))
+        x = self.char_projection(self.read_chars(batch))
         n_chars = x.shape[1]
         if self.word_projection is not None:
             x = torch.cat([x, self.word_projection(self.embeddings.words(batch))], 1)  # [B, N, D]
@@ -133,7 +133,7 @@ class PltEncoder(nn.Module):
 
 
 def node_pairs(nodes: NodeSpans, *, porous: bool) -> tuple[Tensor, Tensor]:
-    """Relations int64[B, N, N] and who may read whom, bool[B, N, N]; the pivot, if there is one, is a column behind."""
+    """Relations int64[B, N, N], and which node may attend to which, bool[B, N, N]; a pivot is the last column."""
     codes = span_relations(nodes)
     if not porous:
         return codes, nodes.pairs
@@ -142,7 +142,7 @@ def node_pairs(nodes: NodeSpans, *, porous: bool) -> tuple[Tensor, Tensor]:
 
 
 class PorousLayer(nn.Module):
-    """The pivot's reading, the nodes' reading, and a feed-forward network, each with residual and normalisation."""
+    """Attention of the pivot and of the nodes, and a feed-forward network, each with residual and normalisation."""
 
     def __init__(self, config: PltConfig):
         super().__init__()
@@ -175,7 +175,7 @@ class PorousLayer(nn.Module):
 
 
 class LatticeAttention(nn.Module):
-    """Multi-head attention with vectors of the relation between query and key, if there are relations."""
+    """Multi-head attention, with vectors of the relation between query and key if there are relations."""
 
     def __init__(self, config: PltConfig, *, n_relations: int):
         super().__init__()

@@ -1,17 +1,19 @@
-"""The models by name: where each one's settings and encoder are, and what it asks of the vocabulary."""
+"""The models by name: where the settings and the encoder of each are, and what it needs of the vocabulary."""
 
 from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
-
-from torch import nn
+from typing import TYPE_CHECKING
 
 from cige.errors import ModelError
 from cige.models.config import ModelConfig
-from cige.nn.embeddings import InputSizes
+
+if TYPE_CHECKING:
+    from cige.models.encoder import LatticeEncoder
+    from cige.models.lattice_bert.features import CharFeatures
+    from cige.nn.embeddings import InputSizes
 
 
 @dataclass(frozen=True)
@@ -19,10 +21,10 @@ class Architecture:
     """A model that can be built.
 
     Attributes:
-        module: its file, imported when it is first asked for.
-        config, encoder: names of its ModelConfig and of its LatticeEncoder (see models.tagger) in that file. The
-            encoder is made with config, sizes (InputSizes) and features (a BertFeatures or None).
-        reads_counts: the model weights words by how often training text uses them.
+        module: its file, which is imported when it is first used.
+        config, encoder: names of its ModelConfig and of its LatticeEncoder in that file. The constructor of the encoder
+            has the arguments config, sizes (InputSizes) and features (CharFeatures or None).
+        reads_counts: whether the model weights words by how often training text uses them.
     """
 
     module: str
@@ -33,8 +35,8 @@ class Architecture:
     def config_class(self) -> type[ModelConfig]:
         return getattr(import_module(self.module), self.config)
 
-    def make_encoder(self, config: ModelConfig, sizes: InputSizes, features: nn.Module | None) -> nn.Module:
-        make: Any = getattr(import_module(self.module), self.encoder)
+    def make_encoder(self, config: ModelConfig, sizes: InputSizes, features: CharFeatures | None) -> LatticeEncoder:
+        make: type[LatticeEncoder] = getattr(import_module(self.module), self.encoder)
         return make(config=config, sizes=sizes, features=features)
 
 
@@ -57,10 +59,10 @@ ARCHITECTURES = {
 
 
 def architecture(name: str) -> Architecture:
-    """The architecture of that name.
+    """The architecture with this name.
 
     Raises:
-        ModelError: there is none; the nearest known one is named.
+        ModelError: there is none; the message contains the nearest known name.
     """
     if name not in ARCHITECTURES:
         near = difflib.get_close_matches(name, ARCHITECTURES, n=1)

@@ -6,70 +6,39 @@ Ma, Peng, Zhang, Wei, Huang: "Simplify the Usage of Lexicon in Chinese NER", ACL
     开   B {开公司} E {花开} [vector; B; M; E; S] -> <    >
     公   ...                                         both directions
 
-§3.1  read_chars           a character's vector; its bigram's (`use_bigrams`) and a BERT's (`bert`) where chosen
+§3.1  read_chars           the vectors of a character, its bigram (`use_bigrams`) and a BERT (`bert`)
 §3.2  SoftLexicon          its word sets and their weighted vectors (nn.soft_lexicon, form "counts")
-§3.3  BiRecurrent          sequence modelling; the paper's LSTM, which is its best
+§3.3  BiRecurrent          sequence modelling by an LSTM, the best of the paper's variants
 §3.4  CRF                  in models.tagger
 
-As in the paper a word's count z is taken from a statistic data set; here that is the training text, where the released
-code counts in development and test text too. `tune_words=False` is the released code's, where no gradient reaches word
-vectors (by accident: they are declared trainable). The LSTM starts as PyTorch's does. Without words (`use_words=False`)
-this is a BiLSTM-CRF.
+The count z of a word is that in the training text, whereas the released code also counts in development and test text.
+`tune_words=False` is the behaviour of the released code, in which no gradient reaches word vectors (by accident: they
+are declared trainable). The LSTM is initialised as in PyTorch. Without words (`use_words=False`), this model is a
+BiLSTM-CRF.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.models.encoder import LatticeEncoder
+from cige.models.lattice_bert.features import CharFeatures
+from cige.models.soft_lexicon_config import SoftLexiconConfig
 from cige.nn.embeddings import InputSizes
 from cige.nn.recurrent import BiRecurrent
-from cige.nn.soft_lexicon import SoftLexicon, Weighting, WordSets
+from cige.nn.soft_lexicon import SoftLexicon, WordSets
+
+__all__ = ["SoftLexiconConfig", "SoftLexiconEncoder"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SoftLexiconConfig(ModelConfig):
-    """SoftLexicon's own choices; widths and probabilities of the released code."""
+class SoftLexiconEncoder(LatticeEncoder[SoftLexiconConfig]):
+    """Encodes a lattice batch to character features."""
 
-    use_bigrams: bool = False
-    """Read character bigrams beside characters ("bichar" of the paper)."""
-    lstm_width: int = 600
-    """Width of the LSTM's output, half of it a direction; 400 for Weibo and Resume."""
-    n_layers: int = 1
-    """LSTM layers."""
-    output_dropout_prob: float = 0.5
-    """Dropout before the tag scores."""
-    use_words: bool = True
-    """False leaves the word sets out: the word-free twin, a BiLSTM-CRF."""
-    weighting: Weighting = "counts"
-    """Weights in a set: the paper's 4 z / Z, or the smoothed ones of its first version and DCSAN."""
-    smoothing: float = 1.0
-    """b of the smoothed weights (see DcsanConfig)."""
-    tune_words: bool = True
-    """Train word vectors; False keeps all but the special ones (released code)."""
-
-    def problems(self) -> list[str]:
-        found = []
-        if self.lstm_width % 2:
-            found.append(f"model.lstm_width is {self.lstm_width}, expected an even number (half for each direction)")
-        if self.smoothing < 0:
-            found.append(f"model.smoothing is {self.smoothing}, expected 0 or more")
-        return found
-
-
-class SoftLexiconEncoder(nn.Module):
-    """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
-
-    def __init__(self, *, config: SoftLexiconConfig, sizes: InputSizes, features: nn.Module | None = None):
-        super().__init__()
-        self.config = config
-        self.embeddings = input_vectors(config, sizes, words=config.use_words, char_words=config.use_words)
-        self.features = features
-        in_width = char_width(self.embeddings, features)
+    def __init__(self, *, config: SoftLexiconConfig, sizes: InputSizes, features: CharFeatures | None = None):
+        super().__init__(config, sizes, features, words=config.use_words, char_words=config.use_words)
+        in_width = self.char_width
         if config.use_words:
             self.soft_lexicon = SoftLexicon(
                 word_width=self.embeddings.word_width,
@@ -89,12 +58,12 @@ class SoftLexiconEncoder(nn.Module):
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and each word's weight in the sets of each character, float[B, T, W].
 
-        That is its share of the word part of a character's input; the character itself and NONE have the rest. What
-        the LSTM carries on to other characters is not counted.
+        This is its share of the word part of a character's input; the rest is that of the character itself and NONE.
+        The information that the LSTM transfers to other characters is not counted.
         """
         features, sets = self._read(batch)
         if sets is None:
-            return features, features.new_zeros(*batch.chars.shape, batch.words.shape[1])
+            return self.without_words(features, batch)
         return features, sets.shares
 
     def word_sets(self, batch: LatticeBatch) -> WordSets | None:
@@ -102,7 +71,7 @@ class SoftLexiconEncoder(nn.Module):
         return self.soft_lexicon.sets(batch) if self.config.use_words else None
 
     def _read(self, batch: LatticeBatch) -> tuple[Tensor, WordSets | None]:
-        x, sets = read_chars(self.embeddings, self.features, batch), None
+        x, sets = self.read_chars(batch), None
         if self.config.use_words:
             words, sets = self.soft_lexicon(batch, self.embeddings)
             x = torch.cat([x, words], -1)

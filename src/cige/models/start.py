@@ -1,7 +1,7 @@
 """Start a new tagger from a trained one: its lexicon and vocabulary, its vectors and its encoder.
 
-What a tagger has learnt of names carries over to other labels and other text, and whoever starts from a model needs no
-vector files. Rows that the new training text reads come first, as `models.build` has them, so that they are trained.
+A trained tagger is a good initial model for other labels and other text, and no vector files are needed. Rows that
+occur in the new training text come first, as in `models.build`, so that they are trained.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ import torch
 from cige.data.vocabulary import N_SPECIAL, CodeTable, rows_of_words, seen_first
 from cige.errors import ModelError
 from cige.lattice.lattice import Lattice
-from cige.models.build import InputTables, input_embeddings
+from cige.models.build import InputTables
 from cige.models.model import LatticeModel
 from cige.models.tagger import Tagger
 from cige.nn.embeddings import SplitEmbedding
 
+_LABELS = "encoder.word_labels.weight"
+
 
 def tables_of(source: LatticeModel, lattices: Sequence[Lattice]) -> InputTables:
-    """The vocabulary and vectors of a trained model, rows of the training `lattices` first.
+    """The vocabulary and vectors of a trained model, with the rows of the training `lattices` first.
 
-    Special rows keep what they learnt: what an unknown word is like, and how far to trust a user's words.
+    Special rows, such as those of unknown words and user words, keep their trained values.
     """
-    vocabulary, own = source.vocabulary, input_embeddings(source.tagger)
+    vocabulary, own = source.vocabulary, source.tagger.encoder.embeddings
     seen_chars, seen_bigrams, seen_words = seen_first(lattices, len(source.lexicon))
     chars, char_rows, n_chars = _seen_first(vocabulary.chars, seen_chars)
     bigrams, bigram_rows, n_bigrams = _seen_first(vocabulary.bigrams, seen_bigrams)
@@ -49,16 +51,26 @@ def tables_of(source: LatticeModel, lattices: Sequence[Lattice]) -> InputTables:
     )
 
 
-def take_over(tagger: Tagger, source: LatticeModel) -> None:
-    """Copy the weights of a trained tagger, but for its tables, into a new one; those of its CRF if tags are equal.
+def take_over(tagger: Tagger, source: LatticeModel, *, word_labels: Sequence[str] = ()) -> None:
+    """Copy the weights of a trained tagger, except its tables, into a new one.
+
+    If the two share labels, the scores of the tags of these labels are copied too, so that a model that is trained on
+    an additional type still finds the others.
+
+    Args:
+        word_labels: the labels of user words that the new tagger knows. The vectors of labels that `source` knows are
+            copied, and the others are zero at first (all of them if `source` reads no labels).
 
     Raises:
         ModelError: the two networks have different parts or shapes.
     """
     theirs, own = _without_tables(source.tagger), _without_tables(tagger)
+    if _LABELS in own:
+        theirs[_LABELS] = _labels_taken_over(own[_LABELS], theirs.get(_LABELS), source, word_labels)
     if tagger.tags != source.tags:
         theirs = {k: v for k, v in theirs.items() if k.startswith("encoder.")}
         own = {k: v for k, v in own.items() if k.startswith("encoder.")}
+        _take_over_tags(tagger, source.tagger)
     for name in sorted(theirs.keys() | own.keys()):
         there, here = (list(state[name].shape) if name in state else "none" for state in (theirs, own))
         if there != here:
@@ -69,16 +81,50 @@ def take_over(tagger: Tagger, source: LatticeModel) -> None:
     tagger.load_state_dict(theirs, strict=False)
 
 
+@torch.no_grad()
+def _take_over_tags(tagger: Tagger, source: Tagger) -> None:
+    """Copy the output rows and the CRF's scores of the tags that both taggers have, if there is one besides "O"."""
+    shared = [tag for tag in tagger.tags if tag in source.tags]
+    if len(shared) < 2 or tagger.output.weight.shape[1] != source.output.weight.shape[1]:
+        return
+    here = torch.tensor([tagger.tags.index(tag) for tag in shared])
+    there = torch.tensor([source.tags.index(tag) for tag in shared])
+    for own, theirs in (
+        (tagger.output.weight, source.output.weight),
+        (tagger.output.bias, source.output.bias),
+        (tagger.crf.start, source.crf.start),
+        (tagger.crf.end, source.crf.end),
+    ):
+        own[here] = theirs[there]
+    tagger.crf.transitions[here[:, None], here] = source.crf.transitions[there[:, None], there]
+
+
+def _labels_taken_over(
+    own: torch.Tensor, theirs: torch.Tensor | None, source: LatticeModel, word_labels: Sequence[str]
+) -> torch.Tensor:
+    """float[K + 2, D] of the new tagger: the vectors of no label, of its K labels, and of unknown labels."""
+    if theirs is not None and theirs.shape[1] != own.shape[1]:
+        return theirs  # which is then refused because of its shape
+    taken = torch.zeros_like(own)
+    if theirs is not None:
+        rows = {label: k for k, label in enumerate(source.vocabulary.word_labels, start=1)}
+        taken[-1] = theirs[-1]
+        for k, label in enumerate(word_labels, start=1):
+            if label in rows:
+                taken[k] = theirs[rows[label]]
+    return taken
+
+
 def _seen_first(table: CodeTable, seen: np.ndarray) -> tuple[CodeTable, np.ndarray, int]:
-    """The table with rows of the codes `seen` first, the old row of each new one, and how many are special or seen."""
+    """The table with the codes `seen` first, the old row of each new row, and the number of special and seen rows."""
     is_seen = np.isin(table.codes, seen)
-    order = np.lexsort((table.rows, ~is_seen))  # else in the order that they had
+    order = np.lexsort((table.rows, ~is_seen))  # otherwise in their old order
     rows = np.concatenate([np.arange(N_SPECIAL), table.rows[order]])
     return CodeTable.from_ordered(table.codes[order]), rows, N_SPECIAL + int(is_seen.sum())
 
 
 def _words_seen_first(word_rows: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """The same for the words of a lexicon, of which some have no row of their own."""
+    """Like `_seen_first`, for the words of a lexicon, some of which have no row."""
     words = np.flatnonzero(word_rows >= N_SPECIAL)
     is_seen = np.isin(words, seen)
     order = words[np.lexsort((word_rows[words], ~is_seen))]
@@ -88,7 +134,7 @@ def _words_seen_first(word_rows: np.ndarray, seen: np.ndarray) -> tuple[np.ndarr
 
 @torch.no_grad()
 def _vectors(table: SplitEmbedding | None, rows: np.ndarray) -> np.ndarray:
-    """float32[n, width] of some rows of a table; width 0 for a table that the model does not have."""
+    """float32[n, width]: some rows of a table; the width is 0 if the model does not have this table."""
     if table is None:
         return np.zeros((len(rows), 0), np.float32)
     return table(torch.from_numpy(rows.astype(np.int64))).float().numpy()

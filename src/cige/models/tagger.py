@@ -1,38 +1,17 @@
-"""Tagger: any lattice encoder, a linear layer and a CRF; what every model of this package is on the outside."""
+"""Tagger: an encoder, a linear layer and a CRF; every model of this package has this form."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
 from cige.data.tags import allowed_transitions
+from cige.models.encoder import LatticeEncoder
 from cige.nn.crf import CRF
 from cige.nn.dropout import Dropout
-from cige.nn.embeddings import LatticeVectors
-
-
-class LatticeEncoder(Protocol):
-    """What a model file provides: character features out of a batch of lattices."""
-
-    out_width: int
-    embeddings: LatticeVectors
-    features: nn.Module | None
-
-    def __call__(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, out_width]."""
-        ...
-
-    def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
-        """The same, and float[B, T, W]: how much of what character t read came from word w, 0..1 (for explanations).
-
-        A row sums to at most 1; what is missing went to characters. Where a model has no such weights in its
-        equations, its docstring says what stands for them.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -47,17 +26,17 @@ class Tagger(nn.Module):
     """Encoder -> dropout -> linear -> CRF.
 
     Args:
-        encoder: a module that is a LatticeEncoder.
+        encoder: computes the features of characters.
         tags: the L tag names, such as "O", "B-PER", ...
         output_dropout_prob: dropout on the encoder's output.
-        constrained: rule out transitions that the tag scheme forbids.
+        constrained: exclude transitions that the tag scheme forbids.
         boundary_scores: learn CRF scores of the first and last tag.
     """
 
     def __init__(
         self,
         *,
-        encoder: nn.Module,
+        encoder: LatticeEncoder,
         tags: list[str],
         output_dropout_prob: float,
         constrained: bool = True,
@@ -65,9 +44,9 @@ class Tagger(nn.Module):
     ):
         super().__init__()
         self.tags = list(tags)
-        self.encoder: Any = encoder  # a LatticeEncoder, and a module with parts of its own
+        self.encoder = encoder
         self.dropout = Dropout(output_dropout_prob)
-        self.output = nn.Linear(encoder.out_width, len(tags))  # type: ignore[arg-type]
+        self.output = nn.Linear(encoder.out_width, len(tags))
         nn.init.xavier_uniform_(self.output.weight)
         allowed = allowed_transitions(tags) if constrained else None
         self.crf = CRF(n_tags=len(tags), allowed=allowed, boundary_scores=boundary_scores)
@@ -76,11 +55,14 @@ class Tagger(nn.Module):
         return TaggerOutput(self.output(self.dropout(self.encoder(batch))), batch.char_mask)
 
     def loss(self, batch: LatticeBatch) -> Tensor:
-        """Mean over sentences of -log p(gold tags)."""
+        """The mean over sentences of -log p(gold tags), where p sums over all tags that the annotation allows."""
         if batch.tags is None:
-            raise ValueError("loss needs a batch with gold tags; collate was given none")
+            raise ValueError("the loss needs a batch with gold tags, but collate was given none")
         emissions = self(batch).emissions
-        return self.crf.negative_log_likelihood(emissions, batch.tags, batch.n_chars).mean()
+        if batch.tag_sets is None:
+            return self.crf.negative_log_likelihood(emissions, batch.tags, batch.n_chars).mean()
+        log_weights = batch.tag_sets[batch.tags]  # [B, T, L]
+        return self.crf.partial_negative_log_likelihood(emissions, log_weights, batch.n_chars).mean()
 
     @torch.no_grad()
     def decode(self, batch: LatticeBatch) -> list[list[int]]:

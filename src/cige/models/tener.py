@@ -8,11 +8,12 @@ Yan, Deng, Li, Qiu: "TENER: Adapting Transformer Encoder for Named Entity Recogn
                   |
         residual, normalisation, feed-forward network, again             l layers -> linear -> CRF
 
-§4.2  RelativeSelfAttention (nn/relative_attention.py): R tells left from right, keys are not projected, no 1/sqrt(d)
+§4.2  RelativeSelfAttention (nn/relative_attention.py): R distinguishes left from right, keys are not projected, and
+      scores are not divided by sqrt(d)
 
-No character encoder inside words (§4.1): a Chinese character is not spelt. The default is the paper's form; where the
-released code departs from it there is a switch, and `RELEASED` names its settings. Where widths and rates differ
-between data sets, the defaults are those for Weibo.
+There is no character encoder inside words (§4.1), because Chinese characters have no spelling. The default is the
+paper's form; there is a switch for each deviation of the released code, and `RELEASED` has its settings. Where widths
+and dropout probabilities differ between data sets, the defaults are those for Weibo.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig, char_width, input_vectors, read_chars
+from cige.models.config import ModelConfig
+from cige.models.encoder import LatticeEncoder
+from cige.models.lattice_bert.features import CharFeatures
 from cige.nn.attention_maps import AttentionMaps
 from cige.nn.embeddings import InputSizes
 from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, Sinusoid, head_problem
@@ -32,7 +34,7 @@ from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransforme
 
 @dataclass(frozen=True, kw_only=True)
 class TenerConfig(ModelConfig):
-    """TENER's own choices; widths and probabilities of the released code for Weibo."""
+    """TENER's settings; widths and probabilities are those of the released code for Weibo."""
 
     embed_dropout_prob: float = 0.3
     """Dropout on character and bigram vectors."""
@@ -57,11 +59,11 @@ class TenerConfig(ModelConfig):
     key_positions: bool = False
     """Add k_j . R to the scores (released code)."""
     output_projection: bool = True
-    """Mix the heads; the released code does not."""
+    """Project the concatenated heads; the released code does not."""
     sinusoid: Sinusoid = "interleaved"
     """R as in the paper, or all sines before all cosines with the released code's frequencies."""
     reverse_distance: bool = False
-    """R of j - t in place of t - j (released code)."""
+    """Use R of j - t instead of t - j (released code)."""
 
     @property
     def width(self) -> int:
@@ -79,17 +81,15 @@ RELEASED: dict[str, Any] = {
     "sinusoid": "concatenated",
     "reverse_distance": True,
 }
-"""Settings of the released code as it is now; keys were not projected when the paper came out."""
+"""Settings of the current released code; when the paper was published, keys were not projected."""
 
 
-class TenerEncoder(nn.Module):
-    """Lattice batch -> character features; a LatticeEncoder (see models.tagger)."""
+class TenerEncoder(LatticeEncoder[TenerConfig]):
+    """Encodes a lattice batch to character features."""
 
-    def __init__(self, *, config: TenerConfig, sizes: InputSizes, features: nn.Module | None = None):
-        super().__init__()
-        self.embeddings = input_vectors(config, sizes, words=False)
-        self.features = features
-        self.projection = nn.Linear(char_width(self.embeddings, features), config.width)
+    def __init__(self, *, config: TenerConfig, sizes: InputSizes, features: CharFeatures | None = None):
+        super().__init__(config, sizes, features, words=False)
+        self.projection = nn.Linear(self.char_width, config.width)
         nn.init.xavier_uniform_(self.projection.weight)
         self.layers = nn.ModuleList(_layer(config) for _ in range(config.n_layers))
         self.out_width = config.width
@@ -100,7 +100,7 @@ class TenerEncoder(nn.Module):
 
     def encode(self, batch: LatticeBatch) -> tuple[Tensor, list[Tensor]]:
         """Character features float[B, T, D], and each layer's attention float[H, B, T, T]."""
-        x = self.projection(read_chars(self.embeddings, self.features, batch))
+        x = self.projection(self.read_chars(batch))
         maps = []
         for layer in self.layers:
             x, probabilities = layer(x, batch.char_mask)
@@ -110,11 +110,6 @@ class TenerEncoder(nn.Module):
     def attention_maps(self, batch: LatticeBatch) -> AttentionMaps:
         """The attention of each layer, as explanations show it."""
         return AttentionMaps(None, self.encode(batch)[1], layer_name="self-attention")
-
-    def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
-        """Character features, and zeros float[B, T, W]: this model reads no words."""
-        features = self(batch)
-        return features, torch.zeros(*features.shape[:2], batch.words.shape[1], device=features.device)
 
 
 def _layer(config: TenerConfig) -> RelativeTransformerLayer:

@@ -1,4 +1,4 @@
-"""Trim a trained model to the words and bigrams that a small folder has room for, and name its labels."""
+"""Trim a trained model to fewer words and bigrams, for a smaller folder, and rename its labels."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from cige.data.tags import tag_set
 from cige.data.vocabulary import N_SPECIAL, UNK, CodeTable, Vocabulary
 from cige.errors import ModelError
 from cige.lexicon.lexicon import Lexicon
-from cige.models.build import build_network, input_embeddings
+from cige.lexicon.user_word import UNKNOWN_TYPE
+from cige.models.build import build_network
 from cige.models.model import LatticeModel
 from cige.nn.embeddings import SplitEmbedding
 
 
 def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
-    """A smaller model: the first `n_words` words of the lexicon that have a vector, and `n_bigrams` bigrams.
+    """A smaller model with the first `n_words` words of the lexicon that have a vector, and `n_bigrams` bigrams.
 
-    A gazetteer's word needs no vector: that it is in the gazetteer is what it tells.
+    Words of gazetteers need no vector, since models use only the gazetteers in which they are.
 
-    A lexicon built from a vector file is in order of frequency, so its first words are the frequent ones. Bigrams
-    seen in training come first, then the others as the vector file orders them. What goes loses its node (words) or
-    falls back on its characters (bigrams). The user's own words in the model's lexicon are not carried over.
+    A lexicon that was built from a vector file is sorted by frequency, so its first words are the most frequent ones.
+    Bigrams that occur in training come first, then the others in the order of the vector file. Words that are removed
+    are no longer nodes, and bigrams that are removed are represented by their characters. The user words in the model's
+    lexicon are removed.
 
     Args:
-        n_words, n_bigrams: upper bounds; a model that has fewer keeps them all.
+        n_words, n_bigrams: maximum numbers; a model with fewer keeps all of them.
     """
     old = model.vocabulary
     has_vector = old.word_rows != UNK
@@ -38,7 +40,7 @@ def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
     word_rows = np.full(len(word_ids), UNK, np.int32)
     word_rows[has_vector[word_ids]] = np.arange(N_SPECIAL, N_SPECIAL + len(word_order))
     by_row = np.argsort(old.bigrams.rows)[:n_bigrams]
-    tables = input_embeddings(model.tagger)
+    tables = model.tagger.encoder.embeddings
     kept_rows = (
         np.arange(old.n_rows[0]),
         np.concatenate([np.arange(N_SPECIAL), old.bigrams.rows[by_row]]),
@@ -54,12 +56,13 @@ def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
         word_counts=old.word_counts[word_ids] if old.word_counts is not None else None,
         word_groups=old.word_groups[word_ids] if old.word_groups is not None else None,
         n_groups=old.n_groups,
+        word_labels=old.word_labels,
     )
     features = model.tagger.encoder.features
     tagger = build_network(model.architecture, model.config, vocabulary, model.tagger.tags, model.widths, features)
     weights = {k: v for k, v in model.tagger.state_dict().items() if not _is_table(k)}
     tagger.load_state_dict(weights, strict=False)
-    small = input_embeddings(tagger)
+    small = tagger.encoder.embeddings
     for name, rows in zip(("char", "bigram", "word", "char_word"), kept_rows, strict=True):
         table: SplitEmbedding | None = getattr(small, name)
         if table is not None:
@@ -69,25 +72,33 @@ def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
 
 
 def rename_labels(model: LatticeModel, names: Mapping[str, str]) -> LatticeModel:
-    """The same model with other names for its labels, such as {"NR": "PER"}; labels not named keep theirs.
+    """The same model with some labels renamed, such as {"NR": "PER"}.
 
     Raises:
-        ModelError: a label that the model does not have, or two labels that would share a name.
+        ModelError: the model does not have one of the labels, or two labels would have the same name.
     """
     unknown = sorted(set(names) - set(model.labels))
     renamed = [names.get(label, label) for label in model.labels]
+    if UNKNOWN_TYPE in renamed:
+        raise ModelError(
+            f"a label cannot be called {UNKNOWN_TYPE!r}, which represents types that the model does not know"
+        )
     if unknown or len(set(renamed)) < len(renamed):
         problem = f"no label {', '.join(unknown)}" if unknown else f"two labels of one name in {', '.join(renamed)}"
         raise ModelError(f"{problem}; the model's labels are {', '.join(model.labels)}")
     tagger = copy.deepcopy(model.tagger)
     old_places = {_renamed(tag, names): place for place, tag in enumerate(tagger.tags)}
-    tagger.tags = tag_set(renamed, model.scheme)  # sorted by the new names, so rows change places
+    more = [UNKNOWN_TYPE] if tag_set([UNKNOWN_TYPE], model.scheme)[1] in tagger.tags else []
+    tagger.tags = tag_set([*renamed, *more], model.scheme)  # sorted by the new names, so the rows are permuted
     order = torch.tensor([old_places[tag] for tag in tagger.tags])
     with torch.no_grad():
         for rows in (*tagger.output.parameters(), tagger.crf.start, tagger.crf.end):
             rows.copy_(rows[order].clone())
         tagger.crf.transitions.copy_(tagger.crf.transitions[order][:, order].clone())
-    return replace(model, tagger=tagger, labels=sorted(renamed))
+    word_labels = tuple(names.get(label, label) for label in model.vocabulary.word_labels)
+    vocabulary = replace(model.vocabulary, word_labels=word_labels)
+    facts = model.label_facts.renamed(names)
+    return replace(model, tagger=tagger, vocabulary=vocabulary, labels=sorted(renamed), label_facts=facts)
 
 
 def _renamed(tag: str, names: Mapping[str, str]) -> str:
@@ -96,7 +107,7 @@ def _renamed(tag: str, names: Mapping[str, str]) -> str:
 
 
 def _rows(table: SplitEmbedding) -> torch.Tensor:
-    """float[n_rows, width]: the whole table."""
+    """float[n_rows, width]: all rows of a table."""
     with torch.no_grad():
         return table(torch.arange(len(table.tuned) + len(table.fixed)))
 

@@ -1,4 +1,4 @@
-"""AttentionMaps: what the attention of a model saw, as probabilities that can be shown."""
+"""AttentionMaps: the attention probabilities of a model, for explanations."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """Who attended to whom in a batch; rows sum to 1, those of padding hold no meaning.
+    """Attention probabilities of a batch. Rows are queries and sum to 1; rows of padding are undefined.
 
     Attributes:
-        cross: float[H, B, T, T] between the characters and their word sets: row t is who asks, column j who answers.
-            None without cross-lattice attention.
-        layers: float[H, B, T, T] of each layer of attention among characters.
-        cross_query: who asks in `cross`, the word sets of character t or the character itself.
-        layer_name: what the attention of a layer is called.
+        cross: float[H, B, T, T], attention between characters and word sets; None without cross-lattice attention.
+        layers: float[H, B, T, T] for each layer of attention among characters.
+        cross_query: the queries of `cross`: the word sets of characters, or the characters.
+        layer_name: the name of the attention of a layer.
     """
 
     cross: Tensor | None
@@ -26,7 +25,7 @@ class AttentionMaps:
     layer_name: str = "self-lattice attention"
 
     def named(self) -> list[tuple[str, str, str, Tensor]]:
-        """Each map with its name, who asks (rows) and who answers (columns)."""
+        """Each map with its name and the kinds of its queries (rows) and keys (columns)."""
         found = []
         if self.cross is not None:
             sides = ("word sets", "characters") if self.cross_query == "words" else ("characters", "word sets")

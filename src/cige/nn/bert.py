@@ -15,36 +15,37 @@ from cige.data.batch import LatticeBatch
 from cige.errors import ModelError
 from cige.text.windows import overlapping_windows
 
-_PROBES = 8  # Chinese characters that a tokenizer is tried on
+_PROBES = 8  # Chinese characters with which a tokenizer is checked
 
 
 class BertFeatures(nn.Module):
-    """Lattice batch -> the last hidden state of each character.
+    """Returns the last hidden state of each character of a lattice batch.
 
-    Each character is one token: word pieces would join letters and digits, and no vector would be a character's own.
-    What is no token by itself (whitespace, control characters, characters that the BERT does not know) is its unknown
-    token. [CLS] and [SEP] are added and taken off. A text with more characters than the BERT has positions is read in
-    overlapping windows; each character's vector comes from the window where it has more context.
+    Each character is one token, because word pieces of several letters or digits would not have one vector per
+    character. Characters without a token (whitespace, control characters, characters that the BERT does not know) are
+    represented by the unknown token. [CLS] and [SEP] are added, and their states are removed. A text with more
+    characters than the BERT has positions is read in overlapping windows; each character's vector comes from the window
+    in which it has more context.
 
     Args:
-        bert: a model with `last_hidden_state`, such as AutoModel gives.
-        tokenizer: the one that goes with it.
-        tuned: whether training changes `bert`; if not, it stays in evaluation mode and gets no gradient.
+        bert: a model with `last_hidden_state`, such as those of AutoModel.
+        tokenizer: the tokenizer of this model.
+        tuned: whether to fine-tune `bert`; otherwise it stays in evaluation mode and has no gradient.
 
     Raises:
-        ModelError: the tokenizer is none that knows Chinese characters one by one.
+        ModelError: the tokenizer does not have tokens for single Chinese characters.
     """
 
     def __init__(self, *, bert: nn.Module, tokenizer: Any, tuned: bool):
         super().__init__()
-        bert.pooler = None  # type: ignore[assignment]  # it summarises a sentence, which nobody reads here
+        bert.pooler = None  # type: ignore[assignment]  # the pooled vector is not used here
         self.bert = bert.requires_grad_(tuned)
         self.tokenizer = tokenizer
         self.tuned = tuned
         self.width: int = bert.config.hidden_size  # type: ignore[union-attr, assignment]
         n_positions = getattr(bert.config, "max_position_embeddings", 512)
         self.n_chars_at_once = int(min(n_positions, tokenizer.model_max_length)) - 2  # type: ignore[type-var, operator]
-        self._ids: dict[str, int] = {}  # grows with the characters seen
+        self._ids: dict[str, int] = {}  # a cache that grows with the characters that are read
         self._check_tokenizer()
         self.train(self.training)
 
@@ -53,7 +54,7 @@ class BertFeatures(nn.Module):
         """Read a folder that `save_pretrained` (ours or transformers') wrote, or a model of the Hugging Face hub.
 
         Raises:
-            ModelError: transformers is not installed, or there is no such model, or it is not whole.
+            ModelError: transformers is not installed, there is no such model, or it is incomplete.
         """
         try:
             from transformers import AutoModel, AutoTokenizer
@@ -64,7 +65,7 @@ class BertFeatures(nn.Module):
             with _quiet():
                 bert, report = AutoModel.from_pretrained(name, output_loading_info=True, **options)
                 tokenizer = AutoTokenizer.from_pretrained(name, **options)
-        except Exception as reason:  # transformers raises nearly anything for a folder that is damaged
+        except Exception as reason:  # transformers raises exceptions of many types for damaged folders
             raise ModelError(
                 f"{name}: not a BERT that can be read ({_first_line(reason)}); expected a folder with config.json, "
                 "weights and vocabulary, or a hub id such as google-bert/bert-base-chinese and a network to fetch it"
@@ -75,7 +76,7 @@ class BertFeatures(nn.Module):
         return cls(bert=bert.float(), tokenizer=tokenizer, tuned=tuned)
 
     def save_pretrained(self, folder: Path) -> None:
-        """Write what `load` reads with no network."""
+        """Write a folder that `load` can read without a network connection."""
         with _quiet():
             self.bert.save_pretrained(folder)  # type: ignore[operator]
             self.tokenizer.save_pretrained(folder)
@@ -83,7 +84,7 @@ class BertFeatures(nn.Module):
     def train(self, mode: bool = True) -> BertFeatures:
         super().train(mode)
         if not self.tuned:
-            self.bert.eval()  # dropout would make the features of a fixed BERT noise
+            self.bert.eval()  # dropout would add noise to the features of a fixed BERT
         return self
 
     def forward(self, batch: LatticeBatch) -> Tensor:
@@ -99,16 +100,16 @@ class BertFeatures(nn.Module):
         return hidden[window, place] * batch.char_mask[:, :, None]
 
     def token_ids(self, text: str) -> list[int]:
-        """One token id a character."""
+        """One token id per character."""
         new = sorted(set(text) - self._ids.keys())
         self._ids |= dict.fromkeys(new, self.tokenizer.unk_token_id)
-        new = [c for c in new if not "\ud800" <= c <= "\udfff"]  # no tokenizer takes a lone surrogate
+        new = [c for c in new if not "\ud800" <= c <= "\udfff"]  # tokenizers do not accept lone surrogates
         pieces = self.tokenizer(new, add_special_tokens=False)["input_ids"] if new else []
         self._ids |= {c: piece[0] for c, piece in zip(new, pieces, strict=True) if len(piece) == 1}
         return [self._ids[c] for c in text]
 
     def _tokens(self, texts: tuple[str, ...], plan: _WindowPlan, device: torch.device) -> tuple[Tensor, Tensor]:
-        """[CLS] characters [SEP] padding of each window: int64[windows, L] ids and mask."""
+        """Ids and mask, int64[windows, L], of [CLS] characters [SEP] and padding for each window."""
         longest = max(end - start for _, start, end in plan.windows) + 2
         ids = np.full((len(plan.windows), longest), self.tokenizer.pad_token_id or 0, np.int64)
         mask = np.zeros_like(ids)
@@ -134,11 +135,11 @@ class BertFeatures(nn.Module):
 
 
 class _WindowPlan:
-    """Where each character is read.
+    """The windows of a batch, and the window from which each character gets its vector.
 
     Attributes:
-        windows: (sentence, start, end) of each, at most `n_at_once` characters.
-        window, place: int64[B, T], the window of each character and its place in that; 0 on padding.
+        windows: (sentence, start, end) of each window, of at most `n_at_once` characters.
+        window, place: int64[B, T], the window of each character and its index in the window; 0 for padding.
     """
 
     def __init__(self, lengths: list[int], n_padded: int, *, n_at_once: int):
@@ -155,7 +156,7 @@ class _WindowPlan:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No progress bars and no remarks about weights that nobody asked for; what matters is raised."""
+    """A context without progress bars and messages about unused weights; problems are raised as errors."""
     from transformers.utils import logging
 
     verbosity, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

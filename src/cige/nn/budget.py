@@ -1,4 +1,4 @@
-"""Batches that fit memory, counted in pairs of lattice nodes."""
+"""Batches that fit into memory, measured in pairs of lattice nodes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 
 def batches_by_budget(n_nodes: Sequence[int], *, max_sentences: int, max_pairs: int) -> Iterator[list[int]]:
-    """Cut a sequence of sentences, in the order given, into batches that fit memory.
+    """Divide a sequence of sentences, in the given order, into batches that fit into memory.
 
-    A batch holds at most `max_sentences` sentences and costs at most `max_pairs` node pairs, counted as
-    sentences x (longest sentence)^2, since scores are stored padded. A sentence over the budget is a batch alone.
+    A batch has at most `max_sentences` sentences and at most `max_pairs` node pairs, counted as sentences x (longest
+    sentence)^2, because scores are padded. A sentence that exceeds the budget is a batch of its own.
 
     Yields:
         Lists of positions in `n_nodes`.

@@ -10,18 +10,18 @@ from torch import Tensor, nn
 
 from cige.nn.crf_numpy import NumpyCRF
 
-IMPOSSIBLE = float("-inf")  # an illegal transition; every sum over tags keeps at least one legal one
+IMPOSSIBLE = float("-inf")  # score of illegal transitions; every sum over tags has at least one legal term
 
 
 class CRF(nn.Module):
-    """Transition scores over L tags, with illegal transitions ruled out in training and in decoding.
+    """Transition scores over L tags. Illegal transitions are excluded in training and in decoding.
+
+    Emissions are float[B, T, L]; `n_chars` is int64[B]. The log partition of an empty sentence is 0.
 
     Args:
-        n_tags: L.
-        allowed: bool arrays (start[L], transition[L, L] from-to, end[L]) or None for no constraints.
-        boundary_scores: learn scores for the first and the last tag too.
-
-    Emissions are float[B, T, L]; `n_chars` is int64[B]. A sentence of no characters has log partition 0.
+        n_tags: number of tags L.
+        allowed: bool arrays (start[L], transition[L, L] from-to, end[L]), or None for no constraints.
+        boundary_scores: whether to learn scores for the first and the last tag.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class CRF(nn.Module):
         self.allowed_end: Tensor
 
     def scores(self) -> tuple[Tensor, Tensor, Tensor]:
-        """(start[L], transitions[L, L], end[L]) with illegal moves at IMPOSSIBLE."""
+        """(start[L], transitions[L, L], end[L]), where illegal transitions have the score IMPOSSIBLE."""
         return (
             self.start.masked_fill(~self.allowed_start, IMPOSSIBLE),
             self.transitions.masked_fill(~self.allowed, IMPOSSIBLE),
@@ -56,19 +56,35 @@ class CRF(nn.Module):
         return _LogPartition.apply(emissions.float(), *self.scores(), n_chars)
 
     def score(self, emissions: Tensor, tags: Tensor, n_chars: Tensor) -> Tensor:
-        """float[B]: score of the int64[B, T] sequence `tags`; padding may carry any tag of the L."""
+        """float[B]: score of the int64[B, T] sequence `tags`; padding may have any of the L tags."""
         start, transitions, end = self.scores()
         mask = _mask(emissions, n_chars)
         unary = emissions.float().gather(2, tags[:, :, None]).squeeze(2)  # [B, T]
         pair = transitions[tags[:, :-1], tags[:, 1:]]  # [B, T - 1]
         last = tags.gather(1, (n_chars - 1).clamp(min=0)[:, None]).squeeze(1)
-        # Chosen, not multiplied by the mask: padding may spell an illegal transition, and -inf * 0 is NaN.
+        # Not a product with the mask, because padding may contain illegal transitions, and -inf * 0 is NaN.
         total = unary.where(mask, 0.0).sum(1) + pair.where(mask[:, 1:], 0.0).sum(1)
         return total + (start[tags[:, 0]] + end[last]).where(n_chars > 0, 0.0)
 
     def negative_log_likelihood(self, emissions: Tensor, tags: Tensor, n_chars: Tensor) -> Tensor:
         """float[B]: -log p(tags | emissions)."""
         return self.log_partition(emissions, n_chars) - self.score(emissions, tags, n_chars)
+
+    def partial_negative_log_likelihood(self, emissions: Tensor, log_weights: Tensor, n_chars: Tensor) -> Tensor:
+        """float[B]: -log of the expected weight of the tag sequence.
+
+        With weights 0 and 1, the expected weight is the probability that all tags are allowed (Jie et al. 2019).
+
+        Args:
+            log_weights: float[B, T, L], the logarithm of the weight of each tag, IMPOSSIBLE for excluded tags. At least
+                one legal sequence must be possible; padding may have any values. The weight of a sequence is the
+                product of the weights of its tags.
+        """
+        inside = _mask(emissions, n_chars)[:, :, None]
+        within = emissions.float() + log_weights.masked_fill(~inside, 0.0)
+        both = self.log_partition(torch.cat([emissions.float(), within]), n_chars.repeat(2))
+        every, allowed_only = both.chunk(2)
+        return every - allowed_only
 
     @torch.no_grad()
     def decode(self, emissions: Tensor, n_chars: Tensor) -> list[list[int]]:
@@ -94,13 +110,13 @@ class CRF(nn.Module):
 
     @torch.no_grad()
     def in_numpy(self) -> NumpyCRF:
-        """The same CRF for prediction."""
+        """The same CRF in NumPy, for prediction."""
         start, transitions, end = (x.double().cpu().numpy() for x in self.scores())
         return NumpyCRF(start=start, transitions=transitions, end=end)
 
 
 class _LogPartition(torch.autograd.Function):
-    """The gradient of log Z is the marginals; forward-backward gives it without a graph of T small steps."""
+    """The gradient of log Z, which are the marginals, computed by forward-backward without a graph of T small steps."""
 
     @staticmethod
     def forward(
@@ -117,7 +133,7 @@ class _LogPartition(torch.autograd.Function):
         emissions, transitions, end, n_chars, alpha, log_z = ctx.saved_tensors
         beta = _backward_scores(emissions, transitions, end, n_chars)
         mask, grad = _mask(emissions, n_chars), grad.double()
-        # Scores of padding are arbitrary and may overflow exp: they are replaced, since inf * 0 is NaN.
+        # Scores of padding are arbitrary and may overflow in exp. They are replaced, since inf * 0 is NaN.
         unary = (alpha + beta - log_z[:, None, None]).masked_fill(~mask[:, :, None], IMPOSSIBLE).exp()  # [B, T, L]
         unary = unary * grad[:, None, None]
         # p(tag i at t, tag j at t + 1) = exp(alpha_i + transition_ij + emission_j + beta_j - log Z), summed over B, T
@@ -137,7 +153,7 @@ def _mask(emissions: Tensor, n_chars: Tensor) -> Tensor:
 
 
 def _forward_scores(emissions: Tensor, start: Tensor, transitions: Tensor, n_chars: Tensor) -> Tensor:
-    """alpha[B, T, L]: log of all ways to reach a tag, its own emission included; frozen beyond the end."""
+    """alpha[B, T, L]: log-sum over all paths to a tag, including its emission; constant beyond the end."""
     alpha = [start + emissions[:, 0]]
     step, shortest = transitions.exp(), int(n_chars.min())
     for t in range(1, emissions.shape[1]):
@@ -147,7 +163,7 @@ def _forward_scores(emissions: Tensor, start: Tensor, transitions: Tensor, n_cha
 
 
 def _backward_scores(emissions: Tensor, transitions: Tensor, end: Tensor, n_chars: Tensor) -> Tensor:
-    """beta[B, T, L]: log of all ways to go on after a tag, its own emission not included."""
+    """beta[B, T, L]: log-sum over all paths after a tag, without its emission."""
     final = end.expand(len(emissions), -1)
     beta = [final]
     step, shortest = transitions.t().exp().contiguous(), int(n_chars.min())
@@ -160,8 +176,8 @@ def _backward_scores(emissions: Tensor, transitions: Tensor, end: Tensor, n_char
 def _log_matmul(scores: Tensor, step: Tensor) -> Tensor:
     """log(exp(scores) @ step) of float64[B, L] and [L, L].
 
-    One small product a character in place of L^2 exponentials. In float64 a tag underflows only when it is e^-700
-    less likely than the best one.
+    This takes one small product per character instead of L^2 exponentials. In float64, a tag underflows only if it is
+    e^-700 times as likely as the best one.
     """
     top = scores.amax(1, keepdim=True)
     return ((scores - top).exp_() @ step).log_().add_(top)

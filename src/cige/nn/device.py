@@ -1,4 +1,4 @@
-"""The device that a model predicts on, checked before anything is moved there."""
+"""The device for prediction, which is checked before anything is moved to it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ import torch
 from cige.errors import ModelError
 
 
+def canonical_name(name: str) -> str:
+    """PyTorch's name of a device: what people call gpu is cuda."""
+    return "cuda" + name[3:] if name == "gpu" or name.startswith("gpu:") else name
+
+
 def prediction_device(name: str) -> torch.device:
-    """The PyTorch device of a name such as "cpu", "cuda" or "cuda:1".
+    """The PyTorch device with a name such as "cpu", "cuda", "cuda:1" or "gpu", which is "cuda".
 
     Raises:
-        ModelError: there is no such kind of device, or this machine has none of that number.
+        ModelError: there is no such type of device, or this machine has no device with that number.
     """
     try:
-        device = torch.device(name)
+        device = torch.device(canonical_name(name))
     except (RuntimeError, TypeError, ValueError) as reason:
         raise ModelError(f"device {name!r}: expected cpu, cuda or cuda:N with the number of a GPU") from reason
+    if device.type not in ("cpu", "cuda", "mps"):
+        raise ModelError(f"device {name!r}: expected cpu, cuda or cuda:N with the number of a GPU")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise ModelError(f"device {name}: this machine's PyTorch sees no GPU of Apple's; use cpu")
     if device.type == "cuda":
         if not torch.cuda.is_available():
             raise ModelError(f"device {name}: this machine's PyTorch sees no GPU; use cpu")

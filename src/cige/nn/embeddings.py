@@ -1,4 +1,4 @@
-"""Input of a lattice model: the vectors of characters, character bigrams and words."""
+"""The input of a lattice model: the vectors of characters, character bigrams and words."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from cige.nn.dropout import Dropout
 
 
 class SplitEmbedding(nn.Module):
-    """A table whose first rows are trained and whose other rows stay as given.
+    """A table whose first rows are trained and whose other rows are fixed.
 
-    Rows that training never reads would get no gradient anyway; keeping them as a float16 buffer spares the
-    optimiser (and its memory) hundreds of thousands of rows and changes nothing else. A folder saved for prediction
-    holds int8 rows with a scale each, or float16 rows, behind the special rows alone (`compact`).
+    Rows that training never reads would have no gradient anyway. They are a float16 buffer, so that the optimiser does
+    not process and store hundreds of thousands of rows. A folder for prediction has only special rows, followed by
+    float16 rows or by int8 rows with one scale per row (`compact`).
     """
 
     def __init__(self, *, n_rows: int, n_tuned: int, width: int):
@@ -28,13 +28,13 @@ class SplitEmbedding(nn.Module):
         self.sparse_gradient = False  # True: the gradient of `tuned` lists only the rows that a batch read
         self.tuned = nn.Parameter(torch.zeros(n_tuned, width))
         self.register_buffer("fixed", torch.zeros(n_rows - n_tuned, width, dtype=torch.float16))
-        self.register_buffer("scale", torch.zeros(0, 1, dtype=torch.float16))  # a row each when `fixed` is int8
+        self.register_buffer("scale", torch.zeros(0, 1, dtype=torch.float16))  # one per int8 row of `fixed`
         self.fixed: Tensor
         self.scale: Tensor
 
     @torch.no_grad()
     def load_vectors(self, vectors: Tensor) -> None:
-        """Copy float[n_rows, width] in."""
+        """Set the table to float[n_rows, width]."""
         self.tuned.copy_(vectors[: len(self.tuned)])
         self.fixed.copy_(vectors[len(self.tuned) :])
 
@@ -42,7 +42,7 @@ class SplitEmbedding(nn.Module):
         """int64[...] -> float[..., width]."""
         n_tuned = len(self.tuned)
         is_fixed = rows >= n_tuned
-        own = rows.masked_fill(is_fixed, PAD)  # PAD takes no gradient
+        own = rows.masked_fill(is_fixed, PAD)  # PAD has no gradient
         out = F.embedding(own, self.tuned, padding_idx=PAD, sparse=self.sparse_gradient)
         if len(self.fixed) and bool(is_fixed.any()):
             fixed = self._fixed_rows((rows - n_tuned).clamp(min=0)).to(out.dtype)
@@ -50,7 +50,7 @@ class SplitEmbedding(nn.Module):
         return out
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *args: Any) -> None:
-        if len(state_dict.get(f"{prefix}scale", ())) == len(self.fixed):  # rows in int8
+        if len(state_dict.get(f"{prefix}scale", ())) == len(self.fixed):  # the rows are int8
             self.scale = self.scale.new_zeros(len(self.fixed), 1)
         super()._load_from_state_dict(state_dict, prefix, *args)
 
@@ -60,7 +60,7 @@ class SplitEmbedding(nn.Module):
 
     @torch.no_grad()
     def compact(self, dtype: str) -> dict[str, Tensor]:
-        """State with only the special rows trainable and all others in "float16" or "int8" (scaled row by row)."""
+        """The state with only special rows trainable, and all others in "float16" or "int8" (one scale per row)."""
         rows = torch.cat([self.tuned[N_SPECIAL:], self._fixed_rows(torch.arange(len(self.fixed)))]).cpu()
         state = {"tuned": self.tuned[:N_SPECIAL].detach().cpu().clone()}
         if dtype == "float16":
@@ -73,14 +73,15 @@ class SplitEmbedding(nn.Module):
 
 @dataclass(frozen=True)
 class InputSizes:
-    """What a network must know of its vocabulary before any weight is there.
+    """The sizes of a vocabulary, with which a network is created.
 
     Attributes:
-        n_rows: rows of the tables: (characters, bigrams, words).
-        n_tuned: those, from the first on, that training changes.
-        widths: numbers a row.
-        n_groups: gazetteers that the lexicon's words come from; a user's own words are one more.
-        user_count: the count that a user's own word passes for, where words are weighted by how often they are used.
+        n_rows: numbers of rows of the tables: (characters, bigrams, words).
+        n_tuned: numbers of rows, from the first, that training changes.
+        widths: numbers per row.
+        n_groups: number of gazetteers of the lexicon; user words are one more.
+        user_count: the count of user words in models that weight words by how often they are used.
+        n_word_labels: number K of labels of user words that the model knows.
     """
 
     n_rows: tuple[int, int, int]
@@ -88,21 +89,22 @@ class InputSizes:
     widths: tuple[int, int, int]
     n_groups: int = 1
     user_count: int = 1
+    n_word_labels: int = 0
 
 
 class LatticeVectors(nn.Module):
     """The pre-trained vectors of a batch's characters, their bigrams and its words; every model reads these.
 
-    With `bigram_backoff` a bigram that has no vector gets a linear function of its two characters' vectors: a quarter
-    of the bigrams of a Weibo post are rarer than any vector file reaches. `models.build` fits the function to the
-    bigrams that do have vectors; training goes on from there.
+    With `bigram_backoff`, the vector of a bigram without a row is a linear function of the vectors of its two
+    characters; a quarter of the bigrams of Weibo posts are too rare for vector files. `models.build` fits the function
+    to the bigrams with vectors, and training continues from this initial value.
 
-    Dropout is elementwise on the vectors as in the released FLAT.
+    Dropout is elementwise, as in the released FLAT.
 
     Args:
-        use_bigrams: False leaves the bigram table out.
-        chars, words: False leaves the table of characters or of words out, for a model that reads none.
-        char_words: hold a table of characters as one-character words too (the S set of a soft lexicon).
+        use_bigrams: whether there is a table of bigrams.
+        chars, words: whether there are tables of characters and of words.
+        char_words: whether there is a table of characters as one-character words (the S set of a soft lexicon).
     """
 
     def __init__(
@@ -134,7 +136,7 @@ class LatticeVectors(nn.Module):
         self.word_width = word_width
 
     def chars(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, char_width]: character vector, then that of its bigram."""
+        """float[B, T, char_width]: the vector of each character, followed by that of its bigram."""
         assert self.char is not None
         vectors = self.char(batch.chars)
         if self.bigram is not None:
@@ -147,12 +149,12 @@ class LatticeVectors(nn.Module):
         return self.word_dropout(self.word(batch.words))
 
     def char_words(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, word_width]: each character as a word of its own."""
+        """float[B, T, word_width]: the vector of each character as a word."""
         assert self.char_word is not None
         return self.word_dropout(self.char_word(batch.chars))
 
     def _bigrams(self, table: SplitEmbedding, batch: LatticeBatch, char_vectors: Tensor) -> Tensor:
-        """float[B, T, bigram width]; one without a row is made from its two characters, if so chosen."""
+        """float[B, T, bigram width]; with `bigram_backoff`, those without a row are computed from their characters."""
         vectors = table(batch.bigrams)
         if self.backoff is None:
             return vectors

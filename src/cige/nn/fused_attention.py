@@ -1,9 +1,9 @@
-"""PyTorch's fused attention with scores of its own beside the products, by backends that are right with such scores.
+"""PyTorch's fused attention with additional scores, limited to backends that are correct with such scores.
 
-Since version 2.11 PyTorch prefers cuDNN's attention on recent GPUs. With a mask it has no gradient of the mask, it may
-give NaN in gradients of queries, it reads a mask in another dtype than the queries' wrongly without a word, and it
-plans anew for every shape of a batch. The memory-efficient kernel has none of these problems, so with a mask only that
-kernel and plain operations are allowed.
+Since version 2.11, PyTorch prefers cuDNN's attention on recent GPUs. If there is a mask, that backend has no gradient
+of the mask, may return NaN gradients of queries, silently misreads a mask whose dtype differs from that of the queries,
+and plans again for every shape of a batch. The memory-efficient kernel has none of these problems, so with a mask only
+this kernel and plain operations are allowed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def fused_attention(
     Args:
         query: float[.., M, d].
         key: float[.., N, d]; value: float[.., N, e].
-        scores: float[.., M, N], -inf where a key is hidden; or bool[.., M, N], True where a key is seen.
-        dropout_prob: of the probabilities (pass 0 outside training).
+        scores: float[.., M, N], -inf for hidden keys; or bool[.., M, N], True for visible keys.
+        dropout_prob: dropout on the probabilities (0 outside training).
     """
 
     def attended() -> Tensor:

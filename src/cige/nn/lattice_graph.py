@@ -1,10 +1,10 @@
-"""The lattice as a graph: characters and words as nodes with spans, and which nodes meet which, for a whole batch.
+"""The lattice as a graph: characters and words as nodes with spans, and the edges between them, for a batch.
 
-    南京市长江大桥        nodes 0 .. T-1 are the characters, T .. T+W-1 the words, so a place says what stands there
+    南京市长江大桥        nodes 0 .. T-1 are the characters, T .. T+W-1 the words, so an index says what the node is
     0 1 2 3 4 5 6
     南京市 市长 长江大桥   a word is the half-open span of its characters
 
-Which nodes meet is a dense bool[B, N, N]: a sentence has 80 nodes on the mean, and attention over them is dense too.
+Edges are a dense bool[B, N, N]: a sentence has 80 nodes on average, and attention over them is dense as well.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class NodeSpans:
 
     @property
     def pairs(self) -> Tensor:
-        """bool[B, N, N]: both nodes are real."""
+        """bool[B, N, N]: whether both nodes are real rather than padding."""
         return self.mask[:, :, None] & self.mask[:, None, :]
 
     @property
@@ -44,18 +44,18 @@ class NodeSpans:
 
     @property
     def follows(self) -> Tensor:
-        """bool[B, N, N]: node j begins where node i ends."""
+        """bool[B, N, N]: whether node j begins where node i ends."""
         return (self.ends[:, :, None] == self.starts[:, None, :]) & self.pairs
 
     @property
     def contains(self) -> Tensor:
-        """bool[B, N, N]: all of node j's characters are among those of node i."""
+        """bool[B, N, N]: whether node i contains all characters of node j."""
         inside = (self.starts[:, :, None] <= self.starts[:, None, :]) & (self.ends[:, None, :] <= self.ends[:, :, None])
         return inside & self.pairs
 
 
 def node_spans(batch: LatticeBatch, *, use_words: bool = True) -> NodeSpans:
-    """The nodes of a batch; without words they are its characters alone."""
+    """The nodes of a batch; without words, only its characters."""
     position = torch.arange(batch.chars.shape[1], device=batch.chars.device).expand_as(batch.chars)  # [B, T]
     if not use_words:
         return NodeSpans(position, position + 1, torch.zeros_like(position[0], dtype=torch.bool), batch.char_mask)
@@ -75,13 +75,13 @@ def containing_graph(nodes: NodeSpans) -> Tensor:
 
 
 def transition_graph(nodes: NodeSpans) -> Tensor:
-    """bool[B, N, N], symmetric with self-loops: nodes that follow one another, characters or words."""
+    """bool[B, N, N], symmetric with self-loops: characters and words that follow each other directly."""
     edges = nodes.follows
     return edges | edges.transpose(1, 2) | nodes.self_loops
 
 
 def begin_end_graph(nodes: NodeSpans) -> Tensor:
-    """bool[B, N, N], symmetric with self-loops: neighbouring characters, and a word with its first and its last."""
+    """bool[B, N, N], symmetric with self-loops: neighbouring characters, and a word with its first and last one."""
     is_edge_of_word = nodes.starts[:, :, None] == nodes.starts[:, None, :]
     is_edge_of_word = is_edge_of_word | (nodes.ends[:, :, None] == nodes.ends[:, None, :])
     edges = nodes.pairs & is_edge_of_word & nodes.is_word[:, None] & ~nodes.is_word
@@ -89,21 +89,21 @@ def begin_end_graph(nodes: NodeSpans) -> Tensor:
     return edges | edges.transpose(1, 2) | nodes.self_loops
 
 
-SAME, LEFT, RIGHT, CONTAINS, INSIDE, CROSSES, BEFORE, AFTER = range(8)  # where node j stands, seen from node i
-N_NEAR = 6  # relations of nodes that share a character, or meet with none between them: SAME to CROSSES
+SAME, LEFT, RIGHT, CONTAINS, INSIDE, CROSSES, BEFORE, AFTER = range(8)  # relation of node j to node i
+N_NEAR = 6  # relations of nodes that share a character or are adjacent: SAME to CROSSES
 
 
 def span_relations(nodes: NodeSpans) -> Tensor:
-    """int64[B, N, N]: how the span of node j stands to that of node i; each pair has one relation.
+    """int64[B, N, N]: the relation of the span of node j to that of node i; each pair has one relation.
 
-    SAME: over the same characters (a node and itself, or two words at one place). LEFT, RIGHT: j ends where i begins,
-    or begins where i ends. CONTAINS: j lies within i. INSIDE: i lies within j. CROSSES: they share some characters, and
-    each has others. BEFORE, AFTER: there are characters between them. Padding has no meaning.
+    SAME: the same characters (a node and itself, or two words at one position). LEFT, RIGHT: j ends where i begins, or
+    begins where i ends. CONTAINS: j lies within i. INSIDE: i lies within j. CROSSES: they share some characters, and
+    each has others. BEFORE, AFTER: there are characters between them. Values of padding are undefined.
     """
     starts_i, ends_i = nodes.starts[:, :, None], nodes.ends[:, :, None]
     starts_j, ends_j = nodes.starts[:, None, :], nodes.ends[:, None, :]
     code = torch.full_like(starts_i - starts_j, CROSSES)
-    for relation, holds in (  # of two that hold, the later one
+    for relation, holds in (  # if two hold, the later one wins
         (CONTAINS, (starts_i <= starts_j) & (ends_j <= ends_i)),
         (INSIDE, (starts_j <= starts_i) & (ends_i <= ends_j)),
         (SAME, (starts_i == starts_j) & (ends_i == ends_j)),
@@ -118,14 +118,14 @@ def span_relations(nodes: NodeSpans) -> Tensor:
 
 @dataclass(frozen=True)
 class MentionEdges:
-    """The edges of each gazetteer's graph: from its start node along each mention to its end node (Multi-digraph).
+    """The edges of each gazetteer's graph, from its start node along each mention to its end node (Multi-digraph).
 
-    Two mentions that share an edge give it once.
+    An edge that two mentions share exists once.
 
     Attributes:
-        first: bool[B, G, T], a mention begins with character t: start node -> t.
-        inner: bool[B, G, T], a mention goes on behind character t: t -> t + 1.
-        last: bool[B, G, T], a mention ends with character t: t -> end node.
+        first: bool[B, G, T], whether a mention begins with character t: start node -> t.
+        inner: bool[B, G, T], whether a mention continues after character t: t -> t + 1.
+        last: bool[B, G, T], whether a mention ends with character t: t -> end node.
     """
 
     first: Tensor
@@ -134,7 +134,7 @@ class MentionEdges:
 
 
 def mention_edges(batch: LatticeBatch, member: Tensor) -> MentionEdges:
-    """The edges of G gazetteers, where bool[B, W, G] tells which of them a word is in; padding is in none."""
+    """The edges of G gazetteers, where bool[B, W, G] says which of them contain a word; none contains padding."""
     position = torch.arange(batch.chars.shape[1], device=batch.chars.device)
     starts, lasts = batch.word_starts[:, :, None], batch.word_ends[:, :, None] - 1
     belongs = (member & batch.word_mask[:, :, None]).transpose(1, 2).float()  # [B, G, W]

@@ -1,14 +1,15 @@
-"""What two lattice tokens add to an attention score by where they stand: Lattice-BERT §2.3, Eq. 2.
+"""Position scores: the part of an attention score that depends on the positions of two lattice tokens (Eq. 2, §2.3).
 
     P_ij = att_ij + b_ij + r_ij                           in every layer, for every head, added to the content score
     att  = scale ([PS[s_i]; PE[e_i]] W_q) ([PS[s_j]; PE[e_j]] W_k)^T                            absolute positions
     b    = b_ss[s_j - s_i] + b_se[s_j - e_i] + b_es[e_j - s_i] + b_ee[e_j - e_i]            clipped distances
     r    = one number for the relation of token j to token i
 
-P_ij depends on the two spans alone, and a batch has few distinct ones: its sequences share their characters' places
-and most places of short words. So P is computed once for each pair of distinct spans (b and r once for each distinct
-relative span), and each pair of tokens looks its value up: one look-up in place of five, and products over U spans
-and not over B * N tokens. [CLS] is the one token at position 0, which makes its reset one row and one column of P.
+P_ij depends only on the two spans, and a batch has few distinct ones, because its sequences share the positions of
+characters and most positions of short words. P is therefore computed once for each pair of distinct spans (b and r once
+for each distinct relative span), and looked up for each pair of tokens. This takes one look-up instead of five, and
+products over U spans instead of B * N tokens. [CLS] is the only token at position 0, so its reset scores are one row
+and one column of P.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from cige.nn.relative_spans import RelativeSpans, relative_spans
 RELATIONS = ("self", "left, detached", "left, overlapping", "containing", "contained", "right, overlapping",
              "right, detached")  # fmt: skip
 """The paper's seven relations of token j to token i, in the order of Figure 3; the codes of `paper_relation`."""
-N_RELEASED_CODES = 32  # rows of the released table; seven of them are ever used
+N_RELEASED_CODES = 32  # rows of the released table, of which only seven are used
 
 RelationRule = Literal["paper", "released"]
 
@@ -36,8 +37,9 @@ RelationRule = Literal["paper", "released"]
 def paper_relation(start_i: Tensor, end_i: Tensor, start_j: Tensor, end_j: Tensor) -> Tensor:
     """int64 codes 0 to 6, indices of RELATIONS, of spans with inclusive ends.
 
-    The paper's definitions of overlap and containment both hold where two spans share an edge. Here a span that lies
-    within another is contained, shared edge or not, and overlap is what remains: each pair has one relation.
+    If two spans share an edge, the paper's definitions of overlap and containment both apply. Here, a span that lies
+    within another one is contained, whether or not they share an edge, and overlap means the remaining cases, so that
+    each pair has one relation.
     """
     same = (start_i == start_j) & (end_i == end_j)
     rules = (
@@ -53,7 +55,7 @@ def paper_relation(start_i: Tensor, end_i: Tensor, start_j: Tensor, end_j: Tenso
 
 
 def released_relation(start_i: Tensor, end_i: Tensor, start_j: Tensor, end_j: Tensor) -> Tensor:
-    """int64 codes 0 to 31 of the released code, which puts pairs with a shared edge elsewhere than the paper does."""
+    """int64 codes 0 to 31 of the released code, which classifies pairs with a shared edge differently."""
     tests = (
         start_j >= start_i,
         start_j > end_i,
@@ -72,7 +74,7 @@ _RULES: dict[str, tuple[Callable[[Tensor, Tensor, Tensor, Tensor], Tensor], int]
 
 @dataclass(frozen=True)
 class DistinctSpans:
-    """The U distinct spans of a batch, in order; padding, where there is any, is one of them.
+    """The U distinct spans of a batch, in order, including that of padding if there is any.
 
     Attributes:
         starts, ends: int64[U], inclusive; 0 on padding.
@@ -95,17 +97,17 @@ def distinct_spans(batch: TokenBatch) -> DistinctSpans:
 
 
 class LatticePositionScores(nn.Module):
-    """Token batch -> P, once for all layers.
+    """Computes P of a token batch, once for all layers.
 
     Args:
-        n_heads, head_width: those of the attention.
+        n_heads, head_width: number and width of the attention heads.
         position_width: width of PS and PE.
         max_positions: rows of PS and PE; positions are 0 to max_positions - 1.
-        scale: of att (1 / sqrt(d_k), or 1 / sqrt(2 d_k)).
-        relations: which rule gives r, or None for no r (-Rel).
-        distances: whether there is b (-Dis).
-        clip_distance: distances beyond this share one entry of b.
-        cls_reset: P[0, j] and P[i, 0] are each one learned score a head (Ke et al. 2020), in place of Eq. 2.
+        scale: factor of att (1 / sqrt(d_k), or 1 / sqrt(2 d_k)).
+        relations: the rule that defines r, or None for no r (-Rel).
+        distances: whether to add b; False leaves it out (-Dis).
+        clip_distance: larger distances share one entry of b.
+        cls_reset: whether P[0, j] and P[i, 0] are one learned score per head (Ke et al. 2020) instead of Eq. 2.
     """
 
     def __init__(
@@ -128,7 +130,7 @@ class LatticePositionScores(nn.Module):
         self.ends = nn.Embedding(max_positions, position_width)  # PE
         self.query = nn.Linear(2 * position_width, n_heads * head_width)
         self.key = nn.Linear(2 * position_width, n_heads * head_width)
-        # Matrices and not vectors, so that a rule "decay everything with two axes" treats them as the released code.
+        # Matrices rather than vectors, so that they have weight decay, as in the released code.
         self.resets = nn.Parameter(torch.zeros(2, 2 * position_width)) if cls_reset else None
         self.distances = nn.Parameter(torch.zeros(4, 2 * clip_distance + 1, n_heads)) if distances else None
         self.relations = nn.Parameter(torch.zeros(_RULES[relations][1], n_heads)) if relations else None
@@ -145,7 +147,7 @@ class LatticePositionScores(nn.Module):
                 f"a token at position {int(spans.ends.max())}; this model has {self.max_positions} positions, "
                 "so a text must be cut to fewer pieces"
             )
-        with torch.autocast(batch.ids.device.type, enabled=False):  # small, and its gradient sums over all layers
+        with torch.autocast(batch.ids.device.type, enabled=False):  # small, and its gradient is a sum over layers
             table = self.span_scores(spans).flatten(1)  # [H, U * U]
         index = spans.index
         n = index.shape[1]
@@ -161,7 +163,7 @@ class LatticePositionScores(nn.Module):
         has_place = ~(is_cls | spans.is_padding if self.resets is not None else spans.is_padding)[:, None]  # [U, 1]
         query, key = (self._by_head(linear(places) * has_place) for linear in (self.query, self.key))
         pairs = relative_spans(spans.starts[None], spans.ends[None])
-        # What takes the place of Eq. 2 is a row of the table of relative scores too: no further pass over [H, U, U].
+        # The scores that replace Eq. 2 are rows of the table of relative scores, which saves a pass over [H, U, U].
         table = torch.cat(
             [self._relative_scores(pairs), *self._reset_scores(), places.new_full((1, self.n_heads), -inf)]
         )
@@ -173,12 +175,12 @@ class LatticePositionScores(nn.Module):
         return torch.baddbmm(relative, query, key.transpose(1, 2), alpha=self.scale)
 
     def _relative_scores(self, pairs: RelativeSpans) -> Tensor:
-        """float[R, H]: b + r of each distinct relative span."""
+        """float[R, H]: b + r for each distinct relative span."""
         total = self.starts.weight.new_zeros(len(pairs.head_distance), self.n_heads)
         if self.distances is not None:
             clip = self.clip_distance
             for table, name in zip(self.distances, ("hh", "th", "ht", "tt"), strict=True):
-                # A name tells i's edge, then j's; their distance there is i - j, and j - i in Eq. 2.
+                # A name consists of i's edge and j's edge; their distance is i - j here, and j - i in Eq. 2.
                 total = total + F.embedding((-pairs.distance(name)).clamp(-clip, clip) + clip, table)
         if self.relations is not None:
             rule, _ = _RULES[self.relation_rule or ""]
@@ -188,7 +190,7 @@ class LatticePositionScores(nn.Module):
         return total
 
     def _reset_scores(self) -> tuple[Tensor, ...]:
-        """float[1, H] twice: the scores of [CLS] as query, then as key; nothing if they are not reset."""
+        """float[1, H] twice: the scores of [CLS] as a query and as a key; empty if they are not reset."""
         if self.resets is None:
             return ()
         query, key = self._by_head(self.query(self.resets)), self._by_head(self.key(self.resets))  # [H, 2, d]

@@ -1,13 +1,14 @@
-"""The recurrence of a lattice LSTM over a batch, both directions at once, with its gradient worked out by hand.
+"""The recurrence of a lattice LSTM over a batch, for both directions together, with a manually derived gradient.
 
-A step reads one character of every sentence in both directions, and every word that ends there: its cell goes from
-the state after its first character straight to its last (Zhang and Yang 2018). Words are sorted by the step at which
-they end, so that those of a step are a slice; the states of their first characters are gathered. What does not depend
-on states (products with inputs) comes in ready-made; what does not have to wait for the next step (the weights'
-gradients, all derivatives of gates) is done for all steps together after the last. A step then costs a handful of
-small operations in each direction of differentiation, where a graph of autograd costs several times that.
+A step reads one character of every sentence in both directions, and every word that ends there. The cell of a word
+connects the state after its first character directly to its last character (Zhang and Yang 2018). Words are sorted by
+the step at which they end, so that the words of a step are a slice; the states of their first characters are gathered.
+Everything that does not depend on states (products with inputs) is computed beforehand, and everything that does not
+have to wait for the next step (gradients of weights, derivatives of gates) is computed for all steps together at the
+end. A step then takes only a few small operations in the forward and in the backward pass; an autograd graph takes
+several times as many.
 
-Of the weights the first index is the direction: 0 from the left, 1 from the right.
+The first index of weights is the direction: 0 from the left, 1 from the right.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from cige.data.batch import LatticeBatch
 
 @dataclass(frozen=True)
 class WordSteps:
-    """The words of a batch as both directions meet them: K in all, sorted by last step, then by direction.
+    """The K words of a batch in both directions, sorted by last step, then by direction.
 
     Attributes:
-        word: int64[K], place in [2, B, W] of each: its direction, sentence and number in the sentence.
-        start: int64[K], place in [2, T + 1, B] of the state after its first character (0 is before any character).
-        end: int64[K], place in [2, T, B] of the step at its last character.
-        row: int64[K], place in [2, B] of its sentence within a step.
+        word: int64[K], index of each word in [2, B, W]: its direction, sentence and number in the sentence.
+        start: int64[K], index in [2, T + 1, B] of the state after its first character (0 is before any character).
+        end: int64[K], index in [2, T, B] of the step at its last character.
+        row: int64[K], index in [2, B] of its sentence within a step.
         n_words: for each of the T steps, how many words end there from the left and from the right.
     """
 
@@ -66,13 +67,13 @@ def word_steps(batch: LatticeBatch) -> WordSteps:
 
 @dataclass(frozen=True)
 class LatticeInputs:
-    """What a recurrence reads.
+    """The inputs of a recurrence. The gates contain the sums that do not depend on states.
 
     Attributes:
-        chars: float[2, T, B, 4H], gates of each character so far: candidate, input, forget, output. With three
-            gates [2, T, B, 3H] there is no forget gate: what is not let in is kept (1 - input).
-        words: float[K, 3H], gates of each word so far: candidate, input, forget.
-        links: float[K, H], the gate between each word and its last character so far.
+        chars: float[2, T, B, 4H], gates of each character: candidate, input, forget, output. With three gates,
+            [2, T, B, 3H], there is no forget gate, and 1 - input is used instead.
+        words: float[K, 3H], gates of each word: candidate, input, forget.
+        links: float[K, H], the gate between each word and its last character.
         char_state: float[2, H, 4H or 3H]; word_state: float[2, H, 3H]; link_cell: float[2, H, H].
     """
 
@@ -86,7 +87,7 @@ class LatticeInputs:
 
 @dataclass(frozen=True)
 class LatticeTrace:
-    """Everything that one run has computed: what `LatticeInputs` holds, after its non-linearity, and the states.
+    """The results of a run: the gates of `LatticeInputs` after their non-linearities, and the states.
 
     Attributes:
         hidden, cell: float[2, T + 1, B, H]; the first step is before any character.
@@ -104,8 +105,8 @@ class LatticeTrace:
         """The softmax over a character's input gate and the links of the words that end there.
 
         Returns:
-            float[2, T, B, H] of the character, float[K, H] of the words (each sums to 1 with the others of its
-            character), and bool[2, T, B, 1], whether any word ends there; the first means nothing where none does.
+            float[2, T, B, H] for the character and float[K, H] for the words (which sum to 1 for each character), and
+            bool[2, T, B, 1], whether any word ends there; the first is undefined if none does.
         """
         width = self.links.shape[1]
         own, word = self.chars[..., width : 2 * width].exp(), self.links.exp()
@@ -118,10 +119,10 @@ class LatticeTrace:
 def lattice_recurrence(inputs: LatticeInputs, steps: WordSteps) -> Tensor:
     """float[2, T, B, H]: the hidden state after each character, in the order in which each direction reads.
 
-    Where no gradient is wanted, the gates in `inputs` are overwritten: copying them is 3 % of the time.
+    If no gradient is needed, the gates in `inputs` are overwritten, because copying them takes 3 % of the time.
     """
     dtype = inputs.char_state.dtype
-    with torch.autocast(inputs.chars.device.type, enabled=False):  # recurrent sums want the weights' precision
+    with torch.autocast(inputs.chars.device.type, enabled=False):  # recurrent sums need the precision of the weights
         tensors = [x.to(dtype) for x in vars(inputs).values()]
         if not torch.is_grad_enabled():
             return trace(LatticeInputs(*tensors), steps, in_place=True).hidden[:, 1:]
@@ -130,7 +131,7 @@ def lattice_recurrence(inputs: LatticeInputs, steps: WordSteps) -> Tensor:
 
 @torch.no_grad()
 def trace(inputs: LatticeInputs, steps: WordSteps, *, in_place: bool = False) -> LatticeTrace:
-    """Run without a gradient and keep everything; `in_place` overwrites the gates in `inputs`."""
+    """Run without a gradient and keep all results; `in_place` overwrites the gates in `inputs`."""
     width = inputs.link_cell.shape[1]
     chars, words, links = (x if in_place else x.clone() for x in (inputs.chars, inputs.words, inputs.links))
     _, n_steps, n_sentences, _ = chars.shape
@@ -175,7 +176,7 @@ def trace(inputs: LatticeInputs, steps: WordSteps, *, in_place: bool = False) ->
 
 
 def _add_product(out: Tensor, x: Tensor, weights: Tensor, n: tuple[int, int]) -> None:
-    """out += x @ weights, where the first n[0] rows are of direction 0 and the other n[1] of direction 1."""
+    """out += x @ weights, where the first n[0] rows have direction 0 and the other n[1] direction 1."""
     for direction, rows in enumerate((slice(0, n[0]), slice(n[0], None))):
         if n[direction]:
             out[rows].addmm_(x[rows], weights[direction])
@@ -209,14 +210,14 @@ class _Recurrence(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class _Slopes:
-    """Derivatives of one step: by what a gradient on the right is multiplied to become one on the left.
+    """The derivatives of one step: the factors that convert a gradient of an output to that of an input.
 
     Attributes:
-        cell_from_hidden: float[2, T, B, H]; kept: of the cell before, from the cell.
-        chars: float[2, T, B, gates, H], of a gate's sum: from the cell, but for the output gate's, from the state.
-        links, shares: float[K, H], of a link's sum and of a word's cell, from the cell of its last character.
-        words: float[K, 3, H], of a word gate's sum, from the word's cell.
-        forget: float[K, H], of the cell of its first character, from the word's cell.
+        cell_from_hidden: float[2, T, B, H]; kept: the previous cell, from the cell.
+        chars: float[2, T, B, gates, H], a gate's sum, from the cell or, for the output gate, from the state.
+        links, shares: float[K, H], a link's sum and a word's cell, from the cell of its last character.
+        words: float[K, 3, H], a word gate's sum, from the word's cell.
+        forget: float[K, H], the cell of its first character, from the word's cell.
     """
 
     cell_from_hidden: Tensor
@@ -265,11 +266,11 @@ def _slopes(run: LatticeTrace, steps: WordSteps) -> _Slopes:
 def _gate_gradients(
     run: LatticeTrace, steps: WordSteps, grad_hidden: Tensor, weights: tuple[Tensor, Tensor, Tensor]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of the sums that go into the gates of characters, of words and of links, last step first."""
+    """Gradients of the sums in the gates of characters, words and links, starting from the last step."""
     slopes = _slopes(run, steps)
     width = run.links.shape[1]
     char_state, word_state, link_cell = (x.transpose(1, 2) for x in weights)
-    hidden = torch.cat([torch.zeros_like(grad_hidden[:, :1]), grad_hidden], 1)  # [2, T + 1, B, H], adds up
+    hidden = torch.cat([torch.zeros_like(grad_hidden[:, :1]), grad_hidden], 1)  # [2, T + 1, B, H], accumulates
     cell = torch.zeros_like(hidden)
     chars, words, links = (torch.empty_like(x) for x in (run.chars, run.words, run.links))
     sizes = [sum(n) for n in steps.n_words]
@@ -300,7 +301,7 @@ def _gate_gradients(
 def _weight_gradients(
     run: LatticeTrace, steps: WordSteps, chars: Tensor, words: Tensor, links: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of char_state, word_state and link_cell, each one product over all steps."""
+    """Gradients of char_state, word_state and link_cell, each as one product over all steps."""
     char_state = run.hidden[:, :-1].flatten(1, 2).transpose(1, 2) @ chars.flatten(1, 2)
     first = run.hidden.flatten(0, 2)[steps.start]
     is_left = steps.row < run.hidden.shape[2]

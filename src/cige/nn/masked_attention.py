@@ -1,9 +1,9 @@
-"""Multi-head attention where each query sees some keys only, and a key may be another to each query by its relation.
+"""Multi-head attention in which each query attends to some of the keys, and keys and values may depend on a relation.
 
     score(i, j) = q_i . (k_j + K[r_ij])        out_i = sum over j of p_ij (v_j + V[r_ij])          (Shaw et al. 2018)
 
-There are few relations R: q_i is multiplied with all of K and the products are picked by r_ij, and probabilities are
-summed by relation before V, so that nothing of size [N, N, width] is made.
+There are few relations R: q_i is multiplied with all of K and the products are selected by r_ij, and probabilities are
+summed per relation before V, so that no tensor of size [N, N, width] is needed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cige.nn.dropout import Dropout
 
 @dataclass(frozen=True)
 class Relations:
-    """What keys and values are besides themselves to a query that stands in a relation to them.
+    """What is added to keys and values, depending on their relation to the query.
 
     Attributes:
         codes: int64[B, Q, K], the relation of each pair.
@@ -40,13 +40,13 @@ def masked_attention(
     relations: Relations | None = None,
     dropout: Dropout | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Attend from each query to the keys that it may see; one that may see none reads zeros.
+    """Attend from each query to the allowed keys; a query without allowed keys returns zeros.
 
     Args:
         query: float[B, H, Q, d], scaled.
         key, value: float[B, H, K, d].
         allowed: bool[B, Q, K].
-        relations: what r_ij adds.
+        relations: the additions for each relation r_ij.
         dropout: dropout on the probabilities.
 
     Returns:
@@ -69,12 +69,12 @@ def masked_attention(
 def attention_of_one(
     query: Tensor, keys: Tensor, allowed: Tensor, *, key: nn.Linear, value: nn.Linear, dropout: Dropout | None = None
 ) -> tuple[Tensor, Tensor]:
-    """masked_attention of a single query over keys that are not projected yet, nor need to be.
+    """masked_attention of a single query over keys that do not have to be projected.
 
         q . (K x_j + b) = (K' q) . x_j + q . b
         sum over j of p_j (V x_j + c) = V (sum of p_j x_j) + c (sum of p_j)
 
-    so that what is projected is one vector a head in place of all keys.
+    so that only one vector per head is projected instead of all keys.
 
     Args:
         query: float[B, H, 1, d], scaled.
@@ -90,7 +90,7 @@ def attention_of_one(
     of_key, of_value = (x.weight.view(n_heads, head_width, -1) for x in (key, value))  # [H, d, w]
     alone = query[:, :, 0].transpose(0, 1)  # [H, B, d]
     folded = (alone @ of_key).transpose(0, 1)  # [B, H, w]
-    # The same for all keys, so it changes nothing; with it every parameter has a gradient, as in masked_attention.
+    # This term is the same for all keys and changes nothing, but gives every parameter a gradient.
     bias = (query[:, :, 0] * key.bias.view(n_heads, head_width)).sum(2, keepdim=True)  # [B, H, 1]
     scores = folded @ keys.transpose(1, 2) + bias  # [B, H, K]
     probabilities = _masked_softmax(scores, allowed)
@@ -101,7 +101,7 @@ def attention_of_one(
 
 
 def _masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
-    """Softmax over the last axis where allowed (broadcast to the scores); zeros in a row where nothing is."""
+    """Softmax over the last axis where allowed (broadcast to the scores); zeros in rows without allowed keys."""
     sees_nothing = ~allowed.any(-1, keepdim=True)
     return torch.softmax(hide(scores, allowed | sees_nothing), -1).masked_fill(sees_nothing, 0)
 
@@ -109,7 +109,7 @@ def _masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
 def hide(scores: Tensor, allowed: Tensor) -> Tensor:
     """Finite scores where allowed (broadcast to the scores), -inf elsewhere.
 
-    An addition: on a CPU it takes half the time of masked_fill over all heads, or less.
+    This is an addition, which on a CPU takes at most half the time of masked_fill over all heads.
     """
     return scores + torch.where(allowed, 0.0, float("-inf")).to(scores.dtype)
 

@@ -1,8 +1,9 @@
-"""Memory that is freed stays with the process, for work that takes and frees large arrays in every step.
+"""Keep freed memory in the process, for work that allocates and frees large arrays in every step.
 
-The allocator of glibc gives large arrays back to the system as soon as they are freed, and the system zeroes the pages
-of the next ones: on a CPU that is 1 to 22% of a training step (docs/speed.md). Training and the commands that find
-entities change this for their process; `load()` does not, for a process that only uses a model is its owner's.
+The allocator of glibc returns large arrays to the system as soon as they are freed, and the system zeroes the pages of
+the next ones. On a CPU this takes 1 to 22% of a training step (docs/speed.md). Training and the commands that find
+entities change this for their process; `load()` does not, because the process of a program that uses cige is not ours
+to configure.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ import os
 import sys
 
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # malloc.h
-KEPT = 2**31 - 1  # bytes free at the end of the heap before any go back
-TAKEN = 64 << 20  # bytes asked for beyond what is needed when the heap grows
-# Bytes from which an array has pages of its own; older versions of glibc allow the second at most.
+KEPT = 2**31 - 1  # bytes that may be free at the end of the heap before any are returned
+TAKEN = 64 << 20  # additional bytes that are requested when the heap grows
+# Size in bytes from which an array has its own pages; older versions of glibc allow at most the second value.
 HEAP_BELOW = 1 << 30, 32 << 20
 
 
 def keep_freed_memory() -> bool:
-    """Make this process keep up to 2 GB of freed memory; False where that is not ours to do.
+    """Make this process keep up to 2 GB of freed memory; returns False if that is not possible.
 
-    So it is where the C library is not glibc, and where MALLOC_* or GLIBC_TUNABLES in the environment say what to do.
+    This is the case if the C library is not glibc, or if MALLOC_* or GLIBC_TUNABLES in the environment configure it.
     """
     is_set = any(name.startswith("MALLOC_") for name in os.environ) or "malloc" in os.environ.get("GLIBC_TUNABLES", "")
     if sys.platform != "linux" or is_set:

@@ -1,13 +1,14 @@
 """The position term of FLAT's attention (Eq. 11): relation_query . R_ij for every pair, from the distinct rows of R.
 
-Three exact forms with the same results, forward and backward; none makes an [N, N, D] tensor of a whole batch:
+There are three exact implementations with the same results, forward and backward. None creates an [N, N, D] tensor of a
+whole batch:
 
-gathered  rows of R are fetched for a few query nodes at a time: N^2 D numbers moved, in chunks that stay in the cache
-grouped   queries of one span length meet only rows of R for that length, so each group is one matrix product, of which
-          every pair looks its number up: more arithmetic, all of it in matrix products, and N^2 H numbers moved
-triton    a kernel that fetches rows of R into registers and multiplies them there (position_scores_triton.py)
+gathered  reads rows of R for a few query nodes at a time: N^2 D numbers are moved, in chunks that fit into the cache
+grouped   queries of one span length use only the rows of R for that length, so each group is one matrix product, in
+          which every pair looks up its number: more arithmetic, but in matrix products, and N^2 H numbers are moved
+triton    a kernel that reads rows of R into registers and multiplies them there (position_scores_triton.py)
 
-`position_scores` chooses; tests/nn/test_position_scores.py holds all of them against the definition.
+`position_scores` chooses one; tests/nn/test_position_scores.py compares all of them with the definition.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from torch import Tensor
 
 Form = Literal["gathered", "grouped", "triton"]
 
-# Numbers held at once: 4M floats (16 MB) stay near a CPU's cache and far from memory limits.
+# Numbers in memory at once: 4M floats (16 MB) are close to the size of a CPU's cache and far from memory limits.
 CHUNK_FLOATS = 4_000_000
 # Grouping multiplies a query with U / n_reaches rows of R where gathering fetches N. Measured on one core of a CPU at
 # D = 160, 8 heads, forward / backward, times faster: at 4.6 N rows 1.4 / 1.1 to 1.4 (16 sentences of 80 nodes to 4 of
@@ -32,15 +33,15 @@ GROUPED_PAYS = 6.0
 
 
 def position_scores(query: Tensor, relation: Tensor, index: Tensor, query_reach: Tensor) -> Tensor:
-    """float[H, B, N, N]: query[h, b, i] . relation[index[b, i, j]].
+    """float[H, B, Q, N]: query[h, b, i] . relation[index[b, i, j]].
 
     Args:
-        query: float32[H, B, N, D].
+        query: float32[H, B, Q, D], for Q query nodes.
         relation: float32[U, D], the distinct rows of R.
-        index: int32[B, N, N], in [0, U).
-        query_reach: int64[U], length (tail - head) of the query span of each row: equal for all pairs of one query.
+        index: int32[B, Q, N], in [0, U), for N key nodes.
+        query_reach: int64[U], length (tail - head) of the query span of each row; all pairs of a query have the same.
     """
-    form = choose_form(query, relation, query_reach)
+    form = choose_form(query, relation, query_reach, n_keys=index.shape[2])
     if form == "triton":
         from cige.nn.position_scores_triton import PositionScores
 
@@ -50,19 +51,19 @@ def position_scores(query: Tensor, relation: Tensor, index: Tensor, query_reach:
     return GatheredScores.apply(query, relation, index)
 
 
-def choose_form(query: Tensor, relation: Tensor, query_reach: Tensor) -> Form:
-    """The form that is fastest for a device and shape."""
+def choose_form(query: Tensor, relation: Tensor, query_reach: Tensor, *, n_keys: int) -> Form:
+    """The fastest implementation for a device and shape."""
     if query.is_cuda and importlib.util.find_spec("triton") is not None:
         return "triton"
-    _, n_batch, n, width = query.shape
-    if n_batch * n * n * width <= CHUNK_FLOATS:
+    _, n_batch, n_queries, width = query.shape
+    if n_batch * n_queries * n_keys * width <= CHUNK_FLOATS:
         return "gathered"
     n_reaches = len(torch.unique(query_reach))
-    return "grouped" if len(relation) <= GROUPED_PAYS * n_reaches * n else "gathered"
+    return "grouped" if len(relation) <= GROUPED_PAYS * n_reaches * n_keys else "gathered"
 
 
 def _without_autocast(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A forward or backward method whose products keep the dtype of its inputs, on every kind of device."""
+    """A forward or backward method whose products keep the dtype of its inputs on every device."""
 
     @functools.wraps(function)
     def run(ctx: Any, first: Tensor, *rest: Tensor) -> Any:
@@ -75,29 +76,31 @@ def _without_autocast(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class GatheredScores(torch.autograd.Function):
-    """Rows of R fetched for a chunk of query nodes, in both directions."""
+    """Reads the rows of R for a chunk of query nodes, forward and backward."""
 
     @staticmethod
     @_without_autocast
     def forward(ctx: Any, query: Tensor, relation: Tensor, index: Tensor) -> Tensor:
         ctx.save_for_backward(query, relation, index)
-        n_heads, n_batch, n, width = query.shape
-        rows, pairs = query.reshape(n_heads, n_batch * n, width), index.reshape(n_batch * n, n)
+        n_heads, n_batch, n_queries, width = query.shape
+        n_keys = index.shape[2]
+        rows, pairs = query.reshape(n_heads, n_batch * n_queries, width), index.reshape(-1, n_keys)
         parts = [
             torch.bmm(rows[:, part].transpose(0, 1), relation[pairs[part]].transpose(1, 2))  # [., H, N]
-            for part in _chunks(n_batch * n, n * width)
+            for part in _chunks(n_batch * n_queries, n_keys * width)
         ]
-        return torch.cat(parts).view(n_batch, n, n_heads, n).permute(2, 0, 1, 3)
+        return torch.cat(parts).view(n_batch, n_queries, n_heads, n_keys).permute(2, 0, 1, 3)
 
     @staticmethod
     @_without_autocast
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override]
         query, relation, index = ctx.saved_tensors
-        n_heads, n_batch, n, width = query.shape
-        rows, pairs = query.reshape(n_heads, n_batch * n, width), index.reshape(n_batch * n, n)
-        grad_rows = grad.reshape(n_heads, n_batch * n, n)
+        n_heads, n_batch, n_queries, width = query.shape
+        n_keys = index.shape[2]
+        rows, pairs = query.reshape(n_heads, n_batch * n_queries, width), index.reshape(-1, n_keys)
+        grad_rows = grad.reshape(n_heads, n_batch * n_queries, n_keys)
         grad_query, grad_relation = torch.empty_like(rows), torch.zeros_like(relation)
-        for part in _chunks(n_batch * n, n * width):
+        for part in _chunks(n_batch * n_queries, n_keys * width):
             grad_part = grad_rows[:, part].transpose(0, 1)  # [., H, N]
             grad_query[:, part] = torch.bmm(grad_part, relation[pairs[part]]).transpose(0, 1)
             per_pair = torch.bmm(grad_part.transpose(1, 2), rows[:, part].transpose(0, 1))  # [., N, D]
@@ -112,20 +115,21 @@ class GroupedScores(torch.autograd.Function):
     @_without_autocast
     def forward(ctx: Any, query: Tensor, relation: Tensor, index: Tensor, query_reach: Tensor) -> Tensor:
         ctx.save_for_backward(query, relation, index, query_reach)
-        n_heads, n_batch, n, width = query.shape
-        rows = query.reshape(n_heads, n_batch * n, width)
-        scores = query.new_empty(n_heads, n_batch * n, n)
+        n_heads, n_batch, n_queries, width = query.shape
+        rows = query.reshape(n_heads, n_batch * n_queries, width)
+        scores = query.new_empty(n_heads, n_batch * n_queries, index.shape[2])
         for nodes, table, columns in _groups(index, query_reach, n_heads):
             products = rows[:, nodes] @ relation[table].t()  # [H, ., rows of R of this length]
             scores[:, nodes] = products.gather(2, columns.expand(n_heads, -1, -1))
-        return scores.view(n_heads, n_batch, n, n)
+        return scores.view(n_heads, n_batch, n_queries, -1)
 
     @staticmethod
     @_without_autocast
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[override]
         query, relation, index, query_reach = ctx.saved_tensors
-        n_heads, n_batch, n, width = query.shape
-        rows, grad_scores = query.reshape(n_heads, n_batch * n, width), grad.reshape(n_heads, n_batch * n, n)
+        n_heads, n_batch, n_queries, width = query.shape
+        rows = query.reshape(n_heads, n_batch * n_queries, width)
+        grad_scores = grad.reshape(n_heads, n_batch * n_queries, -1)
         grad_rows, grad_relation = torch.empty_like(rows), torch.zeros_like(relation)
         for nodes, table, columns in _groups(index, query_reach, n_heads):
             grad_products = query.new_zeros(n_heads, len(nodes), len(table))
@@ -137,8 +141,8 @@ class GroupedScores(torch.autograd.Function):
 
 
 def _groups(index: Tensor, query_reach: Tensor, n_heads: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """For each span length: some of its query nodes in [0, B * N), its rows of R, int64[., N] places in these rows."""
-    pairs = index.reshape(-1, index.shape[-1])  # [B * N, N]
+    """For each span length: its query nodes in [0, B * Q), its rows of R, and int64[., N] indices of these rows."""
+    pairs = index.reshape(-1, index.shape[-1])  # [B * Q, N]
     node_reach = query_reach[pairs[:, 0].long()]
     place = torch.empty_like(query_reach)
     for reach in torch.unique(node_reach).tolist():
@@ -150,6 +154,6 @@ def _groups(index: Tensor, query_reach: Tensor, n_heads: int) -> Iterator[tuple[
 
 
 def _chunks(n_rows: int, floats_per_row: int) -> list[slice]:
-    """Cut rows so that what one chunk holds stays within CHUNK_FLOATS."""
+    """Divide rows into chunks of at most CHUNK_FLOATS numbers."""
     step = max(1, CHUNK_FLOATS // max(1, floats_per_row))
     return [slice(start, start + step) for start in range(0, n_rows, step)]

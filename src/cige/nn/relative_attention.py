@@ -3,9 +3,9 @@
     A(t, j) = q_t . k_j + q_t . R_{t-j} + u . k_j + v . R_{t-j}        q = x W_Q, k = x (not projected)
     R_p     = [... sin(p f_i), cos(p f_i) ...]                         fixed, shared by heads, of a head's width
 
-R_p and R_{-p} differ in their sines, so attention knows left from right, which products of absolute sinusoids forget
-after a projection. There are only 2T distances in a batch: q and R are multiplied once for each distance and the
-products slid into place, so no [T, T, width] tensor is ever made.
+R_p and R_{-p} differ in their sines, so attention distinguishes left from right, whereas products of absolute sinusoids
+lose this information after a projection. There are only 2T distances in a batch, so q and R are multiplied once per
+distance and the products are shifted into place, without a [T, T, width] tensor.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class RelativeSelfAttention(nn.Module):
 
     Args:
         width: D, of input and output; n_heads divides it into heads of an even width.
-        scaled: divide scores by sqrt(D / n_heads).
-        key_projection: keys x W_K; False takes x itself, in n_heads parts.
-        output_projection: mix the heads by W_O.
-        key_positions: add k_j . R_{j-t} (TENER's later code).
-        reverse_distance: R_{j-t} in place of R_{t-j}, and the other way round for keys (released codes).
+        scaled: whether to divide scores by sqrt(D / n_heads).
+        key_projection: whether keys are x W_K; otherwise x itself, in n_heads parts.
+        output_projection: whether to multiply the concatenated heads by W_O.
+        key_positions: whether to add k_j . R_{j-t} (TENER's later code).
+        reverse_distance: whether to use R_{j-t} instead of R_{t-j}, and the reverse for keys (released codes).
         form: order and frequencies of R (see `sinusoid`).
         dropout_prob: dropout on probabilities.
     """
@@ -78,7 +78,7 @@ class RelativeSelfAttention(nn.Module):
 
         Returns:
             float[B, T, D], and the probabilities float[H, B, T, T] before dropout (no gradient flows through these).
-            Rows of padding hold no meaning, and no NaN.
+            Rows of padding are undefined, but contain no NaN.
         """
         query, key, value = self._by_head(self.query(x)), self._by_head(self.key(x)), self._by_head(self.value(x))
         table = self._distances(x)  # [2T, D / H]
@@ -87,7 +87,7 @@ class RelativeSelfAttention(nn.Module):
         if self.key_positions:
             score = score + slide(key * self.scale @ table.t()).transpose(2, 3)
         seen = mask.clone()
-        seen[:, 0] = True  # an empty sentence still sees one place, or its softmax would be 0 / 0
+        seen[:, 0] = True  # an empty sentence attends to one position, so that its softmax is not 0 / 0
         probabilities = torch.softmax(hide(score, seen[:, None]), -1)
         read = self.dropout(probabilities) @ value  # [H, B, T, D / H]
         return self.output(read.permute(1, 2, 0, 3).flatten(2)), probabilities.detach()
@@ -97,17 +97,17 @@ class RelativeSelfAttention(nn.Module):
         return x.unflatten(2, (self.n_heads, self.head_width)).permute(2, 0, 1, 3)
 
     def _distances(self, x: Tensor) -> Tensor:
-        """float[2T, D / H]: the encoding for j - t = 1 - T, ..., T (the last is never read; see `slide`)."""
+        """float[2T, D / H]: the encodings for j - t = 1 - T, ..., T (the last is not used; see `slide`)."""
         n_chars = x.shape[1]
         distance = torch.arange(1 - n_chars, n_chars + 1, device=x.device)
         return sinusoid(distance if self.reverse_distance else -distance, self.head_width, self.form).to(x)
 
 
 def slide(by_distance: Tensor) -> Tensor:
-    """float[..., T, 2T] with a column for each j - t from 1 - T on -> float[..., T, T], out[t, j] for that j - t.
+    """Convert float[..., T, 2T], with a column for each j - t from 1 - T, to float[..., T, T], indexed by t and j.
 
-    Row t begins T - 1 - t columns into itself. Read as one line, each row then begins 2T - 1 numbers after the one
-    before, so that a view of that width does it (Dai et al. 2019, appendix B).
+    Row t of the result begins at column T - 1 - t of the input. In memory, each row therefore begins 2T - 1 elements
+    after the previous one, so that a view of this width suffices (Dai et al. 2019, appendix B).
     """
     n = by_distance.shape[-2]
     line = by_distance.flatten(-2)[..., n - 1 : n - 1 + n * (2 * n - 1)]
@@ -115,14 +115,14 @@ def slide(by_distance: Tensor) -> Tensor:
 
 
 def head_problem(width: int, n_heads: int) -> str | None:
-    """Why `n_heads` cannot share `width` in this attention, or None if they can."""
+    """Why this attention cannot divide `width` into `n_heads` heads, or None if it can."""
     if width % n_heads or (width // n_heads) % 2:
         return f"{n_heads} heads in width {width}: expected a width that is an even multiple of the number of heads"
     return None
 
 
 class RelativeTransformerLayer(nn.Module):
-    """Attention, then a feed-forward network, each with residual connection and layer normalisation after it.
+    """Attention and a feed-forward network, each followed by a residual connection and layer normalisation.
 
     Args:
         attention: the attention; its width is that of the layer.
@@ -143,7 +143,7 @@ class RelativeTransformerLayer(nn.Module):
             nn.init.xavier_uniform_(linear.weight)
 
     def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """float[B, T, D] and the attention's probabilities float[H, B, T, T]; arguments as those of the attention."""
+        """float[B, T, D] and the attention probabilities float[H, B, T, T]; arguments as for the attention."""
         attended, probabilities = self.attention(x, mask)
         x = self.attention_norm(attended + x)
         changed = self.dropout(self.ff_out(self.dropout(F.relu(self.ff_in(x)))))

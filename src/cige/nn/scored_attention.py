@@ -1,11 +1,12 @@
-"""Attention with scores of its own beside the products, for training on a CPU: the gradient reaches the scores too.
+"""Attention with additional scores, for training on a CPU: gradients flow to the scores as well.
 
-    softmax(scale Q K^T + scores) V, with dropout on what the softmax gives
+    softmax(scale Q K^T + scores) V, with dropout on the probabilities
 
-PyTorch's fused attention for CPUs has no gradient of the scores, and its fallback is slower than plain operations. Here
-a compiled kernel (`cige.nn.native`) does what lies between the two matrix products in one pass over [B, H, M, N] each
-way, and draws dropout from a key and a place; without it, or in other dtypes, PyTorch operations give the same but for
-the random numbers. Heads come first inside, as the scores of `lattice_positions` lie in memory: no layer copies them.
+PyTorch's fused attention for CPUs has no gradient of the scores, and its fallback is slower than plain operations.
+Here, a compiled kernel (`cige.nn.native`) computes everything between the two matrix products in one pass over [B, H,
+M, N] in each direction, and derives dropout from a key and a position. Without it, or in other dtypes, PyTorch
+operations give the same results except for the random numbers. Internally, heads are the first axis, which is the
+memory layout of the scores of `lattice_positions`, so that no layer copies them.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ def scored_attention(
     Args:
         query: float[B, H, M, d].
         key: float[B, H, N, d]; value: float[B, H, N, e].
-        scores: float[B, H, M, N], -inf where a key is hidden; a query from which all are hidden reads zeros.
-        dropout: of the probabilities; none outside training.
+        scores: float[B, H, M, N], -inf for masked keys; a query whose keys are all masked returns zeros.
+        dropout: dropout of the probabilities; none outside training.
     """
     n_heads, n_batch = query.shape[1], len(query)
     queries, keys, values = (_heads_first(x) for x in (query, key, value))
@@ -38,7 +39,7 @@ def scored_attention(
 
 
 def scored_probabilities(query: Tensor, key: Tensor, scores: Tensor, *, scale: float) -> Tensor:
-    """float[B, H, M, N], what `scored_attention` attends with, without dropout."""
+    """float[B, H, M, N]: the probabilities of `scored_attention`, without dropout."""
     probabilities = _softmax(_heads_first(query), _heads_first(key), _heads_first(scores.to(query.dtype)), scale)
     return probabilities.view(scores.shape[1], len(scores), *scores.shape[2:]).transpose(0, 1)
 
@@ -58,7 +59,7 @@ def _weights(query: Tensor, key: Tensor, scores: Tensor, scale: float, dropout: 
 
 
 def _softmax(query: Tensor, key: Tensor, scores: Tensor, scale: float) -> Tensor:
-    # one pass over [H * B, M, N] in place of three
+    # one pass over [H * B, M, N] instead of three
     logits = torch.baddbmm(scores, query, key.transpose(1, 2), alpha=scale)
     sees_nothing = logits.amax(-1, keepdim=True) == float("-inf")
     return torch.softmax(logits.masked_fill(sees_nothing, 0.0), -1).masked_fill(sees_nothing, 0.0)
@@ -67,7 +68,7 @@ def _softmax(query: Tensor, key: Tensor, scores: Tensor, scale: float) -> Tensor
 class _CompiledWeights(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, library: Any, query: Tensor, key: Tensor, scores: Tensor, scale: float, prob: float
+        ctx: Any, library: ctypes.CDLL, query: Tensor, key: Tensor, scores: Tensor, scale: float, prob: float
     ) -> Tensor:
         probabilities = torch.baddbmm(scores, query, key.transpose(1, 2), alpha=scale)  # products, to begin with
         dropped = torch.empty_like(probabilities) if prob else None
@@ -90,7 +91,7 @@ class _CompiledWeights(torch.autograd.Function):
         return None, of_query, of_key, gradient, None, None
 
 
-def _sizes(rows: Tensor, seed: int) -> Any:
+def _sizes(rows: Tensor, seed: int) -> ctypes.Array[ctypes.c_int64]:
     n = rows.shape[-1]
     n_rows = rows.numel() // max(1, n)
     return (ctypes.c_int64 * 5)(n_rows, n, rows.dtype == torch.bfloat16, torch.get_num_threads(), seed)

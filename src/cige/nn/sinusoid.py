@@ -9,10 +9,11 @@ from torch import Tensor
 
 
 def sinusoid(position: Tensor, width: int, form: str) -> Tensor:
-    """float[n, width] of int64[n] positions, negative ones included; `width` is even.
+    """float[n, width] for int64[n] positions, which may be negative; `width` is even.
 
-    "interleaved" is Vaswani's: sine and cosine in turn, frequencies 10000^(-2k / width). "concatenated" is that of
-    tensor2tensor, which released codes took over: all sines before all cosines, frequencies 10000^(-k / (width/2 - 1)).
+    "interleaved" is Vaswani's form: alternating sines and cosines, frequencies 10000^(-2k / width). "concatenated" is
+    that of tensor2tensor, which released codes use: all sines before all cosines, frequencies
+    10000^(-k / (width/2 - 1)).
     """
     half = width // 2
     step = math.log(10000.0) / (half if form == "interleaved" else max(1, half - 1))

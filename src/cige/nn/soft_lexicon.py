@@ -1,4 +1,4 @@
-"""Soft lexicon: for each character the words that begin there, run through it, end there or are it, as one vector.
+"""Soft lexicon: one vector for the words that begin at a character, contain it, end at it, or consist of it.
 
 Ma, Peng, Zhang, Wei, Huang: "Simplify the Usage of Lexicon in Chinese NER", ACL 2020, §3.2; DCSAN Eq. 3-6.
 
@@ -6,15 +6,15 @@ Ma, Peng, Zhang, Wei, Huang: "Simplify the Usage of Lexicon in Chinese NER", ACL
     B {花开}  {开公司}  {公司}    {}
     M {}      {}        {开公司}  {}
     E {}      {花开}    {}        {开公司, 公司}
-    S {花}    {开}      {公}      {司}            the character as a word of its own
+    S {花}    {开}      {公}      {司}            the character as a word
 
-Each set becomes the weighted sum of its words' vectors, and the four stand side by side. A word weighs what training
-text uses it (z, see data.word_counts), a user's word passes for `user_count`; what has no count of its own, the
-character in S and the special word NONE in an empty set, counts once. Weights are divided by Z, their sum over the
-four sets of a character. Two forms:
+The vector of a set is the weighted sum of the vectors of its words, and those of the four sets are concatenated. The
+weight of a word is its count z in the training text (see data.word_counts), or `user_count` for user words. The
+character in S, and the special word NONE of an empty set, have a count of 1. Weights are divided by Z, their sum over
+the four sets of a character. There are two forms:
 
     "smoothed"   (z(w) + b) / Z, DCSAN Eq. 4-5
-    "counts"     4 z(w) / Z; in a set whose words all have z = 0 each counts once. Ma et al., both released codes
+    "counts"     4 z(w) / Z; if all words of a set have z = 0, each has z = 1. Ma et al., both released codes
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class SetWord:
     """A member of one of a character's sets.
 
     Attributes:
-        word: its place among the sentence's words (row of `Lattice.words`), or None for the character itself in S.
-        weight: its share, 0..1, of the weights of all four sets.
+        word: its row of `Lattice.words`, or None for the character itself in S.
+        weight: its share, 0..1, of the total weight of all four sets.
     """
 
     word: int | None
@@ -48,13 +48,13 @@ class SetWord:
 
 @dataclass(frozen=True)
 class WordSets:
-    """The four sets of each character, as weights that sum to 1 over a character's members.
+    """The four sets of each character. Weights sum to 1 over all members of a character's sets.
 
     Attributes:
-        members: bool[B, T, 4, W], which words are in which set.
-        words: float[B, T, 4, W], their weights; of "counts", 0 for an unused word beside used ones.
-        own: float[B, T], of the character in S.
-        none: float[B, T, 3], of NONE in B, M and E; 0 where the set has words (S is never empty).
+        members: bool[B, T, 4, W], which words are in each set.
+        words: float[B, T, 4, W], the weights of words; with "counts", 0 for an unused word in a set with used words.
+        own: float[B, T], the weight of the character in S.
+        none: float[B, T, 3], the weight of NONE in B, M and E; 0 if the set has words (S is never empty).
     """
 
     members: Tensor
@@ -64,11 +64,11 @@ class WordSets:
 
     @property
     def shares(self) -> Tensor:
-        """float[B, T, W]: each word's part in a character's vector, in whichever sets it is."""
+        """float[B, T, W]: the total weight of each word in the sets of a character."""
         return self.words.sum(2)
 
     def listed(self, sentence: int, n_chars: int) -> list[dict[str, list[SetWord]]]:
-        """Of each character of one sentence: set name -> members, the heaviest first; an empty list is NONE."""
+        """For each character of a sentence: set name -> members, the largest weight first; an empty list means NONE."""
         weights = self.words[sentence, :n_chars].detach().cpu()
         sets: list[dict[str, list[SetWord]]] = [{name: [] for name in SETS} for _ in range(n_chars)]
         for place, k, word in self.members[sentence, :n_chars].nonzero().tolist():
@@ -82,13 +82,13 @@ class WordSets:
 
 
 class SoftLexicon(nn.Module):
-    """Lattice batch -> the vectors of each character's four sets, side by side.
+    """Computes the concatenated vectors of the four sets of each character of a lattice batch.
 
     Args:
-        word_width: E, numbers a word.
-        user_count: the count that a user's own word passes for.
-        weighting, smoothing: the form of the weights, and b of the smoothed one.
-        tuned: False cuts the gradient to all word vectors but the special ones (released codes).
+        word_width: width E of word vectors.
+        user_count: the count of user words.
+        weighting, smoothing: the form of the weights, and b of the form "smoothed".
+        tuned: False stops the gradient of all word vectors except special ones (released codes).
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class SoftLexicon(nn.Module):
         super().__init__()
         self.user_count, self.weighting, self.smoothing, self.tuned = user_count, weighting, smoothing, tuned
         self.width = len(SETS) * word_width
-        bound = (3 / word_width) ** 0.5  # about unit length, as all words have
+        bound = (3 / word_width) ** 0.5  # vectors of about unit length, like those of words
         self.none = nn.Parameter(torch.empty(word_width).uniform_(-bound, bound))
 
     def forward(self, batch: LatticeBatch, embeddings: LatticeVectors) -> tuple[Tensor, WordSets]:
-        """float[B, T, 4E] and the sets; `embeddings` has char_words."""
+        """float[B, T, 4E], and the sets; `embeddings` must have char_words."""
         words = self._cut(embeddings.words(batch), batch.words)
         chars = self._cut(embeddings.char_words(batch), batch.chars)
         sets = self.sets(batch)
@@ -113,7 +113,7 @@ class SoftLexicon(nn.Module):
         return ((pooled + others) * scale).flatten(2), sets
 
     def sets(self, batch: LatticeBatch) -> WordSets:
-        """The sets alone."""
+        """The sets of each character."""
         return word_sets(batch, user_count=self.user_count, weighting=self.weighting, smoothing=self.smoothing)
 
     def _cut(self, vectors: Tensor, rows: Tensor) -> Tensor:
@@ -123,7 +123,7 @@ class SoftLexicon(nn.Module):
 
 
 def word_sets(batch: LatticeBatch, *, user_count: int, weighting: Weighting, smoothing: float = 1.0) -> WordSets:
-    """The sets of every character of a batch; on padding they hold the character and NONE alone."""
+    """The sets of every character of a batch; those of padding contain only the character and NONE."""
     counts = torch.where(batch.words == USER, user_count, batch.word_counts)[:, None, None].float()  # [B, 1, 1, W]
     members = set_members(batch)  # [B, T, 4, W]
     if weighting == "smoothed":
@@ -138,7 +138,7 @@ def word_sets(batch: LatticeBatch, *, user_count: int, weighting: Weighting, smo
 
 
 def set_members(batch: LatticeBatch) -> Tensor:
-    """bool[B, T, 4, W]: which words are in which set of which character."""
+    """bool[B, T, 4, W]: which words are in each set of each character."""
     place = torch.arange(batch.chars.shape[1], device=batch.chars.device)[:, None]  # [T, 1]
     first, last = batch.word_starts[:, None], batch.word_ends[:, None] - 1  # [B, 1, W]
     is_word = batch.word_mask[:, None]

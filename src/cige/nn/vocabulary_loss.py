@@ -1,10 +1,11 @@
-"""Cross-entropy over a large vocabulary, in pieces: scores of all S * V pairs are never held at once."""
+"""Cross-entropy over a large vocabulary, in parts, so that the scores of all S * V pairs never exist at once."""
 
 from __future__ import annotations
 
 import ctypes
 import importlib.util
 from collections.abc import Callable
+from ctypes import CDLL
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,18 +15,18 @@ from torch import Tensor
 
 from cige.nn import native
 
-# Scores held at once: 64 MB on a CPU, where more falls out of the cache; 1 GB elsewhere, to fill the device.
+# Scores in memory at once: 64 MB on a CPU, where more would exceed the cache; 1 GB elsewhere, to fill the device.
 CHUNK_FLOATS = {"cpu": 2**24}
 CHUNK_FLOATS_ELSEWHERE = 2**28
 
 
 @dataclass(frozen=True)
 class VocabularyLoss:
-    """How well the vectors of a batch name their tokens.
+    """The loss of the predictions of a batch.
 
     Attributes:
         loss: float[], the sum over S targets of -log p(target).
-        n_right: int64[], targets with the highest score of the vocabulary.
+        n_right: int64[], number of targets with the highest score of the vocabulary.
     """
 
     loss: Tensor
@@ -40,9 +41,9 @@ def vocabulary_loss(vectors: Tensor, table: Tensor, bias: Tensor, targets: Tenso
         table: float[V, E]; bias: float[V].
         targets: int64[S], in [0, V).
 
-    The gradient is made beside the loss, from scores that are still in the cache: one matrix product less than to
-    make them again, and none of the copies of [S, V] that cross_entropy keeps (measured on a CPU at S = 416,
-    V = 102,128: 0.54 s in place of 0.90 s, forward and backward). Products are in the dtype of autocast.
+    The gradient is computed together with the loss, from scores that are still in the cache. This saves a matrix
+    product and the copies of [S, V] that cross_entropy keeps (measured on a CPU at S = 416, V = 102,128: 0.54 s instead
+    of 0.90 s, forward and backward). Products are in the dtype of autocast.
     """
     dtype = vectors.dtype
     if torch.is_autocast_enabled(vectors.device.type):
@@ -62,7 +63,7 @@ class _VocabularyLoss(torch.autograd.Function):
         loss, n_right = bias.new_zeros(()), targets.new_zeros(())
         narrow_vectors, narrow_table, narrow_bias = vectors.to(dtype), table.to(dtype), bias.to(dtype)
         turn = _turning(device, dtype, bias.dtype)
-        scores = _buffer(min(n_rows, len(vectors)), len(table), like=narrow_vectors)  # fresh memory costs a pass
+        scores = _buffer(min(n_rows, len(vectors)), len(table), like=narrow_vectors)  # once: new memory costs a pass
         with torch.autocast(device, enabled=False):
             for start in range(0, len(vectors), n_rows):
                 chunk, target = narrow_vectors[start : start + n_rows], targets[start : start + n_rows]
@@ -87,15 +88,15 @@ class _VocabularyLoss(torch.autograd.Function):
 
 
 Turn = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]
-"""Scores float[S, V], targets and the gradient of the bias float[V] -> the loss and how many are right, both sums.
+"""Computes the loss and the number of correct predictions, both as sums, from scores float[S, V] and targets.
 
-The scores become their own gradient where they lie, and it is added to the bias's; where that is None, nobody needs
-them any more.
+The scores are overwritten with their gradient, which is also added to the gradient of the bias, float[V]. If that is
+None, no gradient is needed, and the content of the scores is undefined afterwards.
 """
 
 
 def _turning(device: str, dtype: torch.dtype, wide: torch.dtype) -> Turn:
-    """A compiled form where one applies (float32 sums over scores in float32 or bfloat16), or PyTorch's."""
+    """A compiled form if one applies (float32 sums over scores in float32 or bfloat16), or else PyTorch's."""
     if wide == torch.float32 and dtype in (torch.float32, torch.bfloat16):
         if _has_kernel(device):
             from cige.nn.vocabulary_loss_triton import turn
@@ -111,7 +112,7 @@ def _has_kernel(device: str) -> bool:
 
 
 def _buffer(n_rows: int, n_tokens: int, *, like: Tensor) -> Tensor:
-    """[n_rows, n_tokens] to write scores to, as the form of `_turning` wants them to lie."""
+    """[n_rows, n_tokens] for scores, in the memory layout that the form of `_turning` needs."""
     if _has_kernel(like.device.type):
         from cige.nn.vocabulary_loss_triton import score_buffer
 
@@ -120,19 +121,19 @@ def _buffer(n_rows: int, n_tokens: int, *, like: Tensor) -> Tensor:
 
 
 def _turn(wide: torch.dtype, scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:
-    wide_scores, target = scores.to(wide), targets[:, None]  # no copy where they are wide already
+    wide_scores, target = scores.to(wide), targets[:, None]  # no copy if they are wide already
     best, score = wide_scores.amax(1, keepdim=True), wide_scores.gather(1, target)
     probabilities = torch.softmax(wide_scores, 1, out=wide_scores)
-    # log p(target) may be of a p that rounds to 0, so it is told from the best score, whose p is >= 1 / V.
+    # p(target) may round to 0, so log p is computed relative to the best score, whose p is at least 1 / V.
     loss = (best - probabilities.amax(1, keepdim=True).log() - score).sum()
     if of_bias is not None:
-        probabilities.scatter_add_(1, target, torch.full_like(score, -1.0))  # now the scores' gradient
+        probabilities.scatter_add_(1, target, torch.full_like(score, -1.0))  # now the gradient of the scores
         of_bias += probabilities.sum(0)
         scores.copy_(probabilities)
     return loss, (score == best).sum()
 
 
-def _turn_compiled(library: Any, scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:
+def _turn_compiled(library: CDLL, scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:
     loss = torch.empty(len(scores), dtype=torch.float32)
     right = torch.empty(len(scores), dtype=torch.uint8)
     sizes = (ctypes.c_int64 * 4)(*scores.shape, scores.dtype == torch.bfloat16, torch.get_num_threads())

@@ -1,7 +1,7 @@
-"""The softmax of a large vocabulary as a Triton kernel: a row's scores become the gradient of -log p(target) in place.
+"""The softmax of a large vocabulary as a Triton kernel, which replaces scores by the gradient of -log p(target).
 
-A program takes one row and passes over it twice, for the sum and for the gradient, in float32 whatever the scores are
-stored in: four bytes moved for each byte of scores, where PyTorch operations over a float32 copy move twenty.
+A program reads one row twice, for the sum and for the gradient, and computes in float32 whatever the type of the scores
+is. It moves four bytes per byte of scores, whereas PyTorch operations over a float32 copy move twenty.
 
 Importing this file needs Triton, which comes with PyTorch's CUDA builds. Without CUDA the kernel runs in Triton's
 interpreter (TRITON_INTERPRET=1), which is how it is tested.
@@ -14,11 +14,11 @@ import triton
 from torch import Tensor
 from triton import language as tl
 
-BLOCK = 1024  # scores at once; rows lie at multiples of it, so that loads need no mask and are 16 bytes wide
+BLOCK = 1024  # scores per load; rows begin at multiples of it, so that loads need no mask and are 16 bytes wide
 
 
 def score_buffer(n_rows: int, n_tokens: int, *, like: Tensor) -> Tensor:
-    """[n_rows, n_tokens], uninitialised, in memory that `turn` can pass over; dtype and device are those of `like`."""
+    """[n_rows, n_tokens], uninitialised, in the memory layout of `turn`; dtype and device are those of `like`."""
     padded = -(-n_tokens // BLOCK) * BLOCK
     whole = like.new_empty(n_rows, padded)
     whole[:, n_tokens:] = float("-inf")
@@ -63,6 +63,6 @@ def _turn(scores, targets, losses, rights, n_tokens, stride, WITH_GRADIENT: tl.c
         for start in range(0, stride, BLOCK):
             score = tl.load(place + start + column).to(tl.float32)
             gradient = tl.exp(score - top) / total - tl.where(start + column == target, 1.0, 0.0)
-            # Beyond the last token -inf stays, for the scores that the buffer holds next.
+            # The values beyond the last token stay -inf, for the next scores in the buffer.
             gradient = tl.where(start + column < n_tokens, gradient, float("-inf"))
             tl.store(place + start + column, gradient.to(scores.dtype.element_ty))

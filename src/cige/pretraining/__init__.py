@@ -1,1 +1,1 @@
-"""Pre-training on raw text: corpora to tokenised shards, shards to masked instances, instances to a model."""
+"""Pre-training on raw text: corpora become tokenised shards, shards masked instances, and instances train a model."""

@@ -1,4 +1,4 @@
-"""MaskedBatch: masked instances side by side, as the model's loss reads them."""
+"""MaskedBatch: a padded batch of masked instances, the input of the model's loss."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from cige.data.padding import pad_rows
 from cige.data.token_batch import TokenBatch, collate_tokens
 from cige.pretraining.dataset import MaskedInstance
 from cige.pretraining.instances import NO_LABEL
@@ -20,11 +21,12 @@ class MaskedBatch:
     """B instances with up to M tokens to predict each.
 
     Attributes:
-        tokens: what the model reads, [MASK] in place.
-        positions: int64[B, M], places of the tokens to predict; 0 on padding.
+        tokens: the input of the model, with [MASK] tokens.
+        positions: int64[B, M], indices of the tokens to predict; 0 on padding.
         targets: int64[B, M], their ids; NO_TARGET on padding.
-        sentence_labels: int64[B], see Instance; NO_LABEL where no order is asked.
-        n_targets: tokens to predict; n_labels: instances with a sentence label; n_tokens: without padding.
+        sentence_labels: int64[B], see Instance; NO_LABEL if there is no order to predict.
+        n_targets: number of tokens to predict; n_labels: number of instances with a sentence label; n_tokens: number of
+            tokens, without padding.
     """
 
     tokens: TokenBatch
@@ -46,19 +48,12 @@ class MaskedBatch:
 
 
 def collate_masked(instances: Sequence[MaskedInstance]) -> MaskedBatch:
-    """Pad some masked instances to one batch; M is at least 1."""
-    n_most = max(1, *(len(instance.positions) for instance in instances))
-    positions = torch.zeros(len(instances), n_most, dtype=torch.int64)
-    targets = torch.full_like(positions, NO_TARGET)
-    for row, instance in enumerate(instances):
-        n = len(instance.positions)
-        positions[row, :n] = torch.from_numpy(instance.positions)
-        targets[row, :n] = torch.from_numpy(instance.targets)
+    """Pad masked instances to one batch; M is at least 1."""
     labels = torch.tensor([instance.sentence_label for instance in instances])
     return MaskedBatch(
         tokens=collate_tokens([instance.row for instance in instances]),
-        positions=positions,
-        targets=targets,
+        positions=torch.from_numpy(pad_rows([instance.positions for instance in instances])),
+        targets=torch.from_numpy(pad_rows([instance.targets for instance in instances], fill=NO_TARGET)),
         sentence_labels=labels,
         n_targets=sum(len(instance.positions) for instance in instances),
         n_labels=int((labels != NO_LABEL).sum()),

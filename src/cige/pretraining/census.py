@@ -1,4 +1,4 @@
-"""What the instances of some data are like: how long they are, how many are asked for order, and what is masked."""
+"""Statistics of instances: their length, how many have a label for the order task, and what is masked."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ LENGTHS = (("1", 1, 1), ("2", 2, 2), ("3-4", 3, 4), ("5-8", 5, 8), ("9-16", 9, 1
 
 @dataclass(frozen=True)
 class Census:
-    """Shares are fractions of 1.
+    """Statistics of the instances of an epoch. Shares are between 0 and 1.
 
     Attributes:
-        n_instances: of an epoch; n_seen: those of them that were looked at, drawn at random.
-        n_characters, n_tokens: on average, [CLS] and [SEP] included; most_tokens: in the largest instance of all.
+        n_instances: number of instances of the epoch; n_seen: number of those that were examined, drawn at random.
+        n_characters, n_tokens: mean numbers per instance, including [CLS] and [SEP]; most_tokens: number of tokens of
+            the largest instance.
         with_label: share of instances with a sentence label.
-        in_one_document: share of instances whose text is of one document; with_label_of_these: with a sentence label.
-        masked: share of tokens that are to be predicted; masked_by_length: for whatever is masked as a whole
-            (segments, words or single tokens), by its number of tokens: how many there were, and the share masked.
+        in_one_document: share of instances with text of only one document; with_label_of_these: the share of these
+            with a sentence label.
+        masked: share of tokens to be predicted; masked_by_length: for units that are masked as a whole (segments,
+            words or single tokens), by their number of tokens, how many there are and the share that is masked.
     """
 
     n_instances: int
@@ -40,7 +42,7 @@ class Census:
 
 
 def census(instances: InstanceSet, *, n_most: int = 5000, epoch: int = 0, seed: int = 0) -> Census:
-    """Look at up to `n_most` instances of an epoch."""
+    """Compute the statistics of up to `n_most` instances of an epoch."""
     n_tokens = instances.n_tokens(epoch)
     n = len(n_tokens)
     numbers = np.random.default_rng(seed).permutation(n)[:n_most].tolist()
@@ -67,7 +69,7 @@ def census(instances: InstanceSet, *, n_most: int = 5000, epoch: int = 0, seed: 
 
 
 def long_documents(shards: list[Shard], n_characters: int) -> tuple[float, float]:
-    """The share of documents with at least so many characters, and the share of all characters that they hold."""
+    """The share of documents with at least `n_characters` characters, and their share of all characters."""
     sizes = np.concatenate([np.diff(shard.line_pieces[shard.document_lines]) for shard in shards])
     is_long = sizes >= n_characters
     return float(is_long.mean()), float(sizes[is_long].sum() / sizes.sum())
@@ -76,7 +78,7 @@ def long_documents(shards: list[Shard], n_characters: int) -> tuple[float, float
 def _masked(
     instances: InstanceSet, seen: list[Instance], epoch: int, numbers: list[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """int[n], bool[n]: the tokens of everything that is masked as a whole, and whether it was."""
+    """int[n], bool[n]: the number of tokens of each unit that is masked as a whole, and whether it was masked."""
     sizes, is_masked = [], []
     for instance, number in zip(seen, numbers, strict=True):
         groups = instances.groups(instance)

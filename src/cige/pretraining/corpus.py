@@ -1,4 +1,4 @@
-"""Raw text as documents: a sentence a line, a blank line between documents; what had to be mended is counted."""
+"""Read raw text as documents: one sentence per line, a blank line between documents; corrections are counted."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class CorpusRules:
     """How lines become sentences and documents.
 
     Attributes:
-        max_line: longest sentence in characters; a longer line is cut after 。！？!?…, then, where a part is still
-            too long, after the last ；：，、 or white space within it, and else at this length.
-        max_document: most lines a document; a longer one is cut into several.
-        is_document_a_line: every line is a document of its own, as in a list of titles.
+        max_line: maximum length of a sentence in characters. A longer line is cut after 。！？!?…; parts that are still
+            too long are cut after the last ；：，、 or white space, or else at this length.
+        max_document: maximum number of lines per document; a longer document is cut into several.
+        is_document_a_line: whether every line is a document of its own, as in a list of titles.
     """
 
     max_line: int = 80
@@ -32,13 +32,14 @@ class CorpusRules:
 
 @dataclass
 class CorpusReport:
-    """What a corpus held and what was done to it.
+    """The contents of a corpus and the corrections that were made.
 
     Attributes:
-        n_documents, n_lines, n_characters: after cutting.
-        n_blank: lines that hold nothing but white space; several in a row part documents once.
-        n_bad: lines left out because they are not UTF-8 or hold a NUL; bad_lines shows the first of each file.
-        n_cut_lines: lines that were longer than max_line; n_forced: cuts among them where no punctuation was near.
+        n_documents, n_lines, n_characters: numbers after cutting.
+        n_blank: lines of only white space; several in a row count as one document boundary.
+        n_bad: lines that were left out because they are not UTF-8 or contain a NUL; bad_lines shows the first of each
+            file.
+        n_cut_lines: lines that were longer than max_line; n_forced: cuts that had to be made without punctuation.
         n_cut_documents: documents that were longer than max_document.
     """
 
@@ -53,19 +54,19 @@ class CorpusReport:
     bad_lines: list[str] = field(default_factory=list)
 
     def notes(self, rules: CorpusRules) -> list[str]:
-        """Sentences for the user on whatever was not as expected; empty where all was."""
+        """Messages for the user about anything unexpected; empty if there was nothing."""
         found = []
         if not self.n_blank and not rules.is_document_a_line and self.n_lines > 1:
             found.append(
-                "no blank line, so all lines were read as consecutive text of one document; if every line is a text "
-                "of its own, say --document-a-line"
+                "no blank line, so all lines were read as consecutive text of one document; if every line is a "
+                "document, use --document-a-line"
             )
         if self.n_cut_documents:
             found.append(f"{self.n_cut_documents:,} documents of more than {rules.max_document:,} lines were cut")
         if self.n_cut_lines:
             found.append(
                 f"{self.n_cut_lines:,} lines of more than {rules.max_line} characters were cut at punctuation, "
-                f"{self.n_forced:,} times in its absence"
+                f"{self.n_forced:,} times where there was none"
             )
         if self.n_bad:
             found.append(f"{self.n_bad:,} lines left out (not UTF-8, or with a NUL): {'; '.join(self.bad_lines[:3])}")
@@ -75,14 +76,14 @@ class CorpusReport:
 def read_documents(
     paths: Sequence[str | os.PathLike[str]], rules: CorpusRules, report: CorpusReport
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the lines of each document that holds any; files end documents too.
+    """Yield the lines of each document that is not empty; the end of a file ends a document.
 
     Args:
         paths: UTF-8 text, plain, .gz or .xz.
-        report: filled while reading.
+        report: updated while reading.
 
     Raises:
-        CigeError: a file cannot be read or is not UTF-8 text, or none of them holds any text.
+        CigeError: a file cannot be read or is not UTF-8 text, or no file contains text.
     """
     for path in paths:
         lines: list[str] = []
@@ -99,11 +100,11 @@ def read_documents(
         if lines:
             yield _counted(lines, report)
     if not report.n_documents:
-        raise DataError(f"{', '.join(map(str, paths))}: no text in it; expected a sentence a line")
+        raise DataError(f"{', '.join(map(str, paths))}: no text found; expected one sentence per line")
 
 
 def cut_line(text: str, max_line: int) -> tuple[list[str], int]:
-    """The parts of a line, each of 1 to `max_line` characters, and how many cuts were not at punctuation."""
+    """The parts of a line, each of 1 to `max_line` characters, and the number of cuts that were not at punctuation."""
     sentences, start = [], 0
     for end in [found.end() for found in _SENTENCE_END.finditer(text)] + [len(text)]:
         sentences.append(text[start:end])
@@ -122,7 +123,7 @@ def cut_line(text: str, max_line: int) -> tuple[list[str], int]:
 
 
 def _sentences(path: str | os.PathLike[str], rules: CorpusRules, report: CorpusReport) -> Iterator[str | None]:
-    """Each sentence of a file, and None where a document ends."""
+    """Yield each sentence of a file, and None at the end of each document."""
     lines = SoundLines(path)
     for _, line in lines:
         text = line.strip()

@@ -1,4 +1,4 @@
-"""PretrainingData: a folder of shards, open; nothing missing and nothing changed since it was made."""
+"""PretrainingData: an opened folder of shards, checked to be complete and unchanged since it was made."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from cige.pretraining.shards import Shard, check_shard, open_shard
 
 @dataclass(frozen=True)
 class PretrainingData:
-    """What `make_data` wrote.
+    """The data that `make_data` wrote.
 
     Attributes:
-        folder: of the data.
-        vocabulary: the joint vocabulary that the ids are rows of.
-        train: shards to learn from; held_out: shards to measure on, perhaps none.
-        has_words: whether jieba's words were found.
+        folder: folder of the data.
+        vocabulary: the joint vocabulary of the token ids.
+        train: shards to train on; held_out: shards to evaluate on, which may be empty.
+        has_words: whether the data include the words of jieba's segmentation.
         n_tokens, n_pieces: lattice tokens and characters (word pieces) in `train`.
         fingerprint: sha256 (hex) of all shards and the vocabulary.
     """
@@ -42,16 +42,16 @@ def open_data(folder: str | Path, *, check_contents: bool = True) -> Pretraining
     """Open a data folder.
 
     Args:
-        check_contents: compare every byte with the checksums, not only the sizes.
+        check_contents: whether to compare the checksums of all files rather than only their sizes.
 
     Raises:
-        DataError: it is not one, was not finished, or a shard is missing, damaged or not the one that was made.
+        DataError: it is not a data folder, it is incomplete, or a shard is missing, damaged or was replaced.
     """
     folder = Path(folder)
     facts = read_manifest(folder, kind=PRETRAINING_DATA, version=VERSION, error=DataError)
     vocabulary = JointVocabulary.load(folder / VOCABULARY)
     if vocabulary.fingerprint != facts["vocabulary"]:
-        raise DataError(f"{folder / VOCABULARY}: not the vocabulary that the shards were made with; bring it back")
+        raise DataError(f"{folder / VOCABULARY}: not the vocabulary that the shards were made with; restore it")
     shards = facts["shards"]
     for name, expected in shards.items():
         if not (folder / name).is_dir():
@@ -67,7 +67,7 @@ def open_data(folder: str | Path, *, check_contents: bool = True) -> Pretraining
         raise DataError(f"{folder}: nothing to train on, every document is held out; make the data with --held-out 0")
     n_tokens, n_pieces = (sum(shards[name][count] for name in train) for count in ("n_tokens", "n_pieces"))
     if not n_tokens:
-        raise DataError(f"{folder}: no token in it; every line of the corpus is empty to the tokeniser")
+        raise DataError(f"{folder}: no tokens; the tokeniser found none in any line of the corpus")
     return PretrainingData(
         folder=folder,
         vocabulary=vocabulary,

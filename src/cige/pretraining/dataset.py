@@ -1,4 +1,4 @@
-"""InstanceSet: the instances of any epoch, each a function of seed, epoch and number alone."""
+"""InstanceSet: the instances of any epoch, each determined by the seed, the epoch and its number."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from cige.lattice.token_inputs import TokenRow
 from cige.lexicon.joint_vocabulary import JointVocabulary
-from cige.pretraining.instances import Instance, TokenRow, assemble, make_parts
+from cige.pretraining.instances import Instance, assemble, make_parts
 from cige.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_evenly, select_within
 from cige.pretraining.packing import N_SPECIAL, Packs, Room, pack_shard
 from cige.pretraining.passage import Passage
@@ -21,10 +22,10 @@ CLAUSE_ENDS = frozenset("，；：,;:")
 
 @dataclass(frozen=True)
 class TokenIds:
-    """Which ids are special, and how many there are.
+    """The ids of special tokens, and the number of ids.
 
     Attributes:
-        cls_id, sep_id, mask_id: of [CLS], [SEP] and [MASK].
+        cls_id, sep_id, mask_id: ids of [CLS], [SEP] and [MASK].
         n_ids: random tokens are drawn from 0 .. n_ids - 1.
         clause_ends: ids of the commas, colons and semicolons at which a long sentence can be cut for the order task.
     """
@@ -37,7 +38,7 @@ class TokenIds:
 
     @classmethod
     def of(cls, vocabulary: JointVocabulary, *, use_words: bool) -> TokenIds:
-        """Those of a vocabulary, for a model with or without its words."""
+        """The ids of a vocabulary, for a model with or without words."""
         return cls(
             cls_id=vocabulary.cls_id,
             sep_id=vocabulary.sep_id,
@@ -49,32 +50,32 @@ class TokenIds:
 
 @dataclass(frozen=True)
 class InstanceConfig:
-    """What an instance asks of a model."""
+    """The settings of instances: what a model reads and what it predicts."""
 
     use_words: bool = True
-    """Read words and characters; false leaves characters only (BERT-our)."""
+    """Read words and characters; false reads characters only (BERT-our)."""
     masking: Literal["segments", "tokens", "words"] = "segments"
-    """What is masked as a whole: segments of the lattice (MSP), single tokens (-MSP), or words of a segmentation
-    (whole-word masking, for characters only)."""
+    """The units that are masked as a whole: segments of the lattice (MSP), single tokens (-MSP), or words of a
+    segmentation (whole-word masking, for characters only)."""
     mask_prob: float = within(0.15, above=0, below=1)
     """Share of tokens to predict."""
     mask_selection: Literal["even", "within_budget"] = "even"
-    """even: whatever is masked as a whole has the same chance, long or short, and `mask_prob` is the mean over
-    instances. within_budget: no instance goes over its `mask_prob`, so what is long is masked less often (released
-    code)."""
+    """even: every unit is masked with the same probability, whatever its length, and `mask_prob` is the mean over
+    instances. within_budget: no instance exceeds `mask_prob`, so long units are masked less often (released code)."""
     sentence_task: Literal["order", "three_way"] = "order"
-    """Are the two parts swapped (ALBERT); or: from another document, in order or swapped (released code)."""
+    """order: predict whether the two parts are swapped (ALBERT). three_way: predict whether the second part is from
+    another document, in order or swapped (released code)."""
     short_prob: float = 0.1
-    """Share of instances with a random, smaller room."""
+    """Share of instances with a random, smaller length."""
 
 
 @dataclass(frozen=True)
 class MaskedInstance:
-    """An instance with tokens hidden. n tokens, m of them to predict.
+    """An instance of n tokens, m of which are to be predicted.
 
     Attributes:
-        row: what the model reads.
-        positions: int64[m], places of the tokens to predict, rising.
+        row: the tokens that the model reads.
+        positions: int64[m], positions of the tokens to predict, in ascending order.
         targets: int64[m], their ids.
         sentence_label: see Instance.
     """
@@ -90,8 +91,9 @@ class InstanceSet:
 
     Args:
         shards: tokenised documents.
-        room: what an instance may hold; the same for models with and without words, so that both read equal text.
-        seed: with the epoch and the number it decides the text, the order of its parts, and what is masked.
+        room: the maximum size of an instance; the same for models with and without words, so that both read the same
+            text.
+        seed: determines the text, the order of its parts and what is masked, together with the epoch and the number.
     """
 
     def __init__(self, shards: Sequence[Shard], *, config: InstanceConfig, ids: TokenIds, room: Room, seed: int):
@@ -102,16 +104,16 @@ class InstanceSet:
         self._seed = seed
         self._epoch = -1
         self._packs: list[Packs] = []
-        self._ends = np.zeros(0, np.int64)  # instances up to and with each shard
+        self._ends = np.zeros(0, np.int64)  # number of instances up to and including each shard
 
     def n_tokens(self, epoch: int) -> np.ndarray:
-        """int64[n]: lattice tokens of each instance of an epoch, words and three special ones counted, second parts
-        from another document not."""
+        """int64[n]: number of lattice tokens of each instance of an epoch, including words and three special tokens but
+        not second parts from another document."""
         self._open(epoch)
         return np.concatenate([packs.n_tokens for packs in self._packs]) + N_SPECIAL
 
     def passage(self, epoch: int, number: int) -> Passage:
-        """The text that an instance is made of; a second part from another document is not in it."""
+        """The text of an instance, without a second part from another document."""
         self._open(epoch)
         shard, pack = self._place(number)
         packs = self._packs[shard]
@@ -122,7 +124,7 @@ class InstanceSet:
         return self._instance(epoch, number, self._rng(epoch, number))
 
     def masked(self, epoch: int, number: int) -> MaskedInstance:
-        """The instance as it is trained on."""
+        """The masked instance that is used in training."""
         rng = self._rng(epoch, number)
         instance = self._instance(epoch, number, rng)
         selected = self._select(self.groups(instance), rng)
@@ -130,10 +132,10 @@ class InstanceSet:
         return _masked(instance, ids, selected)
 
     def hidden(self, epoch: int, number: int) -> MaskedInstance:
-        """The instance with whole segments of its lattice replaced by [MASK], however training masks.
+        """The instance with whole segments of its lattice replaced by [MASK], however masking is done in training.
 
-        Without words the characters of segments are hidden. They are drawn with the same random numbers, so models
-        with and without words are asked for much the same characters.
+        For models without words, the characters of segments are masked. They are drawn with the same random numbers, so
+        models with and without words predict almost the same characters.
         """
         rng = self._rng(epoch, number)
         instance = self._instance(epoch, number, rng)
@@ -141,7 +143,7 @@ class InstanceSet:
         return _masked(instance, hide(instance.row.ids, selected, mask_id=self._ids.mask_id), selected)
 
     def groups(self, instance: Instance) -> np.ndarray:
-        """int[n]: for each token, what it is masked together with; NO_GROUP for [CLS] and [SEP]."""
+        """int[n]: the group of each token, whose tokens are masked together; NO_GROUP for [CLS] and [SEP]."""
         if self._config.masking == "segments":
             return instance.segments
         if self._config.masking == "words":
@@ -167,7 +169,7 @@ class InstanceSet:
         )
 
     def _place(self, number: int) -> tuple[int, int]:
-        """The shard of an instance, and its number there."""
+        """The shard of an instance, and its number in the shard."""
         shard = int(self._ends.searchsorted(number, side="right"))
         return shard, number - int(self._ends[shard - 1] if shard else 0)
 
@@ -179,7 +181,7 @@ class InstanceSet:
         return np.random.default_rng((self._seed, epoch, number))
 
     def _open(self, epoch: int) -> None:
-        """Pack the text of an epoch, unless it is."""
+        """Pack the text of an epoch, unless that has been done."""
         if epoch == self._epoch:
             return
         other_prob = 1 / 3 if self._config.sentence_task == "three_way" else 0.0

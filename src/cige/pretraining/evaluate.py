@@ -1,4 +1,4 @@
-"""Held-out text: how well tokens, the order of texts and fully masked segments are predicted."""
+"""Evaluate on held-out text: how well tokens, the order of texts and fully masked segments are predicted."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def evaluate(
     n_pieces: int,
     precision: str = "fp32",
 ) -> dict[str, float]:
-    """How well the first `n_most` instances are predicted; all processes share the work.
+    """Evaluate on the first `n_most` instances; all processes share the work.
 
     Returns:
-        The `figures` of instances masked as in training, and, each where there is anything to measure,
-        segment_accuracy: over all tokens of whole lattice segments that are all [MASK], however training masks.
-        segment_char_accuracy: over the characters among them, which models with and without words share.
-        n_instances: measured on.
+        The `figures` of instances masked as in training, and, if there is anything to measure,
+        segment_accuracy: accuracy on the tokens of fully masked lattice segments, however masking is done in training.
+        segment_char_accuracy: accuracy on the characters among them, which models with and without words share.
+        n_instances: number of instances.
 
     Args:
-        n_pieces: ids below it are characters (word pieces).
+        n_pieces: ids below this number are characters (word pieces).
     """
     n = min(n_most, len(instances.n_tokens(0)))
     processes, device = PartialState(), next(model.parameters()).device

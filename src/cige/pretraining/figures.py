@@ -1,4 +1,4 @@
-"""Figures of pre-training: counts added up over batches, steps and processes, and the means that they give."""
+"""Metrics of pre-training: counts that are summed over batches, steps and processes, and their means."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def counts_of(losses: PreTrainingLosses, batch: MaskedBatch) -> Tensor:
 
 
 def figures(totals: Sequence[float]) -> dict[str, float]:
-    """Mean losses in nats, accuracies 0..1 and the number of tokens; a task that was not asked is left out."""
+    """Mean losses in nats, accuracies (0..1) and the number of tokens; tasks without examples are left out."""
     found: dict[str, float] = {}
     for name, (loss, n, n_right) in (("mlm", totals[:3]), ("sentence", totals[3:6])):
         if n:
@@ -41,10 +41,10 @@ def figures(totals: Sequence[float]) -> dict[str, float]:
 
 
 def shown_loss(loss: float | None) -> str:
-    """1.2345 as "1.234", or "-" where nothing was asked."""
+    """1.2345 as "1.234", or "-" if there is no value."""
     return "-" if loss is None else f"{loss:.3f}"
 
 
 def per_cent(share: float | None) -> str:
-    """0.123 as "12.3%", or "-" where nothing was asked."""
+    """0.123 as "12.3%", or "-" if there is no value."""
     return "-" if share is None else f"{100 * share:.1f}%"

@@ -1,4 +1,4 @@
-"""Instances: [CLS] A [SEP] B [SEP] out of consecutive text, and what the model is asked about the two parts."""
+"""Instances: [CLS] A [SEP] B [SEP] from consecutive text, and the label of the order task."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from cige.lattice.segments import segments_of
+from cige.lattice.token_inputs import TextTokens, TokenRow, join
 from cige.pretraining.masking import NO_GROUP
 from cige.pretraining.order import find_block
 from cige.pretraining.packing import Packs, Reach, Room
@@ -15,37 +16,22 @@ from cige.pretraining.passage import Part, Passage
 from cige.pretraining.shards import Shard
 
 SentenceTask = Literal["order", "three_way"]
-NO_LABEL = -1  # the instance has no two consecutive texts of one document whose order could be asked for
+NO_LABEL = -1  # the instance has no two consecutive texts of one document whose order could be predicted
 N_SENTENCE_CLASSES: dict[str, int] = {"order": 2, "three_way": 3}
 
 
 @dataclass(frozen=True)
-class TokenRow:
-    """n tokens as a TokenBatch takes them: [CLS] A [SEP], or [CLS] A [SEP] B [SEP].
-
-    Attributes:
-        ids: int32[n], rows of the joint vocabulary.
-        starts, ends: int32[n], first and last position, both inclusive; positions count pieces and special tokens.
-        types: int32[n], 0 up to the first [SEP], 1 after it.
-    """
-
-    ids: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
-    types: np.ndarray
-
-
-@dataclass(frozen=True)
 class Instance:
-    """What a model reads, before masking. n tokens.
+    """The input of a model before masking, with n tokens.
 
     Attributes:
         row: the tokens.
-        segments: int32[n], the segment of each token, NO_GROUP for [CLS] and [SEP]. Where words are left out these
-            are still the segments of the whole lattice.
-        words: int32[n], the word of the segmentation that each character is in; a lattice word has that of its first.
-        sentence_label: "order": 0 as in the text, 1 swapped. "three_way": 0 the second part is from another document,
-            1 as in the text, 2 swapped. NO_LABEL where there is nothing to ask.
+        segments: int32[n], the segment of each token, NO_GROUP for [CLS] and [SEP]. Without words, these are still the
+            segments of the whole lattice.
+        words: int32[n], the word of the segmentation that contains each character; for a lattice word, that of its
+            first character.
+        sentence_label: for "order", 0 as in the text, 1 swapped; for "three_way", 0 if the second part is from another
+            document, 1 as in the text, 2 swapped. NO_LABEL if there is nothing to predict.
     """
 
     row: TokenRow
@@ -65,9 +51,9 @@ def make_parts(
     clause_ends: tuple[int, ...],
     rng: np.random.Generator,
 ) -> tuple[list[Part], int]:
-    """The one or two parts of an instance in the order they are shown, and its sentence label.
+    """The one or two parts of an instance in the order in which they are read, and its sentence label.
 
-    Where nothing can be asked about the order and a document ends within the instance, the parts meet there.
+    If there is no order to predict and a document ends within the instance, the parts are split at that point.
     """
     chosen = packs[shard]
     passage = Passage(shards[shard], int(chosen.starts[pack]), int(chosen.ends[pack]))
@@ -93,36 +79,27 @@ def make_parts(
 
 
 def assemble(parts: list[Part], sentence_label: int, *, cls_id: int, sep_id: int, use_words: bool) -> Instance:
-    """Join parts to an instance; without `use_words` only its characters (and word pieces) stay."""
-    n = 1 + sum(len(part.ids) + 1 for part in parts)
-    ids, starts, lengths, types, words = columns = np.empty((5, n), np.int32)
-    columns[:, 0] = cls_id, 0, 1, 0, NO_GROUP
-    place, position, n_words = 1, 1, 0
-    for kind, part in enumerate(parts):
-        own = slice(place, place + len(part.ids))
-        place += len(part.ids)
+    """Join parts to an instance; without `use_words`, only its characters (and word pieces) are kept."""
+    texts, n_words = [], 0
+    for part in parts:
         numbers = np.cumsum(part.word_starts) + (n_words - 1)
         n_words = int(numbers[-1]) + 1
-        ids[own], lengths[own], types[own] = part.ids, part.lengths, kind
-        np.add(part.starts, position, out=starts[own])
-        words[own] = numbers[part.starts]
-        position += len(part.word_starts)
-        columns[:, place] = sep_id, position, 1, kind, NO_GROUP
-        place, position = place + 1, position + 1
-    groups = segments_of(starts, starts + lengths)
+        n_pieces, words = len(part.word_starts), numbers[part.starts]
+        texts.append(TextTokens(part.ids, part.starts, part.starts + part.lengths, n_pieces, (words,)))
+    rows = join(texts, cls_id=cls_id, sep_id=sep_id)
+    _, starts, ends, _, words = rows
+    groups = segments_of(starts, ends + 1)
     groups[words == NO_GROUP] = NO_GROUP
     if not use_words:
-        kept = lengths == 1
-        (ids, starts, lengths, types, words), groups = columns[:, kept], groups[kept]
-    row = TokenRow(ids=ids, starts=starts, ends=starts + lengths - 1, types=types)
-    return Instance(row, groups, words, sentence_label)
+        kept = starts == ends
+        rows, groups = rows[:, kept], groups[kept]
+    return Instance(TokenRow(*rows[:4]), groups, rows[4], sentence_label)
 
 
 def _from_another_document(
     shards: list[Shard], *, shard: int, passage: Passage, after: Part, room: Room, rng: np.random.Generator
 ) -> Part | None:
-    """Text of a random other document, from the start of a line on, that fits behind a part, or None where none was
-    found."""
+    """Text of a random other document that begins at the start of a line and fits behind a part, or None."""
     n_characters = room.n_text_characters - len(after.word_starts)
     n_tokens = room.n_text_tokens - len(after.ids)
     if min(n_characters, n_tokens) < 1:

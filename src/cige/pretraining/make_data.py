@@ -1,10 +1,10 @@
-"""make_data: a corpus becomes a folder of shards; several processes share the work, and a cut-off run goes on.
+"""make_data: turn a corpus into a folder of shards, with several processes; an interrupted run continues.
 
 data/
   manifest.json          settings, counts, the report on the corpus, and each shard's checksum
   vocabulary/            a copy of the joint vocabulary
-  shard-00000/ ...       what is trained on
-  held-out-00000/ ...    what is only measured on: every n-th document
+  shard-00000/ ...       training data
+  held-out-00000/ ...    evaluation data: every n-th document
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ TRAIN, HELD_OUT = "shard", "held-out"
 
 @dataclass(frozen=True)
 class DataSettings:
-    """What decides the shards besides corpus and vocabulary.
+    """The settings that determine the shards, in addition to the corpus and the vocabulary.
 
     Attributes:
         rules: how lines become documents.
-        max_line_tokens: a line with more lattice tokens is cut in two at punctuation, which is better than to cut it
+        max_line_tokens: a line with more lattice tokens is cut in two at punctuation, which is better than cutting it
             where an instance is full.
-        segment_words: find words with jieba, which whole-word masking of characters needs and which takes most of the
-            time.
-        held_out: every so manieth document is kept for measuring; 0 for none.
-        shard_size: characters a shard, about.
+        segment_words: whether to segment words with jieba, which whole-word masking of characters needs and which takes
+            most of the time.
+        held_out: every n-th document is held out for evaluation; 0 holds out none.
+        shard_size: approximate number of characters per shard.
     """
 
     rules: CorpusRules = field(default_factory=CorpusRules)
@@ -66,10 +66,10 @@ def make_data(
     """Tokenise a corpus. Shards that an earlier run of the same command finished are kept.
 
     Args:
-        corpus: text files, plain, .gz or .xz: a sentence a line, a blank line between documents.
+        corpus: text files (plain, .gz or .xz) with one sentence per line and a blank line between documents.
         vocabulary: folder of a JointVocabulary.
         output: folder to write.
-        n_workers: processes.
+        n_workers: number of processes.
 
     Raises:
         CigeError: the corpus or the vocabulary cannot be read, or `output` holds shards made from something else.
@@ -101,7 +101,7 @@ def make_data(
 
 
 def _claim(folder: Path, words: JointVocabulary) -> None:
-    """Put the vocabulary into the folder, or find that it is this one."""
+    """Copy the vocabulary into the folder, or check that the folder has the same one."""
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder}: a file; expected a folder to write shards to")
     if (folder / VOCABULARY).is_dir():
@@ -137,7 +137,7 @@ def _packets(
 
 
 def _write_all(packets: Iterator[Packet], folder: Path, settings: DataSettings, n_workers: int) -> Iterator[str]:
-    """Write every shard that is not there yet; yields the names of all as they are done."""
+    """Write every missing shard; yields the names of all shards as they are finished."""
     worker = (str(folder / VOCABULARY), settings.max_line_tokens, settings.segment_words)
     if n_workers == 1:
         start_worker(*worker)
@@ -154,7 +154,7 @@ def _write_all(packets: Iterator[Packet], folder: Path, settings: DataSettings, 
                     yield packet.folder.name
                     continue
                 running.add(pool.submit(write_packet, packet))
-                if len(running) > 2 * n_workers:  # bounds what is read ahead
+                if len(running) > 2 * n_workers:  # limits how far the corpus is read ahead
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     yield from [future.result() for future in done]
             yield from [future.result() for future in running]
@@ -168,7 +168,7 @@ def _is_made(packet: Packet) -> bool:
         return False
     if check_shard(packet.folder)["origin"] != packet.origin:
         raise DataError(
-            f"{packet.folder}: made from another corpus or with other settings; bring those back, or choose another "
+            f"{packet.folder}: made from another corpus or with other settings; use those again, or choose another "
             "output folder"
         )
     return True

@@ -1,4 +1,4 @@
-"""What a phase of pre-training is for the engine: masked instances, their two losses, and held-out text."""
+"""The objective of a phase of pre-training: masked instances, their two losses, and held-out text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PretrainingObjective:
     def __init__(self, phase: PhaseConfig, recipe: PretrainRecipe, data: PretrainingData, *, seed: int):
         self._phase, self._recipe, self._data, self._seed = phase, recipe, data, seed
         self._instances = self._instance_set(is_held_out=False)
-        # Sorted by length within each batch, so that its forward passes pad little while batches stay random.
+        # Instances are sorted by length within each batch, so that forward passes need little padding.
         batches = BatchConfig(batch_size=phase.batch_size, micro_batch_size=phase.micro_batch_size, pool_batches=1)
         self.plan = BatchPlan(self._instances.n_tokens, batches, seed=seed, fill=True)
         self.n_steps = phase.n_steps

@@ -1,7 +1,7 @@
-"""Where an instance can be asked for the order of two texts: a block of one document that can be cut and swapped.
+"""Find two texts of an instance whose order can be predicted: a block of one document that can be split and swapped.
 
-What lies around the block stays in its place, so an instance may begin or end within a line, or in another document,
-without telling the order: whichever of the two texts comes first, both parts begin and end in the same way.
+The text around the block stays in place. An instance may therefore begin or end within a line, or in another document,
+without revealing the order: whichever of the two texts comes first, both parts begin and end in the same way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cige.pretraining.passage import Passage
 
 @dataclass(frozen=True)
 class Block:
-    """Two consecutive texts of one document, as places in a shard: [start, middle) and [middle, end)."""
+    """Two consecutive texts of one document, as positions in a shard: [start, middle) and [middle, end)."""
 
     start: int
     middle: int
@@ -25,11 +25,11 @@ class Block:
 
 
 def find_block(passage: Passage, *, clause_ends: tuple[int, ...], rng: np.random.Generator) -> Block | None:
-    """Two texts within a passage, or None where there are none.
+    """Find two texts within a passage; None if there are none.
 
-    Both consist of whole lines of one document: the one that has most text in such lines here. They meet at a random
-    line end. Where no document has two whole lines here, whole clauses take the place of lines, so long sentences are
-    asked about too.
+    Both consist of whole lines of one document, the document with the most text in whole lines of the passage, and they
+    meet at a random end of a line. If no document has two whole lines in the passage, whole clauses are used instead of
+    lines, so that the order is predicted for long sentences as well.
 
     Args:
         clause_ends: ids of the pieces that end a clause, such as a comma.
@@ -44,7 +44,7 @@ def find_block(passage: Passage, *, clause_ends: tuple[int, ...], rng: np.random
 
 
 def _most_text(places: list[int], edges: list[int]) -> list[int]:
-    """The places between two neighbouring edges that have most text between their first and last; three or more."""
+    """The positions between two neighbouring edges with the most text between the first and last; at least three."""
     best: list[int] = []
     for start, end in pairwise(edges):
         own = places[bisect_left(places, start) : bisect_right(places, end)]

@@ -1,4 +1,4 @@
-"""Packing: which stretch of the text makes each instance of an epoch, for every instance of a shard at once."""
+"""Packing: divide the text of a shard into the instances of an epoch, all instances at once."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 from cige.pretraining.shards import Shard
 
 N_SPECIAL = 3  # [CLS] A [SEP] B [SEP]
-# An instance ends at the end of a line where one lies in the last part of its room; less room than this is never left.
+# An instance ends with a line if one ends in the last part of its length; it is always filled to at least this share.
 MIN_FILL = 0.85
 _N_DRAWS = 1024
 
 
 @dataclass(frozen=True)
 class Room:
-    """What an instance may hold, [CLS] and both [SEP] included.
+    """The maximum size of an instance, including [CLS] and both [SEP].
 
     Attributes:
-        n_characters: pieces (characters, and the word pieces of other scripts).
-        n_tokens: lattice tokens.
+        n_characters: number of pieces (characters, and the word pieces of other scripts).
+        n_tokens: number of lattice tokens.
     """
 
     n_characters: int
@@ -39,12 +39,12 @@ class Room:
 
 @dataclass(frozen=True)
 class Packs:
-    """The instances of a shard in an epoch: stretches that follow each other and together hold every piece once.
+    """The instances of a shard in an epoch: consecutive stretches that together contain every piece once.
 
     Attributes:
-        starts, ends: int64[n], first piece of each, and the piece after its last.
-        n_tokens: int64[n], lattice tokens that lie wholly within it.
-        wants_other: bool[n], whether a second part from another document is to follow (three-way sentence task).
+        starts, ends: int64[n], the first piece of each, and the piece after its last.
+        n_tokens: int64[n], the number of lattice tokens that lie completely within each.
+        wants_other: bool[n], whether a second part from another document follows (three-way sentence task).
     """
 
     starts: np.ndarray
@@ -57,10 +57,10 @@ class Packs:
 
 
 class Reach:
-    """How far text reaches from a place. A place is the number, in its shard, of the piece that follows it.
+    """Finds how far an instance can extend. A position is the number, in its shard, of the piece that follows it.
 
     Args:
-        lines: the lines [first, end) of the shard to look at; all of them by default.
+        lines: the lines [first, end) of the shard to use; all of them by default.
     """
 
     def __init__(self, shard: Shard, lines: tuple[int, int] | None = None):
@@ -71,19 +71,19 @@ class Reach:
         self._starts = shard.starts[tokens] - np.int32(self._first)
         self._ends = self._starts + shard.lengths[tokens]
         n = self.line_ends[-1] - self._first + 2
-        self._n_ended = np.cumsum(np.bincount(self._ends, minlength=n))  # tokens that end at or before each place
+        self._n_ended = np.cumsum(np.bincount(self._ends, minlength=n))  # tokens that end at or before each position
         self._n_begun = np.cumsum(np.bincount(self._starts + 1, minlength=n))  # tokens that start before it
 
     def n_tokens(self, start: int, end: int) -> int:
-        """Lattice tokens that lie wholly within [start, end)."""
+        """The number of lattice tokens that lie completely within [start, end)."""
         start, end = start - self._first, end - self._first
-        if end - start < self._n_most:  # a token may reach over both
+        if end - start < self._n_most:  # a token may extend beyond both ends
             near = slice(self._n_ended[start], self._n_ended[end])
             return int((self._starts[near] >= start).sum())
         return int(self._n_ended[end] - self._n_begun[start])
 
     def furthest(self, start: int, *, n_characters: int, n_tokens: int) -> int:
-        """The last place with no more than this between; at least one piece is."""
+        """The last position within these limits from `start`, but at least one piece further."""
         end = min(start + n_characters, self.line_ends[-1])
         if self.n_tokens(start, end) > n_tokens:
             places = range(start + 1, end)
@@ -91,23 +91,23 @@ class Reach:
         return max(end, start + 1)
 
     def preferred(self, start: int, end: int) -> int:
-        """The last end of a line before or at `end`, or `end` itself where that would leave much room empty."""
+        """The last end of a line before or at `end`, or `end` itself if that would leave much of the instance empty."""
         whole = self.line_ends[bisect_right(self.line_ends, end) - 1]
         return whole if whole - start >= MIN_FILL * (end - start) else end
 
 
 def pack_shard(shard: Shard, room: Room, *, short_prob: float, other_prob: float, rng: np.random.Generator) -> Packs:
-    """Fill one instance after the other with the text of a shard, from one document into the next.
+    """Fill one instance after the other with the text of a shard, across the ends of documents.
 
-    An instance is as long as its room allows and ends at the end of a line where that leaves little room empty
-    (MIN_FILL). Otherwise the line is cut where the instance is full, and its rest begins the next instance; a lattice
-    token that reaches over the cut is in neither.
+    An instance is as long as its maximum size allows, and ends with a line if that leaves little of it empty
+    (MIN_FILL). Otherwise the line is cut where the instance is full, and its rest begins the next instance. A lattice
+    token that crosses the cut is in neither.
 
     Args:
-        short_prob: how often a length is drawn uniformly from 2 characters up, so that short texts are seen too; the
-            instance then ends with the line that reaches it.
-        other_prob: how often an instance is to get its second part from another document; it then takes only the lines
-            before a random one, and the rest begin the next instance.
+        short_prob: share of instances whose length is drawn uniformly from 2 characters upwards, so that short texts
+            occur in training; such an instance ends with the line that reaches this length.
+        other_prob: share of instances whose second part comes from another document; such an instance contains only the
+            lines before a random one, and the others begin the next instance.
     """
     reach = Reach(shard)
     lines, n_pieces = reach.line_ends, reach.line_ends[-1]
@@ -132,8 +132,8 @@ def pack_shard(shard: Shard, room: Room, *, short_prob: float, other_prob: float
 def _draws(
     n_characters: int, short_prob: float, other_prob: float, rng: np.random.Generator
 ) -> Iterator[tuple[int, bool, float]]:
-    """For each instance: its least length (beyond the room where it is to be full), whether its second part is to
-    come from elsewhere, and a random share."""
+    """For each instance: its minimum length (more than fits if it is to be full), whether its second part comes from
+    another document, and a random share."""
     while True:
         targets = np.where(
             rng.random(_N_DRAWS) < short_prob, rng.integers(2, n_characters + 1, _N_DRAWS), n_characters + 1

@@ -1,4 +1,4 @@
-"""Passage: consecutive text of a shard, and the parts of an instance that are cut out of it."""
+"""Passage: consecutive text of a shard, from which the parts of an instance are taken."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cige.pretraining.shards import Shard
 
 @dataclass(frozen=True)
 class Part:
-    """Text of an instance, pieces numbered from 0.
+    """A part of an instance, with pieces numbered from 0.
 
     Attributes:
         ids, starts, lengths: int[n], as in a Shard.
@@ -26,12 +26,12 @@ class Part:
 
 
 class Passage:
-    """The pieces [start, end) of a shard, at least one. A place is the number of the piece that follows it.
+    """The pieces [start, end) of a shard, at least one. A position is the number of the piece that follows it.
 
     Attributes:
-        start, end: of the passage.
-        line_ends: places where the lines begin and end that have a piece in the passage, rising.
-        document_ends: those strictly within the passage where one document ends and the next begins.
+        start, end: the passage.
+        line_ends: positions where the lines that have a piece in the passage begin and end, in ascending order.
+        document_ends: the positions strictly within the passage where one document ends and the next begins.
     """
 
     def __init__(self, shard: Shard, start: int, end: int):
@@ -45,9 +45,9 @@ class Passage:
         self.document_ends = [self.line_ends[line - first + 1] for line in inner]
 
     def part(self, *stretches: tuple[int, int]) -> Part:
-        """The pieces [start, end) of one or several stretches of the passage, those left out that hold none.
+        """The pieces of one or several stretches [start, end) of the passage; empty stretches are left out.
 
-        A token belongs to a stretch if it lies wholly within it.
+        A token belongs to a stretch if it lies completely within it.
         """
         found, n_pieces = [], 0
         for start, end in stretches:
@@ -59,13 +59,13 @@ class Passage:
         return Part(*(np.concatenate([getattr(part, field.name) for part in found]) for field in fields(Part)))
 
     def places_after(self, ids: tuple[int, ...]) -> list[int]:
-        """Places after the pieces of these ids, rising."""
+        """The positions after pieces with these ids, in ascending order."""
         tokens = slice(self._line_tokens[0], self._line_tokens[-1])
         places = self._shard.starts[tokens][np.isin(self._shard.ids[tokens], ids)] + 1
         return places[(places > self.start) & (places <= self.end)].tolist()
 
     def _part(self, start: int, end: int, number: int) -> Part:
-        """Pieces numbered from `number`."""
+        """The part with pieces numbered from `number`."""
         first, last = bisect_right(self.line_ends, start) - 1, bisect_left(self.line_ends, end)
         tokens = slice(self._line_tokens[first], self._line_tokens[last])
         shard = self._shard
@@ -74,5 +74,5 @@ class Passage:
             within = (starts >= start) & (starts + lengths <= end)
             ids, starts, lengths = ids[within], starts[within], lengths[within]
         word_starts = shard.word_starts[start:end].copy()
-        word_starts[0] = True  # what is left of a word that was cut is a word
+        word_starts[0] = True  # the rest of a word that was cut counts as a word
         return Part(ids, starts - np.int32(start - number), lengths, word_starts)

@@ -1,10 +1,10 @@
-"""pretrain: a recipe and a data folder become a pre-trained model.
+"""pretrain: pre-train a model by a recipe on a data folder.
 
     cige pretrain run pretrain/tiny --data data/ --output runs/tiny
     accelerate launch -m cige.cli pretrain run ...                         # the same on several GPUs or processes
 
-The output folder holds recipe.yaml (every setting), checkpoint-N (where to go on after a kill), tensorboard/,
-model-short/ (the model after the first phase, when there are two), model/ and result.json.
+The output folder contains recipe.yaml (every setting), checkpoint-N (from which an interrupted run resumes),
+tensorboard/, model-short/ (the model after the first phase, if there are two), model/ and result.json.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PretrainResult:
         n_tokens: tokens read, padding not counted; seconds: of training, over all sittings.
         history: records; `logs` are those of training, `evaluations` those of held-out text.
         folder: the run's; model: its model folder.
-        origins: where the tokens come from in a run that went on from another model, else None.
+        origins: the origin of the tokens in a run that was initialised with another model, else None.
     """
 
     name: str
@@ -85,22 +85,22 @@ def pretrain(
     stop_after: float | None = None,
     show_progress: bool = True,
 ) -> PretrainResult | None:
-    """Pre-train by a recipe, alone or as one of several processes (`accelerate launch`, `torchrun`).
+    """Pre-train by a recipe, in one process or as one of several (`accelerate launch`, `torchrun`).
 
-    With `resume`, a run that was cut off goes on from its last checkpoint and ends with the weights that it would have
-    had (to the bit on one machine with one thread); a finished run is not repeated.
+    With `resume`, an interrupted run continues from its last checkpoint and ends with the same weights as an
+    uninterrupted one (identical to the bit on one machine with one thread); a finished run is not repeated.
 
     Args:
-        data_dir: what `make_data` wrote.
-        seed: decides initial weights, instances, masks and dropout.
-        device: "auto" (a GPU where there is one), "cpu" or "cuda".
-        stop_after: seconds after which to write a checkpoint and stop.
+        data_dir: a folder that `make_data` wrote.
+        seed: determines the initial weights, instances, masks and dropout.
+        device: "auto" (a GPU if there is one), "cpu" or "cuda".
+        stop_after: number of seconds after which to write a checkpoint and stop.
 
     Returns:
-        The result, or None where time was up before the last step.
+        The result, or None if the time was up before the last step.
 
     Raises:
-        CigeError: see the subclasses; RecipeError where `output_dir` holds a run of another recipe or seed.
+        CigeError: see its subclasses; RecipeError if `output_dir` holds a run of another recipe or seed.
     """
     stop_at = math.inf if stop_after is None else time.monotonic() + stop_after
     folder = Path(output_dir)
@@ -162,7 +162,9 @@ def _check_batches(recipe: PretrainRecipe, n_processes: int) -> None:
 
 def _check_data(recipe: PretrainRecipe, data: PretrainingData) -> None:
     if recipe.instances.masking == "words" and not data.has_words:
-        raise RecipeError(f"{data.folder}: made without words, which instances.masking=words needs; make it with them")
+        raise RecipeError(
+            f"{data.folder}: made without words, which instances.masking=words needs; make the data with words"
+        )
 
 
 def _make_model(

@@ -1,4 +1,4 @@
-"""PretrainRecipe: everything that decides a pre-training run except the data, the seed and the output folder."""
+"""PretrainRecipe: all settings of a pre-training run except the data, the seed and the output folder."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from cige.recipes.strict import build_strictly
 
 @dataclass(frozen=True)
 class PhaseConfig:
-    """A stretch of steps on instances of one size."""
+    """A phase of steps on instances of one size."""
 
     n_steps: int = within(0, min=0)
     """Optimiser steps; 0 leaves the phase out."""
     n_characters: int = 128
-    """Pieces an instance holds at most, [CLS] and both [SEP] included."""
+    """Maximum number of pieces per instance, including [CLS] and both [SEP]."""
     max_tokens: int = 256
-    """Lattice tokens it holds at most. Twice the characters leaves it to `n_characters` where an instance ends; the 173
-    and 692 of appendix C.1 are what 128 and 512 characters hold on average. Characters alone are packed by the same
-    rule, so models with and without words read the same instances."""
+    """Maximum number of lattice tokens per instance. At twice the number of characters, `n_characters` is in effect the
+    only limit; the 173 and 692 of appendix C.1 are what 128 and 512 characters hold on average. Models without words
+    use the same limits, so that they read the same instances."""
     batch_size: int = within(256, min=1)
-    """Instances per step, of all processes together."""
+    """Instances per step, over all processes."""
     micro_batch_size: int = within(32, min=1)
-    """Instances per forward pass, at most; the gradient of a step is summed over as many passes as it takes."""
+    """Maximum number of instances per forward pass; the gradient of a step is summed over several passes."""
 
     @property
     def room(self) -> Room:
@@ -44,47 +44,47 @@ class PhaseConfig:
 
 @dataclass(frozen=True)
 class PretrainingConfig:
-    """How the steps are computed, reported and measured."""
+    """Precision, logging, evaluation and data loading."""
 
     precision: Precision = "fp32"
     """bf16 runs matrix products in bfloat16; weights stay float32."""
     log_every: str = within("50 steps", span=("steps",))
-    """How often losses and accuracies are reported."""
+    """How often losses and accuracies are logged."""
     eval_every: str = within("1000 steps", span=("steps",))
-    """How often the model is measured on held-out text; it is at the end of each phase too."""
+    """How often the model is evaluated on held-out text, in addition to the end of each phase."""
     n_eval_instances: int = within(1000, min=0)
-    """Held-out instances to measure on, at most."""
+    """Maximum number of held-out instances to evaluate on."""
     n_workers: int = within(0, min=0)
-    """Processes that make batches beside each training process; 0 makes them in it."""
+    """Number of processes that prepare batches for each training process; 0 prepares them in the training process."""
 
 
 @dataclass(frozen=True)
 class PretrainRecipe:
-    """Everything that decides a run, besides its data and seed."""
+    """All settings of a run except its data and seed."""
 
     name: str
-    """What the run is called."""
+    """Name of the run."""
     size: Literal["tiny", "lite", "base"] = "tiny"
-    """Where the settings of `model` come from that are not given."""
+    """The size that provides the settings of `model` that are not given."""
     start_from: str | None = None
-    """A pre-trained model to go on from, its folder or hub id; settings of `model` that are not given are then its own.
-    Its vocabulary may be another than the data's: see pretraining/start.py."""
+    """A pre-trained model to start from (folder or hub id), which also provides the settings of `model` that are not
+    given. Its vocabulary may differ from that of the data: see pretraining/start.py."""
     model: LatticeBertConfig = SIZES["tiny"]
-    """The network; `n_tokens` is that of the data's vocabulary, whatever is said here."""
+    """The network; `n_tokens` is always that of the data's vocabulary."""
     instances: InstanceConfig = field(default_factory=InstanceConfig)
-    """What is read and what is asked."""
+    """What the model reads and predicts."""
     short: PhaseConfig = field(default_factory=PhaseConfig)
     """The first phase."""
     long: PhaseConfig = field(default_factory=lambda: PhaseConfig(n_characters=512, max_tokens=1024))
-    """The second phase; appendix C.1 gives it a tenth of all steps."""
+    """The second phase, which has a tenth of all steps in appendix C.1."""
     training: PretrainingConfig = field(default_factory=PretrainingConfig)
-    """How the steps are computed, reported and measured."""
+    """Precision, logging, evaluation and data loading."""
     optimizer: OptimizerConfig = field(default_factory=lambda: OptimizerConfig(learning_rate=6e-4, epsilon=1e-6))
     """How to optimise: Table 4 of the paper."""
     schedule: ScheduleConfig = field(default_factory=lambda: ScheduleConfig(warmup="5000 steps"))
     """The learning rate over all phases."""
     checkpoints: CheckpointConfig = field(default_factory=lambda: CheckpointConfig(every="500 steps", keep=2))
-    """What a run that is cut off continues from."""
+    """Checkpoints, from which an interrupted run resumes."""
 
     @property
     def phases(self) -> list[PhaseConfig]:
@@ -93,7 +93,7 @@ class PretrainRecipe:
 
     @property
     def n_steps(self) -> int:
-        """Steps of all phases."""
+        """The number of steps of all phases."""
         return sum(phase.n_steps for phase in self.phases)
 
 
@@ -101,9 +101,9 @@ def load_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> Pre
     """Read a recipe.
 
     Args:
-        recipe: a name that ships (`pretrain/tiny`) or a YAML file; with `extends:` and another recipe's name or path a
-            file states only what differs from that one.
-        overrides: {"short.n_steps": 100} or ["short.n_steps=100"]; win over the file.
+        recipe: the name of a recipe that ships with cige (`pretrain/tiny`) or a YAML file. With `extends:` and the name
+            or path of another recipe, a file states only what differs from that recipe.
+        overrides: {"short.n_steps": 100} or ["short.n_steps=100"]; they take precedence over the file.
 
     Raises:
         RecipeError: no such recipe, bad YAML, an unknown key, a wrong type, or settings that contradict each other.
@@ -112,7 +112,7 @@ def load_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> Pre
 
 
 def resolve_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> tuple[PretrainRecipe, dict[str, str]]:
-    """As `load_pretrain_recipe`; and key path -> where its value stands, for those that are not defaults."""
+    """Like `load_pretrain_recipe`, and also returns where each value that is not a default comes from, by key."""
     values, origins = read_recipe_file(recipe, overrides, kind=PRETRAIN)
     if "name" not in values:
         values["name"], origins["name"] = default_name(recipe), "from the recipe's own name"
@@ -143,7 +143,7 @@ def _problems(recipe: PretrainRecipe) -> Iterator[str]:
             yield f"{name}.n_characters is {phase.n_characters}, but model.max_positions {recipe.model.max_positions}"
     if instances.masking == "words" and instances.use_words:
         yield (
-            "instances.masking is 'words', which hides characters and leaves lattice words over them in sight; "
+            "instances.masking is 'words', which masks characters but not the lattice words over them; "
             "use 'segments', or read characters alone with instances.use_words=false"
         )
     yield from warmup_problems(recipe.schedule, n_steps=recipe.n_steps)

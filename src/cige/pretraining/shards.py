@@ -1,4 +1,4 @@
-"""Shards: tokenised documents as arrays that are mapped, not read; each a folder that is whole or not there."""
+"""Shards: tokenised documents as memory-mapped arrays; each is a folder that is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Shard:
-    """Documents of tokenised lines, all in one row; pieces are numbered from the first of the shard.
+    """The concatenated documents of a shard; pieces are numbered from the first one of the shard.
 
     Attributes:
         ids: int32[n_tokens], vocabulary row of each lattice token, by line and within a line by (end, length).
         starts: int32[n_tokens], first piece of each token.
-        lengths: uint16[n_tokens], pieces of each token.
-        line_tokens: int64[n_lines + 1], first token of each line, and their number.
-        line_pieces: int64[n_lines + 1], first piece of each line, and their number.
-        document_lines: int64[n_documents + 1], first line of each document, and their number.
+        lengths: uint16[n_tokens], number of pieces of each token.
+        line_tokens: int64[n_lines + 1], first token of each line, then the number of tokens.
+        line_pieces: int64[n_lines + 1], first piece of each line, then the number of pieces.
+        document_lines: int64[n_documents + 1], first line of each document, then the number of lines.
         word_starts: bool[n_pieces], whether a word of the segmentation begins at a piece.
     """
 
@@ -41,7 +41,7 @@ class Shard:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Sizes by name, as a manifest lists them."""
+        """Sizes by name, as listed in the manifest."""
         return {
             "n_documents": len(self.document_lines) - 1,
             "n_lines": len(self.line_tokens) - 1,
@@ -52,7 +52,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class TokenLine:
-    """A line of a shard to be.
+    """A tokenised line, from which shards are made.
 
     Attributes:
         tokens: its lattice.
@@ -64,7 +64,7 @@ class TokenLine:
 
 
 def pack(documents: Sequence[Sequence[TokenLine]]) -> Shard:
-    """Documents, none of them without lines, as a shard."""
+    """Combine documents, each with at least one line, to a shard."""
     lines = [line for document in documents for line in document]
     line_pieces = _offsets([len(line.word_starts) for line in lines])
     tokens = [line.tokens for line in lines]
@@ -80,7 +80,7 @@ def pack(documents: Sequence[Sequence[TokenLine]]) -> Shard:
 
 
 def write_shard(shard: Shard, folder: Path, **facts: str) -> None:
-    """Write a shard and its manifest, which tells its sizes and `facts`."""
+    """Write a shard and its manifest, which lists its sizes and `facts`."""
     with atomic_folder(folder) as aside:
         for field in fields(shard):
             np.save(aside / f"{field.name}.npy", getattr(shard, field.name))
@@ -88,16 +88,16 @@ def write_shard(shard: Shard, folder: Path, **facts: str) -> None:
 
 
 def check_shard(folder: Path, *, check_contents: bool = False) -> dict[str, int | str]:
-    """The facts of a shard's manifest, once every file is there in its full size; raises DataError.
+    """Check that every file of a shard exists in full size, and return the facts of its manifest; raises DataError.
 
     Args:
-        check_contents: compare sha256 too, which reads every byte.
+        check_contents: whether to compare sha256 as well, which reads every byte.
     """
     return read_manifest(folder, kind=SHARD, version=VERSION, error=DataError, check_contents=check_contents)
 
 
 def open_shard(folder: Path) -> Shard:
-    """Map the arrays of a shard; raises DataError where one cannot be read."""
+    """Map the arrays of a shard into memory; raises DataError if one cannot be read."""
     try:
         return Shard(**{f.name: np.asarray(np.load(folder / f"{f.name}.npy", mmap_mode="r")) for f in fields(Shard)})
     except (OSError, ValueError) as reason:

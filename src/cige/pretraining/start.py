@@ -1,6 +1,6 @@
-"""Going on from a pre-trained model: its weights, and for tokens that it does not know the mean of their pieces.
+"""Start from a pre-trained model: take its weights, and initialise new tokens with the mean of their pieces.
 
-So a general model goes on with the text of a domain, and with the words of that domain in its vocabulary.
+In this way, pre-training of a general model can continue on the text of a domain, with the words of that domain.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from cige.models.lattice_bert.heads import LatticeBertForPreTraining
 from cige.models.lattice_bert.network import LatticeBertConfig
 from cige.models.lattice_bert.pretrained import CONFIG, FORMAT_VERSION, PretrainedLatticeBert
 
-_ROWS = ("bert.embeddings.tokens.weight", "token_bias")  # what there is one of for each token
+_ROWS = ("bert.embeddings.tokens.weight", "token_bias")  # weights with one row per token
 
 
 @dataclass(frozen=True)
 class Origins:
-    """Where the tokens of a model that went on from another come from: numbers of tokens.
+    """How the tokens of a model that starts from another one were initialised, as numbers of tokens.
 
     Attributes:
-        known: of the other's vocabulary.
-        made: words that begin as the mean of their pieces.
-        drawn: pieces that are new, and words none of whose pieces is known; they begin with random vectors.
+        known: tokens of the other model's vocabulary.
+        made: words that are initialised with the mean of their pieces.
+        drawn: new pieces, and words without any known piece, which are initialised randomly.
     """
 
     known: int
@@ -41,27 +41,27 @@ class Origins:
 
 
 def settings_of(start_from: str) -> dict[str, Any]:
-    """The fields of a pre-trained model's LatticeBertConfig; raises RecipeError where there is no such model."""
+    """The fields of a pre-trained model's LatticeBertConfig; raises RecipeError if there is no such model."""
     try:
         folder = model_folder(start_from)
         read_manifest(folder, kind=PRETRAINED, version=FORMAT_VERSION, error=ModelError)
         return asdict(LatticeBertConfig(**json.loads((folder / CONFIG).read_text(encoding="utf-8"))["config"]))
     except (ModelError, OSError, ValueError, LookupError, TypeError) as reason:
-        raise RecipeError(f"start_from: {start_from} is no pre-trained model ({reason})") from reason
+        raise RecipeError(f"start_from: {start_from} is not a pre-trained model ({reason})") from reason
 
 
 @torch.no_grad()
 def go_on_from(model: LatticeBertForPreTraining, source: PretrainedLatticeBert, vocabulary: JointVocabulary) -> Origins:
-    """Give `model` the weights of `source`.
+    """Copy the weights of `source` to `model`.
 
-    Tokens are found by their text, so the two vocabularies may differ in any way. A source without heads (one tuned
-    for a task) leaves those of `model` as they are, and so does a head with other classes.
+    Tokens are matched by their text, so the two vocabularies may differ in any way. The heads of `model` are not
+    changed if the source has none (because it was fine-tuned on a task) or has heads with other classes.
 
     Args:
-        vocabulary: of `model`, whose tokens are the first ones of it (all, or the pieces alone).
+        vocabulary: the vocabulary of `model`, which uses its first tokens (all of them, or only the pieces).
 
     Raises:
-        RecipeError: the two differ in size or in the parts that they have.
+        RecipeError: the models differ in size or in their parts.
     """
     given, own = source.network.state_dict(), model.state_dict()
     if not isinstance(source.network, LatticeBertForPreTraining):
@@ -104,7 +104,7 @@ def _check_sizes(
 def _rows(
     vocabulary: JointVocabulary, of_source: JointVocabulary, n_tokens: int
 ) -> tuple[list[Sequence[int]], Origins]:
-    """For each token the rows of the source whose mean it begins as; none where nothing is known of it."""
+    """For each token, the rows of the source whose mean initialises it; empty if none of its pieces is known."""
     rows: list[Sequence[int]] = []
     n_known = n_made = 0
     for number in range(n_tokens):

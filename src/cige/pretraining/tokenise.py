@@ -1,4 +1,4 @@
-"""From the text of a line to its lattice and the words of one segmentation, in any of several processes."""
+"""Tokenise lines to lattices and to the words of one segmentation, in any of several processes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from cige.text.normalize import fold_width
 
 @dataclass(frozen=True)
 class Packet:
-    """Documents that make up one shard.
+    """The documents of one shard.
 
     Attributes:
-        folder: of the shard.
-        documents: their lines.
+        folder: folder of the shard.
+        documents: the lines of each document.
         origin: fingerprint of the documents, the vocabulary and the settings.
     """
 
@@ -34,14 +34,14 @@ class Packet:
 
 
 class LineTokenizer:
-    """Tokenises lines; whole-word masking of characters gets its words from jieba.
+    """Tokenises lines, and segments them with jieba for whole-word masking of characters.
 
-    jieba, since the words of the joint vocabulary come from it too: a baseline of characters is told about words by
-    the same segmenter as the lattice model.
+    The words of the joint vocabulary come from jieba as well, so the baseline of characters and the lattice model get
+    their words from the same segmenter.
 
     Args:
-        max_tokens: a line with more lattice tokens is cut in two, as often as needed.
-        segment_words: without it every piece is a word of its own.
+        max_tokens: a line with more lattice tokens is cut in two, repeatedly if needed.
+        segment_words: whether to segment words; otherwise every piece is a word of its own.
     """
 
     def __init__(self, vocabulary: JointVocabulary, *, max_tokens: int, segment_words: bool):
@@ -50,7 +50,7 @@ class LineTokenizer:
         self._segment = jieba_segmenter() if segment_words else None
 
     def documents(self, documents: Sequence[Sequence[str]]) -> list[list[TokenLine]]:
-        """The lines of each document; those that hold no token are left out, and documents without any."""
+        """The lines of each document; lines without tokens and documents without lines are left out."""
         lattices = self._tokenizer.tokenize_all(line for document in documents for line in document)
         found = [[part for _ in document for part in self._parts(next(lattices))] for document in documents]
         return [lines for lines in found if lines]
@@ -63,7 +63,7 @@ class LineTokenizer:
             yield TokenLine(lattice, self._word_starts(lattice))
 
     def _word_starts(self, lattice: TokenLattice) -> np.ndarray:
-        """bool[n_pieces]; a word that begins inside a piece begins nowhere."""
+        """bool[n_pieces]: where words begin; words that begin inside a piece are left out."""
         if self._segment is None:
             return np.ones(lattice.n_pieces, np.bool_)
         begins = np.zeros(len(lattice.text) + 1, np.bool_)
@@ -74,7 +74,7 @@ class LineTokenizer:
 
 
 def start_worker(vocabulary: str, max_tokens: int, segment_words: bool) -> None:
-    """Make this process's tokeniser."""
+    """Create the tokeniser of this process."""
     global _tokenizer
     words = JointVocabulary.load(vocabulary)
     _tokenizer = LineTokenizer(words, max_tokens=max_tokens, segment_words=segment_words)
@@ -87,7 +87,7 @@ def write_packet(packet: Packet) -> str:
 
 
 def fingerprint(settings: str, documents: Sequence[Sequence[str]]) -> str:
-    """sha256 (hex) of what a shard is made from."""
+    """sha256 (hex) of the settings and documents of a shard."""
     digest = hashlib.sha256(settings.encode())
     for document in documents:
         digest.update("\n".join(["", *document, ""]).encode("utf-8", "backslashreplace"))

@@ -1,4 +1,4 @@
-"""Settings as YAML with a comment on each: where its value comes from."""
+"""Write settings as YAML with a comment on each that states where its value comes from."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def annotated_yaml(values: Mapping[str, Any], origins: Mapping[str, str] | None 
     """Nested settings as YAML, a setting per line.
 
     Args:
-        origins: key path ("training.n_epochs") -> what its comment says; the others are called defaults. Without it
-            there are no comments.
+        origins: maps key paths ("training.n_epochs") to their comments; other settings are marked as defaults. Without
+            origins there are no comments.
     """
     return "".join(f"{line}\n" for line in _lines(values, origins, "", ""))
 
@@ -36,7 +36,7 @@ def _lines(values: Mapping[str, Any], origins: Mapping[str, str] | None, prefix:
 
 
 def _scalar(value: Any) -> str:
-    """One value, a list too, on one line."""
+    """One value (or list) on one line."""
     plain = list(value) if isinstance(value, tuple) else value
     text = yaml.safe_dump(plain, allow_unicode=True, default_flow_style=True, width=float("inf"))
     return text.removesuffix("\n").removesuffix("\n...")

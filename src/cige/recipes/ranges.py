@@ -1,4 +1,4 @@
-"""Ranges of settings, stated beside the field that they check."""
+"""Ranges of settings, which are declared with the field that they check."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHECKS = {
 
 
 class OutOfRange(RecipeError):
-    """A setting has a value that it cannot have; `name` is that of its field, `problem` what is wrong."""
+    """A setting has an invalid value; `name` is the name of its field and `problem` describes what is wrong."""
 
     def __init__(self, name: str, problem: str):
         super().__init__(f"{name} {problem}")
@@ -27,15 +27,16 @@ class OutOfRange(RecipeError):
 
 
 def within(default: Any, **limits: Any) -> Any:
-    """A dataclass field with limits: `min`, `above`, `max`, `below` (numbers) or `span` (units that it may have)."""
+    """A dataclass field with limits: `min`, `above`, `max`, `below` (numbers) or `span` (the allowed units)."""
     return field(default=default, metadata=limits)
 
 
 def check_ranges(settings: Any) -> None:
     """Check every field of a dataclass; raises OutOfRange.
 
-    None is within any limits. A field that states none has those of its name: a `*dropout_prob` is from 0 to less than
-    1, another `*_prob` from 0 to 1; a whole number is at least 1 if it is an `n_*` or a `*width`, else at least 0.
+    None is within any limits. The limits of a field that declares none depend on its name: a `*dropout_prob` is at
+    least 0 and less than 1, any other `*_prob` is between 0 and 1, and an integer is at least 1 if its name is `n_*` or
+    `*width`, and otherwise at least 0.
     """
     for one in fields(settings):
         value = getattr(settings, one.name)

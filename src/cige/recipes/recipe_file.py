@@ -1,4 +1,4 @@
-"""Reading a recipe of any kind: a name that ships or a YAML file, which may extend either, with overrides on top."""
+"""Read a recipe of any kind: a shipped name or a YAML file, which may extend either, with overrides on top."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ Overrides = Mapping[str, Any] | Sequence[str] | None
 def read_recipe_file(
     recipe: str | Path, overrides: Overrides = None, *, kind: str | None = None
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The merged values of a recipe, of all that it extends and of `overrides`; and key path -> where it stands.
+    """Merge the values of a recipe, of everything that it extends and of `overrides`.
+
+    Returns the values, and where each comes from by key path.
 
     Args:
-        recipe: a name that ships (`weibo/flat`), else the path of a YAML file. In a file `extends` is one of the two, a
-            path from the folder of that file.
+        recipe: the name of a shipped recipe (`weibo/flat`) or the path of a YAML file. In a file, `extends` is a name
+            or a path, which is relative to the folder of that file.
         overrides: {"training.n_epochs": 2} or ["training.n_epochs=2"].
-        kind: what it must be where it ships or extends what ships: one of the kinds of `shipped`.
+        kind: the kind that a shipped recipe must have, or the one that a file extends; one of the kinds of `shipped`.
 
     Raises:
         RecipeError: no such recipe, one of another kind, or bad YAML.
@@ -42,7 +44,7 @@ def read_recipe_file(
 
 
 def shipped_base(recipe: str | Path) -> str | None:
-    """The recipe that ships which `recipe` is or extends first; None where a file extends none."""
+    """The shipped recipe that `recipe` is or extends first; None if a file extends none."""
     name = _as_text(recipe)
     seen = set()
     while name not in shipped():
@@ -60,13 +62,13 @@ def shipped_base(recipe: str | Path) -> str | None:
 
 
 def default_name(recipe: str | Path) -> str:
-    """What a run is called whose recipe does not say: `weibo-flat` of weibo/flat, `mine` of mine.yaml."""
+    """The name of a run whose recipe does not state one: `weibo-flat` for weibo/flat, `mine` for mine.yaml."""
     name = _as_text(recipe)
     return shipped()[name].run_name if name in shipped() else Path(recipe).stem
 
 
 def dump_yaml(recipe: Any) -> str:
-    """A dataclass as YAML, keys in the order of the class."""
+    """A dataclass as YAML, with keys in the order of the class."""
     return yaml.safe_dump(_plain(asdict(recipe)), allow_unicode=True, sort_keys=False)
 
 

@@ -1,4 +1,4 @@
-"""Settings that had another name in older recipes."""
+"""Settings that had a different name in older recipes."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ RENAMED = {
     "clip_norm": "optimizer.clip_norm",
     "precision": "training.precision",
 }
-"""Key of an older version -> what it is called now."""
+"""Maps keys of older versions to their current names."""
 
 
 def refuse_renamed(values: Mapping[str, Any], origins: Mapping[str, str]) -> None:
-    """Raise RecipeError, with every new name, where a recipe has keys of older versions."""
+    """Raise a RecipeError that states the new names if a recipe has keys of older versions."""
     found = []
     for section in ("", "config."):  # the folder of a fine-tuning run has its recipe in section `config`
         for old, new in RENAMED.items():

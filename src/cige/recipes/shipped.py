@@ -1,12 +1,12 @@
-"""The recipes that ship, by name: `weibo/flat` is a data set and a system, `pretrain/tiny` a file of its own.
+"""The recipes that ship with cige, by name: `weibo/flat` is a data set and a system, `pretrain/tiny` a single file.
 
     tagging.yaml          how every recipe of tagging is trained
       < data/weibo.yaml       what the data set needs, whatever the system
       < systems/flat.yaml     the network, whatever the data set; it may extend another system
       < pairs.yaml            what the two need together: its section weibo/flat
 
-Each file has the last word over those above it. A system that extends another comes after that one and its section of
-pairs.yaml, so `weibo/flat_head` has the exceptions of `weibo/flat` too.
+Each file overrides those above it. A system that extends another one comes after that system and its section of
+pairs.yaml, so `weibo/flat_head` also has the settings of `weibo/flat` in pairs.yaml.
 """
 
 from __future__ import annotations
@@ -23,26 +23,30 @@ from cige.recipes.yaml_file import Layer, read_layer
 FOLDER = Path(__file__).parent
 TAGGING, PRETRAIN, FINETUNE, SEARCH = "tagging", "pretrain", "finetune", "search"
 OWN_DATA = "own_data"
-"""The recipe for labelled sentences of one's own: on top of the bundled model."""
+"""The recipe for the user's own labelled sentences, which starts from the bundled model."""
+LEARN_TYPE = "learn_type"
+"""The recipe for types that are learnt from word lists and raw text."""
+NAMES, STUDENT = "names", "names_student"
+"""The recipes of the bundled model: many data sets at once, and then raw text that such taggers label alike."""
 TABLE_6 = "search/table6"
-"""The ranges that a search tries where none are given."""
+"""The ranges that a search uses by default."""
 EXAMPLES = {TAGGING: "weibo/flat", PRETRAIN: "pretrain/tiny", FINETUNE: "finetune/tnews", SEARCH: TABLE_6}
-"""One name of each kind, for messages."""
+"""An example name of each kind, for messages."""
 PAIRS = "pairs.yaml"
-"""The exceptions of pairs; origins of their values begin with it."""
+"""The settings of pairs; origins of their values begin with this name."""
 _DATA, _SYSTEMS = "data", "systems"
 _EXTENDS, _ONLY = "extends", "only"  # what a system says of other systems and of data sets
 
 
 @dataclass(frozen=True)
 class Shipped:
-    """What a name stands for.
+    """A shipped recipe.
 
     Attributes:
-        name: on the command line.
+        name: name on the command line.
         kind: TAGGING, PRETRAIN, FINETUNE or SEARCH.
-        data, system: of a pair; "" otherwise.
-        about: what it is, in a sentence.
+        data, system: data set and system of a pair; otherwise "".
+        about: a description in one sentence.
     """
 
     name: str
@@ -53,14 +57,14 @@ class Shipped:
 
     @property
     def run_name(self) -> str:
-        """What a run is called in results: `weibo-flat`, `cpu-tiny`."""
+        """The name of a run in results, such as `weibo-flat` or `cpu-tiny`."""
         own = f"{self.data}-{self.system}" if self.data else self.name.rpartition("/")[2]
         return own.replace("_", "-")
 
 
 @cache
 def shipped() -> dict[str, Shipped]:
-    """Every recipe that ships, by name: pairs by data set, then the others."""
+    """All shipped recipes by name: pairs sorted by data set, then the others."""
     systems = {name: (about(_file(_SYSTEMS, name)), _chain(name)[-1].values.get(_ONLY)) for name in _stems(_SYSTEMS)}
     found = [
         Shipped(f"{data}/{system}", TAGGING, data, system, what)
@@ -68,17 +72,18 @@ def shipped() -> dict[str, Shipped]:
         for system, (what, only) in systems.items()
         if only is None or data in only
     ]
-    found.append(Shipped(OWN_DATA, TAGGING, "", "", about(FOLDER / f"{OWN_DATA}.yaml")))
+    singles = (LEARN_TYPE, NAMES, STUDENT, OWN_DATA)
+    found += [Shipped(name, TAGGING, "", "", about(FOLDER / f"{name}.yaml")) for name in singles]
     for kind in (PRETRAIN, FINETUNE, SEARCH):
         found += [Shipped(f"{kind}/{stem}", kind, "", "", about(_file(kind, stem))) for stem in _stems(kind)]
     return {one.name: one for one in found}
 
 
 def matching(pattern: str) -> list[str]:
-    """Names of recipes of tagging that a pattern such as `weibo/flat*` stands for.
+    """The names of tagging recipes that match a pattern such as `weibo/flat*`.
 
     Raises:
-        RecipeError: there is none.
+        RecipeError: no recipe matches.
     """
     names = [name for name, one in shipped().items() if one.kind == TAGGING and fnmatchcase(name, pattern)]
     if not names:
@@ -87,7 +92,7 @@ def matching(pattern: str) -> list[str]:
 
 
 def layers_of(name: str) -> list[Layer]:
-    """The layers of a recipe that ships, each to go over those before it; what one `extends` is left in its values."""
+    """The layers of a shipped recipe, each of which overrides those before it; `extends` is left in the values."""
     one = shipped()[name]
     if not one.data:
         return [_read(FOLDER / f"{name}.yaml")]
@@ -102,12 +107,12 @@ def layers_of(name: str) -> list[Layer]:
 
 
 def no_such_recipe(given: str, *, kind: str | None = None, extended_by: object = None) -> str:
-    """What to say of a recipe that is neither shipped nor a file."""
+    """The error message for a recipe that is neither shipped nor a file."""
     by = "" if extended_by is None else f" (extended by {extended_by})"
     data, _, system = given.partition("/")
     if data in _stems(_DATA) and system in _stems(_SYSTEMS):
         only = _chain(system)[-1].values[_ONLY]
-        return f"{given}: no such recipe{by}; {system} is for {', '.join(only)} alone"
+        return f"{given}: no such recipe{by}; {system} is for {', '.join(only)} only"
     names = [name for name, one in shipped().items() if kind in (None, one.kind)]
     wanted = given.removeprefix("recipes/").removesuffix(".yaml").replace("pretraining/", "pretrain/")
     last = wanted.rpartition("/")[2]
@@ -118,12 +123,12 @@ def no_such_recipe(given: str, *, kind: str | None = None, extended_by: object =
 
 
 def about(path: Path) -> str:
-    """What a recipe is: the first paragraph of the comment that its file opens with, as one line."""
+    """The description of a recipe: the first paragraph of the comment at the top of its file, as one line."""
     return opening(path)[0]
 
 
 def opening(path: Path) -> list[str]:
-    """The paragraphs of the comment that a file opens with: what it is, the command that runs it, and what else."""
+    """The paragraphs of the comment at the top of a file: a description, the command that runs it, and notes."""
     paragraphs: list[list[str]] = [[]]
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
@@ -137,13 +142,13 @@ def opening(path: Path) -> list[str]:
 
 
 def files_of(name: str) -> list[Path]:
-    """The files whose opening comments say what a recipe is: of a pair, those of the system and of the data set."""
+    """The files whose opening comments describe a recipe; for a pair, those of the system and of the data set."""
     one = shipped()[name]
     return [_file(_SYSTEMS, one.system), _file(_DATA, one.data)] if one.data else [FOLDER / f"{name}.yaml"]
 
 
 def _ancestry(system: str) -> list[str]:
-    """A system and those it extends, the first of all first."""
+    """A system and all systems that it extends, starting from the base."""
     names = [system]
     while _EXTENDS in (values := _read(_file(_SYSTEMS, names[0])).values):
         names.insert(0, values[_EXTENDS])

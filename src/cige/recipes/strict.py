@@ -1,4 +1,4 @@
-"""Plain values -> frozen dataclasses, with no key unknown and no type guessed."""
+"""Convert plain values to frozen dataclasses; unknown keys and wrong types are errors."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def build_strictly(
     types: Mapping[str, type] | None = None,
     base: Any = None,
 ) -> T:
-    """Make a dataclass (nested ones too) out of nested mappings.
+    """Build a dataclass, including nested dataclasses, from nested mappings.
 
     Args:
-        values: an entry per field; fields with a default may be left out.
-        origins: key path -> where it was written ("file.yaml:3"), for messages.
+        values: one entry per field; fields with a default may be omitted.
+        origins: maps key paths to where they were written ("file.yaml:3"), for messages.
         key: the key path of `values` itself.
-        types: field name -> the class to make of it, where the hint only names what it derives from.
-        base: where fields that are left out come from, in place of the class's defaults. What a mapping for a nested
-            dataclass leaves out comes from that field's default in turn.
+        types: maps names of fields to the class to build, if the type hint is only a base class.
+        base: provides the values of omitted fields instead of the class's defaults. Values that are omitted in the
+            mapping of a nested dataclass come from the default of that field.
 
     Raises:
-        RecipeError: an unknown key, a missing one, a value of the wrong type or out of range.
+        RecipeError: a key is unknown or missing, or a value has the wrong type or is out of range.
     """
     if not key:
         refuse_renamed(values, origins)
@@ -66,7 +66,7 @@ def build_strictly(
 
 
 def changed(settings: T, changes: Mapping[str, Any]) -> T:
-    """A copy of a dataclass with some settings changed, given by key path ("optimizer.learning_rate"); same errors."""
+    """Copy a dataclass with some settings changed by key path ("optimizer.learning_rate"); errors as above."""
     return build_strictly(type(settings), nested(changes), {}, base=settings)
 
 
@@ -101,15 +101,19 @@ def _convert(hint: Any, value: Any, origins: Mapping[str, str], path: str, defau
         if not isinstance(value, (list, tuple)):
             raise _wrong(hint, value, origins, path)
         return tuple(_convert(args[0], item, origins, path) for item in value)
+    if origin is dict:
+        if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+            raise _wrong(hint, value, origins, path)
+        return {name: _convert(args[1], item, origins, _join(path, name)) for name, item in value.items()}
     if hint is float and type(value) in (int, float, str):
         try:
             number = float(value)  # YAML 1.1 reads 1e-3 as a string
         except (ValueError, OverflowError):
             raise _wrong(hint, value, origins, path) from None
-        if not math.isfinite(number):  # no setting has a meaning there, and comparisons with NaN let it through
+        if not math.isfinite(number):  # no setting may be infinite, and range checks do not catch NaN
             raise RecipeError(f"{_at(origins, path)}{path} is {value}, expected a finite number")
         return number
-    if type(value) is hint:  # a bool is no int here
+    if type(value) is hint:  # a bool does not count as an int
         return value
     raise _wrong(hint, value, origins, path)
 
@@ -129,6 +133,8 @@ def _describe(hint: Any) -> str:
         return "one of " + ", ".join(repr(a) for a in args)
     if origin is tuple:
         return f"a list of {_describe(args[0])}"
+    if origin is dict:
+        return f"a mapping of names to {_describe(args[1])}"
     return {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}.get(hint, str(hint))
 
 

@@ -1,4 +1,4 @@
-"""Layer: the values of one YAML file with the line of every key, and how one layer goes over another."""
+"""Layer: the values of one YAML file with the line of every key, and how one layer overrides another."""
 
 from __future__ import annotations
 
@@ -14,38 +14,40 @@ from cige.errors import RecipeError
 
 @dataclass(frozen=True)
 class Layer:
-    """Nested settings and where they stand.
+    """Nested settings and where they come from.
 
     Attributes:
-        values: name -> value, or a mapping of the same form.
-        origins: key path ("training.n_epochs") -> "file:line", or another word on where the value comes from.
+        values: maps names to values or to nested mappings.
+        origins: maps key paths ("training.n_epochs") to "file:line" or another description of the origin.
     """
 
     values: dict[str, Any]
     origins: dict[str, str]
 
     def over(self, base: Layer) -> Layer:
-        """This layer's settings, and those of `base` that it does not state.
+        """Merge this layer's settings with those of `base` that it does not state.
 
-        Settings of the network (`model`) do not go over to another architecture.
+        Settings of the network (`model`) are not inherited by another architecture, nor words and vectors (`vectors`,
+        `lexicon`) where this layer says that training starts from a model, which has its own.
         """
-        values, origins = dict(base.values), base.origins
-        architecture = values.get("architecture")
-        if self.values.get("architecture", architecture) != architecture:
-            values.pop("model", None)
-            origins = {key: where for key, where in origins.items() if key.partition(".")[0] != "model"}
+        architecture = base.values.get("architecture")
+        dropped = {"model"} if self.values.get("architecture", architecture) != architecture else set()
+        if self.values.get("start_from") is not None:
+            dropped |= {"vectors", "lexicon"}
+        values = {key: value for key, value in base.values.items() if key not in dropped}
+        origins = {key: where for key, where in base.origins.items() if key.partition(".")[0] not in dropped}
         return Layer(_merge(values, self.values), origins | self.origins)
 
 
 def read_layer(path: Path, *, called: str) -> Layer:
-    """One YAML file; what it extends is left in its values.
+    """Read one YAML file; `extends` is left in its values.
 
     Args:
-        called: how messages and origins name the file.
+        called: the name of the file in messages and origins.
 
     Raises:
-        RecipeError: no mapping in UTF-8 YAML, or a key that is given twice; with file and line.
-        FileNotFoundError: no such file.
+        RecipeError: it is not a mapping in UTF-8 YAML, or a key occurs twice; the message has the file and line.
+        FileNotFoundError: there is no such file.
     """
     try:
         node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)

@@ -1,1 +1,1 @@
-"""Several runs side by side: comparisons of systems and curves of pre-training, as data and as tables and figures."""
+"""Reports on several runs: comparisons of systems and curves of pre-training, as data, tables and figures."""

@@ -1,4 +1,4 @@
-"""Comparison: several systems trained and scored alike, over seeds, with their speed and what separates them."""
+"""Train and score several systems in the same way, over seeds, and compare their scores and speed."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from cige.reports.finished_runs import FinishedRun, are_of_training, finished_ru
 from cige.reports.significance import all_differences, sentence_counts
 from cige.tagging.evaluation import user_word_trials
 from cige.tagging.finder import EntityFinder
+from cige.training.files import find_file
 from cige.training.recipe import Recipe, recipe_from_dict
-from cige.training.setup import find_file, read_data
+from cige.training.sources import read_data
 from cige.training.train import TrainResult, train
 
 SPEED_BATCHES = (1, 16)
@@ -42,19 +43,20 @@ class Row:
     """One system of a comparison; scores are strict F1, 0..1, one per seed.
 
     Attributes:
-        name: of the recipe; architecture: of the model.
-        seeds: those that finished.
-        dev, test: F1 by seed; `test` is empty where the data set has no test file here.
-        span_f1, type_accuracy: of the split that decides (test, else dev), by seed.
-        n_parameters: weights that were trained, those of the rows of tables that training reads included.
-        seconds: training and scoring, by seed.
-        behind: mean F1 of the best row minus that of this row, on the split that decides; None for the best row.
-        behind_low, behind_high: interval of that difference; those of all pairs of the table hold together with 95%.
-        p_value: how often systems that do not differ would show a difference this large, corrected for all pairs of
-            the table (`cige.reports.significance`); None for the best row.
-        p_covers_seeds: whether interval and p value take other training seeds into account, or, where every system has
-            one seed, other sentences alone; None for the best row.
-        speed: batch size -> sentences per second, measured for all systems in turn; empty if that was not asked for.
+        name: name of the recipe; architecture: name of the model.
+        seeds: the seeds whose runs finished.
+        dev, test: F1 by seed; `test` is empty if the data set has no test file.
+        span_f1, type_accuracy: on the deciding split (test if there is one, else dev), by seed.
+        n_parameters: number of trained weights, including the rows of embedding tables that training reads.
+        seconds: time of training and scoring, by seed.
+        behind: mean F1 of the best row minus that of this row, on the deciding split; None for the best row.
+        behind_low, behind_high: interval of that difference; the intervals of all pairs of the table hold
+            simultaneously with 95% confidence.
+        p_value: the probability that systems that do not differ show a difference this large, corrected for all pairs
+            of the table (`cige.reports.significance`); None for the best row.
+        p_covers_seeds: whether the interval and the p value account for training seeds (True) or, because every system
+            has one seed, for sentences alone (False); None for the best row.
+        speed: maps batch size to sentences per second, measured for all systems in turn; empty if not requested.
     """
 
     name: str
@@ -75,7 +77,7 @@ class Row:
 
     @property
     def deciding(self) -> list[float]:
-        """The F1 that ranks systems: test, else dev."""
+        """The F1 scores that rank systems: test if there is a test set, else dev."""
         return self.test or self.dev
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,15 +85,15 @@ class Row:
 
 
 def check_comparable(recipes: Sequence[Recipe]) -> None:
-    """Refuse recipes whose runs could not stand in one table.
+    """Check that the runs of several recipes can be compared in one table.
 
     Raises:
-        CigeError: two have one name, or are scored on different sentences.
+        CigeError: two recipes have the same name, or they are scored on different sentences.
     """
     names = [recipe.name for recipe in recipes]
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise CigeError(f"several recipes are named {', '.join(twice)}; runs are kept by name, so give each its own")
+        raise CigeError(f"several recipes are named {', '.join(twice)}; runs are stored by name, so rename all but one")
     if len({_scored_on(recipe) for recipe in recipes}) > 1:
         each = ", ".join(f"{recipe.name} ({recipe.data.dataset or recipe.data.dev})" for recipe in recipes)
         raise CigeError(f"{each}: scored on different sentences; compare the recipes of one data set at a time")
@@ -111,15 +113,15 @@ def run_all(
     n_jobs: int = 1,
     device: str = "auto",
 ) -> Iterator[dict[str, Any]]:
-    """Train and score each recipe with each seed; yields a run's scores as it finishes.
+    """Train and score each recipe with each seed; yields the scores of each run as it finishes.
 
-    A run is `runs/NAME-SEED`; one that finished is read, one that was cut off goes on.
+    A run is stored in `runs/NAME-SEED`. A finished run is read, and an interrupted run is resumed.
 
     Args:
-        n_jobs: processes side by side; each gets its share of the cores.
+        n_jobs: number of parallel processes; each gets an equal share of the cores.
 
     Raises:
-        CigeError: what `check_comparable` raises, or `train`.
+        CigeError: as raised by `check_comparable` or `train`.
     """
     check_comparable(recipes)
     jobs = [(asdict(recipe), seed, str(runs), data_dir, device) for seed in seeds for recipe in recipes]
@@ -133,7 +135,7 @@ def run_all(
 
 
 class _environment:
-    """Environment variables for the processes started within."""
+    """A context that sets environment variables for the processes that are started within it."""
 
     def __init__(self, values: Mapping[str, str]):
         self._values = values
@@ -149,7 +151,7 @@ class _environment:
 
 
 def run_one(recipe_values: dict[str, Any], seed: int, runs: str, data_dir: str | None, device: str) -> dict[str, Any]:
-    """Train one run, score dev and test with the weights of its best epoch, and keep the scores in its folder."""
+    """Train one run, score dev and test with the weights of its best epoch, and save the scores in its folder."""
     recipe = recipe_from_dict(recipe_values)
     folder = run_folder(recipe, seed, Path(runs))
     result = train(recipe, folder, seed=seed, data_dir=data_dir, device=device, show_progress=False)
@@ -176,24 +178,25 @@ def run_one(recipe_values: dict[str, Any], seed: int, runs: str, data_dir: str |
 
 
 def splits_of(recipe: Recipe, data_dir: str | None) -> dict[str, list[Sentence]]:
-    """The labelled sentences to score: dev, and test where there is one."""
+    """The labelled sentences to score: dev, and test if there is one."""
     splits = {"dev": read_data(recipe.data, data_dir)[1]}
     if recipe.data.dataset is None:
         if recipe.data.test is not None:
             splits["test"] = read_sentences(find_file(recipe.data.test, data_dir))
         return splits
-    with contextlib.suppress(CigeError):  # this data set has no test file here
+    with contextlib.suppress(CigeError):  # this data set has no test file
         splits["test"] = load_split(recipe.data.dataset, "test", data_dir=data_dir)
     return splits
 
 
 def rows_of(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | None = None) -> list[Row]:
-    """What finished, the best system first; differences and p values are against it.
+    """One row per system with finished runs, the best first; differences and p values are relative to the best.
 
-    A run counts if its folder holds this very recipe (`finished_runs`); others of its name are left out with a warning.
+    A run counts if its folder holds the same recipe (`finished_runs`); other runs of its name are left out with a
+    warning.
 
     Args:
-        seeds: only these; None takes all that there are.
+        seeds: the seeds to include; None includes all.
 
     Raises:
         CigeError: the runs were not scored on the same sentences.
@@ -230,13 +233,13 @@ def rows_of(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | Non
 
 
 def _kept_speed(recipe: Recipe, runs: Path) -> dict[int, float]:
-    """What `measure_speeds` kept for the recipe, whichever seed it read; {} if nothing."""
+    """The speeds that `measure_speeds` saved for the recipe, whichever seed it used; {} if there are none."""
     kept = next(filter(None, (read_json(run.folder / SPEED) for run in finished_runs(recipe, runs))), {})
     return {int(size): value for size, value in kept.items()}
 
 
 def _against_first(systems: Sequence[Sequence[FinishedRun]], split: str) -> list[dict[str, Any]]:
-    """For each system the fields of its row that tell how far it is behind the first of them."""
+    """For each system, the fields of its row that state how far it is behind the first system."""
     counts = [np.array([run.scores[f"{split}_counts"] for run in of_system], np.int64) for of_system in systems]
     try:
         differences = all_differences(counts)
@@ -261,17 +264,18 @@ def _against_first(systems: Sequence[Sequence[FinishedRun]], split: str) -> list
 
 
 def any_finished(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | None = None) -> bool:
-    """Whether `rows_of` would have a row."""
+    """Whether `rows_of` would return a row."""
     return any(finished_runs(recipe, runs, seeds=seeds) for recipe in recipes)
 
 
 def measure_speeds(
     recipes: Sequence[Recipe], runs: Path, *, data_dir: str | None = None, device: str = "cpu"
 ) -> dict[str, dict[int, float]]:
-    """Sentences per second of each finished system, by batch size; kept as speed.json in the run whose model was read.
+    """Sentences per second of each finished system, by batch size; saved as speed.json in the run that was measured.
 
-    Reading is end to end (match, lattice, tag), on up to 200 sentences of the recipe's deciding split. Systems take
-    turns and each figure is the best of three rounds, so that what else the machine does falls on all alike.
+    Prediction is measured end to end (matching, lattices, tagging) on up to 200 sentences of the recipe's deciding
+    split. Systems take turns, and each figure is the best of three rounds, so that other work on the machine affects
+    all systems alike.
     """
     taggers: dict[str, tuple[EntityFinder, list[str]]] = {}
     folders: dict[str, Path] = {}
@@ -303,13 +307,13 @@ def user_words_of_runs(
     data_dir: str | None = None,
     gazetteers: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, list[list[dict[str, Any]]]]:
-    """For each system, for each finished seed: what user words gain on dev (`evaluation.user_word_trials`).
+    """For each system and finished seed, what user words gain on dev (`tagging.evaluation.user_word_trials`).
 
-    What a run gave is kept in its folder and not measured again with the same gazetteers.
+    The result is saved in the folder of the run and not measured again with the same gazetteers.
 
     Args:
-        seeds: only these; None takes all that there are.
-        gazetteers: name -> words.
+        seeds: the seeds to include; None includes all.
+        gazetteers: maps names to lists of words.
     """
     lists = {name: _digest(words) for name, words in (gazetteers or {}).items()}
     found: dict[str, list[list[dict[str, Any]]]] = {}
@@ -320,7 +324,7 @@ def user_words_of_runs(
             if kept.get("gazetteers") != lists:
                 learned, dev = read_data(recipe.data, data_dir)
                 ner = NER.from_pretrained(read_result(run.folder, TrainResult).model)
-                trials = user_word_trials(ner, dev, train=learned, gazetteers=gazetteers)
+                trials = user_word_trials(ner, dev, train=learned, gazetteers=gazetteers, with_labels=False)
                 kept = {"gazetteers": lists, "trials": [trial.to_dict() for trial in trials]}
                 _write(path, kept)
             found.setdefault(recipe.name, []).append(kept["trials"])

@@ -1,4 +1,4 @@
-"""A comparison as tables and as figures: F1 against speed, and what user words gain."""
+"""Show a comparison as tables and figures: F1 against speed, and what user words gain."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from cige.drawing.colours import PALETTE
 from cige.drawing.figures import drawn_with_fonts_for, markdown_table, save_figure
-from cige.drawing.lattice import PALETTE
 from cige.reports.comparison import SPEED_BATCHES, Row
 
 
 def mean_sd(values: Sequence[float]) -> str:
-    """Per cent, with the standard deviation where there is more than one."""
+    """Mean in per cent, with the standard deviation if there are several values."""
     if not values:
         return "-"
     mean = 100 * statistics.mean(values)
@@ -25,7 +25,7 @@ def mean_sd(values: Sequence[float]) -> str:
 
 
 def shown_p(p_value: float) -> str:
-    """A p value to three figures; what is less than the least of these is not shown as 0."""
+    """A p value with three decimals; smaller values are shown as "< 0.001" rather than 0."""
     return "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
@@ -55,7 +55,7 @@ def comparison_table(rows: Sequence[Row]) -> str:
 
 
 def comparison_note(rows: Sequence[Row]) -> str:
-    """What the differences and p values of these rows mean, as a line below their table; "" if there are none."""
+    """A note that explains the differences and p values, for the line below the table; "" if there are none."""
     compared = [row for row in rows if row.p_value is not None]
     if not compared:
         return ""
@@ -64,16 +64,17 @@ def comparison_note(rows: Sequence[Row]) -> str:
     over = "training seeds and sentences" if compared[0].p_covers_seeds else "sentences alone"
     pairs = f"all {n_pairs} pairs of these {len(rows)} systems" if n_pairs > 1 else "one pair"
     note = (
-        f"p: two-sided, on {what}, over {over}, corrected for {pairs} (Holm), because the best row was picked on these "
-        f"same sentences. The intervals hold together with 95%. A p above 0.05 does not say that two systems are equal."
+        f"p: two-sided, on {what}, over {over}, corrected for {pairs} (Holm), because the best row was chosen on these "
+        "sentences. The intervals hold simultaneously with 95% confidence. A p value above 0.05 does not mean that two "
+        "systems are equal."
     )
     if not compared[0].p_covers_seeds:
         note += (
-            " With one seed per system nothing is known about what another seed would give: these p values are about "
-            "these very models, and not about the systems."
+            " With one seed per system, nothing is known about the effect of another seed: these p values compare "
+            "these trained models, not the systems."
         )
     elif any(len(row.seeds) == 1 for row in rows):
-        note += " A system with one seed is taken to vary between seeds as much as the others do."
+        note += " A system with one seed is assumed to vary between seeds as much as the others."
     return note
 
 
@@ -84,9 +85,9 @@ def _behind(row: Row) -> str:
 
 
 def user_word_table(found: dict[str, list[list[dict[str, Any]]]]) -> str:
-    """Markdown: for each system, F1 / recall of entities unseen in training (-: not measured), by list of words.
+    """A Markdown table of F1 / recall of entities unseen in training, by system and word list ("-": not measured).
 
-    The last row is the share of the file's distinct names that each list has, where it was measured.
+    The last row is the share of the file's distinct names that each list contains, if it was measured.
     """
     first = next(iter(found.values()))[0] if found else []
     lists = [trial["words"] for trial in first]
@@ -107,7 +108,7 @@ def _mean(seeds: list[list[dict[str, Any]]], place: int, key: str) -> str:
 
 
 def draw_f1_against_speed(rows: Sequence[Row], path: Path, *, batch_size: int = SPEED_BATCHES[-1]) -> None:
-    """A figure (SVG, PNG or PDF by the path's ending): each system's F1 over its sentences per second.
+    """Draw each system's F1 against its sentences per second (SVG, PNG or PDF, by the file name extension).
 
     Systems whose speed was not measured are left out.
     """
@@ -123,32 +124,34 @@ def draw_f1_against_speed(rows: Sequence[Row], path: Path, *, batch_size: int = 
         values = [100 * value for value in row.deciding]
         y = statistics.mean(values)
         axes.errorbar(x, y, yerr=statistics.stdev(values) if len(values) > 1 else None, fmt="o", capsize=3)
-        side, shift = ("left", 6) if x <= middle else ("right", -6)  # names stay within the axes
+        side, shift = ("left", 6) if x <= middle else ("right", -6)  # keep names within the axes
         axes.annotate(name, (x, y), textcoords="offset points", xytext=(shift, 4), ha=side, fontsize=8)
     axes.set_xscale("log")
-    axes.set_xlabel(f"sentences per second, batch {batch_size} (log scale)")
-    axes.set_ylabel(f"{'test' if measured and measured[0].test else 'dev'} F1, mean and sd over seeds")
+    axes.set_xlabel(f"sentences per second (batch size {batch_size}, log scale)")
+    split = "test" if measured and measured[0].test else "dev"
+    axes.set_ylabel(f"{split} F1 (%), mean and standard deviation over seeds")
     axes.grid(alpha=0.3)
     save_figure(figure, path)
 
 
 def _short_names(names: Sequence[str]) -> list[str]:
-    """Names without the words (of `-`) that all begin with, such as the data set's."""
+    """Remove the parts (separated by `-`) with which all names begin, such as the data set."""
     shared = os.path.commonprefix([*names]).rpartition("-")[0]  # noqa: RUF071 letter by letter is what is wanted
     return [name.removeprefix(f"{shared}-") for name in names] if shared else list(names)
 
 
 def draw_user_words(found: dict[str, list[list[dict[str, Any]]]], path: Path, *, split: str = "dev") -> None:
-    """A figure (SVG, PNG or PDF by the path's ending): for each system, a bar for each list of user words.
+    """Draw a bar for each system and list of user words (SVG, PNG or PDF, by the file name extension).
 
-    F1 above, below it recall of the entities unseen in training, where it was measured; mean and sd over seeds.
+    The upper plot is F1, the lower one the recall of entities unseen in training, if it was measured. Bars are means
+    over seeds with standard deviations.
 
     Args:
-        found: as `comparison.user_words_of_runs` gives it: system -> seeds -> trials.
-        split: what was read, for the name of the axis.
+        found: as returned by `comparison.user_words_of_runs`: system -> seeds -> trials.
+        split: name of the split, for the label of the axis.
 
     Raises:
-        CigeError: no font of this machine has the characters of a name, or the ending names no format.
+        CigeError: no font on this machine has the characters of a name, or the extension is not that of a format.
     """
     from matplotlib.figure import Figure
 

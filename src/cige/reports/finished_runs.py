@@ -1,4 +1,4 @@
-"""Finished runs of a recipe in a folder of runs: known by what the recipe says, not by the name of a folder alone."""
+"""Find the finished runs of a recipe in a folder of runs, by the recipe's settings and not by folder names alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cige.training.recipe import Recipe, load_recipe
 
 
 class OtherRunWarning(UserWarning):
-    """A folder has the name of a run of the recipe and holds something else."""
+    """A folder has the name of a run of the recipe but holds a different run."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class FinishedRun:
     """A run that was trained and scored.
 
     Attributes:
-        folder: of the run; seed: of the run.
-        scores: what `comparison.run_one` wrote to the folder's scores.json.
+        folder: folder of the run; seed: seed of the run.
+        scores: the scores that `comparison.run_one` wrote to scores.json in the folder.
     """
 
     folder: Path
@@ -34,7 +34,7 @@ class FinishedRun:
 
 
 def run_folder(recipe: Recipe, seed: int, runs: Path) -> Path:
-    """Where `cige compare` keeps the run of a recipe with a seed."""
+    """The folder in which `cige compare` stores the run of a recipe with a seed."""
     return runs / f"{recipe.name}-{seed}"
 
 
@@ -42,14 +42,14 @@ def finished_runs(recipe: Recipe, runs: Path, *, seeds: Collection[int] | None =
     """The finished runs of a recipe, by seed.
 
     A run of the recipe is in the folder `runs/NAME-SEED`, and its recipe.yaml has the same settings and the same seed.
-    A folder of that name that holds a run with other settings, or scores of an earlier training than its model, is left
-    out with an `OtherRunWarning` that says what differs.
+    If a folder of that name holds a run with other settings, or scores that are older than its model, it is left out
+    with an `OtherRunWarning` that says what differs.
 
     Args:
-        seeds: only these; None takes all that there are.
+        seeds: the seeds to include; None includes all.
 
     Raises:
-        CigeError: scores that are there cannot be read.
+        CigeError: a file of scores cannot be read.
     """
     found = []
     for folder in runs.iterdir() if runs.is_dir() else ():
@@ -65,36 +65,38 @@ def finished_runs(recipe: Recipe, runs: Path, *, seeds: Collection[int] | None =
             message = (
                 f"{folder} is left out: {reason}; give one of the two recipes another name, or --runs another folder"
             )
-            warnings.warn(message, OtherRunWarning, stacklevel=1)  # one place, so that it is shown once
+            warnings.warn(message, OtherRunWarning, stacklevel=1)  # always from this line, so that it is shown once
         else:
             found.append(FinishedRun(folder, seed, scores))
     return sorted(found, key=lambda run: run.seed)
 
 
 def are_of_training(scores: dict[str, Any], result: dict[str, Any]) -> bool:
-    """Whether scores are of the training that a run's result.json tells of, and not of one before it."""
+    """Whether scores belong to the training that a run's result.json describes, and not to an earlier one."""
     return all(scores.get(name) == result.get(name) for name in ("seed", "seconds", "best_epoch", "n_parameters"))
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object; {} where there is no file.
+    """Read a JSON object; {} if there is no file.
 
     Raises:
-        CigeError: there is something else.
+        CigeError: the file holds something else.
     """
     if not path.is_file():
         return {}
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as reason:
-        raise CigeError(f"{path}: not JSON ({reason}); delete the file, and it is made again") from reason
+        raise CigeError(f"{path}: not JSON ({reason}); delete the file, and it will be written again") from reason
     if not isinstance(values, dict):
-        raise CigeError(f"{path}: a JSON {type(values).__name__}, expected an object; delete it, and it is made again")
+        raise CigeError(
+            f"{path}: a JSON {type(values).__name__}, expected an object; delete it, and it will be written again"
+        )
     return values
 
 
 def _why_other(folder: Path, recipe: Recipe, seed: int, scores: dict[str, Any]) -> str:
-    """Why a folder holds no run of the recipe with the seed; "" if it does."""
+    """Why a folder does not hold a run of the recipe with the seed; "" if it does."""
     try:
         changed = changes_since(folder, recipe, seed=seed, load=load_recipe)
     except CigeError as reason:
@@ -103,5 +105,5 @@ def _why_other(folder: Path, recipe: Recipe, seed: int, scores: dict[str, Any]) 
         return f"it holds a run with other settings (the recipe has {', '.join(changed)})"
     result = read_json(folder / RESULT)
     if result and not are_of_training(scores, result):
-        return f"its {SCORES} is of an earlier training; without --table it is scored again"
+        return f"its {SCORES} is from an earlier training; run the command without --table to score it again"
     return ""

@@ -1,4 +1,4 @@
-"""Pre-training runs side by side: what they found on held-out text, as a table and as curves."""
+"""Compare pre-training runs by their results on held-out text, as a table and as curves."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
+from cige.drawing.colours import PALETTE
 from cige.drawing.figures import drawn_with_fonts_for, markdown_table, names_of_folders, save_figure
-from cige.drawing.lattice import PALETTE
 from cige.engine.history import Record
 from cige.engine.run_folder import RECIPE
 from cige.errors import CigeError
@@ -17,17 +17,17 @@ from cige.pretraining.pretrain import PretrainResult
 from cige.recipes.recipe_file import read_recipe_file
 
 HEADS = (
-    "run", "parameters", "million tokens", "minutes", "phase", "tokens found", "loss", "hidden segments found",
-    "their characters", "order of two texts",
+    "run", "parameters", "million tokens", "minutes", "phase", "tokens found", "loss",
+    "tokens of hidden segments found", "their characters", "order of two texts",
 )  # fmt: skip
 CURVES = {
-    "segment_char_accuracy": "characters of hidden segments found, %",
-    "sentence_accuracy": "order of two texts told rightly, %",
+    "segment_char_accuracy": "accuracy on characters of masked segments, %",
+    "sentence_accuracy": "accuracy on the order of two texts, %",
 }
 
 
 def held_out_table(results: Sequence[PretrainResult]) -> str:
-    """Markdown: for each run a line a phase, with the measurement at its end; "-" where no text was held out."""
+    """A Markdown table with one row per run and phase: results at the end of the phase, "-" without held-out text."""
     body = []
     names = names_of_folders([str(result.folder) for result in results])
     for run, result in zip(names, results, strict=True):
@@ -44,12 +44,12 @@ def held_out_table(results: Sequence[PretrainResult]) -> str:
 
 
 def draw_curves(results: Sequence[PretrainResult], path: Path) -> None:
-    """A figure (SVG, PNG or PDF by the path's ending): what each run found on held-out text, step after step.
+    """Draw the results of each run on held-out text by step (SVG, PNG or PDF, by the file name extension).
 
-    Drawn is what can be compared between models with words and without.
+    Only measures that can be compared between models with words and without are drawn.
 
     Raises:
-        CigeError: no font of this machine has the characters of a run's name, or the ending names no format.
+        CigeError: no font on this machine has the characters of a run's name, or the extension is not that of a format.
     """
     from matplotlib.figure import Figure
 
@@ -61,7 +61,7 @@ def draw_curves(results: Sequence[PretrainResult], path: Path) -> None:
                 points = [(record.step, 100 * record.scores.get(key, math.nan)) for record in result.evaluations]
                 steps, shares = zip(*points, strict=True) if points else ((), ())
                 axes.plot(steps, shares, color=PALETTE[number % len(PALETTE)], marker=".", label=name)
-            axes.set_xlabel("steps")
+            axes.set_xlabel("training step")
             axes.set_ylabel(label)
             axes.grid(alpha=0.3)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
@@ -69,13 +69,15 @@ def draw_curves(results: Sequence[PretrainResult], path: Path) -> None:
 
 
 def _ends_of_phases(result: PretrainResult) -> list[tuple[str, Record | None]]:
-    """(what its instances hold, measurement at its end) of each phase that has steps."""
+    """(size of the instances, record at the end) of each phase that has steps."""
     path = result.folder / RECIPE
     values, _ = read_recipe_file(path, None)
     try:
         phases = [(values[name]["n_steps"], values[name]["n_characters"]) for name in ("short", "long")]
     except (LookupError, TypeError) as reason:
-        raise CigeError(f"{path}: not the recipe of a pre-training run ({reason!r}); restore the run's own") from reason
+        raise CigeError(
+            f"{path}: not the recipe of a pre-training run ({reason!r}); restore the recipe of this run"
+        ) from reason
     ends = accumulate(n_steps for n_steps, _ in phases)
     at = {record.step: record for record in result.evaluations}
     return [

@@ -1,19 +1,22 @@
-"""Do two systems differ? Differences of F1 with p values and intervals, over seeds and sentences, for a whole table.
+"""Significance tests: differences of F1 with p values and intervals, over seeds and sentences, for a whole table.
 
 The question is about the *systems*: would they still differ with other training seeds and with other sentences of the
-same kind? Three things make the answer honest; `docs/results.md`, "What the p values mean", says them in prose.
+same kind? The test has three properties, which `docs/results.md`, "What the p values mean", also explains:
 
 1. **Seeds and sentences vary together** (a hierarchical, paired bootstrap). Sentences are resampled, the same ones for
-   all systems. The variance that resampling seeds too would add is known in closed form, so seeds are not drawn. Few
-   seeds show too small a variance, so its sum is divided by S - 1 and not by S. What a seed's luck with single
-   sentences adds is in both parts, and is taken out of one of them. Two or three seeds say little about their own
-   spread, so it is pooled over all systems of the table; a system whose own spread is larger keeps its own.
-2. **Student's t, not the normal distribution**, with the degrees of freedom that the seeds leave (Satterthwaite 1946).
-3. **Holm's correction (1979) over all pairs of systems**, and not over the pairs with the best system alone: which
-   system is the best was read off the same sentences, so each pair was a candidate.
+   all systems. The additional variance of resampling seeds is known in closed form, so seeds are not drawn. Few seeds
+   underestimate the variance, so its sum is divided by S - 1 rather than S. The randomness of a seed on individual
+   sentences is contained in both parts, and is subtracted from one of them. Two or three seeds say little about the
+   variance of one system, so it is pooled over all systems of the table; a system whose own variance is larger keeps
+   its own.
+2. **Student's t rather than the normal distribution**, with the degrees of freedom that the seeds leave (Satterthwaite
+   1946).
+3. **Holm's correction (1979) over all pairs of systems** rather than only the pairs with the best system: the best
+   system was chosen on the same sentences, so each pair was a candidate.
 
 Sources: paired bootstrap in NLP: Koehn (2004), Berg-Kirkpatrick et al. (2012); resampling two crossed factors: Owen
-(2007), "The pigeonhole bootstrap". `benchmarks/bench_significance.py` measures how often equal systems are told apart.
+(2007), "The pigeonhole bootstrap". `benchmarks/bench_significance.py` measures how often the test distinguishes equal
+systems.
 """
 
 from __future__ import annotations
@@ -26,19 +29,20 @@ import numpy as np
 
 N_RESAMPLES = 10_000
 LEVEL = 0.95
-_AT_ONCE = 500  # resamples drawn at a time: bounds memory at a few MB per thousand sentences
+_AT_ONCE = 500  # resamples drawn at a time, which limits memory to a few MB per thousand sentences
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The F1 of one system minus that of another, and what is known about it.
+    """The F1 of one system minus that of another, with an interval and a p value.
 
     Attributes:
         value: difference of the mean F1 over seeds, -1..1.
-        low, high: interval of the difference; those of all pairs of a table hold together with 95% (Bonferroni).
+        low, high: interval of the difference; the intervals of all pairs of a table hold simultaneously with 95%
+            confidence (Bonferroni).
         p_value: two-sided, after Holm's correction over all pairs of the table, in (0, 1].
         covers_seeds: False if no system of the table has two seeds. Then nothing is known about other seeds, and the
-            interval and the p value are about other sentences for these very models.
+            interval and the p value cover only other sentences, for these trained models.
     """
 
     value: float
@@ -49,10 +53,10 @@ class Difference:
 
 
 def sentence_counts(gold: list, predicted: list) -> np.ndarray:
-    """int64[n, 3]: entities of each sentence that are gold, predicted, and both (span and type).
+    """int64[n, 3]: numbers of entities per sentence that are gold, predicted, and both (in span and type).
 
     Args:
-        gold, predicted: for each sentence its entities (start, end, label).
+        gold, predicted: the entities (start, end, label) of each sentence.
     """
     rows = []
     for ours, theirs in zip(gold, predicted, strict=True):
@@ -67,12 +71,12 @@ def all_differences(
     """Every pair (a, b), a < b, of the systems of a table: F1 of a minus F1 of b.
 
     Args:
-        systems: for each system int[n_seeds, n_sentences, 3], counts as of `sentence_counts`. Seeds of two systems are
-            not paired; their number may differ.
-        level: of the intervals, all together.
+        systems: for each system int[n_seeds, n_sentences, 3], the counts of `sentence_counts`. Seeds of two systems are
+            not paired, and their number may differ.
+        level: simultaneous confidence level of the intervals.
 
     Raises:
-        ValueError: the systems were not scored on the same sentences: the test is paired.
+        ValueError: the systems were not scored on the same sentences, which a paired test requires.
     """
     _check_paired(systems)
     pairs = list(combinations(range(len(systems)), 2))
@@ -109,8 +113,8 @@ def all_differences(
 def holm(p_values: np.ndarray) -> np.ndarray:
     """Holm's step-down correction: float[m] p values -> float[m], each at most 1, in the given order.
 
-    Rejecting where the result is below a level rejects any true hypothesis with at most that probability, whatever the
-    dependence between the tests (Holm 1979).
+    Rejecting the hypotheses whose corrected p value is below a level rejects any true hypothesis with at most that
+    probability, however the tests depend on each other (Holm 1979).
     """
     order = np.argsort(p_values, kind="stable")
     steps = len(p_values) - np.arange(len(p_values))
@@ -134,8 +138,9 @@ def _resample(
     """Resample sentences, the same for all systems.
 
     Returns:
-        float[k] F1 of each system as it stands, the mean over its seeds; float[k, k] the covariance of these over
-        resamples; and for each system how much a seed's F1 varies over resamples beside the mean of the seeds.
+        float[k], the F1 of each system without resampling, as the mean over its seeds; float[k, k], the covariance of
+        these means over resamples; and for each system the variance over resamples of a seed's F1 around the mean of
+        the seeds.
     """
     rng = np.random.default_rng(seed)
     n = systems[0].shape[1]
@@ -158,14 +163,15 @@ def _resample(
 
 
 def _seed_variances(systems: Sequence[np.ndarray], own_noise: Sequence[float]) -> tuple[np.ndarray, np.ndarray, int]:
-    """What seeds add to the variance of each system's mean F1.
+    """The variance that seeds add to each system's mean F1.
 
     Args:
-        own_noise: for each system the part of the variance between seeds that resampling sentences shows already.
+        own_noise: for each system, the part of the variance between seeds that resampling sentences already covers.
 
     Returns:
-        float[k] without that part; float[k] with it, which is what was estimated and so decides the degrees of freedom;
-        and these, 0 if no system has two seeds (both variances are then 0).
+        float[k], the variance without that part; float[k], the variance with it, which is what was estimated and
+        therefore decides the degrees of freedom; and the degrees of freedom, which are 0 if no system has two seeds
+        (both variances are then 0).
     """
     n_seeds = np.array([len(counts) for counts in systems])
     free = n_seeds - 1
@@ -179,17 +185,17 @@ def _seed_variances(systems: Sequence[np.ndarray], own_noise: Sequence[float]) -
 
 
 def _one_entity(systems: Sequence[np.ndarray]) -> float:
-    """How much F1 moves with one entity: no difference is known better than that."""
+    """The change of F1 by one entity, which is the smallest uncertainty of any difference."""
     n_counted = np.mean([counts[..., :2].sum() / len(counts) for counts in systems])
     return float(2 / max(2.0, n_counted))
 
 
 def _least_p(a: np.ndarray, b: np.ndarray) -> float:
-    """The least p that the sentences allow: if all m on which two systems differ favour one, that of a sign test."""
+    """The smallest possible p value: that of a sign test in which all sentences with a difference favour one system."""
     n_different = int((a.mean(0) != b.mean(0)).any(-1).sum())
     return float(2.0 ** (1 - n_different)) if n_different else 1.0
 
 
 def _f1(totals: np.ndarray) -> np.ndarray:
-    """F1 of [..., 3] totals: gold, predicted, both."""
+    """F1 from totals [..., 3]: gold, predicted, both."""
     return 2 * totals[..., 2] / np.maximum(1, totals[..., 0] + totals[..., 1])

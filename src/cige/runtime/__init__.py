@@ -1,1 +1,1 @@
-"""Prediction without PyTorch: export to ONNX and reading an exported folder."""
+"""Prediction without PyTorch: the runtime that reads model folders, and export to ONNX."""

@@ -9,9 +9,7 @@ from cige.errors import ModelError
 from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
 from cige.runtime.onnx_folder import DATA, GRAPH, write_onnx_folder
-from cige.text.windows import CONTEXT, CORE
-
-MAX_CHARS = CORE + 2 * CONTEXT  # no window of a text is longer
+from cige.text.windows import LONGEST as MAX_CHARS
 
 
 def export_onnx(model: LatticeModel, folder: Path | str, *, int8: bool = False) -> None:
@@ -64,6 +62,7 @@ def export_onnx(model: LatticeModel, folder: Path | str, *, int8: bool = False) 
             "max_chars": MAX_CHARS,
             "int8": int8,
             "facts": model.facts,
+            **model.label_facts.to_manifest(),
         },
     )
 

@@ -21,6 +21,7 @@ from cige.runtime.onnx_layers import LayerBuilder
 
 INPUTS = ("chars", "bigrams", "n_chars")
 WORD_INPUTS = ("words", "word_starts", "word_ends", "n_words")
+LABEL_INPUTS = ("word_labels",)
 MAX_RELATION = 16_000_000  # numbers of R at once (64 MB); more are made and used a block of characters at a time
 _HIDDEN = np.array(-1e30, np.float32)  # added to the score of a pair that must not be seen; finite, so no NaN
 
@@ -37,7 +38,8 @@ class FlatGraph:
     def __init__(self, layers: LayerBuilder, config: FlatConfig, *, max_chars: int):
         self.g, self.layers, self.config = layers.graph, layers, config
         self.max_chars = max_chars
-        self.inputs = INPUTS + WORD_INPUTS if config.use_words else INPUTS
+        self.inputs: tuple[str, ...] = INPUTS + WORD_INPUTS if config.use_words else INPUTS
+        self.inputs += LABEL_INPUTS if config.reads_word_labels else ()
 
     def build(self) -> tuple[str, str | None]:
         """Emissions float[B, T, L], and attention to words float[B, T, W] as FlatEncoder.read_words has it."""
@@ -54,6 +56,11 @@ class FlatGraph:
         if config.use_words:
             vectors = self.layers.word_vectors(g.Transpose("words", perm=[1, 0]))
             words = self.layers.linear(vectors, "encoder.word_projection")
+        if config.reads_word_labels:
+            labels = g.Gather(
+                self.layers.weights["encoder.word_labels.weight"], g.Transpose("word_labels", perm=[1, 0])
+            )
+            words = g.Add(words, labels)
         self._relate()
         attentions = []
         for k in range(config.n_layers):

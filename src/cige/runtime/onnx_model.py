@@ -14,8 +14,9 @@ from safetensors.numpy import load_file
 
 from cige.data.model_words import load_words, must_fit_manifest
 from cige.data.padding import pad_lattices
-from cige.data.tags import tag_set
+from cige.data.tags import are_tags_of
 from cige.data.vocabulary import Vocabulary
+from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
 from cige.folders.kinds import ONNX
 from cige.folders.manifest import read_manifest
@@ -38,6 +39,7 @@ class OnnxModel:
         labels: entity labels, sorted.
         architecture: name of the network that was exported.
         max_chars: T of the longest batch that the graph can read.
+        label_facts: kinds, lengths and whatever else is known of the labels.
         folder: where graph and weights are.
         manifest: what else the folder's manifest says.
     """
@@ -51,6 +53,7 @@ class OnnxModel:
     scheme: str
     architecture: str
     max_chars: int
+    label_facts: LabelFacts
     folder: Path
     manifest: dict[str, Any] = field(default_factory=dict)
 
@@ -78,6 +81,15 @@ class OnnxModel:
             raise ModelError(f"a lattice of {longest} characters; {self.folder} reads up to {self.max_chars} at once")
         arrays = vars(pad_lattices([self.vocabulary.encode(lattice) for lattice in lattices]))
         return self.session.run(outputs, {x.name: arrays[x.name] for x in self.session.get_inputs()})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the session, which cannot be pickled; a copy opens the graph in `folder` again."""
+        return {name: value for name, value in vars(self).items() if name != "session"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Raises ModelError where the folder is gone or its graph cannot be read."""
+        vars(self).update(state)
+        self.session = _open(self.folder)
 
     def save(self, folder: Path | str) -> None:
         """Write the folder again, with the user's words of now."""
@@ -108,7 +120,7 @@ class OnnxModel:
         vocabulary, lexicon = load_words(folder, facts)
         session = _open(folder)
         with must_fit_manifest(folder):
-            if facts["tags"] != tag_set(facts["labels"], facts["scheme"]):
+            if not are_tags_of(facts["tags"], facts["labels"], facts["scheme"]):
                 raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
             model = cls(
                 session=session,
@@ -120,6 +132,7 @@ class OnnxModel:
                 scheme=facts["scheme"],
                 architecture=facts["architecture"],
                 max_chars=facts["max_chars"],
+                label_facts=LabelFacts.from_manifest(facts),
                 folder=folder.resolve(),
                 manifest=facts,
             )

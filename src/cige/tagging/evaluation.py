@@ -5,34 +5,64 @@ from __future__ import annotations
 import copy
 import random
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from cige.data.names import user_words_of
+from cige.data.names import labelled_words_of, user_words_of
 from cige.data.sentence import Sentence
 from cige.data.user_words import NGRAM_LENGTHS, NGRAM_PROBS
+from cige.entities.calibration import expected_calibration_error, reliability
+from cige.entities.errors import KINDS, EntityError, confusion, list_errors
 from cige.entities.labels import map_labels
 from cige.entities.scores import Report, score, surfaces
+from cige.lexicon.user_word import UserWord, reason_to_refuse_user_word
 from cige.lexicon.word_rules import reason_to_refuse
-from cige.tagging.finder import Finder, LexiconFinder
+from cige.tagging.finder import EntityFinder, Finder, LexiconFinder
+from cige.tagging.selection import Request, also_naming, select
 from cige.text.normalize import normalize
+
+WRONG_SHARE = 0.2  # of the labels of a user's words, in the trial of wrong ones
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores of a model on labelled sentences, and the `seconds` it took to read them."""
+    """Scores of a model on labelled sentences.
+
+    Attributes:
+        report: the scores.
+        seconds: to read the sentences.
+        labels: those that the model reports.
+        errors: what is not right, in order.
+        confusion: how often each label was found as each; see `entities.errors.confusion`.
+        points: score of each entity that was found, and whether it is right.
+    """
 
     report: Report
     seconds: float
+    labels: tuple[str, ...] = ()
+    errors: tuple[EntityError, ...] = ()
+    confusion: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    points: tuple[tuple[float, bool], ...] = ()
 
     @property
     def sentences_per_second(self) -> float:
         return self.report.n_sentences / self.seconds if self.seconds else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The report's fields, `seconds` and `sentences_per_second`, as JSON can hold them."""
-        return self.report.to_dict() | {"seconds": self.seconds, "sentences_per_second": self.sentences_per_second}
+        """The report's fields, the others as figures, and `sentences_per_second`, as JSON can hold them."""
+        kinds = Counter(error.kind for error in self.errors)
+        return self.report.to_dict() | {
+            "errors": {kind: kinds[kind] for kind in KINDS},
+            "confusion": {label: dict(row) for label, row in self.confusion.items()},
+            "calibration": {
+                "expected_error": expected_calibration_error(self.points),
+                "bins": [asdict(found) for found in reliability(self.points)],
+            },
+            "seconds": self.seconds,
+            "sentences_per_second": self.sentences_per_second,
+        }
 
 
 def evaluate(
@@ -42,20 +72,36 @@ def evaluate(
     labels: Mapping[str, str] | None = None,
     train: Sequence[Sentence] | None = None,
     batch_size: int = 16,
+    data_labels_only: bool = False,
+    **options: Any,
 ) -> Evaluation:
     """Read the sentences as a user's texts would be read and compare with their spans.
 
     Args:
-        labels: data label -> model label, for those whose names differ.
+        labels: data label -> model label, for those whose names differ; "" leaves a label out. Labels of the data that
+            the model keeps silent are reported here.
         train: sentences that the model learned from; adds scores of entities seen there and not seen there.
+        data_labels_only: leave out what the model finds of labels that no sentence has, for data that do not annotate
+            all that it knows; otherwise it counts as wrong.
+        options: what else the `pipe` of an EntityFinder takes, such as `types`.
 
     Raises:
-        DataError: a label of the data that the model has under no name.
+        DataError: a label of the data that the model has under no name, or one of `labels` that the model has not.
     """
-    gold = map_labels([s.spans for s in sentences], labels or {}, model_labels=ner.labels)
+    if isinstance(ner, EntityFinder):
+        written = {(labels or {}).get(span.label, span.label) for s in sentences for span in s.spans}
+        request = also_naming(Request.of(**options), written, ner.labels, ner.label_facts)
+        options["labels"] = request.labels
+        if data_labels_only:
+            options["labels"] = sorted(written.intersection(_labels_of(ner, options)))
+    reported = _labels_of(ner, options)
+    gold = map_labels([s.spans for s in sentences], labels or {}, model_labels=reported)
     texts = [s.text for s in sentences]
     begin = time.perf_counter()
-    predicted = list(ner.pipe(texts, batch_size=batch_size))
+    if isinstance(ner, EntityFinder):
+        predicted = list(ner.pipe(texts, batch_size=batch_size, **options))
+    else:
+        predicted = list(ner.pipe(texts, batch_size=batch_size))
     seconds = time.perf_counter() - begin
     report = score(
         gold,
@@ -64,7 +110,26 @@ def evaluate(
         lexicon_words=getattr(ner, "lexicon", None),
         train_surfaces=None if train is None else surfaces(train),
     )
-    return Evaluation(report=report, seconds=seconds)
+    keys = [{(s.start, s.end, s.label) for s in spans} for spans in gold]
+    return Evaluation(
+        report=report,
+        seconds=seconds,
+        labels=tuple(reported),
+        errors=tuple(list_errors(gold, predicted)),
+        confusion=confusion(gold, predicted),
+        points=tuple(
+            (e.score, (e.start, e.end, e.label) in own)
+            for own, entities in zip(keys, predicted, strict=True)
+            for e in entities
+        ),
+    )
+
+
+def _labels_of(ner: Finder, options: Mapping[str, Any]) -> list[str]:
+    """The labels that a finder reports; of one that is a user's own, all that it has."""
+    if not isinstance(ner, EntityFinder):
+        return ner.labels
+    return sorted(select(Request.of(**options), ner.labels, ner.label_facts).families)
 
 
 @dataclass(frozen=True)
@@ -105,7 +170,8 @@ def user_word_trials(
     *,
     labels: Mapping[str, str] | None = None,
     train: Sequence[Sentence] | None = None,
-    gazetteers: Mapping[str, Sequence[str]] | None = None,
+    gazetteers: Mapping[str, Sequence[str | UserWord]] | None = None,
+    with_labels: bool | None = None,
     seed: int = 0,
 ) -> list[UserWordTrial]:
     """What user words gain: none; every name of the sentences; as many random n-grams mixed in; each gazetteer alone.
@@ -114,27 +180,57 @@ def user_word_trials(
     list from elsewhere gains depends on how many of the names it has, which each trial says (`listed_names`). The
     lexicon of `ner` stays as it is.
 
+    With labels, the names of the sentences are listed once more with their labels, and with a wrong label for a fifth
+    of them; and a gazetteer that has labels is listed once more without.
+
     Args:
         labels, train: as in `evaluate`.
-        gazetteers: name -> words.
-        seed: of the random n-grams, which are cut from the sentences and are no name in them.
+        gazetteers: name -> words, with labels and modes or without.
+        with_labels: None does so where the model reads labels.
+        seed: of the random n-grams, which are cut from the sentences and are no name in them, and of wrong labels.
     """
+    known = getattr(ner, "read_word_labels", ())
     names = user_words_of(sentences)
-    lists: dict[str, Sequence[str]] = {
+    lists: dict[str, Sequence[str | UserWord]] = {
         "none": [],
         "names of the file": names,
         "names and random n-grams": [*names, *random_ngrams(sentences, len(names), seed=seed)],
-        **(gazetteers or {}),
     }
+    wants_labels = bool(known) if with_labels is None else with_labels
+    if wants_labels:
+        labelled = labelled_words_of(sentences, labels=labels)
+        lists["names with labels"] = labelled
+        lists[f"names, {WRONG_SHARE:.0%} wrong labels"] = with_wrong_labels(labelled, known or ner.labels, seed=seed)
+    for name, given in (gazetteers or {}).items():
+        lists[name] = given
+        if wants_labels and any(isinstance(word, UserWord) and word.label for word in given):
+            plain = (word if isinstance(word, str) or not word.label else UserWord(word.text) for word in given)
+            lists[f"{name} without labels"] = [
+                word for word in plain if isinstance(word, str) or not reason_to_refuse_user_word(word)
+            ]
     trials = []
-    for name, words in lists.items():
+    for name, given in lists.items():
+        entries = [UserWord(word) if isinstance(word, str) else word for word in given]
+        words = [word.text for word in entries]
         lexicon = copy.copy(ner.lexicon)  # shares the base words; what is added to it stays its own
-        lexicon.add(*words)
+        lexicon.add_entries(*entries)
         trial = ner.with_lexicon(lexicon)
-        report = evaluate(trial, sentences, labels=labels, train=train).report
+        report = evaluate(trial, sentences, labels=labels, train=train, data_labels_only=True).report
         listed_names, listed_entities = share_listed(sentences, words)
         trials.append(UserWordTrial(name, len(words), report, listed_names, listed_entities))
     return trials
+
+
+def with_wrong_labels(words: Sequence[UserWord], labels: Sequence[str], *, seed: int) -> list[UserWord]:
+    """The words with another of `labels` for WRONG_SHARE of those that have one; all right where there is no other."""
+    rng = random.Random(seed)
+    labelled = [k for k, word in enumerate(words) if word.label is not None]
+    changed = list(words)
+    for k in rng.sample(labelled, round(WRONG_SHARE * len(labelled))):
+        others = sorted(set(labels) - {words[k].label})
+        if others:
+            changed[k] = replace(words[k], label=rng.choice(others))
+    return changed
 
 
 def share_listed(sentences: Sequence[Sentence], words: Iterable[str]) -> tuple[float, float]:

@@ -10,21 +10,25 @@ from cige.tagging.prediction import ScoredSpan
 from cige.text.windows import Window
 
 
-def merge_windows(text: str, found: Iterable[tuple[Window, Sequence[ScoredSpan]]]) -> list[Entity]:
+def merge_windows(
+    text: str, found: Iterable[tuple[Window, Sequence[ScoredSpan]]], *, overlapping: bool = False
+) -> list[Entity]:
     """Entities of a whole text from the spans found in each window, sorted.
 
     A window answers for the entities that start in its core. Where one reaches into the next core and overlaps an
-    entity found there, the more probable one stays.
+    entity found there, the more probable one stays; forced ones always do; with `overlapping`, all do.
     """
     entities = [
-        Entity(start, end, span.label, text[start:end], span.score)
+        Entity(start, end, span.label, text[start:end], span.score, span.forced)
         for window, spans in found
         for span in spans
         for start, end in [(window.start + span.start, window.start + span.end)]
         if window.core_start <= start < window.core_end
     ]
+    if overlapping:
+        return sorted(entities, key=lambda e: (e.start, e.end, e.label))
     kept: list[Entity] = []  # sorted by start, and so by end
-    for entity in sorted(entities, key=lambda e: (-e.score, e.start)):
+    for entity in sorted(entities, key=lambda e: (not e.forced, -e.score, e.start)):
         place = bisect_left(kept, entity.start, key=lambda e: e.start)
         overlaps_left = place > 0 and kept[place - 1].end > entity.start
         overlaps_right = place < len(kept) and kept[place].start < entity.end

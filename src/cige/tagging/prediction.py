@@ -12,11 +12,20 @@ from typing import Protocol
 
 import numpy as np
 
-from cige.data.tags import tags_to_spans
+from cige.data.sentence import Span
+from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.nn.budget import batches_by_budget
-from cige.nn.crf_numpy import NumpyCRF, SegmentMarginals
+from cige.nn.crf_numpy import NumpyCRF
+from cige.tagging.best_spans import best_spans, close
+from cige.tagging.blocking import BlockingCRF
+from cige.tagging.candidates import candidate_spans
+from cige.tagging.edges import trimmed
+from cige.tagging.forcing import beside_forced, forced_starts, with_forced_read
+from cige.tagging.selection import Request, Selection, select
+from cige.tagging.span_probability import span_probability
+from cige.tagging.unknown_types import named_by_user_words, without_unknown_type
 
 MAX_PAIRS = 600_000  # node pairs of one batch: scores and their index take about 150 bytes a pair
 
@@ -29,11 +38,13 @@ class PredictionModel(Protocol):
         labels: entity labels, sorted.
         scheme: tag scheme of `tags`, the L tag names.
         crf: scores of tag sequences.
+        label_facts: what else is known of the labels.
     """
 
     lexicon: Lexicon
     labels: list[str]
     scheme: str
+    label_facts: LabelFacts
 
     @property
     def tags(self) -> list[str]: ...
@@ -56,23 +67,76 @@ class PredictionModel(Protocol):
 
 @dataclass(frozen=True)
 class ScoredSpan:
-    """A span [start, end) of one lattice's text with its label and marginal probability `score`."""
+    """A span [start, end) of one lattice's text with the label and the score, 0..1, that are reported.
+
+    A `forced` one has score 1.0, and may reach beyond the end of the text.
+    """
 
     start: int
     end: int
     label: str
     score: float
+    forced: bool = False
 
 
 def predict_spans(
-    model: PredictionModel, lattices: Sequence[Lattice], *, batch_size: int = 16, max_pairs: int = MAX_PAIRS
+    model: PredictionModel,
+    lattices: Sequence[Lattice],
+    selection: Selection | None = None,
+    *,
+    batch_size: int = 16,
+    max_pairs: int = MAX_PAIRS,
 ) -> list[list[ScoredSpan]]:
-    """The entities of each lattice, in the order given; lattices of like size are read together."""
+    """The entities of each lattice (`decode_spans`), in the order given; lattices of like size are read together."""
     found: list[list[ScoredSpan]] = [[] for _ in lattices]
     for chosen in batches_of_like_size(lattices, batch_size=batch_size, max_pairs=max_pairs):
-        batch = [lattices[k] for k in chosen]
-        for k, spans in zip(chosen, decode_spans(model, model.emissions(batch), batch), strict=True):
+        for k, spans in zip(chosen, _read(model, [lattices[k] for k in chosen], selection), strict=True):
             found[k] = spans
+    return found
+
+
+def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | None) -> list[list[ScoredSpan]]:
+    """The entities of one batch: of plain sentences by the model's own decoder if it has one, else by `decode_spans`.
+
+    A sentence is plain if no word of it is forced or blocked, and the model knows the types of all labelled ones.
+    """
+    chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
+    found: list[list[ScoredSpan] | None] = [None] * len(batch)
+    find_spans = getattr(model, "find_spans", None)
+    if find_spans is not None:
+        plain = [
+            k
+            for k, x in enumerate(batch)
+            if not x.rules and all(label in model.labels for _, label in x.labelled_words)
+        ]
+        is_fine = chosen.thresholds is None and all(len(x) == 1 for x in chosen.families.values())
+        asked = () if is_fine else (chosen.families, chosen.thresholds)
+        spans = find_spans([batch[k] for k in plain], *asked) if plain else None
+        for k, own in zip(plain, spans or (), strict=spans is not None):
+            found[k] = _as_reported(own, batch[k], model, chosen)
+    rest = [k for k, spans in enumerate(found) if spans is None]
+    if rest:
+        lattices = [batch[k] for k in rest]
+        for k, spans in zip(rest, decode_spans(model, model.emissions(lattices), lattices, chosen), strict=True):
+            found[k] = spans
+    return [spans for spans in found if spans is not None]
+
+
+def _as_reported(
+    spans: Sequence[ScoredSpan], lattice: Lattice, model: PredictionModel, chosen: Selection
+) -> list[ScoredSpan]:
+    """What `decode_spans` makes of the spans of a plain sentence: the best ones, or all above the thresholds."""
+    found = []
+    for span in spans:
+        name = span.label if chosen.thresholds is not None else chosen.name_of(span.label, model.labels)
+        edges = None if name is None else trimmed(lattice.text, span.start, span.end)
+        if name is None or not edges or (chosen.thresholds is not None and edges != (span.start, span.end)):
+            continue
+        score = chosen.score(span.score)
+        if score >= chosen.min_score:
+            found.append(ScoredSpan(*edges, name, score))
+    if chosen.thresholds is not None:
+        found.sort(key=lambda span: (span.start, span.end, span.label))
     return found
 
 
@@ -86,30 +150,137 @@ def batches_of_like_size(
         yield [by_size[place] for place in cut]
 
 
-def decode_spans(model: PredictionModel, emissions: np.ndarray, lattices: Sequence[Lattice]) -> list[list[ScoredSpan]]:
-    """Viterbi tags of float[B, T, L] emissions as spans, each with the CRF's marginal probability of just this span."""
-    crf, names = model.crf, model.tags
+def decode_spans(
+    model: PredictionModel,
+    emissions: np.ndarray,
+    lattices: Sequence[Lattice],
+    selection: Selection | None = None,
+) -> list[list[ScoredSpan]]:
+    """The entities that float[B, T, L] emissions make of each lattice, sorted, with their scores.
+
+    No span overlaps a closed stretch of its lattice, is longer than its label allows, or has punctuation at its edges.
+    A span of a type that the model was not trained on has the label of the user's word that speaks for it.
+    The score is the probability of just this span and label, summed over the labels that are reported as one, and
+    calibrated where the model has a calibration. That of a span that had to be trimmed is its score before.
+
+    Forced stretches are found as they are, wherever they stand, and no blocked one is found (see `cige.lexicon.rules`);
+    the tags and probabilities of everything else are those given that.
+
+    Args:
+        selection: None reports the best reading, as it is reported where a user asks for nothing else.
+    """
+    chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
+    emissions = close(emissions, lattices, model.tags)
+    emissions = without_unknown_type(emissions, model.tags, model.labels, lattices)
+    emissions = with_forced_read(emissions, lattices, tags=model.tags, scheme=model.scheme, labels=model.labels)
+    read = _best if chosen.thresholds is None else _all_above
+    found: list[list[ScoredSpan]] = [[] for _ in lattices]
+    for crf, rows in _crfs(model, lattices):
+        # Most often all rows, which need no copy.
+        own = emissions if len(rows) == len(lattices) else emissions[rows]
+        for row, spans in zip(rows, read(model, crf, own, [lattices[row] for row in rows], chosen), strict=True):
+            spans = [span for span in spans if span.score >= chosen.min_score]
+            spans += _forced(lattices[row], model, chosen)
+            found[row] = sorted(spans, key=lambda span: (span.start, span.end, span.label))
+    return found
+
+
+def _crfs(model: PredictionModel, lattices: Sequence[Lattice]) -> Iterator[tuple[NumpyCRF, list[int]]]:
+    """A CRF and the rows that it decodes: the trained one, and for each row with blocked stretches one of its own."""
+    rows = [row for row, lattice in enumerate(lattices) if not lattice.rules.blocked]
+    if rows:
+        yield model.crf, rows
+    for row, lattice in enumerate(lattices):
+        if lattice.rules.blocked:
+            blocked = lattice.rules.blocked
+            yield BlockingCRF(model.crf, tags=model.tags, scheme=model.scheme, blocked=blocked), [row]
+
+
+def _forced(lattice: Lattice, model: PredictionModel, chosen: Selection) -> list[ScoredSpan]:
+    """The forced stretches, reported as what the user called them unless other labels were asked for."""
+    found = []
+    for span in forced_starts(lattice):
+        name = chosen.name_of(span.label, model.labels)
+        if name is None and chosen.named is None:  # a type that the model does not report by itself
+            name = span.label
+        if name is not None:
+            found.append(ScoredSpan(span.start, span.end, name, 1.0, forced=True))
+    return found
+
+
+def _best(
+    model: PredictionModel, crf: NumpyCRF, emissions: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
+) -> list[list[ScoredSpan]]:
+    """The reported spans of the best tags (Viterbi), but for forced ones."""
+    names, scheme = model.tags, model.scheme
     n_chars = [lattice.n_chars for lattice in lattices]
-    paths = crf.decode(emissions, n_chars)
-    found = [tags_to_spans([names[tag] for tag in path], model.scheme) for path in paths]
+    limits = model.label_facts.max_lengths
+    best = best_spans(crf, emissions, lattices, tags=names, scheme=scheme, max_lengths=limits)
+    found = [
+        [
+            (span, named)
+            for span in spans
+            for named in named_by_user_words([span], lattice, model.labels)
+            if chosen.name_of(named.label, model.labels) is not None
+        ]
+        for spans, lattice in zip(best, lattices, strict=True)
+    ]
     scored: list[list[ScoredSpan]] = [[] for _ in found]
     rows = [row for row, spans in enumerate(found) if spans]  # the others need no marginals
     if not rows:
         return scored
+    tag_ids = {tag: number for number, tag in enumerate(names)}
     marginals = crf.marginals(emissions[rows], [n_chars[row] for row in rows])
     for place, row in enumerate(rows):
-        for s in found[row]:
-            score = _probability(marginals, place, s.start, paths[row][s.start : s.end], n_chars[row], model)
-            scored[row].append(ScoredSpan(s.start, s.end, s.label, score))
+        for span, named in found[row]:
+            name = str(chosen.name_of(named.label, model.labels))
+            edges = trimmed(lattices[row].text, span.start, span.end)
+            if edges and edges not in lattices[row].rules.blocked:
+                probability = sum(
+                    span_probability(
+                        marginals,
+                        place,
+                        Span(span.start, span.end, label),
+                        n_chars[row],
+                        tag_ids=tag_ids,
+                        scheme=scheme,
+                    )
+                    for label in (chosen.families[name] if span.label in chosen.reported else [span.label])
+                )
+                scored[row].append(ScoredSpan(*edges, name, chosen.score(min(1.0, probability))))
     return scored
 
 
-def _probability(
-    marginals: SegmentMarginals, row: int, start: int, tags: list[int], n_chars: int, model: PredictionModel
-) -> float:
-    probability = marginals.probability(row, start, tags)
-    if model.scheme == "BIO" and start + len(tags) < n_chars:  # without a closing tag, longer entities share the prefix
-        label = model.tags[tags[-1]].partition("-")[2]
-        longer = marginals.probability(row, start, [*tags, model.tags.index(f"I-{label}")])
-        probability = max(0.0, probability - longer)
-    return probability
+def _all_above(
+    model: PredictionModel, crf: NumpyCRF, emissions: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
+) -> list[list[ScoredSpan]]:
+    """The reported spans whose probability reaches the threshold of their label; they may overlap.
+
+    Nothing is known of the recall of types that only a user's words name: of them the best reading counts.
+    """
+    assert chosen.thresholds is not None
+    n_chars = [lattice.n_chars for lattice in lattices]
+    marginals = crf.marginals(emissions, n_chars)
+    best = _best(model, crf, emissions, lattices, chosen)
+    found = []
+    for row, lattice in enumerate(lattices):
+        spans = [span for span in best[row] if span.label not in chosen.families]
+        for name, labels in chosen.families.items():
+            candidates = candidate_spans(
+                marginals,
+                row,
+                lattice.n_chars,
+                labels,
+                threshold=chosen.thresholds[name],
+                tags=model.tags,
+                scheme=model.scheme,
+                max_lengths=model.label_facts.max_lengths,
+            )
+            probability = {Span(start, end, name): p for start, end, p in candidates}
+            spans += [
+                ScoredSpan(span.start, span.end, name, chosen.score(probability[span]))
+                for span in beside_forced(list(probability), lattice)
+                if trimmed(lattice.text, span.start, span.end) == (span.start, span.end)
+            ]
+        found.append(spans)
+    return found

@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import LexiconSnapshot
-from cige.text.windows import LINE_BREAKS, Window, split_windows
+from cige.lexicon.rules import Rules
+from cige.lexicon.user_word import EVIDENCE, FORCE, Mode
+from cige.text.closed import Stretch, closed_stretches, within
+from cige.text.visible import visible
+from cige.text.windows import Window, split_windows
+
+READ_SPACE_AS = "，"  # taggers learn from text without spaces; what sets things apart there is a comma
 
 
 @dataclass(frozen=True)
 class LatticeWord:
-    """A word over [start, end) of the user's text, spelled as the lexicon has it; `is_user` if the user added it."""
+    """A word over [start, end) of the user's text, spelled as the lexicon has it; `is_user` if the user added it.
+
+    `label` is what the user said that it names, or None; `mode` is "evidence" or "force".
+    """
 
     start: int
     end: int
     text: str
     is_user: bool
+    label: str | None = None
+    mode: Mode = EVIDENCE
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON can hold them; `label` and `mode` only where the user gave them."""
+        fields = asdict(self)
+        left_out = {"label"} if self.label is None else set()
+        left_out |= {"mode"} if self.mode == EVIDENCE else set()
+        return {name: value for name, value in fields.items() if name not in left_out}
+
+    def shown(self) -> str:
+        """The word as tables show it: `*` marks a user's, its label behind it, and `!` a forced one."""
+        own = "*" if self.is_user else ""
+        return visible(self.text) + own + (self.label or "") + ("!" if self.mode == FORCE else "")
 
 
 @dataclass(frozen=True)
 class ReadWindow:
-    """A window of a text, and the lattice of what is read in it (its trailing line breaks are not)."""
+    """A window of a text, and the lattice of what is read in it (the whitespace that ends it is not)."""
 
     window: Window
     lattice: Lattice
@@ -29,7 +55,8 @@ class ReadWindow:
 
 def read_windows(text: str, snapshot: LexiconSnapshot) -> list[ReadWindow]:
     """The windows of a text that hold more than whitespace, each with its lattice."""
-    return [ReadWindow(window, lattice_of(text, window, snapshot)) for window in windows_of(text)]
+    closed, rules = closed_stretches(text), snapshot.rules(text)
+    return [ReadWindow(window, lattice_of(text, window, snapshot, closed, rules)) for window in windows_of(text)]
 
 
 def windows_of(text: str) -> list[Window]:
@@ -37,15 +64,29 @@ def windows_of(text: str) -> list[Window]:
     return [w for w in split_windows(text) if not text[w.core_start : w.core_end].isspace()]
 
 
-def lattice_of(text: str, window: Window, snapshot: LexiconSnapshot) -> Lattice:
-    return build_lattice(text[window.start : window.end].rstrip(LINE_BREAKS), snapshot)
+def lattice_of(
+    text: str, window: Window, snapshot: LexiconSnapshot, closed: Sequence[Stretch], rules: Rules
+) -> Lattice:
+    """The lattice of what is read in a window; `closed` are the closed stretches of the whole text, `rules` its rules.
+
+    Whitespace that no name runs over is read as commas, one for one, so that offsets stay as they are.
+    """
+    read = text[window.start : window.end].rstrip()
+    inside = within(closed, window.start, window.start + len(read))
+    for start, end in inside:
+        read = read[:start] + re.sub(r"\s", READ_SPACE_AS, read[start:end]) + read[end:]
+    own = rules.within(window.start, window.start + len(read))
+    return replace(build_lattice(read, snapshot), closed=tuple(inside), rules=own)
 
 
 def lattice_word(row: int, part: ReadWindow, snapshot: LexiconSnapshot) -> LatticeWord:
     """Word number `row` of a window's lattice, with offsets into the whole text."""
     start, end, word = part.lattice.words[row].tolist()
     offset = part.window.start
-    return LatticeWord(offset + start, offset + end, snapshot.word(word), word >= part.lattice.n_base)
+    if word < snapshot.n_base:
+        return LatticeWord(offset + start, offset + end, snapshot.word(word), is_user=False)
+    entry = snapshot.user_entries[word - snapshot.n_base]
+    return LatticeWord(offset + start, offset + end, entry.text, True, entry.label, entry.mode)
 
 
 def core_words(part: ReadWindow, snapshot: LexiconSnapshot) -> list[LatticeWord]:

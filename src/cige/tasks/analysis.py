@@ -1,12 +1,12 @@
-"""Analyses of tuned models (Lai et al. 2021, §5): on which examples words beside characters help, and on which not.
+"""Analyses of fine-tuned models (Lai et al. 2021, §5): on which examples words help in addition to characters.
 
-    TNEWS, other texts with a class   accuracy by length of the text
-    CSL                               accuracy where keywords hold many lattice words, and on the rest
-    MSRA NER                          wrong entities that are nested with gold ones
+    TNEWS, other classification tasks  accuracy by length of the text
+    CSL                                accuracy where keywords contain many lattice words, and on the rest
+    MSRA NER                           wrong entities that are nested with gold entities
 
-Everything here counts answers that models gave already; `answers` has a list for each model, in step with the examples.
-The first model is what the others are compared with. Runs of a model with several seeds are counted as models and put
-together by `groups_over_runs` and `errors_over_runs`.
+All functions count answers that models have already given; `answers` has one list per model, in the order of the
+examples. The other models are compared with the first one. Runs of one model with several seeds are counted as separate
+models, then combined by `groups_over_runs` and `errors_over_runs`.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from cige.tasks.metrics import mean_and_sd
 from cige.tasks.registry import TASKS, Task
 
 N_BINS = 5  # of equal size, as in the paper
-MANY_WORDS = 2  # lattice words a keyword; more than these are many
+MANY_WORDS = 2  # lattice words per keyword; a higher number counts as many
 LENGTH, KEYWORDS, NESTED = "accuracy by length", "accuracy by words in keywords", "wrong entities nested with gold ones"
-_TITLES_WITH_KEYWORDS = ("tnews", "tnews_toutiao")  # their second text is no text but a list of keywords
+_TITLES_WITH_KEYWORDS = ("tnews", "tnews_toutiao")  # their second text is a list of keywords
 
 
 @dataclass(frozen=True)
 class Group:
-    """Examples that belong together and how many of them each model answered rightly.
+    """A group of examples, and how many of them each model answered correctly.
 
     Attributes:
-        name: what they have in common.
-        n_examples: how many there are.
-        n_correct: one number for each model, the mean of its runs.
-        sds: standard deviation of each model's accuracy over its runs, 0..1; empty where each ran once.
+        name: description of the group.
+        n_examples: number of examples.
+        n_correct: number of correct answers of each model, as the mean of its runs.
+        sds: standard deviation of each model's accuracy over its runs, 0..1; empty if each model has one run.
     """
 
     name: str
@@ -49,12 +49,12 @@ class Group:
 
     @property
     def accuracies(self) -> tuple[float | None, ...]:
-        """Of each model, 0..1; None where there are no examples."""
+        """Accuracy of each model, 0..1; None if there are no examples."""
         return tuple(n / self.n_examples if self.n_examples else None for n in self.n_correct)
 
     @property
     def gains(self) -> tuple[float | None, ...]:
-        """Accuracy of each model but the first less that of the first, -1..1; None where there are no examples."""
+        """Accuracy of each other model minus that of the first, -1..1; None if there are no examples."""
         first, *others = self.n_correct
         return tuple((n - first) / self.n_examples if self.n_examples else None for n in others)
 
@@ -70,13 +70,13 @@ class Group:
 
 @dataclass(frozen=True)
 class EntityErrors:
-    """Counts of the entities that one model predicted, means over its runs.
+    """Counts of the entities that one model predicted, as means over its runs.
 
     Attributes:
-        n_predicted: all of them.
-        n_wrong: those that no gold entity equals in span and type.
-        n_nested: those of the wrong ones that are nested with a gold entity.
-        sds: standard deviations of these three over the runs; empty where it ran once.
+        n_predicted: number of predicted entities.
+        n_wrong: number of predicted entities that do not equal a gold entity in span and type.
+        n_nested: number of wrong entities that are nested with a gold entity.
+        sds: standard deviations of these three over the runs; empty if there is one run.
     """
 
     n_predicted: float
@@ -94,7 +94,7 @@ class EntityErrors:
 
 
 def analysis_of(task: Task) -> str:
-    """LENGTH, KEYWORDS or NESTED, whichever suits a task; raises DataError, which lists the tasks, where none does."""
+    """LENGTH, KEYWORDS or NESTED, whichever suits a task; raises a DataError that lists the tasks if there is none."""
     found = _suitable(task)
     if found is None:
         lists: dict[str, list[str]] = {}
@@ -113,25 +113,25 @@ def by_length(
     length: Callable[[TextExample], int],
     edges: Sequence[int],
 ) -> list[Group]:
-    """Accuracy in bins of length: below the first edge, from each edge to below the next, from the last edge on.
+    """Accuracy by bins of length: below the first edge, between edges, and from the last edge upwards.
 
     Args:
-        length: of an example, in code points; see `length_of`.
-        edges: rising; those of the paper's bins are `equal_edges`.
+        length: returns the length of an example in code points; see `length_of`.
+        edges: in ascending order; `equal_edges` computes those of the paper's bins.
 
     Raises:
-        DataError: edges do not rise, or answers are not in step with examples.
+        DataError: the edges are not in ascending order, or there are not as many answers as examples.
     """
     if list(edges) != sorted(set(edges)):
-        raise DataError(f"edges {', '.join(map(str, edges))}: expected numbers that rise")
+        raise DataError(f"edges {', '.join(map(str, edges))}: expected numbers in ascending order")
     names = [_range_name(*bounds) for bounds in zip([None, *edges], [*edges, None], strict=True)]
     return _grouped(examples, answers, names, lambda example: names[bisect_right(edges, length(example))])
 
 
 def equal_edges(lengths: Sequence[int], n_bins: int = N_BINS) -> list[int]:
-    """Edges of `n_bins` bins whose sizes are as equal as they can be while examples of one length stay together.
+    """Edges of `n_bins` bins of sizes as equal as possible, with all examples of one length in the same bin.
 
-    Few different lengths make fewer bins; none of them is empty.
+    If there are few different lengths, there are fewer bins; no bin is empty.
     """
     ordered = sorted(lengths)
     n_shorter = {length: bisect_left(ordered, length) for length in set(ordered)}
@@ -141,7 +141,7 @@ def equal_edges(lengths: Sequence[int], n_bins: int = N_BINS) -> list[int]:
 
 
 def length_of(task: Task) -> Callable[[TextExample], int]:
-    """How long an example of a task is, in code points: both texts of a pair, but only the title in TNEWS."""
+    """A function that returns the length of an example in code points, of both texts or, in TNEWS, of the title."""
     if task.name in _TITLES_WITH_KEYWORDS:
         return lambda example: len(example.first)
     return lambda example: len(example.first) + len(example.second or "")
@@ -150,10 +150,10 @@ def length_of(task: Task) -> Callable[[TextExample], int]:
 def by_keyword_words(
     examples: Sequence[TextExample], answers: Sequence[Sequence[str]], tokenizer: LatticeTokenizer
 ) -> list[Group]:
-    """Accuracy where the lattice has more than two words in a keyword on the average of an example's, and on the rest.
+    """Accuracy on examples whose keywords contain more than two lattice words on average, and on the rest.
 
-    The paper's "instances, where LBERT identifies more than two word-level tokens from each candidate word averagely".
-    An example without keywords belongs to the rest.
+    These are the paper's "instances, where LBERT identifies more than two word-level tokens from each candidate word
+    averagely". An example without keywords belongs to the rest.
     """
     many, rest = f"more than {MANY_WORDS} words a keyword", "the rest"
     return _grouped(
@@ -162,23 +162,23 @@ def by_keyword_words(
 
 
 def words_per_keyword(example: TextExample, tokenizer: LatticeTokenizer) -> float:
-    """Mean number of vocabulary words in the keywords of a CSL example: its first text, parted by spaces.
+    """Mean number of vocabulary words in the keywords of a CSL example (its first text, separated by spaces).
 
-    A keyword that is itself a word counts as one: 太阳能电池 has four (太阳, 太阳能, 电池 and itself). Word
-    pieces are no words, not even those of several letters or digits.
+    A keyword that is itself a word is counted too: 太阳能电池 has four (太阳, 太阳能, 电池 and itself). Word pieces do
+    not count as words, not even those of several letters or digits.
     """
     lattices = [tokenizer.tokenize(keyword) for keyword in example.first.split()]
     return statistics.fmean(lattice.n_tokens - lattice.n_pieces for lattice in lattices) if lattices else 0.0
 
 
 def nested_errors(examples: Sequence[Sentence], answers: Sequence[Sequence[Sequence[Span]]]) -> list[EntityErrors]:
-    """Wrong entities of each model, and those of them that are nested with a gold entity.
+    """Count the wrong entities of each model, and those of them that are nested with a gold entity.
 
     The paper counts "error cases where the predicted entities are nested with the golden ones", and its example is a
-    location found within an organization. Our reading: a predicted entity that equals no gold entity in span and type,
-    and whose span strictly contains that of some gold entity of any type, or lies strictly within one. So a right span
-    of a wrong type is an error but not nested; spans that only cross or touch are not either. Each predicted entity
-    counts once.
+    location found within an organization. We count a predicted entity that equals no gold entity in span and type, and
+    whose span strictly contains the span of a gold entity of any type, or lies strictly within one. A correct span with
+    a wrong type is therefore an error but not nested, and neither are spans that only cross or touch. Each predicted
+    entity counts once.
     """
     found = []
     for model in answers:
@@ -191,7 +191,7 @@ def nested_errors(examples: Sequence[Sentence], answers: Sequence[Sequence[Seque
 
 
 def groups_over_runs(groups: Sequence[Group], n_runs: Sequence[int]) -> list[Group]:
-    """Groups with a number for each model out of groups with one for each run; `n_runs` of each model, in order."""
+    """Combine groups that have one number per run into groups with one per model; `n_runs` is given per model."""
     if set(n_runs) == {1}:
         return list(groups)
     found = []
@@ -203,7 +203,7 @@ def groups_over_runs(groups: Sequence[Group], n_runs: Sequence[int]) -> list[Gro
 
 
 def errors_over_runs(errors: Sequence[EntityErrors], n_runs: Sequence[int]) -> list[EntityErrors]:
-    """The counts of each model out of those of each run; `n_runs` of each model, in order."""
+    """Combine the counts of each run into those of each model; `n_runs` is given per model."""
     if set(n_runs) == {1}:
         return list(errors)
     found = []
@@ -219,7 +219,7 @@ def _by_model(values: Sequence[Any], n_runs: Sequence[int]) -> list[list[Any]]:
 
 
 def reduction(before: float, after: float) -> float | None:
-    """Share of `before` that is gone, 1 or less; negative where there are more. None where there was nothing."""
+    """The relative reduction from `before` to `after`, at most 1; negative for an increase, None if `before` is 0."""
     return (before - after) / before if before else None
 
 
@@ -235,7 +235,7 @@ def _grouped(
     names: Sequence[str],
     name_of: Callable[[TextExample], str],
 ) -> list[Group]:
-    """A group for each name, in their order, and one of all examples."""
+    """One group per name, in the given order, and one of all examples."""
     for model in answers:
         _check_step(examples, model)
     own: dict[str, list[int]] = {name: [] for name in names}
@@ -252,7 +252,7 @@ def _grouped(
 
 
 def _range_name(start: int | None, end: int | None) -> str:
-    """Of a half-open range of lengths; None is no limit."""
+    """The name of a half-open range of lengths; None means no limit."""
     if end is None:
         return f"{start} or more" if start is not None else "any length"
     if start is None:
@@ -261,11 +261,11 @@ def _range_name(start: int | None, end: int | None) -> str:
 
 
 def _are_nested(a: Span, b: Span) -> bool:
-    """Whether one strictly contains the other."""
+    """Whether one span strictly contains the other."""
     outer, inner = (a, b) if a.end - a.start > b.end - b.start else (b, a)
     return outer.start <= inner.start and inner.end <= outer.end and inner.end - inner.start < outer.end - outer.start
 
 
 def _check_step(examples: Sequence[Any], model: Sequence[Any]) -> None:
     if len(examples) != len(model):
-        raise DataError(f"{len(examples)} examples and {len(model)} answers of a model; they must be in step")
+        raise DataError(f"{len(examples)} examples and {len(model)} answers of a model; expected one per example")

@@ -1,4 +1,4 @@
-"""What the analyses of tuned models found, as tables for a terminal."""
+"""Results of the analyses of fine-tuned models, as tables for a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cige.tasks.analysis import EntityErrors, Group, reduction
 
 
 def group_table(title: str, heading: str, models: Sequence[str], groups: Sequence[Group]) -> Table:
-    """Accuracy of each model in per cent, and in points what each but the first gains over the first."""
+    """Accuracy of each model in per cent, and the gain of each other model over the first in points."""
     heads = [heading, "examples", models[0], *(head for name in models[1:] for head in (name, "gain"))]
     table = Table(*heads, title=title)
     for column in table.columns[1:]:
@@ -27,7 +27,7 @@ def group_table(title: str, heading: str, models: Sequence[str], groups: Sequenc
 
 
 def error_table(title: str, models: Sequence[str], errors: Sequence[EntityErrors]) -> Table:
-    """Counts of each model, and how many per cent of the first model's errors are gone."""
+    """Counts of each model, and by how many per cent the first model's errors are reduced."""
     table = Table("model", "predicted", "wrong", "fewer, %", "nested with gold", "fewer, %", title=title)
     for column in table.columns[1:]:
         column.justify = "right"

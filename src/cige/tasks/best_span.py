@@ -1,4 +1,4 @@
-"""The best answer span in the scores of a window (appendix C.2)."""
+"""Find the best answer span in the scores of a window (appendix C.2)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class BestSpan(NamedTuple):
-    """A span [start, end] of a window, both inclusive, in pieces, and its score."""
+    """A span [start, end] of a window in pieces, both ends inclusive, and its score."""
 
     score: float
     start: int
@@ -16,10 +16,12 @@ class BestSpan(NamedTuple):
 
 
 def best_span(starts: np.ndarray, ends: np.ndarray, *, max_length: int) -> BestSpan:
-    """The span with the greatest starts[i] + ends[j] where i <= j < i + max_length; the shortest, then first of equals.
+    """The span with the largest starts[i] + ends[j] where i <= j < i + max_length.
+
+    Among spans with equal scores, the shortest is chosen, and among these the first.
 
     Args:
-        starts, ends: float[P], scores of each piece as the first and as the last one; P is 1 or more.
+        starts, ends: float[P], scores of each piece as the first and as the last piece; P is at least 1.
     """
     best = BestSpan(-np.inf, 0, 0)
     for more in range(min(max_length, len(starts))):

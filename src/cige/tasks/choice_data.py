@@ -1,4 +1,4 @@
-"""ChID and C3 as examples: a text and several options."""
+"""Read ChID and C3 as examples of a text with several options."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from cige.errors import DataError
 from cige.tasks.examples import ChoiceExample
 from cige.tasks.records import Record, find_file, is_document, read_document, read_records, split_names
 
-REACH = 32  # characters on either side of a blank that are read (appendix C.2)
-MARK = "_"  # where blanks stand in the text that is read; the model sees [MASK] at the one asked about
+REACH = 32  # characters that are read on either side of a blank (appendix C.2)
+MARK = "_"  # replaces blanks in the text; the model reads [MASK] for the blank to be filled
 _BLANK = re.compile(r"#idiom\d*#")
 
 
 def read_idioms(folder: Path, split: str) -> list[ChoiceExample]:
-    """ChID: an example for each blank; the options are idioms, read before the text around the blank.
+    """Read ChID: one example per blank; the options are idioms, each read before the text around the blank.
 
-    Either CLUE's files, {"content": [texts], "candidates": [idioms of all blanks]} and SPLIT_answer.json with the
-    answer to each "#idiom000378#"; or the original ones, {"content", "candidates": [idioms of each blank], "answer"}.
-    [] where there is no such file.
+    The files are either CLUE's, {"content": [texts], "candidates": [idioms of all blanks]} and SPLIT_answer.json with
+    the answer to each "#idiom000378#", or the original ones, {"content", "candidates": [idioms of each blank],
+    "answer"}. Returns [] if there is no such file.
     """
     path = find_file(folder, *split_names(split))
     if path is None:
@@ -40,10 +40,10 @@ def read_idioms(folder: Path, split: str) -> list[ChoiceExample]:
 
 
 def read_dialogues_and_texts(folder: Path, split: str) -> list[ChoiceExample]:
-    """C3: an example for each question; of a long document the end is cut off.
+    """Read C3: one example per question; the end of a long document is cut off.
 
-    Either its own files, c3-m-SPLIT.json and c3-d-SPLIT.json; or a question a line, {"context", "question", "choices",
-    "answer"}. [] where there is no such file.
+    The files are either the original ones, c3-m-SPLIT.json and c3-d-SPLIT.json, or have one question per line,
+    {"context", "question", "choices", "answer"}. Returns [] if there is no such file.
     """
     path = find_file(folder, *split_names(split))
     parts = [find_file(folder, f"c3-{kind}-{split}", f"{kind}-{split}") for kind in "md"]

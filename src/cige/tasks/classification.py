@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from cige.errors import DataError
 from cige.lattice.tokenizer import LatticeTokenizer
-from cige.models.lattice_bert.network import LatticeBert, initialise
-from cige.nn.dropout import Dropout
+from cige.models.lattice_bert.network import LatticeBert
 from cige.tasks.examples import TextExample
-from cige.tasks.items import Item, Room, read_pooled
+from cige.tasks.items import Head, Item, Room, read_pooled, targets_of
 
 
-class ClassificationHead(nn.Module):
-    """[CLS] -> one of some labels.
+class ClassificationHead(Head[TextExample, int, str]):
+    """Predicts one of several labels from [CLS].
 
     Args:
         width: D of the Lattice-BERT.
@@ -27,22 +26,19 @@ class ClassificationHead(nn.Module):
     """
 
     def __init__(self, *, width: int, labels: Sequence[str], dropout_prob: float = 0.1):
-        super().__init__()
+        super().__init__(width=width, n_outputs=len(labels), dropout_prob=dropout_prob)
         self.labels = list(labels)
         self._number = {label: number for number, label in enumerate(self.labels)}
-        self.dropout = Dropout(dropout_prob)
-        self.linear = nn.Linear(width, len(self.labels))
-        initialise(self.linear)
 
     @property
     def settings(self) -> dict[str, Any]:
         return {"labels": self.labels}
 
-    def items(self, number: int, example: TextExample, tokenizer: LatticeTokenizer, room: Room) -> list[Item]:
-        """One item. Of a text that is too long the end is cut off, of a pair that of the longer text.
+    def items(self, number: int, example: TextExample, tokenizer: LatticeTokenizer, room: Room) -> list[Item[int]]:
+        """One item. If the input is too long, the end of the text (of a pair, of the longer text) is cut off.
 
         Raises:
-            DataError: a label that is none of the head's.
+            DataError: the label is not one of the head's labels.
         """
         if example.label is not None and example.label not in self._number:
             raise DataError(
@@ -53,18 +49,18 @@ class ClassificationHead(nn.Module):
         target = None if example.label is None else self._number[example.label]
         return [Item(number, (inputs,), target)]
 
-    def losses(self, bert: LatticeBert, items: Sequence[Item]) -> Tensor:
+    def losses(self, bert: LatticeBert, items: Sequence[Item[int]]) -> Tensor:
         logits = self._logits(bert, items)
-        targets = torch.tensor([item.target for item in items], device=logits.device)
+        targets = torch.tensor(targets_of(items), device=logits.device)
         return F.cross_entropy(logits, targets, reduction="none")
 
-    def outputs(self, bert: LatticeBert, items: Sequence[Item]) -> list[np.ndarray]:
-        """float32[labels] of each: its log-probabilities."""
+    def outputs(self, bert: LatticeBert, items: Sequence[Item[int]]) -> list[np.ndarray]:
+        """float32[labels] for each item: log-probabilities."""
         return list(F.log_softmax(self._logits(bert, items), 1).cpu().numpy())
 
-    def answer(self, example: TextExample, items: Sequence[Item], outputs: Sequence[np.ndarray]) -> str:
+    def answer(self, example: TextExample, items: Sequence[Item[int]], outputs: Sequence[np.ndarray]) -> str:
         """The most probable label."""
         return self.labels[int(outputs[0].argmax())]
 
-    def _logits(self, bert: LatticeBert, items: Sequence[Item]) -> Tensor:
-        return self.linear(self.dropout(read_pooled(bert, [item.inputs[0] for item in items]))).float()  # [B, labels]
+    def _logits(self, bert: LatticeBert, items: Sequence[Item[int]]) -> Tensor:
+        return self.scores_of(read_pooled(bert, [item.inputs[0] for item in items]))  # [B, labels]

@@ -1,8 +1,9 @@
 """Exact match and F1 of CMRC2018, as its official script computes them.
 
-F1 is that of the longest common *run* of units: characters, and words of other scripts; case and punctuation do not
-count. The official script cuts words of other scripts with NLTK's tokenizer; here a run of letters and digits, with
-points and commas between digits, is one. They differ in contractions ("don't") and units glued to numbers.
+F1 is computed from the longest common *substring* in units of Chinese characters and of words in other scripts; case
+and punctuation are ignored. The official script splits words of other scripts with NLTK's tokenizer; here, a run of
+letters and digits, with points and commas between digits, is one word. The two differ in contractions ("don't") and in
+units of measurement that follow a number without a space.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ _WORD = re.compile(r"\d+(?:[.,]\d+)+|\w+|[^\w\s]")
 
 
 def exact_match(answers: Sequence[str], prediction: str) -> float:
-    """1 if the prediction is one of the answers but for case and punctuation, else 0."""
+    """1 if the prediction equals one of the answers, ignoring case and punctuation, else 0."""
     return float(any(_bare(answer) == _bare(prediction) for answer in answers))
 
 
 def f1(answers: Sequence[str], prediction: str) -> float:
-    """The greatest F1 over the answers, 0..1; 0 without answers."""
+    """The largest F1 over the answers, 0..1; 0 without answers."""
     ours = units(prediction)
     return max((_f1(units(answer), ours) for answer in answers), default=0.0)
 
 
 def units(text: str) -> list[str]:
-    """What F1 counts of a text: its ideographs, and words and marks of other scripts."""
+    """The units of a text that F1 counts: its ideographs, and words of other scripts."""
     found: list[str] = []
     rest = ""
     for char in text.lower().strip():
@@ -52,7 +53,7 @@ def _longest_common_run(first: list[str], second: list[str]) -> int:
     if not first or not second:
         return 0
     second_units = np.array(second, object)
-    ending = np.zeros(len(second) + 1, np.int64)  # the common run that ends at each unit of `second`
+    ending = np.zeros(len(second) + 1, np.int64)  # length of the common substring that ends at each unit of `second`
     longest = 0
     for unit in first:
         ending[1:] = np.where(second_units == unit, ending[:-1] + 1, 0)

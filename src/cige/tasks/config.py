@@ -1,4 +1,4 @@
-"""TuningConfig: how a task is learnt, and the reading of it from a recipe."""
+"""TuningConfig: the settings of fine-tuning on a task, and how they are read from a recipe."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cige.recipes.shipped import FINETUNE
 from cige.recipes.strict import build_strictly
 
 LEARNING_RATES = (8e-6, 1e-5, 1.5e-5, 2e-5, 3e-5, 5e-5, 8e-5, 1e-4, 1.5e-4)
-"""The learning rates that appendix C.2 chooses among on the development set."""
+"""The learning rates of appendix C.2, from which the best is chosen on the development set."""
 
 
 _LEAST_ROOM = 5  # [CLS], two [SEP] and one piece of each of two texts
@@ -21,7 +21,7 @@ _LEAST_ROOM = 5  # [CLS], two [SEP] and one piece of each of two texts
 
 @dataclass(frozen=True, kw_only=True)
 class TuningConfig:
-    """Epochs, batch and lengths are Table 5's for each task; what is the same for all are the released code's."""
+    """Epochs, batch size and lengths are those of Table 5 for each task, other settings those of the released code."""
 
     training: TrainingConfig = field(default_factory=lambda: TrainingConfig(n_epochs=5))
     """How long to train, and what to keep."""
@@ -30,21 +30,21 @@ class TuningConfig:
     schedule: ScheduleConfig = field(default_factory=lambda: ScheduleConfig(warmup="10%"))
     """The learning rate over the run."""
     batches: BatchConfig = field(default_factory=lambda: BatchConfig(batch_size=16, pool_batches=50))
-    """What a step reads: items, which are examples or windows of them."""
+    """The batches of a step, counted in items, which are examples or windows of examples."""
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
-    """What a run that is cut off continues from."""
+    """Checkpoints, from which an interrupted run resumes."""
     max_tokens: int | None = within(None, min=_LEAST_ROOM)
-    """Lattice tokens of an input at most, [CLS] and [SEP] included."""
+    """Maximum number of lattice tokens of an input, including [CLS] and [SEP]."""
     max_pieces: int = within(512, min=_LEAST_ROOM)
-    """Characters and word pieces of an input at most, [CLS] and [SEP] included; the model may have room for fewer."""
+    """Maximum number of word pieces of an input, including [CLS] and [SEP]; the model may limit it further."""
     dropout_prob: float = 0.1
-    """Dropout before the last layer; within the model it is as in pre-training."""
+    """Dropout before the output layer; inside the model it is as in pre-training."""
     crf: bool = False
-    """Sequence labelling: learn scores of transitions (the released code), not a softmax for each piece (the paper)."""
+    """Sequence labelling: learn transition scores (released code) rather than a softmax per piece (the paper)."""
     n_train: int | None = None
-    """Learn from the first n training examples only (for trials)."""
+    """Train on the first n training examples only (for trials)."""
     n_dev: int | None = None
-    """Measure on the first n development and test examples only (for trials)."""
+    """Evaluate on the first n development and test examples only (for trials)."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -54,9 +54,9 @@ def load_tuning_config(recipe: str | Path, overrides: Overrides = None) -> Tunin
     """Read a recipe of fine-tuning.
 
     Args:
-        recipe: a name that ships (`finetune/tnews`) or a YAML file; with `extends:` and another recipe's name or path a
-            file states only what differs from that one.
-        overrides: {"training.n_epochs": 2} or ["training.n_epochs=2"]; win over the file.
+        recipe: the name of a recipe that ships with cige (`finetune/tnews`) or a YAML file. With `extends:` and the
+            name or path of another recipe, a file states only what differs from that recipe.
+        overrides: {"training.n_epochs": 2} or ["training.n_epochs=2"]; they take precedence over the file.
 
     Raises:
         RecipeError: no such recipe, bad YAML, an unknown key, a wrong type or a value out of range.
@@ -65,7 +65,7 @@ def load_tuning_config(recipe: str | Path, overrides: Overrides = None) -> Tunin
 
 
 def resolve_tuning_config(recipe: str | Path, overrides: Overrides = None) -> tuple[TuningConfig, dict[str, str]]:
-    """As `load_tuning_config`; and key -> where its value stands, for those that are not defaults."""
+    """Like `load_tuning_config`, and also returns where each value that is not a default comes from, by key."""
     values, origins = read_recipe_file(recipe, overrides, kind=FINETUNE)
     try:
         return build_strictly(TuningConfig, values, origins), origins

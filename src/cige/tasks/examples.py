@@ -1,4 +1,4 @@
-"""Examples: what the tasks read, one class for each kind; labelled sentences are `cige.data.sentence.Sentence`."""
+"""The examples of the tasks, with one class per kind; labelled sentences are `cige.data.sentence.Sentence`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TextExample:
-    """A text, or two, of one class.
+    """One text or a pair of texts with a label.
 
     Attributes:
-        id: as submissions name it.
-        first, second: the texts; `second` is None where there is one only.
+        id: the id in submissions.
+        first, second: the texts; `second` is None if there is only one.
         label: None in test files.
     """
 
@@ -23,13 +23,13 @@ class TextExample:
 
 @dataclass(frozen=True)
 class ChoiceExample:
-    """A text and several options, one of them right.
+    """A text and several options, one of which is correct.
 
     Attributes:
-        id: as submissions name it.
-        pairs: the two texts that the model reads for each option.
-        answer: which option is right, from 0; None in test files.
-        blank: code point of the second text of every pair where the model reads [MASK]; None where nowhere.
+        id: the id in submissions.
+        pairs: for each option, the two texts that the model reads.
+        answer: number of the correct option, from 0; None in test files.
+        blank: the code point of the second text of every pair that the model reads as [MASK]; None if there is none.
     """
 
     id: str
@@ -40,11 +40,11 @@ class ChoiceExample:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer in the words of a context.
+    """An answer that is quoted from a context.
 
     Attributes:
-        start: where it begins there, in code points; -1 where it is nowhere.
-        given_start: where the file says that it does.
+        start: its offset in the context in code points; -1 if the context does not contain it.
+        given_start: its offset according to the file.
     """
 
     text: str
@@ -54,12 +54,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class ReadingExample:
-    """A question whose answer is a stretch of a context.
+    """A question whose answer is a span of a context.
 
     Attributes:
-        id: as submissions name it.
-        answers: any of them is right; the first is learnt from, unless it is nowhere in the context. None of them in
-            test files.
+        id: the id in submissions.
+        answers: the correct answers; empty in test files. Training uses the first one, if the context contains it.
     """
 
     id: str

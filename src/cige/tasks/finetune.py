@@ -1,9 +1,9 @@
-"""finetune: a task, its data and a pre-trained model become a tuned model, its scores and its answers.
+"""finetune: fine-tune a pre-trained model on a task, score it, and write its answers.
 
     cige finetune tnews --model runs/lattice_tiny/model --data data --output runs/tnews
 
-The output folder holds recipe.yaml (every setting), checkpoint-N (where to go on after a kill), model/ with the weights
-of the best epoch, answers/ (dev and test, in CLUE's formats) and result.json.
+The output folder contains recipe.yaml (every setting), checkpoint-N (from which an interrupted run resumes), model/
+with the weights of the best epoch, answers/ (dev and test, in CLUE's formats) and result.json.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ANSWERS = "answers"
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Everything that decides a run besides its seed; a folder with another one is refused."""
+    """Everything that determines a run except its seed; an output folder with other settings raises an error."""
 
     task: str
     """Name of the task."""
@@ -51,23 +51,23 @@ class RunSettings:
     data: str
     """Fingerprint of the examples."""
     config: TuningConfig
-    """How the task is learnt."""
+    """The settings of fine-tuning."""
 
 
 @dataclass(frozen=True)
 class TuningResult:
-    """What a run gave.
+    """The result of a run.
 
     Attributes:
-        task: its name; seed: of the run; learning_rate: the highest.
-        data: what the data is: full, partial or a stand-in.
-        best_epoch: from 1.
-        dev, test: scores of the best epoch, 0..1, the deciding one first; `test` is empty without labelled examples.
-        n_parameters: weights that were trained.
-        seconds: of training and answering the development examples.
-        facts: about the data: how many examples of each split, how many nothing can be learnt from.
-        history: a record per epoch.
-        folder: the run's; model: its model folder.
+        task: name of the task; seed: seed of the run; learning_rate: the peak learning rate.
+        data: whether the data is the full data set, a part of it or a stand-in.
+        best_epoch: number of the best epoch, from 1.
+        dev, test: scores of the best epoch, 0..1, the deciding score first; `test` is empty without labelled examples.
+        n_parameters: number of trained weights.
+        seconds: time of training and of answering the development examples.
+        facts: facts about the data: the number of examples per split, and how many cannot be used for training.
+        history: one record per epoch.
+        folder: folder of the run; model: its model folder.
     """
 
     task: str
@@ -102,20 +102,20 @@ def finetune(
     keep_model: bool = True,
     show_progress: bool = True,
 ) -> TuningResult:
-    """Tune a pre-trained model on a task and keep the weights of the epoch that is best on the development examples.
+    """Fine-tune a pre-trained model on a task, and keep the weights of the best epoch on the development examples.
 
-    With `resume`, a run that was cut off goes on from its last epoch and ends with the weights that it would have had
-    (to the bit on one machine with one thread); a finished run is not repeated.
+    With `resume`, an interrupted run continues from its last epoch and ends with the same weights as an uninterrupted
+    one (identical to the bit on one machine with one thread); a finished run is not repeated.
 
     Args:
         model: folder or hub id of a PretrainedLatticeBert.
-        config: default: the task's, which is the paper's.
-        seed: decides the head's initial weights, the order of examples and dropout.
-        device: "auto" (a GPU where there is one), "cpu" or "cuda".
-        keep_model: write the model folder; without it, answers and scores are all that stays.
+        config: settings; None uses those of the task's recipe, which are the paper's.
+        seed: determines the initial weights of the head, the order of examples, and dropout.
+        device: "auto" (a GPU if there is one), "cpu" or "cuda".
+        keep_model: whether to write the model folder; otherwise only answers and scores are kept.
 
     Raises:
-        CigeError: see the subclasses; RecipeError where `output_dir` holds another run.
+        CigeError: see its subclasses; RecipeError if `output_dir` holds another run.
     """
     task, folder, source = data.task, Path(output_dir), model_folder(model)
     config = config or task.config
@@ -129,7 +129,7 @@ def finetune(
     learnt = [item for item in tuned.items(train) if item.target is not None]
     dev_items = tuned.items(dev)
     if not learnt:
-        raise DataError(f"{data.folder}: none of the {len(train):,} training examples has anything to learn")
+        raise DataError(f"{data.folder}: none of the {len(train):,} training examples can be used for training")
     n_parameters = sum(p.numel() for p in tuned.network.parameters() if p.requires_grad)
     used = UsedRows(tuned.pretrained.bert, [*learnt, *dev_items])
     objective = TuningObjective(
@@ -207,7 +207,7 @@ def _answer(
 
 
 def model_fingerprint(model: Path) -> str:
-    """Of all files of a model folder, by its manifest; "" where there is none, which loading will tell."""
+    """The fingerprint of all files of a model folder, from its manifest; "" if there is none (loading reports that)."""
     manifest = model / MANIFEST
     return sha256(manifest) if manifest.is_file() else ""
 

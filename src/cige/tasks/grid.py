@@ -1,7 +1,7 @@
-"""Grid: every task tuned with the best of several learning rates, several times: the paper's Table 6.
+"""Grid: fine-tune on every task with the best of several learning rates and several seeds (the paper's Table 6).
 
-Runs are OUTPUT/TASK-RATE-SEED; one that finished is read, one that was cut off goes on. So a search that was stopped
-goes on when it is started again, and one with more tasks, rates or runs does only what is new.
+Runs are stored in OUTPUT/TASK-RATE-SEED. Finished runs are read and interrupted runs are resumed, so a search that was
+interrupted continues when it is started again, and one with more tasks, learning rates or runs does only what is new.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ class TaskRow:
     """A task with its best learning rate.
 
     Attributes:
-        task: its name. data: what the data is: full, partial or a stand-in.
-        learning_rate: the best; tried: rate -> deciding development score of its first run, 0..1.
-        dev, test: score -> its value in each run with the best rate, 0..1; `test` is {} without labelled examples.
+        task: name of the task; data: whether the data is the full data set, a part of it or a stand-in.
+        learning_rate: the best learning rate; tried: maps each learning rate to the deciding development score of its
+            first run, 0..1.
+        dev, test: maps the name of each score to its values (0..1) in the runs with the best learning rate; `test` is
+            {} without labelled examples.
     """
 
     task: str
@@ -48,12 +50,12 @@ class TaskRow:
 
 @dataclass(frozen=True)
 class GridResult:
-    """Tasks of one pre-trained model.
+    """The tasks of one pre-trained model.
 
     Attributes:
-        name: the model's in tables.
-        rows: a task each, in the order of the paper's tables.
-        origin: fingerprints of the pre-trained model and of that of the first phase.
+        name: name of the model in tables.
+        rows: one row per task, in the order of the paper's tables.
+        origin: fingerprints of the pre-trained model and of the model of the first phase.
     """
 
     name: str
@@ -61,7 +63,7 @@ class GridResult:
     origin: tuple[str, ...] = ()
 
     def with_row(self, row: TaskRow) -> GridResult:
-        """The same with `row` in place of that of its task, or more."""
+        """A copy in which `row` replaces the row of its task, or is added."""
         rows = {own.task: own for own in (*self.rows, row)}
         return replace(self, rows=tuple(rows[name] for name in TASKS if name in rows))
 
@@ -71,7 +73,7 @@ class GridResult:
 
     @classmethod
     def read(cls, folder: str | Path) -> GridResult:
-        """What `save` wrote; raises CigeError where there is nothing such."""
+        """Read what `save` wrote; raises CigeError if there is no such result."""
         path = Path(folder) / RESULTS
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
@@ -82,10 +84,10 @@ class GridResult:
 
     @classmethod
     def begin(cls, folder: Path, name: str, origin: Sequence[str]) -> GridResult:
-        """What `folder` holds so far of the models with these fingerprints, now called `name`; no rows where it is new.
+        """The results so far in `folder` of the models with these fingerprints, under `name`; no rows if it is new.
 
         Raises:
-            CigeError: it holds results of another model.
+            CigeError: the folder holds results of another model.
         """
         if not (folder / RESULTS).exists():
             return cls(name, (), tuple(origin))
@@ -106,13 +108,13 @@ def tune_task(
     keep_models: bool = False,
     **options: Any,
 ) -> TaskRow:
-    """Find the best learning rate with one run each, then run it with seeds 1 to `n_runs`.
+    """Find the best learning rate with one run each, then train with it for seeds 1 to `n_runs`.
 
     Args:
-        folder: of all runs.
-        rates: to choose from, ascending; with a single one nothing is searched.
-        keep_models: keep the model folder of every run; if not, scores and answers stay.
-        options: of `finetune`: device, show_progress.
+        folder: parent folder of all runs.
+        rates: learning rates to choose from, in ascending order; with a single one there is no search.
+        keep_models: whether to keep the model folder of every run; otherwise only scores and answers are kept.
+        options: options of `finetune`: device, show_progress.
     """
 
     def run(rate: float, seed: int) -> TuningResult:
@@ -133,24 +135,25 @@ def tune_task(
 
 
 def climb(rates: Sequence[float], measure: Callable[[float], float]) -> tuple[float, dict[float, float]]:
-    """(the best learning rate, the score of each that was measured): every rate, but for those that appendix C.2 skips.
+    """Measure learning rates, except those that appendix C.2 skips, and return the best and the score of each.
 
     Lattice-BERT, appendix C.2: "if a model performs monotonic increasing in a down-stream task with the learning rates
-    of 2e-5, 3e-5, and 5e-5, we will not try the learning rates lower than 2e-5". So three neighbouring rates whose
-    scores rise strictly rule out the rates below them, and three whose scores fall strictly those above them; equal
-    scores rule out nothing. Rates are measured from the middle one outwards, the higher neighbour first.
+    of 2e-5, 3e-5, and 5e-5, we will not try the learning rates lower than 2e-5". Three neighbouring learning rates with
+    strictly increasing scores therefore rule out all lower ones, and three with strictly decreasing scores all higher
+    ones; equal scores rule out nothing. Learning rates are measured from the middle outwards, the higher neighbour
+    first.
 
-    No measured rate is better than the result, so it is the best of all where scores rise strictly up to one rate and
-    fall strictly after it. Of equals the one measured first is returned.
+    No measured learning rate is better than the result. It is the best of all if scores increase strictly up to one
+    learning rate and decrease strictly after it. Among equals, the one that was measured first is returned.
 
     Raises:
-        CigeError: no rate is given.
+        CigeError: no learning rate is given.
     """
     rates = sorted(set(rates))
     if not rates:
         raise CigeError("no learning rate is given; expected one or more")
     middle = len(rates) // 2
-    lowest, highest = 0, len(rates) - 1  # places of the rates that are still worth a trial
+    lowest, highest = 0, len(rates) - 1  # positions of the learning rates that are still candidates
     known: dict[float, float] = {}
     for place in sorted(range(len(rates)), key=lambda k: (abs(k - middle), -k)):
         if not lowest <= place <= highest:

@@ -1,4 +1,4 @@
-"""Kinds: what tasks of one kind have in common: their head, its settings, and how answers are scored."""
+"""Kinds of tasks: the head, its settings, and how answers are scored."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from cige.tasks import cmrc_metric, submission
 from cige.tasks.choice import ChoiceHead
 from cige.tasks.classification import ClassificationHead
 from cige.tasks.examples import ReadingExample
+from cige.tasks.items import Head
 from cige.tasks.labelling_data import WORD
 from cige.tasks.metrics import accuracy, span_counts, tag_counts
 from cige.tasks.reading import ReadingHead
@@ -24,15 +25,16 @@ class Kind:
     """A kind of task.
 
     Attributes:
-        head: its class.
-        settings: training examples -> what the head's constructor takes besides `width` and `dropout_prob`.
-        score: (examples, answers) -> scores by name, 0..1; the first one chooses the best epoch and learning rate.
-        is_labelled: whether an example says what is right.
-        write: (examples, answers) -> the text of a file of answers.
-        count: training examples -> what results should say about them.
+        head: class of the head.
+        settings: returns the arguments of the head's constructor besides `width` and `dropout_prob`, given the training
+            examples.
+        score: (examples, answers) -> scores by name, 0..1; the first score chooses the best epoch and learning rate.
+        is_labelled: whether an example has the correct answer.
+        write: (examples, answers) -> the content of a file of answers.
+        count: training examples -> counts to report with the results.
     """
 
-    head: Callable[..., Any]
+    head: Callable[..., Head]
     settings: Callable[[Sequence[Any]], dict[str, Any]]
     score: Callable[[Sequence[Any], Sequence[Any]], Scores]
     is_labelled: Callable[[Any], bool]
@@ -41,7 +43,7 @@ class Kind:
 
 
 def _f1(name: str) -> Callable[[Sequence[Any], Sequence[Any]], Scores]:
-    """F1 of tags, by which the paper chooses, and of whole spans."""
+    """F1 of tags, by which the paper selects models, and of whole spans."""
     return lambda examples, answers: {
         "label_f1": tag_counts(examples, answers).f1,
         name: span_counts(examples, answers).f1,
@@ -92,7 +94,7 @@ KINDS = {
 
 
 def _labels(examples: Sequence[Any]) -> list[str]:
-    """Sorted, numbers as numbers."""
+    """All labels, sorted; numbers are sorted numerically."""
     return sorted({e.label for e in examples if e.label is not None}, key=lambda label: (len(label), label))
 
 

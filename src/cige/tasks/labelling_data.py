@@ -1,4 +1,4 @@
-"""Word segmentation and named entities as labelled sentences."""
+"""Read word segmentation and named entities as labelled sentences."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from cige.data.text_files import read_text
 from cige.errors import DataError
 from cige.tasks.records import find_file
 
-WORD = "WORD"  # the one label of segmentation
-N_DEV, DEV_SHARE = 2000, 10  # a data set without a dev file gives its last 2,000 sentences, or a tenth of fewer
+WORD = "WORD"  # the only label of segmentation
+N_DEV, DEV_SHARE = 2000, 10  # without a dev file, dev is the last 2,000 sentences of train, but at most a tenth of it
 
 
 def read_segmented(folder: Path, split: str) -> list[Sentence]:
-    """A sentence a line, its words parted by white space; every word is a span. [] where there is no such file."""
+    """Read one sentence per line, with words separated by white space; every word is a span. [] if there is no file."""
     path = find_file(folder, split)
     if path is None:
         return []
@@ -25,12 +25,12 @@ def read_segmented(folder: Path, split: str) -> list[Sentence]:
         if words:
             sentences.append(_sentence(words, number))
     if not sentences:
-        raise DataError(f"{path} holds no sentence; expected a sentence a line, its words parted by spaces")
+        raise DataError(f"{path} contains no sentence; expected one sentence per line with spaces between words")
     return sentences
 
 
 def read_entities(folder: Path, split: str) -> list[Sentence]:
-    """Sentences in any format of `read_sentences`; dev is cut off train where it has no file of its own."""
+    """Read sentences in any format of `read_sentences`; without a dev file, dev is the end of train."""
     path = find_file(folder, split)
     if path is not None and (split != "train" or find_file(folder, "dev")):
         return read_sentences(path)

@@ -1,4 +1,4 @@
-"""Scores of the tasks, 0..1: accuracy, F1 of tags, entities and words, and the spread over runs."""
+"""Scores of the tasks, 0..1: accuracy, F1 of tags, entities and words, and the standard deviation over runs."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from cige.errors import DataError
 
 
 def accuracy(gold: Sequence[object], predicted: Sequence[object]) -> float:
-    """Share of answers that are right; 0 for no answers.
+    """Share of correct answers; 0 if there are no answers.
 
     Raises:
         DataError: the lists have different lengths.
     """
     if len(gold) != len(predicted):
-        raise DataError(f"{len(gold)} answers are known and {len(predicted)} were given; they must be in step")
+        raise DataError(f"{len(gold)} gold answers and {len(predicted)} predicted answers; expected as many of each")
     return sum(a == b for a, b in zip(gold, predicted, strict=True)) / len(gold) if gold else 0.0
 
 
 def tag_counts(gold: Sequence[Sentence], predicted: Sequence[Sequence[Span]]) -> Counts:
-    """Characters in entities or words, by their BMES tags: the counts behind the paper's label-level F1.
+    """Counts of characters in entities or words by their BMES tags, for the paper's label-level F1.
 
-    A character counts as right if its tag is right and not O, as in the released code.
+    A character counts as correct if its tag is correct and not O, as in the released code.
     """
     n_gold = n_predicted = n_correct = 0
     for sentence, spans in zip(gold, predicted, strict=True):
@@ -38,10 +38,10 @@ def tag_counts(gold: Sequence[Sentence], predicted: Sequence[Sequence[Span]]) ->
 
 
 def span_counts(gold: Sequence[Sentence], predicted: Sequence[Sequence[Span]]) -> Counts:
-    """Entities or words whose span and type are right: the counts behind entity-level F1, and F1 of segmentation."""
+    """Counts of entities or words with correct span and type, for entity-level F1 and F1 of segmentation."""
     return score([sentence.spans for sentence in gold], predicted).overall
 
 
 def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and sample standard deviation; that of one value is 0."""
+    """Mean and sample standard deviation, which is 0 for one value."""
     return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0

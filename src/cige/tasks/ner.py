@@ -1,4 +1,4 @@
-"""TunedNER: entities, with offsets and scores, of a Lattice-BERT that was tuned on a labelling task."""
+"""TunedNER: find entities, with offsets and scores, with a Lattice-BERT that was fine-tuned on a labelling task."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ import numpy as np
 
 from cige.data.sentence import Sentence
 from cige.entities.entity import Entity
+from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
+from cige.tagging.edges import open_part
 from cige.tagging.finder import EntityFinder
+from cige.tagging.selection import Selection
 from cige.tasks.tagging import TaggingHead, piece_chain
 from cige.tasks.tuned import TunedModel
+from cige.text.closed import closed_stretches
 
-READ_AHEAD = 16  # batches' worth of texts that `pipe` holds, to read those of like length together
+READ_AHEAD = 16  # number of batches that `pipe` reads ahead, to group texts of similar length
 
 
 class TunedNER(EntityFinder):
-    """Finds entities in texts of any length, called as `cige.NER` is.
+    """Finds entities in texts of any length, with the interface of `cige.NER`.
 
-    A text that is too long for the model is read in windows, and tagged as a whole.
+    A text that is too long for the model is read in windows, and decoded as a whole.
 
     Raises:
-        ModelError: a model that was tuned for something else.
+        ModelError: the model was fine-tuned on another kind of task.
     """
 
     def __init__(self, model: TunedModel):
@@ -37,23 +41,28 @@ class TunedNER(EntityFinder):
 
     @classmethod
     def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], *, device: str = "cpu") -> TunedNER:
-        """Read what `TunedModel.save` wrote; same errors as TunedModel.from_pretrained."""
+        """Read what `TunedModel.save` wrote; raises the same errors as `TunedModel.from_pretrained`."""
         return cls(TunedModel.from_pretrained(folder_or_hub_id, device=device))
 
     @property
     def labels(self) -> list[str]:
-        """The types of entity that the model knows."""
+        """The entity types of the model."""
         return list(self._head.labels)
 
     @property
+    def label_facts(self) -> LabelFacts:
+        """None are kept with a tuned model."""
+        return LabelFacts()
+
+    @property
     def facts(self) -> dict[str, Any]:
-        """What was kept with the model: its task, seed and scores."""
+        """Facts that were saved with the model: its task, seed and scores."""
         return self.model.facts
 
-    def _stream(self, texts: Iterable[str], batch_size: int) -> Iterator[list[Entity]]:
+    def _stream(self, texts: Iterable[str], batch_size: int, selection: Selection) -> Iterator[list[Entity]]:
         n_at_once, left = 1 if batch_size == 1 else batch_size * READ_AHEAD, iter(texts)
         while block := list(islice(left, n_at_once)):
-            yield from self._read(block)
+            yield from ([e for e in found if _is_in(selection, e)] for found in self._read(block))
 
     def _read(self, texts: Sequence[str]) -> list[list[Entity]]:
         for text in texts:
@@ -72,12 +81,18 @@ class TunedNER(EntityFinder):
         if not spans:
             return []
         marginals = crf.marginals(chain.emissions[None], [chain.n_pieces])
+        closed = closed_stretches(text)
         entities = []
         for span in spans:
             found = chain.in_text(span)
-            score = marginals.probability(0, span.start, path[span.start : span.end])
-            entities.append(Entity(found.start, found.end, found.label, text[found.start : found.end], score))
+            if part := open_part(text, closed, found.start, found.end):
+                score = marginals.probability(0, span.start, path[span.start : span.end])
+                entities.append(Entity(*part, found.label, text[slice(*part)], score))
         return entities
+
+
+def _is_in(selection: Selection, entity: Entity) -> bool:
+    return entity.label in selection.reported and entity.score >= selection.min_score
 
 
 def open_tuned(folder: Path, *, device: str = "cpu") -> TunedNER:

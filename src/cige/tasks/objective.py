@@ -1,4 +1,4 @@
-"""What fine-tuning is for the engine: items of a task, the loss of its head, and scores on development examples."""
+"""The objective of fine-tuning: items of a task, the loss of its head, and scores on development examples."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class TuningObjective:
     """See engine/objective.py.
 
     Args:
-        items: what to learn from, all with targets.
-        dev, dev_items: examples to choose the best epoch by, and what is read of them.
-        max_pairs: token pairs that a forward pass may hold (see `max_pairs_on`).
+        items: training items, all with targets.
+        dev, dev_items: the examples by which the best epoch is chosen, and their items.
+        max_pairs: maximum number of token pairs of a forward pass (see `max_pairs_on`).
     """
 
     keeps_best = True

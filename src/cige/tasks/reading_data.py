@@ -1,4 +1,4 @@
-"""CMRC2018 as examples: questions whose answers are stretches of a context."""
+"""Read CMRC2018 as examples: questions whose answers are spans of a context."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cige.tasks.records import Record, find_file, is_document, read_document, re
 
 
 def read_questions(folder: Path, split: str) -> list[ReadingExample]:
-    """The questions of a split, from a SQuAD-style file ({"data": [{"paragraphs": ..}]}) or one question a line.
+    """Read the questions of a split, from a SQuAD-style file ({"data": [{"paragraphs": ..}]}) or one per line.
 
-    An answer that is not where its file says is looked for in the context; the nearest place counts. One that is
-    nowhere in the context stays, with start -1: a prediction may equal it, but where it begins cannot be learnt.
+    If an answer is not at the offset that the file states, the nearest occurrence in the context is used. If the
+    context does not contain an answer, its start is -1: a prediction may equal it, but it cannot be used for training.
 
     Returns:
-        [] where there is no such file.
+        The questions, or [] if there is no such file.
 
     Raises:
         DataError: a field is missing or of a wrong type, or a question of train or dev has no answer.
@@ -30,7 +30,7 @@ def read_questions(folder: Path, split: str) -> list[ReadingExample]:
     for record, context, answers in _questions(path):
         name = record.name("id", "query_id", default=len(examples))
         if split != "test" and not answers:
-            raise record.wrong("a question without answers; only test files may have such")
+            raise record.wrong("a question without answers; only test files may have these")
         examples.append(ReadingExample(name, record.text("question"), context, tuple(answers)))
     if not examples:
         raise DataError(f"{path} holds no question")
@@ -38,7 +38,7 @@ def read_questions(folder: Path, split: str) -> list[ReadingExample]:
 
 
 def count_misplaced(examples: Sequence[ReadingExample]) -> dict[str, int]:
-    """How many questions have a first answer that is not where it was said to be, and how many one that is nowhere."""
+    """Count the questions whose first answer is not at the stated offset, and those whose context lacks it."""
     first = [example.answers[0] for example in examples if example.answers]
     return {
         "n_answers_moved": sum(answer.start not in (answer.given_start, -1) for answer in first),
@@ -47,7 +47,7 @@ def count_misplaced(examples: Sequence[ReadingExample]) -> dict[str, int]:
 
 
 def place_answer(text: str, given_start: int, context: str) -> Answer:
-    """The answer with the place nearest to `given_start` where the context has it; -1 where it has it nowhere."""
+    """The answer with its occurrence in the context that is nearest to `given_start`; -1 if there is none."""
     if given_start >= 0 and text and context.startswith(text, given_start):  # nearly all
         return Answer(text, given_start, given_start)
     places = []
@@ -81,5 +81,5 @@ def _questions(path: Path) -> Iterator[tuple[Record, str, list[Answer]]]:
 def _pairs(answers: Record) -> list[tuple[str, int]]:
     texts, starts = answers.texts("text"), answers.get("answer_start", list)
     if len(texts) != len(starts) or not all(type(start) is int for start in starts):
-        raise answers.wrong(f"{len(texts)} texts need as many whole numbers under answer_start, found {starts}")
+        raise answers.wrong(f"{len(texts)} texts need as many integers under answer_start, found {starts}")
     return list(zip(texts, starts, strict=True))

@@ -1,4 +1,4 @@
-"""Records: the JSON objects of a task's files, with file and line in every complaint."""
+"""Records: the JSON objects of a task's files, whose errors name the file and line."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _TYPE_NAMES = {str: "text", int: "whole number", list: "list", dict: "object"}
 
 @dataclass(frozen=True)
 class Record:
-    """One JSON object and where it stands ("dev.json, line 3")."""
+    """One JSON object and its location ("dev.json, line 3")."""
 
     values: dict[str, Any]
     where: str
 
     def get(self, key: str, kind: type[T]) -> T:
-        """The value of a field; raises DataError where it is missing or of another type."""
+        """The value of a field; raises DataError if it is missing or has another type."""
         if key not in self.values:
             raise DataError(f"{self.where}: the field {key!r} is missing; it has {', '.join(self.values) or 'none'}")
         value = self.values[key]
@@ -47,7 +47,7 @@ class Record:
         return values
 
     def name(self, *keys: str, default: object) -> str:
-        """The first of some fields that is there, as text; ids are numbers in some files and texts in others."""
+        """The first of several fields that exists, as text; ids are numbers in some files and strings in others."""
         return str(next((self.values[key] for key in keys if key in self.values), default))
 
     def part(self, key: str) -> Record:
@@ -63,17 +63,17 @@ class Record:
             yield Record(value, where)
 
     def wrong(self, what: str) -> DataError:
-        """A complaint about this record."""
+        """An error about this record."""
         return DataError(f"{self.where}: {what}")
 
 
 def split_names(split: str) -> tuple[str, ...]:
-    """Names that the file of a split may have, best first; CLUE numbers some of its test files."""
+    """The possible names of a split's file, in order of preference; CLUE numbers some of its test files."""
     return f"{split}_full", split, f"{split}1.1", f"{split}1.0"
 
 
 def find_file(folder: Path, *names: str) -> Path | None:
-    """The first file NAME.jsonl, .json, .txt, .bmes or .bio, plain or packed, of several names; None without any."""
+    """The first existing NAME.jsonl, .json, .txt, .bmes or .bio, plain or compressed, of several names, or None."""
     for name in names:
         for suffix in SUFFIXES:
             for packed in PACKED:
@@ -84,7 +84,7 @@ def find_file(folder: Path, *names: str) -> Path | None:
 
 
 def read_records(path: Path) -> list[Record]:
-    """The objects of a file that has one on each line."""
+    """Read the objects of a file with one object per line."""
     records = []
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip():
@@ -99,12 +99,12 @@ def read_records(path: Path) -> list[Record]:
 
 
 def read_document(path: Path) -> Any:
-    """The one JSON value that a file holds."""
+    """Read a file that holds a single JSON value."""
     return _load(read_text(path), str(path))
 
 
 def is_document(path: Path) -> bool:
-    """Whether a file holds one JSON value rather than one a line, told by its first line."""
+    """Whether a file holds a single JSON value rather than one per line, judging by its first line."""
     first = next((line for line in read_text(path).split("\n") if line.strip()), "")
     try:
         value = json.loads(first)

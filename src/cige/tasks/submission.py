@@ -1,4 +1,4 @@
-"""Submissions: answers in the formats that CLUE takes, and those of labelled sentences in their data's."""
+"""Submissions: write answers in CLUE's formats, and labelled sentences in the format of their data."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from cige.tasks.examples import Answer, ChoiceExample, ReadingExample, TextExamp
 
 
 def labels(examples: Sequence[TextExample], answers: Sequence[str]) -> str:
-    """{"id": 0, "label": "1"} on each line."""
+    """One {"id": 0, "label": "1"} per line."""
     return _lines({"id": _id(e.id), "label": answer} for e, answer in zip(examples, answers, strict=True))
 
 
 def options(examples: Sequence[ChoiceExample], answers: Sequence[int]) -> str:
-    """C3: {"id": 0, "label": 2} on each line, the number of the option from 0.
+    """For C3, one {"id": 0, "label": 2} per line, with the number of the option from 0.
 
-    ChID, whose blanks have names such as "#idiom000378#": one object {blank: number}.
+    For ChID, whose blanks have names such as "#idiom000378#", one object {blank: number}.
     """
     if all(example.id.startswith("#") for example in examples):
         return _object({e.id: answer for e, answer in zip(examples, answers, strict=True)})
@@ -32,15 +32,15 @@ def texts(examples: Sequence[ReadingExample], answers: Sequence[Answer]) -> str:
 
 
 def entities(examples: Sequence[Sentence], answers: Sequence[Sequence[Span]]) -> str:
-    """{"text": .., "label": {type: {surface: [[first, last]]}}} on each line, CLUENER's format."""
+    """One {"text": .., "label": {type: {surface: [[first, last]]}}} per line, CLUENER's format."""
     found = [Sentence(e.text, tuple(spans)) for e, spans in zip(examples, answers, strict=True)]
     return format_json_lines(found, "cluener")
 
 
 def words(examples: Sequence[Sentence], answers: Sequence[Sequence[Span]]) -> str:
-    """A sentence a line, its words parted by one space, as in SIGHAN's files.
+    """One sentence per line with a space between words, as in SIGHAN's files.
 
-    What no word covers (a character without word piece) is a word of its own.
+    A character that no word covers (because it has no word piece) is a word of its own.
     """
     lines = []
     for example, spans in zip(examples, answers, strict=True):
@@ -53,7 +53,7 @@ def words(examples: Sequence[Sentence], answers: Sequence[Sequence[Span]]) -> st
 
 
 def _id(name: str) -> int | str:
-    """Numbers as numbers, as in the test files."""
+    """The id as an int if it is a number, as in the test files."""
     return int(name) if name.isascii() and name.isdigit() else name
 
 

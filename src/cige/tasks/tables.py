@@ -1,6 +1,7 @@
-"""The paper's tables from results of grids, in Markdown: Table 6 (best rate, mean, sd) and Table 1 (a row a model).
+"""The paper's Table 6 (best learning rate, mean, sd) and Table 1 (one row per model) in Markdown, from grid results.
 
-Scores are in per cent. A task with several scores counts once in an average, with their mean, as in the paper.
+Scores are in per cent. A task with several scores counts once in an average, with the mean of its scores, as in the
+paper.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ SHORT_NAMES = {"accuracy": "", "f1": "F1", "em": "EM", "label_f1": "LF1", "entit
 
 
 def tables(results: Sequence[GridResult]) -> str:
-    """Both tables, and what the data of each task is."""
+    """Both tables, and a description of the data of each task."""
     states = {row.task: row.data for result in results for row in result.rows}
     notes = [f"- {TASKS[task].title}: {state}" for task, state in states.items()]
     return "\n".join([*(table_6(result) for result in results), table_1(results), "Data:", *notes, ""])
@@ -42,10 +43,10 @@ def table_6(result: GridResult) -> str:
 
 
 def table_1(results: Sequence[GridResult]) -> str:
-    """A row for each model: its mean test score on each task, or the development score, marked *.
+    """One row per model: its mean test score on each task, or its development score, marked *.
 
-    CLUE tasks show accuracy or exact match, labelling tasks their label-level F1 (NER) or F1 (segmentation), as in
-    the paper.
+    As in the paper, the scores are accuracy or exact match for CLUE's tasks, label-level F1 for NER, and F1 for
+    segmentation.
     """
     names = [name for name in TASKS if any(row.task == name for result in results for row in result.rows)]
     lines = [

@@ -11,20 +11,20 @@ from typing import Any
 from cige.errors import DataError
 from cige.tasks.registry import SPLITS, Task
 
-PLACES = ("", "clue", "cws", "ner")  # folders of a data folder that hold those of tasks
-NEARLY_ALL = 0.98  # share of the published examples that counts as all
-PUBLIC = "_public"  # what CLUE's archives add to the names of folders
-STAND_INS = {"ocnli": "OCNLI"}  # folder -> what is in it, where that is not the task itself
+PLACES = ("", "clue", "cws", "ner")  # subfolders of a data folder that may contain the folders of tasks
+NEARLY_ALL = 0.98  # share of the published examples that counts as the full data set
+PUBLIC = "_public"  # the suffix that CLUE's archives add to folder names
+STAND_INS = {"ocnli": "OCNLI"}  # folder -> data set that replaces that of the task
 
 
 @dataclass(frozen=True)
 class TaskData:
-    """Examples of a task.
+    """The examples of a task.
 
     Attributes:
-        train, dev: labelled; of the task's kind.
-        test: labelled or not; empty without a file.
-        folder: where they were read.
+        train, dev: labelled examples of the task's kind.
+        test: labelled or unlabelled examples; empty if there is no file.
+        folder: the folder from which they were read.
     """
 
     task: Task
@@ -38,7 +38,7 @@ class TaskData:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Changes with any example."""
+        """A hash that changes with any example."""
         digest = hashlib.sha256()
         for split in SPLITS:
             for example in self.split(split):
@@ -48,7 +48,7 @@ class TaskData:
 
     @property
     def state(self) -> str:
-        """What the data is, for results: "full", "partial (train 3,100 of 53,360)", "stand-in: OCNLI for CMNLI, .."."""
+        """A description for results: "full", "partial (train 3,100 of 53,360)", "stand-in: OCNLI for CMNLI, .."."""
         counts = {split: len(self.split(split)) for split in SPLITS}
         sizes = ", ".join(f"{split} {count:,}" for split, count in counts.items() if count)
         if self.task.note:
@@ -68,7 +68,7 @@ def load_task_data(task: Task, data_dir: str | Path) -> TaskData:
     """Read a task's files.
 
     Args:
-        data_dir: the task's own folder, or one that holds it (as NAME, clue/NAME, cws/NAME or ner/NAME).
+        data_dir: the task's own folder, or one that contains it (as NAME, clue/NAME, cws/NAME or ner/NAME).
 
     Raises:
         DataError: there is no such folder, no training or development file, or a file cannot be read.
@@ -82,7 +82,7 @@ def load_task_data(task: Task, data_dir: str | Path) -> TaskData:
 
 
 def load_split(task: Task, data_dir: str | Path, split: str) -> list[Any]:
-    """The examples of one split, found as `load_task_data` does; same errors."""
+    """Read the examples of one split like `load_task_data`, with the same errors."""
     folder = _existing_folder(task, data_dir)
     examples = task.read(folder, split)
     if not examples:
@@ -91,7 +91,7 @@ def load_split(task: Task, data_dir: str | Path, split: str) -> list[Any]:
 
 
 def find_folder(task: Task, data_dir: str | Path) -> Path | None:
-    """Where a task's files are; None where there is no such folder."""
+    """The folder of a task's files, or None if there is none."""
     data_dir = Path(data_dir)
     names = [f"{name}{suffix}" for name in task.folders for suffix in ("", PUBLIC)]
     if data_dir.name in names and data_dir.is_dir():

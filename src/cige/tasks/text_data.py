@@ -1,4 +1,4 @@
-"""The classification tasks of CLUE as examples: one function for the records of each."""
+"""Read the classification tasks of CLUE as examples, with one function for the records of each task."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ NO_MAJORITY = "-"  # the label of OCNLI and CMNLI where annotators disagreed
 def read_text_examples(
     path: Path, make: Callable[[Record, int], TextExample], *, is_labelled: bool
 ) -> list[TextExample]:
-    """The examples of a file, without those that no label was agreed on (they are not scored officially either).
+    """Read the examples of a file, except those without an agreed label (which are not scored officially either).
 
     Args:
-        make: makes one of a record and its number in the file.
-        is_labelled: whether each must have a label.
+        make: makes an example of a record and its number in the file.
+        is_labelled: whether each example must have a label.
 
     Raises:
-        DataError: a field is missing or of a wrong type; the message names file and line.
+        DataError: a field is missing or has a wrong type; the message names the file and line.
     """
     examples = []
     for number, record in enumerate(read_records(path)):
@@ -66,9 +66,7 @@ def pronoun(record: Record, number: int) -> TextExample:
         start, surface = target.get(f"{name}_index", int), target.text(f"{name}_text")
         end = start + len(surface)
         if start < 0 or text[start:end] != surface:
-            raise target.wrong(
-                f"{name} is said to be {surface!r} at {start}, where the text has {text[max(0, start) : end]!r}"
-            )
+            raise target.wrong(f"{name} is {surface!r} at {start}, but the text has {text[max(0, start) : end]!r}")
         marks += [(start, 1, left), (end, 0, right)]
     marked, last = "", 0
     for place, _, mark in sorted(marks):

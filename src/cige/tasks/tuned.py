@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,31 +31,27 @@ from cige.tasks.kinds import KINDS, Kind, Scores
 
 FORMAT_VERSION = 1
 ENCODER, HEAD, ABOUT = "encoder", "head.safetensors", "task.json"
-READ_AT_ONCE = 64  # items of a forward pass without gradients, which may hold twice the pairs of one with them
+READ_AT_ONCE = 64  # items per forward pass without gradients, which may hold twice as many pairs as one with gradients
 
 
 class TunedNetwork(nn.Module):
-    """What is trained: a Lattice-BERT and a head."""
+    """The network that is trained: a Lattice-BERT and a head."""
 
-    def __init__(self, bert: LatticeBert, head: nn.Module):
+    def __init__(self, bert: LatticeBert, head: Head):
         super().__init__()
-        self.bert, self.module = bert, head
-
-    @property
-    def head(self) -> Head:
-        return cast(Head, self.module)
+        self.bert, self.head = bert, head
 
 
 @dataclass
 class TunedModel:
-    """All that answers examples of a task.
+    """A fine-tuned model that answers examples of a task.
 
     Attributes:
         network: the encoder and the head.
         pretrained: the encoder with its vocabulary.
         task: name of the task; kind: a key of KINDS.
-        room: how much of an example is read.
-        facts: anything worth keeping with the model; JSON values.
+        room: the maximum size of an input.
+        facts: JSON values that are saved with the model.
     """
 
     network: TunedNetwork
@@ -74,7 +70,7 @@ class TunedModel:
         return self.pretrained.tokenizer
 
     def items(self, examples: Sequence[Any]) -> list[Item]:
-        """What the network reads of some examples, in their order."""
+        """The items of some examples, in order."""
         head, room = self.network.head, self.room
         return [
             item
@@ -88,7 +84,7 @@ class TunedModel:
         """The answer to each example: a label, the number of an option, spans or a text, as the head's `answer` says.
 
         Args:
-            items: what `items` gave for them, to save that work.
+            items: the result of `items` for these examples, if it was already computed.
             precision: "bf16" runs matrix products in bfloat16.
         """
         found = self.read(examples, items=items, precision=precision)
@@ -96,27 +92,27 @@ class TunedModel:
 
     def read(
         self, examples: Sequence[Any], *, items: Sequence[Item] | None = None, precision: str = "fp32"
-    ) -> list[tuple[list[Item], list[Any]]]:
-        """The items of each example and what the network says about them; arguments as for `predict`."""
+    ) -> list[tuple[list[Item], list[np.ndarray]]]:
+        """The items of each example and the outputs of the network; arguments as for `predict`."""
         items = self.items(examples) if items is None else items
         outputs = self._outputs(items, precision)
-        own: list[tuple[list[Item], list[Any]]] = [([], []) for _ in examples]
+        own: list[tuple[list[Item], list[np.ndarray]]] = [([], []) for _ in examples]
         for item, output in zip(items, outputs, strict=True):
             own[item.example][0].append(item)
             own[item.example][1].append(output)
         return own
 
     def score(self, examples: Sequence[Any], answers: Sequence[Any]) -> Scores:
-        """Scores of the task's kind, 0..1."""
+        """The scores of the task's kind, 0..1."""
         return self.kind.score(examples, answers)
 
     @torch.no_grad()
-    def _outputs(self, items: Sequence[Item], precision: str) -> list[Any]:
+    def _outputs(self, items: Sequence[Item], precision: str) -> list[np.ndarray]:
         network = self.network
         was_training = network.training
         network.eval()
         order = np.argsort([item.n_tokens for item in items], kind="stable").tolist()
-        outputs: list[Any] = [None] * len(items)
+        outputs: list[np.ndarray] = [np.zeros(0)] * len(items)
         max_pairs = 2 * max_pairs_on(network.bert.pooler.weight.device)
         try:
             with autocast(network, precision):
@@ -130,14 +126,14 @@ class TunedModel:
         return outputs
 
     def save(self, folder: Path | str) -> None:
-        """Write the model folder, whole or not at all.
+        """Write the model folder, completely or not at all.
 
         Raises:
-            ModelError: `folder` holds something else, or writing failed; what was there is unchanged.
+            ModelError: `folder` holds something else, or writing failed; the previous content is unchanged.
         """
         folder = Path(folder)
         refuse_to_replace(folder, kind=TUNED, error=ModelError)
-        weights = {k: v.detach().cpu().contiguous() for k, v in self.network.module.state_dict().items()}
+        weights = {k: v.detach().cpu().contiguous() for k, v in self.network.head.state_dict().items()}
         about = {
             "task": self.task,
             "kind": self.kind_name,
@@ -159,7 +155,8 @@ class TunedModel:
         """Read a folder that `save` wrote, from this disk or from the Hugging Face hub.
 
         Raises:
-            ModelError: there is none, or a file is missing, cut short, foreign or does not fit the others.
+            ModelError: there is no such folder, or a file is missing, truncated, unknown or inconsistent with the
+                others.
         """
         folder = model_folder(folder_or_hub_id)
         read_manifest(folder, kind=TUNED, version=FORMAT_VERSION, error=ModelError, check_contents=True)

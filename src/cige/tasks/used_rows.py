@@ -1,8 +1,8 @@
-"""UsedRows: while a task is learnt, a token table of the rows that its examples use.
+"""UsedRows: during fine-tuning, a token table of only the rows that the task's examples use.
 
-A vocabulary has a hundred thousand tokens and a task some thousands. Every step of Adam goes over the whole table,
-which for short texts on a CPU costs half as much as the rest of the step, and every checkpoint holds it three times.
-Rows that no example uses have no gradient: they stay as they were in pre-training.
+A vocabulary has a hundred thousand tokens, but a task uses only some thousands of them. Every step of Adam processes
+the whole table, which for short texts on a CPU costs half as much as the rest of the step, and every checkpoint holds
+it three times. Rows that no example uses have no gradient and stay as they were in pre-training.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from cige.tasks.items import Item
 
 
 class UsedRows:
-    """Takes the place of a model's token table until `put_back`.
+    """Replaces a model's token table until `put_back`.
 
     Args:
-        bert: whose table is replaced.
-        items: every item that the model will read meanwhile; `renumber` them.
+        bert: the model whose table is replaced.
+        items: every item that the model will read in the meantime; they must be passed through `renumber`.
     """
 
     def __init__(self, bert: LatticeBert, items: Sequence[Item]):
@@ -35,7 +35,7 @@ class UsedRows:
         bert.embeddings.tokens = nn.Embedding.from_pretrained(part, freeze=False)
 
     def renumber(self, items: Sequence[Item]) -> list[Item]:
-        """The same items for the smaller table."""
+        """The same items with token ids of the smaller table."""
         return [
             replace(
                 item,
@@ -48,7 +48,7 @@ class UsedRows:
 
     @torch.no_grad()
     def put_back(self) -> None:
-        """Give the model its whole table again, with what was learnt."""
+        """Restore the model's whole table, with the rows that were trained."""
         learnt = self._bert.embeddings.tokens.weight.to(self._whole.weight.device)
         self._whole.weight[torch.from_numpy(self.rows).long()] = learnt
         self._bert.embeddings.tokens = self._whole

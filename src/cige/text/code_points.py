@@ -1,4 +1,4 @@
-"""What BERT makes of each code point: dropped, a space, a piece of its own or part of a run, in which normal form."""
+"""How BERT's tokeniser treats each code point: whether it is dropped, a space, a token of its own or part of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from cige.text.normalize import fold_width
 
-# Kinds, in an order that lets one comparison tell what is dropped.
+# Kinds of code points, in an order that lets a single comparison decide what is dropped.
 _UNSEEN, DROPPED, MARK, SPACE, ALONE, RUN, _SEVERAL = range(7)
 _N_CODES = 0x110000
 _IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
@@ -22,10 +22,10 @@ class NormalText:
     """A text in normal form: width folded, lower case, no accents, no control characters.
 
     Attributes:
-        codes: uint32[C], its code points; all white space is U+0020, and none of it is left out.
-        kinds: uint8[C], SPACE, ALONE (an ideograph or a punctuation mark) or RUN (all else: letters, digits, symbols).
-        starts, ends: int32[C], half-open [start, end) in code points of the given text. Accents and variation
-            selectors belong to the character before them.
+        codes: uint32[C], its code points. All white space becomes U+0020, and none of it is removed.
+        kinds: uint8[C], SPACE, ALONE (an ideograph or a punctuation mark) or RUN (letters, digits and symbols).
+        starts, ends: int32[C], half-open offsets [start, end) in code points of the original text. Accents and
+            variation selectors belong to the character before them.
     """
 
     codes: np.ndarray
@@ -38,12 +38,12 @@ class NormalText:
 
 
 class _CodePointTable:
-    """Kind and normal form of every code point met so far; worked out once each, then looked up by arrays."""
+    """Kind and normal form of every code point seen so far. Each is computed once, then looked up in arrays."""
 
     def __init__(self) -> None:
         self._kind = np.zeros(_N_CODES, dtype=np.uint8)  # memory is only used for the pages that are touched
         self._normal = np.zeros(_N_CODES, dtype=np.uint32)
-        self._several: dict[int, str] = {}  # code points whose normal form has two or more
+        self._several: dict[int, str] = {}  # code points whose normal form has two or more code points
 
     def look_up(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(kinds, normal forms) of T code points."""
@@ -60,17 +60,18 @@ class _CodePointTable:
     def _add(self, code: int) -> None:
         kind, form = _kind_and_form(chr(code))
         if len(form) > 1:
-            self.look_up(np.fromiter(map(ord, form), dtype=np.uint32))  # its parts have kinds of their own
+            self.look_up(np.fromiter(map(ord, form), dtype=np.uint32))  # each part of the normal form has its own kind
             self._several[code] = form
             kind = _SEVERAL
         self._normal[code] = ord(form[0]) if form else 0
-        self._kind[code] = kind  # last: another thread that sees the kind finds the rest in place
+        self._kind[code] = kind  # written last, so that another thread that sees the kind also sees the normal form
 
 
 def normal_text(text: str) -> NormalText:
-    """Put `text` in normal form, as BERT's uncased tokeniser does after folding full-width letters and digits.
+    """Return the normal form of `text`, as BERT's uncased tokeniser does, with full-width letters made half-width.
 
-    Code point by code point, so linear in the length, and every offset is known. Any str will do.
+    Each code point is processed by itself, so the time is linear in the length and every offset is known. Any str is
+    accepted.
     """
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     kinds, normal = _TABLE.look_up(codes)
@@ -97,22 +98,22 @@ def normal_text(text: str) -> NormalText:
 
 
 def normal_form(text: str) -> str:
-    """The normal form alone: what two texts share that the tokeniser cannot tell apart."""
+    """The normal form of a text as a str. Texts with equal normal forms have the same tokens."""
     return text if is_plain(text) else str(normal_text(text))
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text is nothing but common Chinese characters: its own normal form, one piece a character."""
+    """Whether a text consists of common Chinese characters only, so that it is its own normal form."""
     return _PLAIN.fullmatch(text) is not None
 
 
 def is_ideograph(char: str) -> bool:
-    """Whether a character is a Chinese one, to BERT: a piece of its own wherever it stands."""
+    """Whether BERT treats a character as Chinese, which makes it a token of its own."""
     return any(first <= ord(char) <= last for first, last in _IDEOGRAPHS)
 
 
 def _past_marks(kinds: np.ndarray) -> np.ndarray:
-    """int32[T + 1]: for each place, the first place from there on where no mark stands."""
+    """int32[T + 1]: for each position, the first position at or after it that is not a combining mark."""
     places = np.arange(len(kinds) + 1, dtype=np.int32)
     places[:-1][kinds == MARK] = len(kinds)
     return np.minimum.accumulate(places[::-1])[::-1]
@@ -123,7 +124,7 @@ def _kind_and_form(char: str) -> tuple[int, str]:
     char = fold_width(char)
     if char.isspace() and char not in "\x0b\x0c\x1c\x1d\x1e\x1f\x85":
         return SPACE, " "
-    # Unassigned code points are kept, unlike in Python's BERT: they may be newer than the tables of this Python.
+    # Unlike in BERT's Python code, unassigned code points are kept: they may be newer than this Python's Unicode.
     if char == "\ufffd" or category in ("Cc", "Cf", "Co", "Cs"):
         return DROPPED, ""
     form = "".join(c.lower() for c in unicodedata.normalize("NFD", char) if unicodedata.category(c) != "Mn")
@@ -135,7 +136,7 @@ def _kind_and_form(char: str) -> tuple[int, str]:
 
 
 def _is_punctuation(char: str) -> bool:
-    """As BERT: every ASCII character that is no letter, digit, space or control, and Unicode's classes P*."""
+    """Punctuation as BERT defines it: ASCII except letters, digits, spaces and controls, and Unicode's P* classes."""
     return unicodedata.category(char[0]).startswith("P") or (char.isascii() and not char.isalnum())
 
 

@@ -1,46 +1,48 @@
-"""Normalisation that maps one code point to one code point, so every offset stays the user's own."""
+"""Normalisation that maps each code point to exactly one code point, so offsets refer to the user's own string."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-# Full-width ASCII (U+FF01..U+FF5E) to half width and the ideographic space to a space; the Chinese punctuation
-# marks ，！？：；（） stay as they are, because the corpora that vectors are trained on keep them full width.
+# Maps full-width ASCII (U+FF01..U+FF5E) to half width, and the ideographic space to a space. The Chinese punctuation
+# marks ，！？：；（） stay full-width, because they are full-width in the corpora that vectors are trained on.
 _KEPT = set("！（），：；？")
-_WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) not in _KEPT} | {"\u3000": " "}
+WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) not in _KEPT} | {"\u3000": " "}
 
-# Traditional to simplified characters, from OpenCC's TSCharacters.txt (Apache License 2.0): of several simplified forms
-# the first, and without the characters of GB 2312, the set of simplified text, but for 後, 於, 麽 and 菸, rare there.
-_SIMPLIFIED = {
+# Traditional to simplified characters, from OpenCC's TSCharacters.txt (Apache License 2.0). Where there are several
+# simplified forms, the first is taken. Characters of GB 2312, the character set of simplified text, are not mapped,
+# except 後, 於, 麽 and 菸, which are rare in simplified text.
+SIMPLIFIED = {
     pair[0]: pair[1] for pair in Path(__file__).with_name("traditional.txt").read_text(encoding="utf-8").split()
 }
-_FOLDED = _WIDTH | _SIMPLIFIED
+_FOLDED = WIDTH | SIMPLIFIED
 
 
 def _any_of(chars: dict[str, str]) -> re.Pattern[str]:
     return re.compile(f"[{re.escape(''.join(chars))}\ud800-\udfff]")
 
 
-_WIDTH_CHANGES, _CHANGES = _any_of(_WIDTH), _any_of(_FOLDED)
+_WIDTH_CHANGES, _CHANGES = _any_of(WIDTH), _any_of(_FOLDED)
 
 
 def fold_width(text: str) -> str:
-    """Return `text` with width folded and lone surrogates replaced by U+FFFD; the length never changes.
+    """Return `text` with full-width letters made half-width and lone surrogates replaced by U+FFFD.
 
-    Case is kept: vectors and lexicons tell "IT" from "it". A lone surrogate cannot be encoded, so no matcher,
-    file or terminal could take it.
+    The length never changes. Case is kept, because vectors and lexicons distinguish "IT" from "it". A lone surrogate
+    is replaced because it cannot be encoded, so it cannot be matched, written to a file or printed.
     """
     if not _WIDTH_CHANGES.search(text):  # the common case, and the fast one
         return text
-    return _WIDTH_CHANGES.sub(lambda found: _WIDTH.get(found[0], "\ufffd"), text)
+    return _WIDTH_CHANGES.sub(lambda found: WIDTH.get(found[0], "\ufffd"), text)
 
 
 def normalize(text: str) -> str:
-    """Return `text` as vectors and lexicons are looked up: as `fold_width`, with traditional characters simplified.
+    """Return `text` in the form in which vectors and lexicons are looked up.
 
-    Character by character, so the length never changes. A character that simplified text uses too (乾 of 乾坤, 著 of
-    著名) stays as it is. Vectors and lexicons come from simplified text and know few traditional characters.
+    The text is normalised as by `fold_width`, and traditional characters are simplified, because vectors and lexicons
+    come from simplified text. Each character is mapped by itself, so the length never changes. A character that is
+    also used in simplified text (乾 in 乾坤, 著 in 著名) stays as it is.
     """
     if not _CHANGES.search(text):
         return text

@@ -1,6 +1,6 @@
 """Windows over long documents: what is read at once, and the core of it that a window answers for.
 
-Three rules for three kinds of reader: `split_windows` cuts a text at its lines and sentences, `overlapping_windows`
+Three rules for three kinds of reader: `split_windows` cuts a text at its cells and sentences, `overlapping_windows`
 gives each unit the most context, and `strided_windows` is what BERT does to find an answer in a long context.
 """
 
@@ -10,13 +10,14 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-CORE = 256  # characters that a window answers for
-CONTEXT = 64  # characters it also reads on either side of a cut; longer than nearly every name
+from cige.text.cells import cells
+
+CORE = 128  # characters that a window of a long text answers for
+CONTEXT = 24  # characters it also reads on either side of a cut; longer than nearly every name
+LONGEST = max(2 * CORE, CORE + 2 * CONTEXT)  # no window that `split_windows` makes is longer
 SAFE_SHARE = 4  # after a sentence end, where no name runs on, a quarter of the context does
 
-LINE_BREAKS = "\n\r\u2028\u2029"
-_LINE = re.compile(f"[^{LINE_BREAKS}]*[{LINE_BREAKS}]*")  # a line with the breaks that end it
-_SENTENCE_END = re.compile("[。！？!?；;…]+[”’\"'」』》）)]*")
+SENTENCE_END = re.compile("[。！？!?；;…]+[”’\"'」』》）)]*")
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,12 @@ class Window:
 def split_windows(text: str, *, core: int = CORE, context: int = CONTEXT) -> list[Window]:
     """Cut `text` into windows; the cores are its partition, in order. Linear in the length of the text.
 
-    A line of at most `core` characters, its line breaks included, is one window. A longer one is cut after the last
-    sentence end in the second half of each `core` characters, or without one after `core` characters; its windows
-    read `context` characters more on either side, where there are as many, and a quarter of that beyond a sentence
-    end. No window reads beyond its line, since a line break ends a heading, a list item or a message, and names
-    seldom run over it.
+    A cell (`cells`: a line, or a column of one) of at most twice `core` characters, the whitespace that ends it
+    included, is one window. A longer one is cut after the last sentence end in the second half of each `core`
+    characters, or without one after `core` characters; its windows read `context` characters more on either side, where
+    there are as many, and a quarter of that beyond a sentence end. No window reads beyond its cell: a line break ends a
+    heading, a list item or a message, and a name in a column of a table is read better by itself than among its
+    neighbours (docs/reading.md has the figures).
 
     Raises:
         ValueError: `core` below 1 or `context` below 0.
@@ -50,23 +52,25 @@ def split_windows(text: str, *, core: int = CORE, context: int = CONTEXT) -> lis
     if core < 1 or context < 0:
         raise ValueError(f"given core={core}, context={context}; expected core >= 1 and context >= 0")
     windows = []
-    for line in _LINE.finditer(text):
-        line_start, line_end = line.span()
-        start, before = line_start, 0
-        while start < line_end:
-            end, is_sentence_end = _core_end(text, start, line_end, core)
+    for cell_start, cell_end in cells(text):
+        if cell_end - cell_start <= 2 * core:
+            windows.append(Window(cell_start, cell_end, cell_start, cell_end))
+            continue
+        start, before = cell_start, 0
+        while start < cell_end:
+            end, is_sentence_end = _core_end(text, start, cell_end, core)
             after = context // SAFE_SHARE if is_sentence_end else context
-            windows.append(Window(max(line_start, start - before), min(line_end, end + after), start, end))
+            windows.append(Window(max(cell_start, start - before), min(cell_end, end + after), start, end))
             start, before = end, after
     return windows
 
 
-def _core_end(text: str, start: int, line_end: int, core: int) -> tuple[int, bool]:
+def _core_end(text: str, start: int, cell_end: int, core: int) -> tuple[int, bool]:
     """Where a core ends that begins at `start`, and whether a sentence ends there."""
     furthest = start + core
-    if furthest >= line_end:
-        return line_end, False
-    ends = [match.end() for match in _SENTENCE_END.finditer(text, start + core // 2, furthest)]
+    if furthest >= cell_end:
+        return cell_end, False
+    ends = [match.end() for match in SENTENCE_END.finditer(text, start + core // 2, furthest)]
     return (ends[-1], True) if ends else (furthest, False)
 
 

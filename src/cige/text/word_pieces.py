@@ -1,21 +1,23 @@
-"""Word pieces, as BERT's uncased tokeniser makes them, found by arrays and with the offsets of every one.
+"""The word pieces of BERT's uncased tokeniser, computed with NumPy arrays, with the offsets of every piece.
 
-The pieces are those of the `tokenizers` library (BertNormalizer, BertPreTokenizer, WordPiece) but for four kinds of
-difference, each on purpose; tests/text/test_word_pieces_fuzz.py holds that there is no fifth:
+The pieces equal those of the `tokenizers` library (BertNormalizer, BertPreTokenizer, WordPiece), with four intentional
+differences (tests/text/test_word_pieces_fuzz.py checks that there are no others):
 
-full width   Letters, digits and symbols of full width are read as those of half width; the library leaves "Ａ" a letter
-             of its own. ，！？：；（） stay as they are.
-marks        A piece ends after the accents and variation selectors of its last letter; the library leaves them out, so
-             that an entity "café" written with a combining accent would lose it, or counts them to the next piece where
-             Unicode's normal form reorders them.
-new classes  Marks, controls and punctuation that Unicode added or moved after version 8 (2015) are what this Python's
-             Unicode says, as in Google's own BERT; the library's tables stop there, and read them as letters.
-new Chinese  Ideographs of extension F and later are cut alone like all others; the library reads them as letters.
+full width   Full-width letters, digits and symbols are read as half-width ones; the library treats "Ａ" as a separate
+             letter. ，！？：；（） stay as they are.
+marks        A piece ends after the accents and variation selectors of its last letter. The library leaves them out, so
+             an entity "café" written with a combining accent would lose the accent, or assigns them to the next piece
+             where Unicode's normal form reorders them.
+new classes  Marks, controls and punctuation that Unicode added or reclassified after version 8 (2015) are classified as
+             in this Python's Unicode tables, as in Google's BERT. The library's tables end at version 8, and it reads
+             these characters as letters.
+new Chinese  Ideographs of extension F and later are separate tokens like all others; the library reads them as letters.
 
-The library does not take this module's place: its offsets leave marks out, it knows neither the normal form of a text
-nor where words may begin, and it is slower: this module reads 30,000 lines of a Chinese corpus (3.7 MB) 2.1 ± 0.2 times
-as fast as its `encode` and 1.8 ± 0.1 times as fast as its `encode_batch`, one thread each (five rounds in one run,
-processor time, ids and offsets as lists; tokenizers 0.23, two shared cores of an AMD EPYC (AVX-512)).
+This module is not replaced by the library because the library's offsets leave marks out, it provides neither the normal
+form of a text nor the positions where words may begin, and it is slower: this module reads 30,000 lines of a Chinese
+corpus (3.7 MB) 2.1 ± 0.2 times as fast as the library's `encode` and 1.8 ± 0.1 times as fast as its `encode_batch`,
+with one thread each (five rounds in one run, processor time, ids and offsets as lists; tokenizers 0.23, two shared
+cores of an AMD EPYC (AVX-512)).
 """
 
 from __future__ import annotations
@@ -31,19 +33,20 @@ MAX_RUN_CHARS = 100  # BERT reads a longer run as one unknown piece
 _MAX_CACHED_RUNS = 100_000
 _N_CODES = 0x110000
 
-_Cut = tuple[list[int], list[int]]  # ids of a run's pieces, and where each begins in it
+_Cut = tuple[list[int], list[int]]  # ids of a run's pieces, and the offset of each in the run
 
 
 @dataclass(frozen=True)
 class PieceSequence:
-    """A text in word pieces, P of them.
+    """A text as P word pieces.
 
     Attributes:
         normal: the normal form of the text, C code points.
         ids: int32[P], rows of the word-piece vocabulary.
-        starts, ends: int32[P], half-open [start, end) in code points of the given text.
-        n_before: int32[C + 1], how many pieces begin before each code point of `normal`.
-        is_edge: bool[C + 1], whether a word may begin or end there: not inside a run of letters and digits.
+        starts, ends: int32[P], half-open offsets [start, end) in code points of the original text.
+        n_before: int32[C + 1], the number of pieces that begin before each code point of `normal`.
+        is_edge: bool[C + 1], whether a word may begin or end at this position, which it may not inside a run of
+            letters and digits.
     """
 
     normal: str
@@ -55,11 +58,14 @@ class PieceSequence:
 
 
 class WordPieces:
-    """Cuts texts into the pieces of a vocabulary: ideographs and punctuation marks alone, runs of all else greedily.
+    """Splits texts into the pieces of a vocabulary.
+
+    Each ideograph and punctuation mark is a piece of its own. Every other run of characters is split greedily into the
+    longest pieces.
 
     Args:
-        pieces: the vocabulary, in order of ids; pieces that go on inside a run begin with "##".
-        unk_id: the id of what is not in it.
+        pieces: the vocabulary, in order of ids; pieces that continue a run begin with "##".
+        unk_id: the id of a piece that is not in the vocabulary.
     """
 
     def __init__(self, pieces: Sequence[str], *, unk_id: int) -> None:
@@ -73,7 +79,7 @@ class WordPieces:
         self._cuts: dict[str, _Cut] = {}
 
     def split(self, text: str) -> PieceSequence:
-        """All pieces of `text`; linear in its length. Any str will do: lone surrogates are dropped like controls."""
+        """Split `text` in linear time. Any str is accepted; lone surrogates are dropped, like control characters."""
         chars = normal_text(text)
         normal = str(chars)
         is_run = chars.kinds == RUN
@@ -91,7 +97,7 @@ class WordPieces:
         is_break = np.ones(len(begins) + 1, dtype=bool)
         np.logical_or(begins, is_space, out=is_break[:-1])
         first = np.flatnonzero(begins)
-        last = np.flatnonzero(is_break[1:] > is_space)  # no space, and after it another piece, a space or nothing
+        last = np.flatnonzero(is_break[1:] > is_space)  # not a space, and followed by another piece, a space or the end
         return PieceSequence(
             normal=normal,
             ids=id_at[first],
@@ -102,7 +108,7 @@ class WordPieces:
         )
 
     def _cut_runs(self, normal: str, is_run: np.ndarray, is_edge: np.ndarray) -> tuple[list[int], list[int]]:
-        """(where each piece of each run begins in `normal`, its id)."""
+        """(start in `normal`, id) of each piece of each run."""
         places: list[int] = []
         ids: list[int] = []
         begins = np.flatnonzero(is_run & is_edge[:-1]).tolist()
@@ -125,7 +131,7 @@ class WordPieces:
         return found
 
     def _longest_first(self, run: str) -> _Cut | None:
-        """Each time the longest piece that fits (Wu et al. 2016), or None where none does."""
+        """Take the longest piece that fits each time (Wu et al. 2016). None if no piece fits."""
         ids: list[int] = []
         places: list[int] = []
         begin = 0

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import torch
 
 from cige.data.batch import LatticeBatch, collate
 from cige.data.mentions import NEVER, MentionPool, MentionRegime
 from cige.data.sentence import Sentence
-from cige.data.tags import spans_to_tags
+from cige.data.tag_sets import GoldTags
 from cige.data.user_words import UserWordRegime, simulate_user_words
 from cige.data.vocabulary import EncodedLattice, Vocabulary
-from cige.errors import DataError
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.snapshot import LexiconSnapshot
+from cige.training.mix import SourceMix
 
 Example = tuple[EncodedLattice, np.ndarray]
 
 
 class TrainingSet:
-    """Encoded sentences and their gold tags.
+    """Encoded sentences and their gold tags, of one corpus or of several.
 
-    What epoch e makes of sentence i depends on (seed, e, i) alone: not on the order of reading, on workers or on
+    What epoch e reads at place i depends on (seed, e, i) alone: not on the order of reading, on workers or on
     where a run was cut off and resumed.
 
     Args:
         sentences: labelled text.
         lattices: the lattice of each.
-        tags: the L tag names; a tag's id is its place.
+        golds: what gold spans say of tags, a GoldTags per corpus, all of the same tag sets.
+        mix: how often an epoch reads each corpus; None reads every sentence once.
+        source_of: int64[n], which of `golds` each sentence has; None: the first.
         regime: how user words are simulated.
         mentions: how entities are replaced by others of their label.
         snapshot: the words that a changed sentence is matched against; needed only where `mentions` changes any.
@@ -40,10 +44,11 @@ class TrainingSet:
         lattices: Sequence[Lattice],
         *,
         vocabulary: Vocabulary,
-        tags: Sequence[str],
-        scheme: str,
+        golds: Sequence[GoldTags],
         regime: UserWordRegime,
         seed: int,
+        mix: SourceMix | None = None,
+        source_of: np.ndarray | None = None,
         mentions: MentionRegime = NEVER,
         snapshot: LexiconSnapshot | None = None,
     ):
@@ -51,43 +56,58 @@ class TrainingSet:
             raise ValueError("a training set that replaces mentions needs the snapshot to match new sentences against")
         self._sentences = sentences
         self._vocabulary = vocabulary
-        self._tag_names = tags
-        self._scheme = scheme
+        self._golds, self._mix = golds, mix
+        self._source_of = np.zeros(len(sentences), np.int64) if source_of is None else source_of
         self._mentions = mentions
         self._pool = MentionPool(sentences)
         self._snapshot = snapshot
         self._encoded = [vocabulary.encode(lattice) for lattice in lattices]
-        self._tags = [tag_ids(sentence, tags, scheme) for sentence in sentences]
+        self._tags = [golds[k].ids(sentence) for k, sentence in zip(self._source_of, sentences, strict=True)]
         self._regime = regime
         self._seed = seed
-        self.n_nodes = np.array([x.n_nodes for x in self._encoded], np.int64)
-        """int64[n]: nodes of each sentence as given, without simulated user words."""
+        self._n_nodes = np.array([x.n_nodes for x in self._encoded], np.int64)
+        sets = golds[0].sets
+        self._tag_sets = torch.from_numpy(sets.log_weights) if len(sets) > len(sets.tags) else None
 
     def __len__(self) -> int:
         return len(self._encoded)
 
-    def example(self, index: int, epoch: int) -> Example:
-        """What epoch `epoch` (from 0) reads of a sentence: its lattice and int64[T] tag ids."""
-        rng = np.random.default_rng((self._seed, epoch, index))
+    def sentences(self, epoch: int) -> np.ndarray:
+        """int64[n]: numbers of the sentences that an epoch (from 0) reads."""
+        return np.arange(len(self)) if self._mix is None else self._mix.sentences(epoch)
+
+    def n_nodes(self, epoch: int) -> np.ndarray:
+        """int64[n]: nodes of each of these as given, without simulated user words."""
+        return self._n_nodes[self.sentences(epoch)]
+
+    def example(self, place: int, epoch: int) -> Example:
+        """What epoch `epoch` (from 0) reads at a place of `sentences`: a lattice and int64[T] ids of tag sets."""
+        rng = np.random.default_rng((self._seed, epoch, place))
+        index = place if self._mix is None else int(self._mix.sentences(epoch)[place])
         sentence, encoded, tags = self._sentences[index], self._encoded[index], self._tags[index]
+        gold = self._golds[self._source_of[index]]
         if self._mentions.sentence_prob > 0:
             sentence = self._pool.replace(sentence, self._mentions, rng)
             if sentence is not self._sentences[index]:
                 assert self._snapshot is not None
                 encoded = self._vocabulary.encode(build_lattice(sentence.text, self._snapshot))
-                tags = tag_ids(sentence, self._tag_names, self._scheme)
-        return simulate_user_words(encoded, sentence.spans, self._regime, rng), tags
+                tags = gold.ids(sentence)
+        encoded, spans = simulate_user_words(
+            encoded, sentence.spans, self._regime, rng, word_labels=self._vocabulary.word_labels
+        )
+        if spans is not sentence.spans:  # some entities play a type that the model does not know
+            tags = gold.ids(replace(sentence, spans=tuple(spans)))
+        return encoded, gold.narrowed(tags, spans, self._labelled(encoded))
 
+    def _labelled(self, encoded: EncodedLattice) -> set[tuple[int, int, str]]:
+        """(start, end, label) of the user words whose label the model knows."""
+        names = self._vocabulary.word_labels
+        return {
+            (int(encoded.starts[k]), int(encoded.ends[k]), names[encoded.word_labels[k] - 1])
+            for k in np.flatnonzero(encoded.word_labels)
+            if encoded.word_labels[k] <= len(names)
+        }
 
-def collate_examples(examples: Sequence[Example]) -> LatticeBatch:
-    return collate([lattice for lattice, _ in examples], [tags for _, tags in examples])
-
-
-def tag_ids(sentence: Sentence, tags: Sequence[str], scheme: str) -> np.ndarray:
-    """int64[T] ids of a sentence's gold tags in the list `tags`."""
-    ids = {tag: k for k, tag in enumerate(tags)}
-    try:
-        return np.array([ids[tag] for tag in spans_to_tags(len(sentence.text), sentence.spans, scheme)], np.int64)
-    except KeyError as missing:
-        where = f" (line {sentence.line})" if sentence.line else ""
-        raise DataError(f"tag {missing} of the sentence {sentence.text[:30]!r}{where} is none of the model's") from None
+    def collate(self, examples: Sequence[Example]) -> LatticeBatch:
+        """A batch with gold tags."""
+        return collate([lattice for lattice, _ in examples], [tags for _, tags in examples], self._tag_sets)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 
 from cige.data.batch import collate
-from cige.data.sentence import Sentence
+from cige.data.sentence import Sentence, Span
 from cige.data.tags import tags_to_spans
 from cige.data.vocabulary import EncodedLattice, Vocabulary
 from cige.entities.scores import Report, score
 from cige.lattice.lattice import Lattice
+from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.models.tagger import Tagger
 from cige.nn.budget import batches_by_budget
 
@@ -20,7 +21,11 @@ MAX_SENTENCES, MAX_PAIRS = 32, 1_000_000  # of a batch; the latter where the rec
 
 
 class EvaluationSet:
-    """Encoded sentences with their gold spans, in batches of like length."""
+    """Encoded sentences with their gold spans, in batches of like length.
+
+    Args:
+        comparable: what of some spans (gold or predicted) to compare, and under which labels; None: all as it is.
+    """
 
     def __init__(
         self,
@@ -30,6 +35,7 @@ class EvaluationSet:
         vocabulary: Vocabulary,
         scheme: str,
         max_pairs: int | None,
+        comparable: Callable[[Sequence[Span]], Sequence[Span]] | None = None,
     ):
         encoded = [vocabulary.encode(lattice) for lattice in lattices]
         n_nodes = np.array([x.n_nodes for x in encoded])
@@ -37,7 +43,8 @@ class EvaluationSet:
         cuts = batches_by_budget(n_nodes[order].tolist(), max_sentences=MAX_SENTENCES, max_pairs=max_pairs or MAX_PAIRS)
         self._encoded: list[EncodedLattice] = encoded
         self._batches = [order[cut].tolist() for cut in cuts]
-        self._gold = [sentence.spans for sentence in sentences]
+        self._comparable = comparable or (lambda spans: spans)
+        self._gold = [self._comparable(sentence.spans) for sentence in sentences]
         self._scheme = scheme
 
     def score(self, tagger: Tagger) -> Report:
@@ -50,6 +57,8 @@ class EvaluationSet:
             for rows in self._batches:
                 batch = collate([self._encoded[row] for row in rows]).to(device)
                 for row, path in zip(rows, tagger.decode(batch), strict=True):
-                    predicted[row] = tags_to_spans([tagger.tags[k] for k in path], self._scheme)
+                    spans = tags_to_spans([tagger.tags[k] for k in path], self._scheme)
+                    spans = [span for span in spans if span.label != UNKNOWN_TYPE]  # no user word names it
+                    predicted[row] = list(self._comparable(spans))
         tagger.train(was_training)
         return score(self._gold, predicted)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 import torch
 from torch import Tensor, nn
@@ -14,25 +15,35 @@ from cige.engine.settings import BatchConfig
 from cige.models.lattice_bert.features import CharFeatures
 from cige.models.tagger import Tagger
 from cige.nn.embeddings import SplitEmbedding
-from cige.training.dataset import TrainingSet, collate_examples
+from cige.training.dataset import TrainingSet
 from cige.training.dev_scores import EvaluationSet
 from cige.training.recipe import TaggerOptimizerConfig
 
 
 class TaggingObjective:
-    """See engine/objective.py."""
+    """See engine/objective.py.
+
+    Args:
+        dev_sets: development sentences, by the name of their corpus. Weights are kept by the mean of their F1.
+    """
 
     keeps_best = True
 
     def __init__(
-        self, train_set: TrainingSet, dev_set: EvaluationSet, *, batches: BatchConfig, n_epochs: int, seed: int
+        self,
+        train_set: TrainingSet,
+        dev_sets: Mapping[str, EvaluationSet],
+        *,
+        batches: BatchConfig,
+        n_epochs: int,
+        seed: int,
     ):
-        self._train_set, self._dev_set, self._n_epochs = train_set, dev_set, n_epochs
+        self._train_set, self._dev_sets, self._n_epochs = train_set, dict(dev_sets), n_epochs
         self.plan = BatchPlan(train_set.n_nodes, batches, seed=seed)
         self.n_steps = self.plan.n_steps(n_epochs)
 
     def read(self, epoch: int, numbers: Sequence[int]) -> LatticeBatch:
-        return collate_examples([self._train_set.example(number, epoch) for number in numbers])
+        return self._train_set.collate([self._train_set.example(number, epoch) for number in numbers])
 
     def weights(self, batch: LatticeBatch) -> Sequence[float]:
         return (len(batch),)
@@ -46,8 +57,16 @@ class TaggingObjective:
         return {"loss": totals[0] / totals[1]}
 
     def evaluate(self, tagger: Tagger) -> dict[str, float]:
-        report = self._dev_set.score(tagger)
-        return {"f1": report.f1, "precision": report.precision, "recall": report.recall}
+        """Mean scores of the corpora; with several of them, the F1 of each too."""
+        reports = {name: dev_set.score(tagger) for name, dev_set in self._dev_sets.items()}
+        if not reports:
+            return {}
+        scores = {
+            "f1": fmean(report.f1 for report in reports.values()),
+            "precision": fmean(report.precision for report in reports.values()),
+            "recall": fmean(report.recall for report in reports.values()),
+        }
+        return scores | ({f"f1 {name}": report.f1 for name, report in reports.items()} if len(reports) > 1 else {})
 
     def describe(self, record: Record, state: RunState) -> str:
         line = f"epoch {record.epoch}/{self._n_epochs}  loss {record.train['loss']:.4f}"

@@ -28,11 +28,42 @@ from cige.recipes.strict import build_strictly
 
 
 @dataclass(frozen=True)
+class SourceConfig:
+    """One of several corpora to learn from."""
+
+    train: str | None = None
+    """Training file, in any format that cige reads. Without one, the corpus is the public data set of its name if there
+    is one, else `ner/<name>/train.bmes` (or .bmes.xz) in the data folder."""
+    dev: str | None = None
+    """Development file; a public data set has its own."""
+    n_held_out: int = within(0, min=0)
+    """How many of the last training sentences to hold out for development, where there is no development file."""
+    weight: float = within(1.0, min=0)
+    """How often an epoch reads each of its sentences; 0.25 reads a quarter of them, another one in each epoch, and 0
+    leaves the corpus out."""
+
+
+@dataclass(frozen=True)
 class DataConfig:
-    """Which labelled sentences to learn from; either `dataset` or paths."""
+    """Which labelled sentences to learn from: one of `dataset`, `train` and `sources`."""
 
     dataset: str | None = None
     """A public data set by name (weibo, resume, msra, ecommerce, cluener)."""
+    sources: dict[str, SourceConfig] = field(default_factory=dict)
+    """Several corpora, which may annotate different types, by their names in the types file."""
+    types: str | None = None
+    """Types file for `sources`: what each of their labels means and which types each annotates (see
+    data/source_types.py); a path, or "names", which ships and is what the bundled model learns from."""
+    labels: tuple[str, ...] = ()
+    """With `sources`: the types that the model shall find. Without, all that the types file speaks of."""
+    hidden_odds: float = within(1.0, above=0, max=1)
+    """With `sources`: the weight of an entity under the O's of a source that does not annotate its type, beside 1 of
+    none. At 1 nothing contradicts what a model believes of a type in text like that source's."""
+    silent: tuple[str, ...] = ()
+    """With `sources`: types that the model learns and does not report unless they are asked for by name, such as
+    nominal mentions; a kind of another label is reported as that. They do not count in development scores."""
+    coarse: tuple[str, ...] = ()
+    """With `sources`: the types that the model reports with types="coarse". Without, the topmost kinds of all."""
     train: str | None = None
     """Training file, in any format that cige reads; used when `dataset` is not given."""
     dev: str | None = None
@@ -205,8 +236,22 @@ def _check(recipe: Recipe, source: str) -> None:
 def _contradictions(recipe: Recipe) -> list[str]:
     data, model = recipe.data, recipe.model
     found = []
-    if (data.dataset is None) == (data.train is None):
-        found.append("give either data.dataset or data.train (a file), not both and not neither")
+    if (data.dataset is not None) + (data.train is not None) + bool(data.sources) != 1:
+        found.append("give one of data.dataset, data.train (a file) and data.sources (several corpora)")
+    if bool(data.sources) != (data.types is not None):
+        found.append("data.sources and data.types go together: the types file says what the labels of a source mean")
+    if not data.sources and (data.labels or data.silent or data.coarse):
+        found.append("data.labels, data.silent and data.coarse go with data.sources")
+    if data.sources and (data.dev or data.test or data.n_held_out or data.n_train):
+        found.append(
+            "data.dev, data.test, data.n_held_out and data.n_train do not go with data.sources, which have theirs"
+        )
+    if data.sources and data.scheme == "BIO":
+        found.append(
+            "data.scheme is BIO, which cannot tell hidden entities apart; expected BMES or BIOES with data.sources"
+        )
+    if data.sources and not any(source.weight for source in data.sources.values()):
+        found.append("data.sources: every weight is 0, expected at least one above")
     if data.dataset is not None and (data.dev or data.test):
         found.append("data.dev and data.test go with data.train; with data.dataset the files are known")
     if data.train is not None and not data.dev and not data.n_held_out:
@@ -220,6 +265,12 @@ def _contradictions(recipe: Recipe) -> list[str]:
         )
     if model.bert_tuned and model.bert is None:
         found.append("model.bert_tuned is true, but model.bert names no BERT to tune")
+    for name in ("label_prob", "unknown_label_prob"):
+        if getattr(recipe.user_words, name) > 0 and not model.reads_word_labels:
+            found.append(
+                f"user_words.{name} is {getattr(recipe.user_words, name)}, but the network reads no labels of words: "
+                "set model.word_labels to true (architecture flat with use_words), or leave it out"
+            )
     if recipe.start_from is not None:
         found += [
             f"{section} is given, but words and vectors are those of start_from ({recipe.start_from}); leave it out"

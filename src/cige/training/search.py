@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cige.engine.run_folder import differences
+from cige.engine.run_folder import differences, refuse_foreign
 from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
 from cige.json_text import to_json
@@ -116,6 +116,7 @@ def _check_space(recipe: str | Path, overrides: Sequence[str], space: Mapping[st
 
 def _claim(folder: Path, recipe: Recipe, space: dict[str, Any], seeds: list[int]) -> None:
     path = folder / SPACE
+    refuse_foreign(folder, own=[SPACE])
     if path.is_file():
         old = json.loads(path.read_text(encoding="utf-8"))
         changed = differences(recipe_from_dict(old["recipe"]), recipe)

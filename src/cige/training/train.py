@@ -9,6 +9,7 @@ result.json (dev scores by epoch) and model/ (what `cige.load` reads).
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ from cige.engine.devices import machine_facts, prepare
 from cige.engine.history import Record
 from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
 from cige.engine.trainer import RunConfig, Trainer
+from cige.entities.label_facts import LabelFacts, learn_max_lengths
 from cige.models.model import LatticeModel
 from cige.training.dataset import TrainingSet
 from cige.training.dev_scores import EvaluationSet
 from cige.training.objective import TaggingObjective, learning_rate_scales
 from cige.training.recipe import Recipe, load_recipe
 from cige.training.setup import TrainingSetup, set_up
+from cige.training.sources import comparable_in, golds_of, mix_of
 
 
 @dataclass(frozen=True)
@@ -117,22 +120,51 @@ def train(
 
 
 def _objective(recipe: Recipe, setup: TrainingSetup, seed: int) -> TaggingObjective:
-    scheme = recipe.data.scheme
+    scheme, tagger = recipe.data.scheme, setup.tagger
+    mix, source_of = mix_of(setup.sources, seed)
     train_set = TrainingSet(
         setup.train,
         setup.train_lattices,
         vocabulary=setup.vocabulary,
-        tags=setup.tagger.tags,
-        scheme=scheme,
+        golds=golds_of(setup.sources, tagger.tags, scheme, setup.labels, hidden_odds=recipe.data.hidden_odds),
         regime=recipe.user_words,
         seed=seed,
+        mix=mix,
+        source_of=source_of,
         mentions=recipe.mentions,
         snapshot=setup.lexicon.snapshot(),
     )
-    dev_set = EvaluationSet(
-        setup.dev, setup.dev_lattices, vocabulary=setup.vocabulary, scheme=scheme, max_pairs=recipe.batches.max_pairs
+    dev_sets, begin = {}, 0
+    for source in setup.sources:
+        lattices = setup.dev_lattices[begin : begin + len(source.dev)]
+        begin += len(source.dev)
+        if source.dev:
+            dev_sets[source.name] = EvaluationSet(
+                source.dev,
+                lattices,
+                vocabulary=setup.vocabulary,
+                scheme=scheme,
+                max_pairs=recipe.batches.max_pairs,
+                comparable=comparable_in(source, setup.labels, recipe.data.silent),
+            )
+    return TaggingObjective(train_set, dev_sets, batches=recipe.batches, n_epochs=recipe.training.n_epochs, seed=seed)
+
+
+def _label_facts(recipe: Recipe, setup: TrainingSetup) -> LabelFacts:
+    """Which labels are a kind of which, which are not reported, and how long entities were in training."""
+    longest = learn_max_lengths(setup.train)
+    parents = {
+        child: parent
+        for source in setup.sources
+        for label in setup.labels
+        for child, parent in pairwise(source.tree.line(label))
+    }
+    return LabelFacts(
+        parents=parents,
+        silent=frozenset(recipe.data.silent).intersection(setup.labels),
+        coarse_labels=frozenset(recipe.data.coarse).intersection(setup.labels),
+        max_lengths={label: n for label, n in longest.items() if label in setup.labels},
     )
-    return TaggingObjective(train_set, dev_set, batches=recipe.batches, n_epochs=recipe.training.n_epochs, seed=seed)
 
 
 def _model(recipe: Recipe, setup: TrainingSetup, facts: dict[str, Any]) -> LatticeModel:
@@ -144,6 +176,7 @@ def _model(recipe: Recipe, setup: TrainingSetup, facts: dict[str, Any]) -> Latti
         labels=setup.labels,
         architecture=recipe.architecture,
         scheme=recipe.data.scheme,
+        label_facts=_label_facts(recipe, setup),
         facts=facts | {"recipe": asdict(recipe)},
     )
 

@@ -146,7 +146,7 @@ def test_saving_replaces_models_and_nothing_else(tmp_path, model):
 
 
 def test_network_and_vocabulary_must_fit(model):
-    with pytest.raises(ModelError, match="not made for one another"):
+    with pytest.raises(ModelError, match="do not belong together"):
         PretrainedLatticeBert(network=model.network, vocabulary=tiny_lattice_bert.vocabulary(words=["北京"]))
 
 

@@ -1,1 +1,1 @@
-"""Lattice-BERT (Lai et al. 2021): the network, its heads, its inputs, and what it attends to."""
+"""Lattice-BERT (Lai et al. 2021): the network, its heads, its inputs and its attention."""

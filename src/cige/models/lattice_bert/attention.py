@@ -1,4 +1,4 @@
-"""Which tokens of a lattice are attended to, by one Lattice-BERT or by several: Figure 4, before and after tuning."""
+"""How much attention each token of a lattice receives from one or several Lattice-BERTs (Figure 4 of the paper)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from cige.lattice.token_lattice import TokenLattice
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.models.lattice_bert.reading import N_SPECIAL
 
-ENCODER_FOLDERS = ("encoder", "bert")  # of a model that was fine-tuned for a task, and of a tagger
+ENCODER_FOLDERS = ("encoder", "bert")  # in the folder of a model that was fine-tuned on a task, and of a tagger
 
 
 @dataclass(frozen=True)
 class AttendedTokens:
-    """A text of n lattice tokens, as M models read it.
+    """The attention of M models to the n lattice tokens of a text.
 
     Attributes:
         lattice: its tokens, with offsets in code points of the text.
-        names: of the models.
-        shares: float32[M, n], the share of a model's attention that each token gets, over all layers, heads and
-            tokens that attend; with that of [CLS] and [SEP] the shares of a model sum to 1.
+        names: names of the models.
+        shares: float32[M, n], the share of a model's attention that each token receives, over all layers, heads and
+            queries; together with the shares of [CLS] and [SEP], the shares of a model sum to 1.
     """
 
     lattice: TokenLattice
@@ -39,12 +39,12 @@ class AttendedTokens:
 
     @property
     def tokens(self) -> list[tuple[int, int, str]]:
-        """(start, end, text[start:end]) of each token; half-open, in code points."""
+        """(start, end, text[start:end]) of each token, with half-open offsets in code points."""
         text = self.lattice.text
         return [(start, end, text[start:end]) for start, end in self.lattice.char_spans().tolist()]
 
     def to_dict(self) -> dict[str, Any]:
-        """What JSON can hold."""
+        """All fields in a form that can be written as JSON."""
         rows = zip(self.tokens, self.shares.T.tolist(), strict=True)
         return {
             "text": self.lattice.text,
@@ -56,11 +56,11 @@ class AttendedTokens:
 
 
 def attended_tokens(models: Mapping[str, PretrainedLatticeBert], text: str) -> AttendedTokens:
-    """How much attention each token of a text gets from each model.
+    """How much attention each token of a text receives in each model.
 
     Raises:
-        ModelError: the models have different vocabularies, the text has more pieces than one of them has positions,
-            or it has none.
+        ModelError: the models have different vocabularies, the text has no pieces, or it has more pieces than one of
+            the models has positions.
     """
     first, *others = models.values()
     if any(other.vocabulary.fingerprint != first.vocabulary.fingerprint for other in others):
@@ -70,7 +70,7 @@ def attended_tokens(models: Mapping[str, PretrainedLatticeBert], text: str) -> A
         raise ModelError(f"{text[:20]!r}: no token in it; give a text with characters")
     room = min(model.config.max_positions for model in models.values()) - N_SPECIAL
     if lattice.n_pieces > room:
-        raise ModelError(f"a text of {lattice.n_pieces:,} pieces; the model has positions for {room:,}, so cut it")
+        raise ModelError(f"a text of {lattice.n_pieces:,} pieces; the model has positions for {room:,}; shorten it")
     batch = collate_tokens([first.tokenizer.encode(lattice)])
     shares = []
     for model in models.values():
@@ -82,10 +82,10 @@ def attended_tokens(models: Mapping[str, PretrainedLatticeBert], text: str) -> A
 
 
 def read_encoder(folder_or_hub_id: str | PathLike[str]) -> PretrainedLatticeBert:
-    """The Lattice-BERT of a folder: a pre-trained one, or that inside a model that was tuned on it.
+    """Read the Lattice-BERT of a folder: a pre-trained one, or the one inside a model that was fine-tuned from it.
 
     Raises:
-        ModelError: there is none, or it is not whole.
+        ModelError: there is none, or it is incomplete.
     """
     folder = model_folder(folder_or_hub_id)
     for inner in (folder / name for name in ENCODER_FOLDERS):

@@ -1,4 +1,4 @@
-"""How large a Lattice-BERT is, and how much arithmetic it does for a character."""
+"""The size of a Lattice-BERT, and its arithmetic operations per character."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ def describe(
     """The size and cost of a model.
 
     Args:
-        n_chars: characters of a text.
-        tokens_per_char: its lattice tokens for each of them; 1 for a model of characters alone.
+        n_chars: number of characters of a text.
+        tokens_per_char: number of lattice tokens per character; 1 for a model of characters only.
 
     Returns:
-        "parameters": their number by part; "n_parameters": in all, with the heads of pre-training.
-        "n_chars", "n_tokens": of the text.
-        "flops": of a character, by part, for a forward pass over all tokens (a multiplication and an addition are
-        two); "forward_flops": their sum. Normalisations, softmax and GELU are not counted, and neither are position
-        scores: they are computed once for a batch, not for a character.
-        "training_flops": of a character in a pre-training step, forward and backward (twice the forward pass), the
-        last layer and the head at [CLS] and the 15% masked tokens alone.
+        "parameters": number of parameters by part; "n_parameters": their sum, including the heads of pre-training.
+        "n_chars", "n_tokens": size of the text.
+        "flops": operations per character by part, for a forward pass over all tokens (a multiplication and an addition
+            count as two); "forward_flops": their sum. Normalisations, softmax and GELU are not counted, and neither are
+            position scores, which are computed per batch rather than per character.
+        "training_flops": operations per character in a pre-training step, forward and backward (twice the forward
+            pass), where the last layer and the head compute only [CLS] and the 15% masked tokens.
     """
     with torch.device("meta"):
         network = LatticeBertForPreTraining(config)
     bert = network.bert
-    parts: dict[str, list[Any]] = {
+    parts: dict[str, list[torch.nn.Module]] = {
         "token embeddings": [bert.embeddings.tokens],
         "their projection": [bert.embeddings.projection] if bert.embeddings.projection is not None else [],
         "type embeddings": [bert.embeddings.types, bert.embeddings.norm],
@@ -45,7 +45,7 @@ def describe(
         "sentence head": [network.sentence],
     }
     parameters = {name: sum(map(_n_parameters, modules)) for name, modules in parts.items()}
-    parameters["token head"] += network.token_bias.numel()  # the matrix is that of the embeddings, counted there
+    parameters["token head"] += network.token_bias.numel()  # the matrix is shared with the embeddings and counted there
 
     n_tokens = round(n_chars * tokens_per_char)
     n_asked = round(n_tokens * MASK_PROB)
@@ -68,7 +68,7 @@ def describe(
 
 
 def _layer_flops(config: LatticeBertConfig, *, n_queries: int, n_keys: int) -> int:
-    """Products with matrices of a query, output and both feed-forward weights; keys and values; scores and sums."""
+    """Operations of a layer: queries, output and feed-forward network; keys and values; scores and weighted sums."""
     width = config.width
     by_query = 2 * width * width + 2 * width * config.inner_width
     return 2 * (n_queries * by_query + n_keys * 2 * width * width + 2 * n_queries * n_keys * width)

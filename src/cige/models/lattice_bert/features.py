@@ -1,4 +1,4 @@
-"""Features of a pre-trained Lattice-BERT: a vector for each character, where `BertFeatures` gives those of a BERT."""
+"""Features of a pre-trained Lattice-BERT: one vector per character, with the interface of `BertFeatures`."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from cige.nn.bert import BertFeatures
 
 
 class LatticeBertFeatures(nn.Module):
-    """Lattice batch -> the last hidden vector of each character; the words are those of the Lattice-BERT's vocabulary.
+    """Returns the last hidden vector of each character; the words are those of the Lattice-BERT's vocabulary.
 
     Args:
-        pretrained: the encoder and its vocabulary; heads are left out.
-        tuned: whether training changes it; if not, it stays in evaluation mode and gets no gradient.
+        pretrained: the encoder and its vocabulary; heads are ignored.
+        tuned: whether to fine-tune it; otherwise it stays in evaluation mode and has no gradient.
     """
 
     def __init__(self, *, pretrained: PretrainedLatticeBert, tuned: bool):
         super().__init__()
         self.bert = pretrained.bert.requires_grad_(tuned)
-        self.bert.pooler.requires_grad_(False)  # it summarises a text, which nobody reads here
+        self.bert.pooler.requires_grad_(False)  # the pooled vector is not used here
         self.vocabulary, self.tokenizer, self.facts = pretrained.vocabulary, pretrained.tokenizer, pretrained.facts
         self.tuned = tuned
         self.width = self.bert.out_width
@@ -37,22 +37,22 @@ class LatticeBertFeatures(nn.Module):
 
     @classmethod
     def load(cls, path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> LatticeBertFeatures:
-        """Read a folder that PretrainedLatticeBert.save or `save_pretrained` wrote, here or on the hub.
+        """Read a folder that PretrainedLatticeBert.save or `save_pretrained` wrote, from disk or from the hub.
 
         Raises:
-            ModelError: there is no such model, or it is not whole.
+            ModelError: there is no such model, or it is incomplete.
         """
         options = {"local_files_only": True} if local_only else {}
         return cls(pretrained=PretrainedLatticeBert.from_pretrained(path_or_hub_id, **options), tuned=tuned)
 
     def save_pretrained(self, folder: Path) -> None:
-        """Write what `load` reads with no network."""
+        """Write a folder that `load` can read without a network connection."""
         PretrainedLatticeBert(network=self.bert, vocabulary=self.vocabulary, facts=self.facts).save(folder)
 
     def train(self, mode: bool = True) -> LatticeBertFeatures:
         super().train(mode)
         if not self.tuned:
-            self.bert.eval()  # dropout would make the features of a fixed encoder noise
+            self.bert.eval()  # dropout would add noise to the features of a fixed encoder
         return self
 
     def forward(self, batch: LatticeBatch) -> Tensor:
@@ -66,14 +66,14 @@ class LatticeBertFeatures(nn.Module):
 
 
 CharFeatures: TypeAlias = BertFeatures | LatticeBertFeatures
-"""What a tagger takes as `features`: it has `width`, `tuned`, `save_pretrained`, and reads a LatticeBatch."""
+"""The `features` of a tagger: a module with `width`, `tuned` and `save_pretrained` that reads a LatticeBatch."""
 
 
 def load_features(path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> CharFeatures:
-    """The features that a recipe names under `bert:`: a folder that holds a Lattice-BERT, or any BERT.
+    """The features that a recipe names under `bert:`: those of a Lattice-BERT's folder, or of any BERT.
 
     Raises:
-        ModelError: there is no such model, or it is not whole.
+        ModelError: there is no such model, or it is incomplete.
     """
     is_ours = Path(path_or_hub_id).is_dir() and kind_of(Path(path_or_hub_id)) == PRETRAINED
     return (LatticeBertFeatures if is_ours else BertFeatures).load(path_or_hub_id, tuned=tuned, local_only=local_only)

@@ -1,4 +1,4 @@
-"""What Lattice-BERT is pre-trained on (§2.4): the tokens of masked segments, and the order of two texts."""
+"""The pre-training heads of Lattice-BERT (§2.4): the tokens of masked segments, and the order of two texts."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from cige.data.token_batch import TokenBatch
 from cige.models.lattice_bert.network import LAYER_NORM_EPS, LatticeBert, LatticeBertConfig, initialise
 from cige.nn.vocabulary_loss import vocabulary_loss
 
-NOTHING = -1  # a target or label that is none
+NOTHING = -1  # marks a missing target or label
 
 
 @dataclass(frozen=True)
 class PreTrainingLosses:
-    """The losses of one batch, and the counts that accuracies over several batches are made of.
+    """The losses of one batch, and the counts from which accuracies over several batches are computed.
 
     Attributes:
-        mlm_loss: float[], mean over the batch's targets; 0 without any.
-        sentence_loss: float[], mean over its pairs of texts; 0 without any.
-        n_targets, n_targets_right: int64[], masked tokens, and those named right.
+        mlm_loss: float[], mean over the batch's targets; 0 if there are none.
+        sentence_loss: float[], mean over its pairs of texts; 0 if there are none.
+        n_targets, n_targets_right: int64[], numbers of masked tokens and of correct predictions.
         n_sentences, n_sentences_right: int64[].
     """
 
@@ -35,7 +35,7 @@ class PreTrainingLosses:
 
     @property
     def total(self) -> Tensor:
-        """float[]: the sum of both losses, which training makes smaller."""
+        """float[]: the sum of both losses, which training minimises."""
         return self.mlm_loss + self.sentence_loss
 
     @property
@@ -51,7 +51,7 @@ class LatticeBertForPreTraining(nn.Module):
     """Lattice-BERT with its two heads: characters and words under one softmax, and the order of two texts.
 
     Args:
-        n_sentence_classes: 2 for in order or swapped (SOP), 3 where the second text may be from elsewhere too.
+        n_sentence_classes: 2 for in order or swapped (SOP), 3 if the second text may be from another document as well.
     """
 
     def __init__(self, config: LatticeBertConfig, n_sentence_classes: int = 2):
@@ -60,7 +60,7 @@ class LatticeBertForPreTraining(nn.Module):
         self.bert = LatticeBert(config)
         self.transform = nn.Linear(config.width, self.bert.embeddings.tokens.embedding_dim)
         self.transform_norm = nn.LayerNorm(self.transform.out_features, eps=LAYER_NORM_EPS)
-        self.token_bias = nn.Parameter(torch.zeros(config.n_tokens))  # the matrix is that of the token embeddings
+        self.token_bias = nn.Parameter(torch.zeros(config.n_tokens))  # the matrix is shared with the token embeddings
         self.sentence = nn.Linear(config.width, n_sentence_classes)
         for part in (self.transform, self.sentence):
             initialise(part)
@@ -72,8 +72,8 @@ class LatticeBertForPreTraining(nn.Module):
 
         Args:
             positions: int64[B, M], the masked tokens of each lattice; any value on padding.
-            targets: int64[B, M], the ids that stood there; -1 on padding.
-            sentence_labels: int64[B]; -1 where no order is asked.
+            targets: int64[B, M], the original ids; -1 for padding.
+            sentence_labels: int64[B]; -1 if there is no order to predict.
         """
         is_target = targets != NOTHING
         rows = F.pad(positions.masked_fill(~is_target, 0), (1, 0))  # [CLS], then the masked tokens

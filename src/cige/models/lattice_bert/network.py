@@ -10,11 +10,10 @@ Language Models", NAACL 2021.
 §2.3       LatticePositionScores   Eq. 2: att + b + r, computed once and added to the scores of every layer
 §2.4       LatticeBertForPreTraining, in lattice_bert_heads.py
 
-The default is the paper's form. The released code departs from it in two places, and RELEASED names its settings:
-`position_scale` (1 / sqrt(d_k) where the paper writes 1 / sqrt(2 d_k), for content and positions alike) and
-`relations` (which relation pairs of tokens with a shared edge have). BASELINE names those of the paper's character
-model BERT-our, which reads characters alone; ablations are `relations=None` (-Rel), `distances=False` (-Dis) and
-`embedding_width=None` (-EmbDe).
+The default is the paper's form. The released code differs in two settings, which are in RELEASED: `position_scale`
+(1 / sqrt(d_k) where the paper has 1 / sqrt(2 d_k), for content and positions) and `relations` (the relation of two
+tokens with a shared edge). BASELINE has the settings of the paper's BERT-our, which reads only characters. The
+ablations are `relations=None` (-Rel), `distances=False` (-Dis) and `embedding_width=None` (-EmbDe).
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ INITIAL_SD = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class LatticeBertConfig:
-    """Every choice in Lattice-BERT; widths and probabilities as in Table 4."""
+    """The settings of Lattice-BERT; widths and probabilities are those of Table 4."""
 
     n_tokens: int
     """Rows of the joint vocabulary V: word pieces, then words."""
@@ -50,13 +49,13 @@ class LatticeBertConfig:
     width: int
     """Width D of the hidden vectors."""
     embedding_width: int | None = 128
-    """Width of the token embeddings, projected to `width`; None gives them `width` themselves (-EmbDe)."""
+    """Width of the token embeddings, which are projected to `width`; None means `width` without projection (-EmbDe)."""
     ff_width: int | None = None
     """Inner width of the feed-forward networks; None means 4 * width."""
     position_width: int = 128
     """Width d_e of the start and end embeddings in att."""
     max_positions: int = 515
-    """Positions: pieces of a text with [CLS] and [SEP]; 512 characters and three of these."""
+    """Number of positions, for the pieces of a text, [CLS] and [SEP]; by default 512 characters and three of these."""
     n_types: int = 2
     """Segment types."""
     dropout_prob: float = 0.1
@@ -66,13 +65,13 @@ class LatticeBertConfig:
     position_scale: Literal["single", "double"] = "double"
     """Scores are divided by sqrt(d_k) ("single", the released code) or by sqrt(2 d_k) ("double", Eq. 2)."""
     relations: RelationRule | None = "paper"
-    """The rule of the seven relations r: "paper", "released", or None to leave r out (-Rel)."""
+    """How the seven relations r are defined: "paper", "released", or None to leave r out (-Rel)."""
     distances: bool = True
-    """Whether there is b, the four clipped distances; False leaves it out (-Dis)."""
+    """Whether to add b, the four clipped distances; False leaves it out (-Dis)."""
     clip_distance: int = 128
-    """Distances beyond this count as this."""
+    """Larger distances are clipped to this value."""
     cls_reset: bool = True
-    """Give [CLS] learned position scores of its own in place of Eq. 2."""
+    """Whether [CLS] has its own learned position scores instead of Eq. 2."""
 
     @property
     def head_width(self) -> int:
@@ -84,11 +83,11 @@ class LatticeBertConfig:
 
     @property
     def scale(self) -> float:
-        """What products of queries and keys are multiplied by."""
+        """The factor of the products of queries and keys."""
         return (self.head_width * (2 if self.position_scale == "double" else 1)) ** -0.5
 
     def problems(self) -> list[str]:
-        """What is wrong with settings that are each of the right type; empty if they make sense together."""
+        """The problems of settings that have the right types; empty if they are valid."""
         counts = ["n_tokens", "n_layers", "n_heads", "width", "embedding_width", "ff_width", "position_width"]
         counts += ["max_positions", "n_types", "clip_distance"]
         values = [(name, getattr(self, name)) for name in counts]
@@ -118,11 +117,11 @@ BASELINE: dict[str, Any] = {"relations": None}
 
 @dataclass(frozen=True)
 class LatticeBertOutput:
-    """What the last layer says.
+    """The output of the last layer.
 
     Attributes:
-        hidden: float[B, N, D] of every token, or float[B, M, D] of the M rows that were asked for.
-        pooled: float[B, D], of [CLS], through the pooler.
+        hidden: float[B, N, D] for every token, or float[B, M, D] for the M requested rows.
+        pooled: float[B, D], the pooled vector of [CLS].
     """
 
     hidden: Tensor
@@ -130,7 +129,7 @@ class LatticeBertOutput:
 
 
 class LatticeBert(nn.Module):
-    """Token lattices -> a vector for each token."""
+    """Encodes token lattices to one vector per token."""
 
     def __init__(self, config: LatticeBertConfig):
         super().__init__()
@@ -158,8 +157,8 @@ class LatticeBert(nn.Module):
         """Encode a batch.
 
         Args:
-            rows: int64[B, M], the tokens to say something about, rows[:, 0] being [CLS] (0). The last layer computes
-                these alone: the same vectors at a sixth of that layer's cost when few are asked for.
+            rows: int64[B, M], the tokens to return, where rows[:, 0] is [CLS] (0). The last layer computes only these,
+                which gives the same vectors at a sixth of that layer's cost if there are few.
         """
         hidden = self.encode(batch, rows)
         return LatticeBertOutput(hidden, torch.tanh(self.pooler(hidden[:, 0])))
@@ -194,7 +193,7 @@ class LatticeBert(nn.Module):
 
 
 class LatticeBertEmbeddings(nn.Module):
-    """Token and type embeddings; where a token stands is known to attention alone."""
+    """Token and type embeddings; positions are only used in attention."""
 
     def __init__(self, config: LatticeBertConfig):
         super().__init__()
@@ -213,7 +212,7 @@ class LatticeBertEmbeddings(nn.Module):
 
 
 class LatticeBertLayer(nn.Module):
-    """Attention and a feed-forward network, each followed by residual connection and layer normalisation."""
+    """Attention and a feed-forward network, each followed by a residual connection and layer normalisation."""
 
     def __init__(self, config: LatticeBertConfig):
         super().__init__()
@@ -225,7 +224,7 @@ class LatticeBertLayer(nn.Module):
         self.dropout = Dropout(config.dropout_prob)
 
     def forward(self, hidden: Tensor, scores: Tensor, rows: Tensor | None = None) -> Tensor:
-        """float[B, N, D] of float[B, N, D] and the position scores float[B, H, N, N]; of `rows` alone if given."""
+        """float[B, N, D], from float[B, N, D] and the position scores float[B, H, N, N]; only `rows`, if given."""
         queries = hidden
         if rows is not None:
             queries = hidden.gather(1, rows[:, :, None].expand(-1, -1, hidden.shape[2]))  # [B, M, D]
@@ -236,7 +235,7 @@ class LatticeBertLayer(nn.Module):
 
 
 class LatticeAttention(nn.Module):
-    """Eq. 1 with the scores of Eq. 2; position scores come from outside, the same for every layer."""
+    """Eq. 1 with the scores of Eq. 2; the position scores are an input, and are the same for every layer."""
 
     def __init__(self, config: LatticeBertConfig):
         super().__init__()
@@ -248,7 +247,7 @@ class LatticeAttention(nn.Module):
         self.dropout = Dropout(config.attention_dropout_prob)
 
     def forward(self, queries: Tensor, hidden: Tensor, scores: Tensor) -> Tensor:
-        """float[B, M, D] of queries float[B, M, D], hidden float[B, N, D] and scores float[B, H, M, N]."""
+        """float[B, M, D], from queries float[B, M, D], hidden float[B, N, D] and scores float[B, H, M, N]."""
         n_heads = self.n_heads
         query, key, value = (by_head(x, n_heads) for x in (self.query(queries), self.key(hidden), self.value(hidden)))
         if scores.device.type == "cpu" and scores.requires_grad:
@@ -265,7 +264,7 @@ class LatticeAttention(nn.Module):
 
 
 def initialise(module: nn.Module) -> None:
-    """As the released code does: matrices from a truncated normal distribution, biases 0."""
+    """Initialise as in the released code: matrices from a truncated normal distribution, biases with 0."""
     for name, parameter in module.named_parameters():
         if parameter.ndim > 1:
             nn.init.trunc_normal_(parameter, std=INITIAL_SD, a=-2 * INITIAL_SD, b=2 * INITIAL_SD)

@@ -1,4 +1,4 @@
-"""PretrainedLatticeBert: a Lattice-BERT with the vocabulary it was trained with, saved and loaded as one folder."""
+"""PretrainedLatticeBert: a Lattice-BERT with its vocabulary, saved and loaded as one folder."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.
 
 @dataclass
 class PretrainedLatticeBert:
-    """All that turns texts into vectors.
+    """A pre-trained network and its vocabulary, which convert texts to vectors.
 
     Attributes:
-        network: with the heads of pre-training, or the encoder alone.
-        vocabulary: its tokens; for a model of characters alone, one without words.
-        facts: anything worth keeping with the model (recipe, steps, accuracies); JSON values.
+        network: the network with the heads of pre-training, or only the encoder.
+        vocabulary: its tokens; without words for a model of characters only.
+        facts: JSON values that are saved with the model (recipe, steps, accuracies).
 
     Raises:
         ModelError: the network has more or fewer tokens than the vocabulary.
@@ -51,8 +51,8 @@ class PretrainedLatticeBert:
     def __post_init__(self) -> None:
         if self.config.n_tokens != len(self.vocabulary):
             raise ModelError(
-                f"a network of {self.config.n_tokens:,} tokens and a vocabulary of {len(self.vocabulary):,}; they were "
-                "not made for one another, and ids would point at wrong vectors"
+                f"a network of {self.config.n_tokens:,} tokens and a vocabulary of {len(self.vocabulary):,}; they do "
+                "not belong together, and ids would refer to the wrong vectors"
             )
 
     @property
@@ -69,10 +69,9 @@ class PretrainedLatticeBert:
 
     @torch.no_grad()
     def features(self, texts: Sequence[str]) -> list[TextFeatures]:
-        """The vectors of each text's tokens and characters, in the order given.
+        """The vectors of the tokens and characters of each text, in the given order.
 
-        Texts may have any length and hold anything that a `str` can hold. Dropout is off; for training use
-        `LatticeBertFeatures`.
+        Texts may have any length and content. Dropout is off; for training, use `LatticeBertFeatures`.
         """
         if isinstance(texts, str):
             raise ModelError(f"given the text {texts[:20]!r}, expected a list of texts")
@@ -84,13 +83,13 @@ class PretrainedLatticeBert:
             self.bert.train(was_training)
 
     def save(self, folder: Path | str, *, dtype: str = "float32") -> None:
-        """Write the model folder, whole or not at all.
+        """Write the model folder, completely or not at all.
 
         Args:
-            dtype: of the weights on disk: "float32", or "float16" or "bfloat16" at half the size.
+            dtype: type of the weights on disk: "float32", or "float16" or "bfloat16" at half the size.
 
         Raises:
-            ModelError: `folder` holds something else, or writing failed; what was there is unchanged.
+            ModelError: `folder` holds something else, or writing failed; the previous content is unchanged.
         """
         if dtype not in DTYPES:
             raise ModelError(f"dtype {dtype!r}: expected one of {', '.join(DTYPES)}")
@@ -116,13 +115,14 @@ class PretrainedLatticeBert:
 
     @classmethod
     def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], **hub_options: Any) -> PretrainedLatticeBert:
-        """Read a folder that `save` wrote, from this disk or from the Hugging Face hub; weights come back in float32.
+        """Read a folder that `save` wrote, from disk or from the Hugging Face hub; weights are loaded as float32.
 
         Args:
             hub_options: see `cige.folders.hub.model_folder`.
 
         Raises:
-            ModelError: there is none, or a file is missing, cut short, foreign or does not fit the others.
+            ModelError: there is no such folder, or a file is missing, truncated, unknown or inconsistent with the
+                others.
         """
         folder = model_folder(folder_or_hub_id, **hub_options)
         read_manifest(folder, kind=PRETRAINED, version=FORMAT_VERSION, error=ModelError, check_contents=True)
@@ -152,7 +152,7 @@ class PretrainedLatticeBert:
 def _read_network(about: dict[str, Any], weights: dict[str, torch.Tensor]) -> LatticeBertForPreTraining | LatticeBert:
     config, n_classes = LatticeBertConfig(**about["config"]), about["n_sentence_classes"]
     network: LatticeBertForPreTraining | LatticeBert
-    with torch.device("meta"):  # no random weights that the file would overwrite at once
+    with torch.device("meta"):  # skip random initialisation, because the file has all weights
         network = LatticeBert(config) if n_classes is None else LatticeBertForPreTraining(config, n_classes)
     network.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
     return network.requires_grad_().eval()

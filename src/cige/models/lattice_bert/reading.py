@@ -1,4 +1,4 @@
-"""Texts of any length through a Lattice-BERT: a vector for each lattice token and for each character."""
+"""Read texts of any length with a Lattice-BERT: one vector per lattice token and per character."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from cige.nn.budget import batches_by_budget
 from cige.text.windows import Window, overlapping_windows
 
 N_SPECIAL = 2  # [CLS] and [SEP]
-MAX_TEXTS, MAX_PAIRS = 64, 2**21  # at once; position scores take MAX_PAIRS floats a head
+MAX_TEXTS, MAX_PAIRS = 64, 2**21  # per forward pass; position scores take MAX_PAIRS floats per head
 
 
 @dataclass(frozen=True)
 class TextFeatures:
-    """What a Lattice-BERT makes of one text of T code points and n lattice tokens.
+    """The vectors of one text of T code points and n lattice tokens.
 
     Attributes:
         lattice: its tokens; `lattice.char_spans()` are their half-open offsets in code points of the text.
-        token_vectors: float[n, D], of each token.
-        char_vectors: float[T, D], of each code point: the vector of the word piece that covers it; zeros where none
+        token_vectors: float[n, D], one vector per token.
+        char_vectors: float[T, D], for each code point the vector of the word piece that covers it, or zeros if none
             does (white space, control characters).
     """
 
@@ -38,7 +38,7 @@ class TextFeatures:
 
     @property
     def word_spans(self) -> np.ndarray:
-        """int32[W, 2]: half-open [start, end) in code points of the text, of each word; overlapping ones are all in."""
+        """int32[W, 2]: half-open offsets [start, end) of each word in code points, including overlapping words."""
         return self.lattice.char_spans()[~self.lattice.is_piece]
 
     @property
@@ -48,10 +48,10 @@ class TextFeatures:
 
 
 def read_texts(bert: LatticeBert, tokenizer: LatticeTokenizer, texts: Sequence[str]) -> list[TextFeatures]:
-    """Read some texts; gradients flow to `bert` where they are on.
+    """Read texts; gradients flow to `bert` if they are enabled.
 
-    A text with more pieces than the model has positions is read in windows that share their halves; each token has
-    the vector of the window in whose middle it lies.
+    A text with more pieces than the model has positions is read in windows that overlap by half; each token gets its
+    vector from the window in whose middle it lies.
 
     Raises:
         ValueError: a word of the text is longer than half of the model's positions.
@@ -65,12 +65,12 @@ def read_texts(bert: LatticeBert, tokenizer: LatticeTokenizer, texts: Sequence[s
 
 
 class _Plan:
-    """Which windows are read in which batches, and in which of them each token is looked up.
+    """The assignment of windows to batches, and of tokens to windows.
 
     Attributes:
-        lattices: of whole texts.
-        inputs: of each window.
-        batches: numbers of the windows in each batch.
+        lattices: the lattices of whole texts.
+        inputs: the input of each window.
+        batches: the numbers of the windows in each batch.
     """
 
     def __init__(self, lattices: list[TokenLattice], tokenizer: LatticeTokenizer, *, max_pieces: int):
@@ -82,13 +82,13 @@ class _Plan:
             self._windows.append([(len(self.inputs) + k, window) for k, window in enumerate(windows)])
             self.inputs += [tokenizer.encode(lattice.part(window.start, window.end)) for window in windows]
         n_tokens = [window.n_tokens for window in self.inputs]
-        order = np.argsort(n_tokens, kind="stable")  # like lengths together: little padding
+        order = np.argsort(n_tokens, kind="stable")  # similar lengths together, to reduce padding
         sizes = [n_tokens[number] for number in order]
         batches = batches_by_budget(sizes, max_sentences=MAX_TEXTS, max_pairs=MAX_PAIRS)
         self.batches = [[int(order[k]) for k in batch] for batch in batches]
 
     def places(self) -> list[np.ndarray]:
-        """int64[n] of each text: where the vector of each of its tokens is among those of all batches."""
+        """int64[n] for each text: the index of each token's vector among those of all batches."""
         offsets = np.zeros(len(self.inputs), np.int64)
         total = 0
         for number in (number for batch in self.batches for number in batch):

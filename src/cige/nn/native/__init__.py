@@ -1,17 +1,17 @@
 """The optional CPU kernels: C, called through ctypes, with the same results as PyTorch operations.
 
 kernels.c     FLAT's attention: PyTorch must gather an [N, N, D] tensor for the position term and pads every sentence to
-              the longest of the batch; the kernel walks the [U, D] table directly and touches real nodes only
+              the longest of the batch; the kernel reads the [U, D] table directly and processes only real nodes
 softmax.c     softmax and dropout of attention, forward and backward, each in one pass over memory
-vocabulary.c  the softmax of a large vocabulary and its gradient, a row at a time while it is in the cache
+vocabulary.c  the softmax of a large vocabulary and its gradient, row by row while a row is in the cache
 
 The same sources are compiled once per instruction set ("level", see setup.py), and the best level that the processor
-has is chosen when the program runs, so one build serves every processor of an architecture. On arm64 there is one
-level, since every such processor has NEON. Where nothing was built (no C compiler at installation) `load()` returns
-None and callers use their PyTorch form.
+supports is chosen when the program runs, so one build is sufficient for all processors of an architecture. On arm64
+there is one level, since every such processor has NEON. If nothing was built (there was no C compiler at installation),
+`load()` returns None, and callers use PyTorch operations.
 
-The environment variable CIGE_KERNELS chooses another level, for comparisons and for hunting bugs: `portable`, `avx2`,
-`avx512`, or `off` for PyTorch's operations alone. Unset, empty or `auto`, the best level is taken.
+The environment variable CIGE_KERNELS chooses another level for comparisons and debugging: `portable`, `avx2`, `avx512`,
+or `off` for PyTorch operations only. If it is not set, empty or `auto`, the best level is used.
 """
 
 from __future__ import annotations
@@ -23,23 +23,22 @@ from functools import cache
 
 from cige.errors import CigeError
 
-LANES = 16  # the width D of FLAT's relative positions must be a multiple of it: vectors have 4, 8 or 16 floats
 LEVELS = ("portable", "avx2", "avx512")  # from slow to fast; the C functions cpu_has_... say which may run
 VARIABLE = "CIGE_KERNELS"
 
 
 def load() -> ctypes.CDLL | None:
-    """The library of `level()`, or None where PyTorch's operations are to be used."""
+    """The library of `level()`, or None if PyTorch operations are to be used."""
     name = level()
     return None if name is None else library(name)
 
 
 @cache
 def level() -> str | None:
-    """The level in use: the best of `levels()` or what CIGE_KERNELS asks for; None where there is none.
+    """The level in use: the best of `levels()` or that of CIGE_KERNELS; None if there is none.
 
     Raises:
-        CigeError: CIGE_KERNELS names no level, or one that this processor or this installation does not have.
+        CigeError: CIGE_KERNELS is not a level, or one that this processor or this installation does not have.
     """
     wanted = os.environ.get(VARIABLE, "") or "auto"
     if wanted == "off":
@@ -64,22 +63,25 @@ def levels() -> tuple[str, ...]:
         return ()
     try:
         portable = library("portable")
-    except (OSError, AttributeError):  # built for another machine, or from older sources: slower, still right
+    except (
+        OSError,
+        AttributeError,
+    ):  # built for another machine or from older sources; PyTorch operations are slower but correct
         return ()
     return ("portable", *(name for name in LEVELS[1:] if _path(name) and getattr(portable, f"cpu_has_{name}")()))
 
 
 @cache
 def library(name: str) -> ctypes.CDLL:
-    """The kernels of a level out of `levels()`."""
+    """The kernels of one of `levels()`."""
     return open_library(_path(name))
 
 
 def open_library(path: str | None) -> ctypes.CDLL:
-    """The kernels in a file. Raises OSError where it cannot be loaded, AttributeError where it lacks a kernel."""
+    """The kernels in a file. Raises OSError if it cannot be loaded, and AttributeError if it lacks a kernel."""
     found = ctypes.CDLL(path)
-    found.span_attention_forward.argtypes = [ctypes.c_void_p] * 11
-    found.span_attention_backward.argtypes = [ctypes.c_void_p] * 15
+    found.span_attention_forward.argtypes = [ctypes.c_void_p] * 12
+    found.span_attention_backward.argtypes = [ctypes.c_void_p] * 16
     found.vocabulary_gradient.argtypes = [ctypes.c_void_p] * 6
     found.softmax_dropout_forward.argtypes = [ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 2]
     found.softmax_dropout_backward.argtypes = [ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 4]

@@ -13,6 +13,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__SSE__)
+#include <immintrin.h>
+#endif
+
 #ifdef __FAST_MATH__
 #error "-ffast-math lets the compiler assume that no NaN and no infinity occurs; these kernels must pass them on"
 #endif
@@ -42,9 +46,17 @@ static inline void pad(float *row, int64_t n, float with) {
   for (int64_t j = n; j < stride(n); j++) row[j] = with;
 }
 
-static inline vector_t higher(vector_t a, vector_t b) {
+static inline vector_t higher(vector_t a, vector_t b) { /* a > b ? a : b; compilers do not see that it is one step */
+#if defined(__AVX512F__)
+  return (vector_t)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX__)
+  return (vector_t)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE__)
+  return (vector_t)_mm_max_ps((__m128)a, (__m128)b);
+#else
   const ints_t above = a > b;
   return (vector_t)(((ints_t)a & above) | ((ints_t)b & ~above));
+#endif
 }
 
 static inline float sum_of_lanes(vector_t x) {

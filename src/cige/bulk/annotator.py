@@ -1,0 +1,150 @@
+"""Annotator: texts in, entities or the reason why there are none out, as every engine of bulk annotation uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+from cige.bulk.fingerprint import Versions, versions_of
+from cige.bulk.offsets import CODE_POINTS, OFFSETS, UTF_16, in_utf_16
+from cige.entities.entity import Entity
+from cige.errors import ModelError
+from cige.folders.hub import model_folder
+from cige.tagging.finder import EntityFinder
+from cige.tagging.selection import Request, Selection, Types
+
+
+@dataclass(frozen=True)
+class AnnotatorSettings:
+    """What a worker needs to know to make its Annotator; plain values, so that every engine can send it.
+
+    Attributes:
+        model: a model folder or hub id; None for the bundled model.
+        device: as in `cige.load`.
+        lexicon_add: files with the user's words.
+        min_score, labels, types, recall: what is reported, as in a call of an NER.
+        batch_size: sentences to read at once; batches are cut by the size of the lattices before that if need be.
+        offsets: "code-points" or "utf-16".
+        max_chars: a longer text is not read and has an error in place of entities; None for no limit.
+    """
+
+    model: str | None = None
+    device: str = "cpu"
+    lexicon_add: tuple[str, ...] = ()
+    min_score: float = 0.0
+    labels: tuple[str, ...] | None = None
+    types: Types = "fine"
+    recall: float | None = None
+    batch_size: int = 16
+    offsets: str = CODE_POINTS
+    max_chars: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.offsets not in OFFSETS:
+            raise ModelError(f"given offsets={self.offsets!r}; expected one of {', '.join(OFFSETS)}")
+        if self.batch_size < 1:
+            raise ModelError(f"given batch_size={self.batch_size}; expected 1 or more")
+
+    @property
+    def request(self) -> Request:
+        try:
+            return Request.of(min_score=self.min_score, labels=self.labels, types=self.types, recall=self.recall)
+        except ValueError as reason:
+            raise ModelError(str(reason)) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+class Annotation(NamedTuple):
+    """The entities of a text; or None, and why it could not be read."""
+
+    entities: list[Entity] | None
+    error: str | None = None
+
+
+@dataclass
+class Annotator:
+    """Reads texts with one model and one state of its lexicon.
+
+    Attributes:
+        settings: what it was made by.
+        finder: the model.
+        versions: hashes of the model and of the lexicon as they were when it was made.
+    """
+
+    settings: AnnotatorSettings
+    finder: EntityFinder
+    versions: Versions
+    _selection: Selection = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._selection = self.finder.select(self.settings.request)
+
+    @classmethod
+    def open(cls, settings: AnnotatorSettings) -> Annotator:
+        """Load the model and the user's words.
+
+        Raises:
+            ModelError: what `cige.load` raises; words were given to a model that has no lexicon; or the model does not
+                report what the settings ask for.
+            LexiconError: a file of words cannot be read.
+        """
+        from cige.api import NER, load
+        from cige.nn.memory import keep_freed_memory
+
+        keep_freed_memory()
+        folder = model_folder(settings.model)
+        finder = load(folder, device=settings.device)
+        for path in settings.lexicon_add:
+            if not isinstance(finder, NER):
+                raise ModelError(f"{settings.model}: this model has no lexicon, so it cannot take the words of {path}")
+            finder.lexicon.add_file(path)
+        return cls(settings, finder, versions_of(finder, folder))
+
+    def annotate(self, texts: Sequence[Any]) -> list[Annotation]:
+        """The annotation of each text, in order; anything but a str that can be read has an error.
+
+        What the entities of a text are does not depend on the texts beside it if cige's own runtime computes; else
+        scores may differ in the last digits.
+        """
+        errors = {k: error for k, text in enumerate(texts) if (error := self._reason_to_refuse(text))}
+        sound = [text for k, text in enumerate(texts) if k not in errors]
+        found = iter(self._read(sound))
+        return [
+            Annotation(None, errors[k]) if k in errors else self._with_offsets(text, next(found))
+            for k, text in enumerate(texts)
+        ]
+
+    def _reason_to_refuse(self, text: Any) -> str | None:
+        if text is None:
+            return "no text"
+        if not isinstance(text, str):
+            return f"the text is {type(text).__name__}, expected a string"
+        limit = self.settings.max_chars
+        if limit is not None and len(text) > limit:
+            return f"{len(text):,} characters, more than the {limit:,} allowed"
+        return None
+
+    def _read(self, texts: list[str]) -> Iterator[Annotation]:
+        try:
+            found = list(self._entities(texts))
+        except (ArithmeticError, MemoryError, RuntimeError, ValueError) as reason:
+            if len(texts) == 1:
+                yield Annotation(None, f"{type(reason).__name__}: {reason}")
+                return
+            half = len(texts) // 2  # one text must not cost the others theirs
+            yield from self._read(texts[:half])
+            yield from self._read(texts[half:])
+            return
+        yield from map(Annotation, found)
+
+    def _entities(self, texts: list[str]) -> Iterator[list[Entity]]:
+        return self.finder.stream(texts, self._selection, batch_size=self.settings.batch_size)
+
+    def _with_offsets(self, text: str, found: Annotation) -> Annotation:
+        if found.entities is None or self.settings.offsets != UTF_16:
+            return found
+        return Annotation(in_utf_16(text, found.entities))

@@ -1,0 +1,207 @@
+"""Inputs: the files of a job and where each part of them begins, found in one pass that also takes their checksums.
+
+A part is a stretch of one file that is read, annotated and written by itself. Where parts are cut depends on the files
+alone, so any number of processes gives the same parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from cige.bulk.csv_records import csv_records
+from cige.errors import DataError
+from cige.folders.packed import UNPACKING_ERRORS, unpack
+
+FORMATS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
+PIECE_ROWS = 500  # parts of a job whose part size is not given are made of so many rows, or of a multiple
+AIM_PARTS = 256  # so many parts or fewer, unless they would have more than LARGEST_ROWS
+LARGEST_ROWS = 50_000
+_BLOCK = 1 << 22
+_NEWLINE, _QUOTE = 10, 34
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file of a job.
+
+    Attributes:
+        name: below the job's input, or that itself; with slashes.
+        sha256: of its contents; packed files are unpacked for it.
+        n_rows: lines, records of a CSV file without its header, or rows of a Parquet file.
+        begin: where the rows begin, in bytes: behind a byte order mark and the header.
+        header: the names of the columns of a CSV or TSV file; empty for others.
+    """
+
+    name: str
+    sha256: str
+    n_rows: int
+    begin: int = 0
+    header: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch of a file.
+
+    Attributes:
+        number: within the job, from 0.
+        file: name of the InputFile.
+        start, stop: [start, stop) in bytes of the unpacked file; of a Parquet file, in rows.
+        first_row: its first row, counted from 1.
+        n_rows: as the InputFile counts them.
+    """
+
+    number: int
+    file: str
+    start: int
+    stop: int
+    first_row: int
+    n_rows: int
+
+
+def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
+    """The names of the files under `source` (itself, or all in a folder that have the format), and their format.
+
+    Raises:
+        DataError: there are none, their format is not known, or they have several.
+    """
+    if not source.exists():
+        raise DataError(f"{source}: no such file or folder")
+    if source.is_dir():
+        files = sorted(file for file in source.rglob("*") if file.is_file() and _format_of(file))
+        names = [file.relative_to(source).as_posix() for file in files]
+    else:
+        files, names = [source], [""]
+    found = {_format_of(file) for file in files}
+    if form is not None:
+        files_of_form = [
+            n for n, file in zip(names, files, strict=True) if not source.is_dir() or _format_of(file) == form
+        ]
+        if not files_of_form:
+            raise DataError(f"{source}: no file of format {form} in it")
+        return files_of_form, form
+    known = ", ".join(FORMATS)
+    if not files or None in found:
+        raise DataError(f"{source}: expected a name that ends in {known} (or those and .gz, .xz), or give --format")
+    if len(found) > 1:
+        raise DataError(f"{source}: holds files of formats {', '.join(sorted(map(str, found)))}; say which by --format")
+    return names, str(found.pop())
+
+
+def scan(path: Path, name: str, form: str, piece_rows: int) -> tuple[InputFile, list[tuple[int, int]]]:
+    """Read a file once.
+
+    Returns:
+        The InputFile, and (end, rows) of each of its pieces: of `piece_rows` rows each, but for the last.
+
+    Raises:
+        DataError: it cannot be read, is UTF-16, or has no header where one is expected.
+    """
+    try:
+        if form == "parquet":
+            return _scan_parquet(path, name, piece_rows)
+        with open(path, "rb") as packed:
+            return _scan_lines(unpack(packed), path, name, form, piece_rows)
+    except UNPACKING_ERRORS as reason:
+        raise DataError(f"{path} is damaged or cut short ({reason}); fetch or pack it again") from reason
+
+
+def parts_of(files: list[InputFile], pieces: list[list[tuple[int, int]]], part_rows: int | None) -> Iterator[Part]:
+    """The parts of a job, from the pieces of its files; None for `part_rows` chooses a size by the number of rows."""
+    n_together = 1
+    if part_rows is None:
+        total = sum(file.n_rows for file in files)
+        n_together = min(max(1, -(-total // (PIECE_ROWS * AIM_PARTS))), LARGEST_ROWS // PIECE_ROWS)
+    number = 0
+    for file, ends in zip(files, pieces, strict=True):
+        start, row = file.begin, 1
+        for first in range(0, len(ends), n_together):
+            group = ends[first : first + n_together]
+            stop, n_rows = group[-1][0], sum(n for _, n in group)
+            yield Part(number, file.name, start, stop, row, n_rows)
+            number, start, row = number + 1, stop, row + n_rows
+
+
+def _scan_lines(
+    file: IO[bytes], path: Path, name: str, form: str, piece_rows: int
+) -> tuple[InputFile, list[tuple[int, int]]]:
+    digest, place, n_rows, in_quotes = hashlib.sha256(), 0, 0, 0
+    pieces: list[tuple[int, int]] = []
+    head, begin, header_end = b"", 0, None
+    has_header = form in ("csv", "tsv")
+    last_end = 0
+    while block := file.read(_BLOCK):
+        if place == 0:
+            if block.startswith((b"\xff\xfe", b"\xfe\xff")):
+                raise DataError(f"{path}: this file is UTF-16; save it as UTF-8")
+            begin = 3 if block.startswith(b"\xef\xbb\xbf") else 0
+        digest.update(block)
+        codes = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(codes == _NEWLINE)
+        if form == "csv":  # a line break between quotes ends no record
+            quotes = np.flatnonzero(codes == _QUOTE)
+            ends = ends[(np.searchsorted(quotes, ends) + in_quotes) % 2 == 0]
+            in_quotes = (in_quotes + len(quotes)) % 2
+        ends = ends + place + 1
+        if has_header and header_end is None:
+            head += block
+            if len(ends):
+                header_end, ends = int(ends[0]), ends[1:]
+        for end in ends[piece_rows - 1 - n_rows % piece_rows :: piece_rows].tolist():
+            pieces.append((end, piece_rows))
+        n_rows += len(ends)
+        place += len(block)
+        last_end = int(ends[-1]) if len(ends) else last_end
+    header: tuple[str, ...] = ()
+    if has_header:
+        header_end = place if header_end is None else header_end
+        header = _header(head[begin:header_end], path, form)
+    rows_begin = begin if header_end is None else header_end
+    if place > max(last_end, rows_begin):
+        n_rows += 1  # a last line without its line feed, or a last record without its closing quote
+    if rest := n_rows - sum(n for _, n in pieces):
+        pieces.append((place, rest))
+    return InputFile(name, digest.hexdigest(), n_rows, rows_begin, header), pieces
+
+
+def _header(raw: bytes, path: Path, form: str) -> tuple[str, ...]:
+    try:
+        records = csv_records(raw.decode("utf-8"), form)
+    except UnicodeDecodeError:
+        raise DataError(f"{path}, line 1: not UTF-8; convert the file with iconv -f GB18030 -t UTF-8") from None
+    if not records or not any(records[0]):
+        raise DataError(f"{path}: no header; expected the names of the columns in the first line")
+    if len(set(records[0])) < len(records[0]):
+        raise DataError(f"{path}: two columns have the same name in {', '.join(records[0])}")
+    return tuple(records[0])
+
+
+def _scan_parquet(path: Path, name: str, piece_rows: int) -> tuple[InputFile, list[tuple[int, int]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from cige.folders.manifest import sha256
+
+    try:
+        n_rows = pq.ParquetFile(path).metadata.num_rows
+    except (pa.ArrowException, OSError) as reason:
+        raise DataError(f"{path}: not a Parquet file that can be read ({reason})") from reason
+    ends = [*range(piece_rows, n_rows, piece_rows), n_rows] if n_rows else []
+    pieces = [(end, end - start) for start, end in zip([0, *ends], ends, strict=False)]
+    return InputFile(name, sha256(path), n_rows), pieces
+
+
+def _format_of(file: Path) -> str | None:
+    suffix = Path(file.stem).suffix if file.suffix in (".gz", ".xz") else file.suffix
+    form = FORMATS.get(suffix.lower())
+    return None if form == "parquet" and suffix is not file.suffix and file.suffix in (".gz", ".xz") else form

@@ -1,0 +1,289 @@
+"""Job: the annotation of files into a folder, part by part, so that a killed one goes on where it stopped.
+
+    OUTPUT/manifest.json           model, lexicon, settings, input files with their checksums; written first
+    OUTPUT/data/part-000000.jsonl  the rows of a part with their entities
+    OUTPUT/rejected/...            the rows that could not be processed, each with the reason; only where there are any
+    OUTPUT/commits/...             what a part holds, with the model and lexicon that read it; written last
+
+Each file appears whole or not at all. A part counts once its commit is there; what a killed worker left of one is
+written again, with the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cige.bulk.annotator import Annotation, Annotator, AnnotatorSettings
+from cige.bulk.fingerprint import Versions
+from cige.bulk.inputs import InputFile, Part, find_files, parts_of, scan
+from cige.bulk.rows import OUTPUTS, Row, format_rows, parquet_table, read_rows, reason_not_to_write
+from cige.data.text_files import has_surrogate
+from cige.errors import CigeError, DataError, ModelError
+from cige.folders.atomic import atomic_file
+from cige.folders.kinds import ANNOTATION
+from cige.folders.manifest import MANIFEST, kind_of, sha256
+from cige.json_text import to_json
+
+VERSION = 1
+_CHANGES_NO_ROW = {"batch_size", "device", "lexicon_add", "model"}  # of the settings; versions tell models and words
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be annotated, how, and where the result goes; plain values, so that every engine can send it.
+
+    Attributes:
+        source: a file, or a folder whose files of the format `form` are read.
+        output: the folder.
+        form, to: formats of the input and of the output.
+        settings: of the Annotator.
+        text_column, entities_column: names of columns; a line of text counts as a column of that name.
+        part_rows: rows of a part, or None where the number of rows decides.
+        files, parts: what was found.
+        versions: of the model and the lexicon.
+    """
+
+    source: Path
+    output: Path
+    form: str
+    to: str
+    settings: AnnotatorSettings
+    text_column: str = "text"
+    entities_column: str = "entities"
+    part_rows: int | None = None
+    files: tuple[InputFile, ...] = ()
+    parts: tuple[Part, ...] = field(default=(), repr=False)
+    versions: Versions = field(default_factory=lambda: Versions("", ""))
+
+    @classmethod
+    def plan(
+        cls,
+        source: Path,
+        output: Path,
+        settings: AnnotatorSettings,
+        versions: Versions,
+        *,
+        form: str | None = None,
+        to: str | None = None,
+        text_column: str = "text",
+        entities_column: str = "entities",
+        part_rows: int | None = None,
+    ) -> Job:
+        """Find the input and cut it into parts; nothing is written.
+
+        Raises:
+            DataError: the input cannot be read, or not be written in the format asked for.
+        """
+        names, form = find_files(source, form)
+        if (to := to or OUTPUTS[form][0]) not in OUTPUTS[form]:
+            raise DataError(f"{form} can be written as {', '.join(OUTPUTS[form])}; given --to {to}")
+        scanned = [scan(source / name if name else source, name, form, part_rows or 500) for name in names]
+        files = [file for file, _ in scanned]
+        for file in files:
+            if file.header and text_column not in file.header:
+                shown = ", ".join(file.header)
+                raise DataError(
+                    f"{file.name or source}: no column {text_column!r}; it has {shown}; name one by --text-column"
+                )
+        parts = parts_of(files, [pieces for _, pieces in scanned], part_rows)
+        return cls(
+            source,
+            output,
+            form,
+            to,
+            settings,
+            text_column,
+            entities_column,
+            part_rows,
+            tuple(files),
+            tuple(parts),
+            versions,
+        )
+
+    @property
+    def n_rows(self) -> int:
+        return sum(part.n_rows for part in self.parts)
+
+    def begin(self) -> bool:
+        """Write the manifest, or check that the one that is there is of this job; whether parts may be there already.
+
+        Raises:
+            DataError: the folder holds something else, or the annotation of another input or by other settings.
+            ModelError: it was begun with another model or lexicon.
+        """
+        path = self.output / MANIFEST
+        if kind_of(self.output) != ANNOTATION:
+            if self.output.exists() and (not self.output.is_dir() or any(self.output.iterdir())):
+                raise DataError(f"{self.output}: there already, and no annotation of cige; give a new folder")
+            self.output.mkdir(parents=True, exist_ok=True)
+            self._write(path, self._facts() | {"finished": False})
+            return False
+        self._check(json.loads(path.read_text(encoding="utf-8")))
+        for left in self.output.glob("*/.*.part"):  # of a process that was killed while it wrote
+            left.unlink(missing_ok=True)
+        return True
+
+    def pending(self) -> list[Part]:
+        """The parts that are still to be annotated.
+
+        Raises:
+            DataError: a part is committed whose file is missing or cut short.
+        """
+        return [part for part in self.parts if self.commit_of(part) is None]
+
+    def commit_of(self, part: Part) -> dict[str, Any] | None:
+        """What a part that is done holds; None if it is not done."""
+        try:
+            record = json.loads(self._place("commits", part, "json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        data = self._place("data", part, self.to)
+        if not data.is_file() or data.stat().st_size != record["bytes"]:
+            commit = self._place("commits", part, "json")
+            raise DataError(f"{data}: missing or cut short since it was written; delete {commit} to have it made again")
+        return record
+
+    def annotate(self, annotator: Annotator, part: Part) -> dict[str, Any]:
+        """Annotate a part and commit it; its record. Doing it again writes the same.
+
+        Raises:
+            ModelError: the annotator has another model or lexicon than the job.
+            DataError: the input cannot be read.
+        """
+        if annotator.versions != self.versions:
+            raise ModelError(f"a worker {_differs(annotator.versions, self.versions)} while the job runs; restore it")
+        file = next(file for file in self.files if file.name == part.file)
+        rows = read_rows(self.source, file, part, self.form, self.text_column)
+        found = iter(annotator.annotate([row.values[self.text_column] for row in rows if row.values is not None]))
+        pairs = [(row, Annotation(None, row.error) if row.values is None else next(found)) for row in rows]
+        pairs = [(row, self._writable(row, annotation)) for row, annotation in pairs]
+        kept = [(row, a.entities) for row, a in pairs if a.entities is not None]
+        rejected = [(row, a.error) for row, a in pairs if a.entities is None]
+        record: dict[str, Any] = {
+            "part": part.number,
+            "file": part.file,
+            "first_row": part.first_row,
+            "rows": len(kept),
+            "rejected": len(rejected),
+            "entities": sum(len(entities) for _, entities in kept),
+        } | self.versions.to_dict()
+        if rejected:
+            lines = [to_json(self._rejection(row, part, error), ensure_ascii=True) + "\n" for row, error in rejected]
+            with atomic_file(self._place("rejected", part, "jsonl")) as aside:
+                aside.write_text("".join(lines), encoding="utf-8")
+        data = self._place("data", part, self.to)
+        with atomic_file(data) as aside:
+            self._write_data(aside, part, file, kept)
+            record |= {"bytes": aside.stat().st_size, "sha256": sha256(aside)}
+        self._write(self._place("commits", part, "json"), record)
+        return record
+
+    def finish(self) -> dict[str, int]:
+        """Write the totals into the manifest once every part is there; the totals.
+
+        Raises:
+            CigeError: a part is missing.
+        """
+        records = [self.commit_of(part) for part in self.parts]
+        if None in records:
+            raise CigeError(f"{self.output}: {records.count(None)} parts are not done; give the same command again")
+        totals = {name: sum(record[name] for record in records if record) for name in ("rows", "rejected", "entities")}
+        self._write(self.output / MANIFEST, self._facts() | {"finished": True} | totals)
+        return totals
+
+    def _writable(self, row: Row, annotation: Annotation) -> Annotation:
+        if annotation.entities is None or row.values is None:
+            return annotation
+        reason = reason_not_to_write(row.values, self.to, self.entities_column)
+        if (
+            reason is None
+            and self.to != "jsonl"
+            and any(isinstance(x, str) and has_surrogate(x) for x in row.values.values())
+        ):
+            reason = "it has a lone surrogate, which only JSON lines can hold"
+        return annotation if reason is None else Annotation(None, reason)
+
+    def _rejection(self, row: Row, part: Part, error: str | None) -> dict[str, Any]:
+        raw = row.raw if row.raw is not None else (row.values or {}).get(self.text_column)
+        try:
+            to_json(raw)
+        except TypeError:
+            raw = repr(raw)
+        return {"file": part.file, "row": row.number, "reason": error, "raw": raw}
+
+    def _write_data(self, path: Path, part: Part, file: InputFile, kept: list[tuple[Row, Any]]) -> None:
+        columns = list(file.header) or [self.text_column]
+        if self.to != "parquet":
+            rows = [(row.values or {}) | {self.entities_column: entities} for row, entities in kept]
+            path.write_bytes(format_rows(rows, self.to, columns, self.entities_column))
+            return
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        from cige.bulk.arrow import entities_array
+
+        if self.form == "parquet":
+            table = parquet_table(self.source / file.name if file.name else self.source, part)
+            table = table.take([row.number - part.first_row for row, _ in kept])
+        else:
+            values = [[(row.values or {})[name] for row, _ in kept] for name in columns]
+            table = pa.table({name: pa.array(own, pa.string()) for name, own in zip(columns, values, strict=True)})
+        entities = entities_array([Annotation(found) for _, found in kept])
+        pq.write_table(table.append_column(self.entities_column, entities), path, compression="zstd")
+
+    def _place(self, folder: str, part: Part, suffix: str) -> Path:
+        return self.output / folder / f"part-{part.number:06d}.{suffix}"
+
+    def _facts(self) -> dict[str, Any]:
+        settings = {k: v for k, v in self.settings.to_dict().items() if k not in _CHANGES_NO_ROW}
+        facts = {
+            "kind": ANNOTATION,
+            "version": VERSION,
+            "files": {},
+            "input": [file.to_dict() for file in self.files],
+            "format": self.form,
+            "to": self.to,
+            "text_column": self.text_column,
+            "entities_column": self.entities_column,
+            "n_parts": len(self.parts),
+            "part_rows": self.part_rows,
+            "settings": settings,
+        }
+        return json.loads(to_json(facts | self.versions.to_dict()))  # as it reads back: tuples are lists
+
+    def _check(self, there: dict[str, Any]) -> None:
+        if there.get("version") != VERSION:
+            raise DataError(f"{self.output}: written by another version of cige; give a new folder")
+        before = Versions(str(there.get("model")), str(there.get("lexicon")))
+        if before != self.versions:
+            raise ModelError(
+                f"{self.output}: {_differs(self.versions, before)}; one folder holds the annotation of one model and "
+                "one lexicon: give those again to go on, or a new folder to begin anew"
+            )
+        for name, now in self._facts().items():
+            if there.get(name) != now:
+                what = (
+                    "the input files are not the same any more"
+                    if name == "input"
+                    else f"{name} was {there.get(name)!r}, now {now!r}"
+                )
+                raise DataError(f"{self.output}: begun with another input or other options ({what}); give a new folder")
+
+    @staticmethod
+    def _write(path: Path, facts: dict[str, Any]) -> None:
+        with atomic_file(path) as aside:
+            aside.write_text(to_json(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def with_parts(job: Job, parts: list[Part]) -> Job:
+    """The same job with other parts to do, as an engine sends it to its workers: the parts alone may be many."""
+    return replace(job, parts=tuple(parts))
+
+
+def _differs(now: Versions, before: Versions) -> str:
+    names = [name for name in ("model", "lexicon") if getattr(now, name) != getattr(before, name)]
+    said = (f"the {name} was {getattr(before, name) or 'none'} and is {getattr(now, name) or 'none'}" for name in names)
+    return "has another " + " and ".join(names) + f" ({', '.join(said)})"

@@ -1,0 +1,129 @@
+"""The local engine: a few processes that annotate parts, each replaced if it dies."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from cige.bulk.annotator import Annotator
+from cige.bulk.inputs import Part
+from cige.bulk.job import Job, with_parts
+from cige.errors import CigeError
+
+MAX_DEATHS = 3  # of processes that were reading one and the same part
+
+
+def annotate_parts(job: Job, parts: Sequence[Part], *, n_processes: int) -> Iterator[dict[str, Any]]:
+    """Annotate parts with local processes; the record of each as it is committed, in any order.
+
+    A process that dies is replaced, and its part is annotated again. Processes end with this iterator.
+
+    Raises:
+        CigeError: what a worker raised; or several processes died over the same part.
+    """
+    waiting, deaths = deque(parts), Counter[int]()
+    sent = with_parts(job, [])
+    workers: dict[Connection, _Worker] = {}
+    try:
+        while waiting or workers:
+            while waiting and len(workers) < n_processes:
+                worker = _start(sent)
+                workers[worker.pipe] = worker
+                worker.take(waiting.popleft())
+            for pipe in wait(list(workers)):
+                assert isinstance(pipe, Connection)
+                worker = workers[pipe]
+                try:
+                    kind, value = pipe.recv()
+                except (EOFError, OSError):
+                    _count_death(worker, deaths)
+                    waiting.appendleft(worker.part)
+                    del workers[pipe]
+                    continue
+                if kind == "error":
+                    raise value
+                if waiting:
+                    worker.take(waiting.popleft())
+                else:
+                    worker.stop()
+                    del workers[pipe]
+                yield value
+    finally:
+        for worker in workers.values():
+            worker.process.kill()
+            worker.stop()
+
+
+@dataclass
+class _Worker:
+    process: Any
+    pipe: Connection
+    part: Part
+
+    def take(self, part: Part) -> None:
+        self.part = part
+        with suppress(OSError):  # it died; the other end of the pipe says so
+            self.pipe.send(part)
+
+    def stop(self) -> None:
+        self.pipe.close()
+        self.process.join()
+
+
+def _start(job: Job) -> _Worker:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    with _one_thread():
+        process = context.Process(target=_work, args=(theirs, job), daemon=True)
+        process.start()
+    theirs.close()  # so that the pipe ends when the process does
+    return _Worker(process, ours, Part(-1, "", 0, 0, 0, 0))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Processes started within compute with one thread each: sums in one order, and no more threads than cores."""
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OMP_NUM_THREADS"]
+        else:
+            os.environ["OMP_NUM_THREADS"] = before
+
+
+def _work(pipe: Connection, job: Job) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to every process of a terminal; the first one answers
+    try:
+        annotator = Annotator.open(job.settings)
+        while True:
+            part = pipe.recv()
+            pipe.send(("done", job.annotate(annotator, part)))
+    except EOFError:
+        pass
+    except CigeError as error:
+        pipe.send(("error", error))
+    except OSError as error:
+        pipe.send(("error", CigeError(f"{error.filename or job.output}: {error.strerror or error}")))
+
+
+def _count_death(worker: _Worker, deaths: Counter[int]) -> None:
+    worker.process.join()
+    part = worker.part
+    deaths[part.number] += 1
+    if deaths[part.number] == MAX_DEATHS:
+        rows = f"rows {part.first_row:,} to {part.first_row + part.n_rows - 1:,}"
+        raise CigeError(
+            f"{MAX_DEATHS} processes died while they read {part.file or 'the file'}, {rows} (exit code "
+            f"{worker.process.exitcode}; -9 most often means that memory ran out); the other parts are kept. Try fewer "
+            "--processes, a smaller --batch-size, or --max-chars"
+        )

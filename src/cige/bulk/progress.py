@@ -1,0 +1,63 @@
+"""Progress of a job: parts and rows done, rows per second, time left; a bar, or lines where there is no terminal."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+SECONDS_PER_LINE = 30
+
+
+class JobProgress:
+    """Shows progress on standard error.
+
+    Args:
+        n_rows: of the whole job.
+        n_done: rows that are there already.
+    """
+
+    def __init__(self, n_rows: int, n_done: int = 0):
+        self._console = Console(stderr=True, highlight=False)
+        columns = (
+            TextColumn("annotating"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("rows  {task.fields[rate]}"),
+            TimeRemainingColumn(),
+        )
+        self._bar = Progress(*columns, console=self._console, disable=not self._console.is_terminal)
+        self._task = self._bar.add_task("", total=n_rows, completed=n_done, rate="")
+        self._n_rows, self._n_done, self._n_new = n_rows, n_done, 0
+        self._begun = self._told = time.monotonic()
+
+    def __enter__(self) -> JobProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    @property
+    def rows_per_second(self) -> float:
+        """Over this sitting, the start of the workers included."""
+        return self._n_new / max(1e-9, time.monotonic() - self._begun)
+
+    def add(self, n_rows: int) -> None:
+        """So many more rows are done."""
+        self._n_new += n_rows
+        self._n_done += n_rows
+        rate = self.rows_per_second
+        self._bar.update(self._task, completed=self._n_done, rate=f"{rate:,.0f} rows per second")
+        now = time.monotonic()
+        if not self._console.is_terminal and now - self._told >= SECONDS_PER_LINE:
+            self._told = now
+            minutes = (self._n_rows - self._n_done) / max(rate, 1e-9) / 60
+            self._console.print(
+                f"{self._n_done:,} of {self._n_rows:,} rows, {rate:,.0f} rows per second, {minutes:,.0f} minutes left",
+                soft_wrap=True,
+            )

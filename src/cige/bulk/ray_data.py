@@ -1,0 +1,100 @@
+"""Ray Data: annotate a Dataset, or the parts of a job, with a pool of actors that load the model once each.
+
+import ray
+from cige.bulk import AnnotatorSettings
+from cige.bulk.ray_data import annotate
+annotated = annotate(ray.data.read_parquet("posts/"), AnnotatorSettings(), text_column="body", n_actors=8)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from cige.bulk.annotator import Annotator, AnnotatorSettings
+from cige.bulk.arrow import annotate_batch
+from cige.bulk.inputs import Part
+from cige.bulk.job import Job, with_parts
+from cige.json_text import to_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import ray.data
+
+BATCH_ROWS = 1024  # rows of a batch that Ray hands over; batches of sentences are cut out of it by their size
+
+
+class BatchAnnotator:
+    """What each actor calls: an Arrow table in, the same with entities and errors out."""
+
+    def __init__(self, settings: AnnotatorSettings, columns: dict[str, str]):
+        self._annotator, self._columns = Annotator.open(settings), columns
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        return annotate_batch(self._annotator, batch, **self._columns)
+
+
+class PartAnnotator:
+    """What each actor of a job calls: descriptions of parts in, the records of their commits out."""
+
+    def __init__(self, job: Job):
+        self._annotator, self._job = Annotator.open(job.settings), job
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        import pyarrow as pa
+
+        parts = [Part(**json.loads(text)) for text in batch.column("part").to_pylist()]
+        return pa.table({"record": [to_json(self._job.annotate(self._annotator, part)) for part in parts]})
+
+
+def annotate(
+    dataset: ray.data.Dataset,
+    settings: AnnotatorSettings | None = None,
+    *,
+    n_actors: int = 1,
+    gpus_per_actor: float = 0.0,
+    batch_rows: int = BATCH_ROWS,
+    **columns: str,
+) -> ray.data.Dataset:
+    """A Dataset with columns for entities and errors added; lazy, as Ray's transformations are.
+
+    Args:
+        settings: None for the bundled model.
+        n_actors: each loads the model once; those of a node share its mapped files.
+        gpus_per_actor: share of a GPU; name a device in `settings` to use it.
+        columns: `text_column`, `entities_column` and `error_column`, as in `annotate_batch`.
+    """
+    arguments = (settings or AnnotatorSettings(), columns)
+    return _mapped(dataset, BatchAnnotator, arguments, n_actors, gpus_per_actor, batch_rows)
+
+
+def annotate_parts(
+    job: Job, parts: Sequence[Part], *, n_actors: int, gpus_per_actor: float = 0.0
+) -> Iterator[dict[str, Any]]:
+    """Annotate parts of a job; the record of each as it is committed. Input and output are on storage of all nodes.
+
+    Ray is used as it is initialised, or else as RAY_ADDRESS says; a new local one without that.
+    """
+    import ray.data
+
+    if not parts:
+        return
+    dataset = ray.data.from_items([{"part": to_json(asdict(part))} for part in parts], override_num_blocks=len(parts))
+    n_actors = min(n_actors, len(parts))
+    for row in _mapped(dataset, PartAnnotator, (with_parts(job, []),), n_actors, gpus_per_actor, 1).iter_rows():
+        yield json.loads(row["record"])
+
+
+def _mapped(dataset: Any, worker: type, arguments: tuple, n_actors: int, gpus: float, batch_rows: int) -> Any:
+    import ray.data
+
+    return dataset.map_batches(
+        worker,
+        fn_constructor_args=arguments,
+        batch_size=batch_rows,
+        batch_format="pyarrow",
+        compute=ray.data.ActorPoolStrategy(size=n_actors),
+        num_gpus=gpus or None,
+    )

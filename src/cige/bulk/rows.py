@@ -1,0 +1,204 @@
+"""Rows: what a part of a file holds, row by row, and what is written of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, Any
+
+from cige.bulk.csv_records import csv_records
+from cige.bulk.inputs import InputFile, Part
+from cige.data.text_files import has_surrogate
+from cige.errors import DataError
+from cige.folders.packed import UNPACKING_ERRORS, unpack
+from cige.json_text import to_json
+
+OUTPUTS = {
+    "txt": ("jsonl", "csv", "tsv", "parquet"),
+    "jsonl": ("jsonl",),
+    "csv": ("csv", "tsv", "jsonl", "parquet"),
+    "tsv": ("tsv", "csv", "jsonl", "parquet"),
+    "parquet": ("parquet", "jsonl"),
+}
+"""What each format can be written as, the usual one first."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a file.
+
+    Attributes:
+        number: in its file, from 1 (of a CSV file: of its records, the header left out).
+        values: by column; of a line of text the column of texts alone. None if it cannot be read.
+        raw: the row as it stood in the file, for the list of rows that were left out.
+        error: why it cannot be read, or None.
+    """
+
+    number: int
+    values: dict[str, Any] | None
+    raw: Any
+    error: str | None = None
+
+
+def read_rows(source: Path, file: InputFile, part: Part, form: str, text_column: str) -> list[Row]:
+    """The rows of a part, in order; blank lines of JSONL, CSV and TSV files are none.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    path = source / file.name if file.name else source
+    if form == "parquet":
+        return _parquet_rows(path, part)
+    raw = _stretch(str(path), part.start, part.stop)
+    if form in ("csv", "tsv"):
+        return list(_csv_rows(raw, part, form, file.header))
+    lines = raw.removesuffix(b"\n").split(b"\n")
+    read = _text_row if form == "txt" else _json_row
+    rows = (read(number, line.removesuffix(b"\r"), text_column) for number, line in enumerate(lines, part.first_row))
+    return [row for row in rows if row is not None]
+
+
+def format_rows(rows: Sequence[dict[str, Any]], form: str, columns: Sequence[str], entities_column: str) -> bytes:
+    """A file of rows with a list of Entity under `entities_column`: JSON lines, or CSV or TSV with a header.
+
+    Raises:
+        DataError: a value that the format cannot hold.
+    """
+    if form == "jsonl":
+        return "".join(_json_line(row, entities_column) for row in rows).encode()
+    out = io.StringIO(newline="")
+    names = [*columns, entities_column]
+    writer = csv.writer(out) if form == "csv" else _TsvWriter(out)
+    writer.writerow(names)
+    for row in rows:
+        entities = to_json([entity.to_dict() for entity in row[entities_column]])
+        writer.writerow([*(row[name] for name in columns), entities])
+    return out.getvalue().encode()
+
+
+def reason_not_to_write(values: dict[str, Any], form: str, entities_column: str) -> str | None:
+    """Why a row cannot be written in a format, or None."""
+    if entities_column in values:
+        return f"it has a value under {entities_column!r} already; give another name by --entities-column"
+    if form == "jsonl":
+        try:
+            to_json(values)
+        except TypeError as reason:
+            return f"JSON cannot hold it ({reason}); write Parquet"
+    if form == "tsv" and any("\t" in str(x) or "\n" in str(x) or "\r" in str(x) for x in values.values()):
+        return "TSV cannot hold a tab or a line break within a field; write CSV or JSON lines"
+    return None
+
+
+class _TsvWriter:
+    """Fields as they are, tabs between them: no quotes, which TSV readers take for characters."""
+
+    def __init__(self, out: io.StringIO):
+        self._out = out
+
+    def writerow(self, fields: Sequence[str]) -> None:
+        self._out.write("\t".join(fields) + "\n")
+
+
+def _json_line(row: dict[str, Any], entities_column: str) -> str:
+    plain = row | {entities_column: [entity.to_dict() for entity in row[entities_column]]}
+    line = to_json(plain)
+    return (to_json(plain, ensure_ascii=True) if has_surrogate(line) else line) + "\n"
+
+
+def _text_row(number: int, line: bytes, text_column: str) -> Row:
+    try:
+        return Row(number, {text_column: line.decode("utf-8")}, None)
+    except UnicodeDecodeError as reason:
+        return _undecodable(number, line, reason)
+
+
+def _json_row(number: int, line: bytes, text_column: str) -> Row | None:
+    if not line.strip():
+        return None
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as reason:
+        return _undecodable(number, line, reason)
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError) as reason:
+        return Row(number, None, text, f"not JSON ({reason})")
+    if not isinstance(record, dict):
+        return Row(number, None, text, f"expected an object, found {type(record).__name__}")
+    if text_column not in record:
+        return Row(number, None, text, f"no {text_column!r} in it; it has {', '.join(map(repr, record)) or 'nothing'}")
+    return Row(number, record, text)
+
+
+def _undecodable(number: int, line: bytes, reason: UnicodeDecodeError) -> Row:
+    what = f"byte 0x{line[reason.start]:02x} at column {reason.start + 1} is not UTF-8"
+    return Row(number, None, line.decode("utf-8", "surrogateescape"), what)
+
+
+def _csv_rows(raw: bytes, part: Part, form: str, header: Sequence[str]) -> Iterator[Row]:
+    text = raw.decode("utf-8", "surrogateescape")  # no surrogate is there but for bytes that are not UTF-8
+    try:
+        records = csv_records(text, form)
+    except csv.Error as reason:
+        raise DataError(f"records {part.first_row:,} and on: not {form.upper()} ({reason})") from reason
+    for number, record in enumerate(records, part.first_row):
+        if not record:
+            continue
+        if len(record) != len(header):
+            yield Row(number, None, record, f"{len(record)} fields, expected {len(header)}: {', '.join(header)}")
+        elif any(map(has_surrogate, record)):
+            yield Row(number, None, record, "bytes that are not UTF-8")
+        else:
+            yield Row(number, dict(zip(header, record, strict=True)), record)
+
+
+def _parquet_rows(path: Path, part: Part) -> list[Row]:
+    table = parquet_table(path, part)
+    try:
+        values = table.to_pylist()
+    except UnicodeDecodeError as reason:
+        rows = f"rows {part.first_row:,} and on"
+        raise DataError(f"{path}: {rows} hold strings that are not UTF-8 ({reason})") from reason
+    return [Row(number, row, row) for number, row in enumerate(values, part.first_row)]
+
+
+def parquet_table(path: Path, part: Part) -> Any:
+    """The rows of a part of a Parquet file as a Table; only the row groups that hold them are read."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, memory_map=True) as file:
+        groups, first, skipped = [], 0, None
+        for group in range(file.metadata.num_row_groups):
+            after = first + file.metadata.row_group(group).num_rows
+            if after > part.start and first < part.stop:
+                groups.append(group)
+                skipped = part.start - first if skipped is None else skipped
+            first = after
+        return file.read_row_groups(groups).slice(skipped or 0, part.stop - part.start)
+
+
+def _stretch(path: str, start: int, stop: int) -> bytes:
+    """Bytes [start, stop) of an unpacked file; parts of a packed one are asked for in order, so it is read once."""
+    try:
+        stream = _open(path)
+        if stream.tell() > start:
+            _open.cache_clear()
+            stream = _open(path)
+        stream.seek(start)
+        found = stream.read(stop - start)
+    except UNPACKING_ERRORS as reason:
+        raise DataError(f"{path} is damaged or cut short ({reason}); fetch or pack it again") from reason
+    if len(found) != stop - start:
+        raise DataError(f"{path}: {len(found):,} bytes at {start:,}, expected {stop - start:,}; it became shorter")
+    return found
+
+
+@lru_cache(maxsize=1)
+def _open(path: str) -> IO[bytes]:
+    return unpack(open(path, "rb"))

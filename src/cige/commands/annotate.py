@@ -1,0 +1,177 @@
+"""Annotate a file or a folder of files: every row with its entities, part by part, with several processes.
+
+Examples:
+  cige annotate news.txt annotated/
+  cige annotate posts.jsonl annotated/ --text-column body --lexicon-add names.txt --processes 8
+  cige annotate posts/ annotated/ --to parquet --min-score 0.5
+  cige annotate posts/ annotated/ --engine ray --processes 16
+
+Reads lines of text, JSON lines, CSV, TSV and Parquet; .gz and .xz are unpacked. The rows are in OUTPUT/data, those
+that cannot be processed in OUTPUT/rejected with the reason, and OUTPUT/manifest.json tells the model, the lexicon and
+the input. A job that was stopped or killed goes on where it stopped when the same command is given again; the result
+is the same to the byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cige.commands.exit_codes import INTERRUPTED
+from cige.commands.options import add_model_options, add_request_options, at_least, request_of
+
+if TYPE_CHECKING:
+    from cige.bulk.annotator import AnnotatorSettings
+    from cige.bulk.job import Job
+
+ENGINES = ("local", "ray", "spark")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", metavar="INPUT", help="file, or folder of files of one format")
+    parser.add_argument("output", metavar="OUTPUT", help="folder to write to")
+    add_model_options(parser)
+    add_request_options(parser)
+    parser.add_argument("--format", choices=("txt", "jsonl", "csv", "tsv", "parquet"), help="(default: by the names)")
+    parser.add_argument(
+        "--to", choices=("jsonl", "csv", "tsv", "parquet"), help="format to write (default: as INPUT; jsonl for txt)"
+    )
+    parser.add_argument("--text-column", default="text", metavar="NAME", help="column or key of the text (text)")
+    parser.add_argument("--entities-column", default="entities", metavar="NAME", help="what to add (entities)")
+    parser.add_argument(
+        "--offsets",
+        choices=("code-points", "utf-16"),
+        default="code-points",
+        help="what offsets count; utf-16 for Java and JavaScript (default: code-points)",
+    )
+    parser.add_argument("--max-chars", type=at_least(1), metavar="N", help="reject longer texts (default: none)")
+    parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences at once (16)")
+    parser.add_argument("--part-rows", type=at_least(1), metavar="N", help="rows of a part (default: by INPUT's size)")
+    parser.add_argument(
+        "--processes", type=at_least(1), metavar="N", help="processes, actors or tasks (default: one per core)"
+    )
+    parser.add_argument("--engine", choices=ENGINES, default="local", help="(default: local)")
+    parser.add_argument(
+        "--gpus-per-process", type=float, default=0.0, metavar="SHARE", help="of a GPU for each actor of --engine ray"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from cige.bulk.annotator import Annotator
+    from cige.bulk.job import Job
+
+    settings = settings_of(args)
+    versions = Annotator.open(settings).versions  # also: a mistake in the model or the words is told at once
+    job = Job.plan(
+        Path(args.input).absolute(),
+        Path(args.output).absolute(),
+        settings,
+        versions,
+        form=args.format,
+        to=args.to,
+        text_column=args.text_column,
+        entities_column=args.entities_column,
+        part_rows=args.part_rows,
+    )
+    is_there = job.begin()
+    with _alone_in(job.output):
+        return _annotate(job, args, is_there=is_there)
+
+
+def settings_of(args: argparse.Namespace) -> AnnotatorSettings:
+    """The settings that the options say; paths are absolute, for workers elsewhere."""
+    from cige.bulk.annotator import AnnotatorSettings
+
+    request = request_of(args)
+    model = (
+        None if args.model is None else str(Path(args.model).absolute()) if Path(args.model).exists() else args.model
+    )
+    return AnnotatorSettings(
+        model=model,
+        device=args.device,
+        lexicon_add=tuple(str(Path(path).absolute()) for path in args.lexicon_add),
+        min_score=request.min_score,
+        labels=request.labels,
+        types=request.types,
+        recall=request.recall,
+        batch_size=args.batch_size,
+        offsets=args.offsets,
+        max_chars=args.max_chars,
+    )
+
+
+def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
+    from cige.bulk.progress import JobProgress
+
+    pending = job.pending()
+    n_parts, n_left = len(job.parts), sum(part.n_rows for part in pending)
+    if is_there and pending:
+        print(f"cige: going on: {n_parts - len(pending):,} of {n_parts:,} parts are there", file=sys.stderr)
+    by_number = {part.number: part for part in pending}
+    progress = JobProgress(job.n_rows, job.n_rows - n_left)
+    try:
+        with progress:
+            for record in _records(job, pending, args):
+                progress.add(by_number.pop(record["part"]).n_rows)
+    except KeyboardInterrupt:
+        print(
+            f"cige: stopped; {n_parts - len(by_number):,} of {n_parts:,} parts are in {args.output}. "
+            "Give the same command again to go on from there.",
+            file=sys.stderr,
+        )
+        return INTERRUPTED
+    totals = job.finish()
+    rejected = f"; {totals['rejected']:,} rows were rejected, see {args.output}/rejected" if totals["rejected"] else ""
+    rate = f", {progress.rows_per_second:,.0f} rows per second" if pending else " (nothing was left to do)"
+    print(f"wrote {args.output}: {totals['rows']:,} rows with {totals['entities']:,} entities{rate}{rejected}")
+    return 0
+
+
+def _records(job: Job, pending: list[Any], args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    n = args.processes or _n_cores()
+    if args.engine == "ray":
+        from cige.bulk.ray_data import annotate_parts as with_ray
+
+        return with_ray(job, pending, n_actors=n, gpus_per_actor=args.gpus_per_process)
+    if args.engine == "spark":
+        from cige.bulk.spark_sql import annotate_parts as with_spark
+
+        return with_spark(job, pending, n_tasks=n)
+    from cige.bulk.local import annotate_parts
+
+    return annotate_parts(job, pending, n_processes=min(n, max(1, len(pending))))
+
+
+def _n_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Refuse to go on while another process annotates into the same folder.
+
+    Raises:
+        DataError: one does.
+    """
+    from cige.errors import DataError
+
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataError(f"{folder}: another `cige annotate` is writing there; wait for it, or stop it") from None
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,69 @@
+"""Make a model's scores honest and learn the thresholds of `recall`, from labelled sentences it was not trained on.
+
+The calibration is written into the model folder's manifest; nothing else in the folder changes. What is printed is the
+expected calibration error of each file before and after (by cross-validation).
+
+Examples:
+  cige calibrate runs/weibo/model weibo/dev.bmes
+  cige calibrate my-model msra/dev.bmes --labels NR=PER NS=LOC NT=ORG --types coarse
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from cige.commands.evaluate import add_label_option, read_label_map
+from cige.commands.options import at_least, make_console
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", help="model folder; its manifest is changed")
+    parser.add_argument("data", nargs="+", metavar="DATA", help="labelled sentences, in any format cige reads")
+    add_label_option(parser)
+    parser.add_argument(
+        "--types",
+        choices=("fine", "coarse"),
+        default="fine",
+        help="whether the data has the model's own labels or their topmost kinds (default: fine)",
+    )
+    parser.add_argument("--repair", action="store_true", help="mend illegal tag transitions, do not refuse a file")
+    parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences at once (16)")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from rich.table import Table
+
+    from cige.api import NER, load
+    from cige.data import read_sentences
+    from cige.errors import DataError, ModelError
+    from cige.folders.hub import model_folder
+    from cige.folders.manifest import update_manifest
+    from cige.tagging.calibrating import calibration_errors, calibration_of, read_labelled
+
+    folder = model_folder(args.model)
+    ner = load(folder, device=args.device)
+    if not isinstance(ner, NER):
+        raise ModelError(
+            f"{args.model}: a model that `cige finetune` wrote keeps no calibration; give one of `cige train`"
+        )
+    readings, table = [], Table("", "sentences", "entities", "error before", "error after")
+    for path in args.data:
+        sentences = read_sentences(path, repair=args.repair)
+        labels = read_label_map(args, sentences, path)
+        own = read_labelled(ner, sentences, labels=labels, types=args.types, batch_size=args.batch_size)
+        readings.append((path, own))
+    everything = [reading for _, own in readings for reading in own]
+    try:
+        calibration = calibration_of(everything)
+    except ValueError as reason:
+        raise DataError(f"{', '.join(args.data)}: {reason}") from None
+    for path, own in [*readings, ("all", everything)]:
+        errors = (f"{100 * error:.2f}%" for error in calibration_errors(own))
+        table.add_row(path, f"{len(own):,}", f"{sum(len(r.gold) for r in own):,}", *errors)
+    facts = dict(ner.label_facts.calibration) | {args.types: calibration}
+    update_manifest(folder, calibration={types: found.to_dict() for types, found in facts.items()})
+    make_console().print(table)
+    reached = max(calibration.thresholds, default=None)
+    print(f"{folder}: calibrated; recall= goes up to {reached:g}" if reached else f"{folder}: scores calibrated")

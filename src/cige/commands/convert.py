@@ -1,0 +1,50 @@
+"""Convert labelled documents between the formats of cige, annotation tools, spaCy and Hugging Face.
+
+Examples:
+  cige convert labelled.jsonl tasks.json --to label-studio
+  cige convert project.jsonl train.bmes --from doccano
+  cige convert train.parquet train.jsonl --tag-names O,B-PER,I-PER,B-LOC,I-LOC
+  cige convert reports.csv brat/ --text-column body --to brat
+
+Formats are told from the contents and the name where they are not given. `cige train --data` and `cige evaluate` read
+all of them but texts without labels.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from cige.data.documents.formats import FORMATS, written
+
+    listed = "\n".join(
+        f"  {name:<14}{found.what}{'' if found.write else ' (read only)'}" for name, found in FORMATS.items()
+    )
+    parser.epilog = f"formats:\n{listed}"
+    parser.add_argument("input", metavar="INPUT", help="file, or folder for brat")
+    parser.add_argument("output", metavar="OUTPUT", help="file to write, or folder for brat")
+    parser.add_argument("--from", dest="format", choices=FORMATS, metavar="FORMAT", help="of INPUT (default: found)")
+    parser.add_argument("--to", choices=written(), metavar="FORMAT", help="of OUTPUT (default: by its suffix)")
+    parser.add_argument("--text-column", default="text", metavar="NAME", help="of CSV, TSV and Parquet (text)")
+    parser.add_argument("--entities-column", default="entities", metavar="NAME", help="of the same (entities)")
+    parser.add_argument("--tag-names", metavar="O,B-PER,...", help="names of tags that are numbers, in their order")
+    parser.add_argument("--repair", action="store_true", help="mend illegal tag transitions, do not refuse the file")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.data.documents import ReadingOptions, read_documents, write_documents
+
+    options = ReadingOptions(
+        text_column=args.text_column,
+        entities_column=args.entities_column,
+        tag_names=tuple(name.strip() for name in (args.tag_names or "").split(",") if name.strip()),
+        repair=args.repair,
+    )
+    documents = read_documents(args.input, format=args.format or "auto", options=options)
+    write_documents(args.output, documents, format=args.to or "auto")
+    n_spans = sum(len(document.spans) for document in documents)
+    n_unlabelled = sum(not document.is_labelled for document in documents)
+    unlabelled = f", {n_unlabelled:,} of them unlabelled" if n_unlabelled else ""
+    print(f"wrote {args.output}: {len(documents):,} documents with {n_spans:,} entities{unlabelled}")

@@ -1,0 +1,244 @@
+"""Check this installation: versions, processor, threads, GPU, caches, and an answer of the bundled model.
+
+Exit code 0 if everything that cige needs works, 1 if not. What only some commands need, and is absent, is a note.
+
+Examples:
+  cige doctor
+  cige doctor --model runs/own
+  cige doctor --json > doctor.json      # to attach to a report of a problem
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from cige.commands.options import make_console
+from cige.errors import CigeError
+from cige.json_text import to_json
+
+State = Literal["ok", "note", "wrong"]
+NEEDED = ("numpy", "safetensors", "rich")
+OPTIONAL = {
+    "torch": "train", "transformers": "bert", "huggingface_hub": "hub", "onnxruntime": "onnx", "resvg_py": "plots",
+    "spacy": "spacy", "scikit-learn": "sklearn", "fastapi": "serve", "pyarrow": "documents",
+    "argcomplete": "completion",
+}  # fmt: skip
+SENTENCE, EXPECTED = "李明在北京。", (("李明", "PER"), ("北京", "LOC"))
+LITTLE_SPACE = 2_000_000_000  # bytes; a data set with its vectors fits into it
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was checked, how it is, and what to do about it if it is not well."""
+
+    name: str
+    state: State
+    detail: str
+    advice: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", "-m", metavar="M", help="check this model too: a folder or hub id")
+    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    findings = list(examine(args.model))
+    is_well = all(finding.state != "wrong" for finding in findings)
+    if args.json:
+        print(to_json({"ok": is_well, "findings": [asdict(finding) for finding in findings]}, indent=1))
+    else:
+        _print(findings)
+        print("everything that cige needs works" if is_well else "something that cige needs does not work; see above")
+    return 0 if is_well else 1
+
+
+def examine(model: str | None = None) -> Iterator[Finding]:
+    """Check after check; one that fails in a way that nobody foresaw is a finding too."""
+    checks: list[tuple[str, Callable[[], Iterator[Finding]]]] = [
+        ("versions", _versions),
+        ("packages", _packages),
+        ("compiled parts", _compiled),
+        ("threads", _threads),
+        ("GPU", _gpu),
+        ("terminal", _terminal),
+        ("caches", _caches),
+        ("bundled model", lambda: _model(None)),
+    ]
+    if model is not None:
+        checks.append(("model", lambda: _model(model)))
+    for name, check in checks:
+        try:
+            yield from check()
+        except CigeError as error:
+            yield Finding(name, "wrong", str(error))
+        except Exception as error:  # a doctor does not faint
+            report = "please report this with what `cige doctor --json` prints"
+            yield Finding(name, "wrong", f"{type(error).__name__}: {error}", report)
+
+
+def _versions() -> Iterator[Finding]:
+    from cige import __version__
+
+    yield Finding("cige", "ok", f"{__version__} in {Path(__file__).parents[1]}")
+    yield Finding("python", "ok", f"{platform.python_version()} in {sys.prefix}")
+    yield Finding("system", "ok", f"{platform.platform()}, {platform.machine()}")
+
+
+def _packages() -> Iterator[Finding]:
+    for name in NEEDED:
+        found = _version(name)
+        advice = "" if found else "install cige again: pip install cige"
+        yield Finding(name, "ok" if found else "wrong", found or "not installed", advice)
+    for name, extra in OPTIONAL.items():
+        found = _version(name)
+        advice = "" if found else f"only where it is needed: pip install 'cige[{extra}]'"
+        yield Finding(name, "ok" if found else "note", found or "not installed", advice)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _compiled() -> Iterator[Finding]:
+    from cige.nn import native
+    from cige.runtime.native import load
+
+    slow = "it works, more slowly; with a C compiler, `pip install --force-reinstall --no-deps .` builds these parts"
+    if os.environ.get(native.VARIABLE) == "off":
+        yield Finding("instruction sets", "note", f"switched off by {native.VARIABLE}=off", f"unset {native.VARIABLE}")
+    elif native.level() is None or load() is None:
+        yield Finding("instruction sets", "note", "nothing was compiled", slow)
+    else:
+        yield Finding("instruction sets", "ok", f"{native.level()}, of {', '.join(native.levels())}")
+    for name, module in (("matching of words", "_walk"), ("reading of vectors", "_parse")):
+        there = find_spec(f"cige.lexicon.{module}") is not None
+        yield Finding(name, "ok" if there else "note", "compiled" if there else "in Python", "" if there else slow)
+
+
+def _threads() -> Iterator[Finding]:
+    from cige.runtime.native import n_threads
+
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    if given and not (given.isdigit() and int(given)):
+        yield Finding("threads", "note", f"OMP_NUM_THREADS={given} is no number", "set it to 1 or more, or unset it")
+        return
+    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    said = f"OMP_NUM_THREADS={given}" if given else "OMP_NUM_THREADS is not set"
+    too_many = n_threads() > n_cores
+    advice = "more threads than cores are slower than as many" if too_many else ""
+    yield Finding("threads", "note" if too_many else "ok", f"{n_threads()} of {n_cores} cores; {said}", advice)
+
+
+def _gpu() -> Iterator[Finding]:
+    if find_spec("torch") is None:
+        yield Finding("GPU", "note", "not used: PyTorch is not installed", "the bundled model needs none")
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built for the CPU alone"
+        yield Finding("GPU", "note", f"PyTorch sees none; it is {built}", "only training of large models needs one")
+        return
+    for k in range(torch.cuda.device_count()):
+        facts = torch.cuda.get_device_properties(k)
+        yield Finding(f"GPU {k}", "ok", f"{facts.name}, {facts.total_memory / 2**30:.0f} GiB; --device cuda:{k}")
+
+
+def _terminal() -> Iterator[Finding]:
+    encoding = (sys.stdout.encoding or "unknown").lower()
+    wide = encoding.replace("-", "") in ("utf8", "gb18030")
+    advice = "" if wide else "Chinese may not be shown; set PYTHONUTF8=1 or a UTF-8 locale"
+    yield Finding("terminal", "ok" if wide else "note", f"encoding {encoding}", advice)
+
+
+def _caches() -> Iterator[Finding]:
+    from cige.data.registry import cache_folder
+
+    yield _folder("cache of data", cache_folder(), "CIGE_CACHE")
+    if find_spec("huggingface_hub") is not None:
+        from huggingface_hub.constants import HF_HUB_CACHE
+
+        yield _folder("cache of the hub", Path(HF_HUB_CACHE), "HF_HOME")
+    data = os.environ.get("CIGE_DATA")
+    if data is not None:
+        there = Path(data).is_dir()
+        advice = "" if there else "CIGE_DATA names no folder; set it to that of your data sets, or unset it"
+        yield Finding("CIGE_DATA", "ok" if there else "note", data, advice)
+
+
+def _folder(name: str, folder: Path, variable: str) -> Finding:
+    import shutil
+
+    first = next(path for path in (folder, *folder.parents) if path.exists())
+    if not first.is_dir() or not os.access(first, os.W_OK):
+        return Finding(name, "note", f"{folder} cannot be written", f"set {variable} to a folder of yours")
+    free = shutil.disk_usage(first).free
+    detail = f"{folder}{'' if folder.is_dir() else ' (not there yet)'}, {free / 1e9:,.1f} GB free"
+    is_little = free < LITTLE_SPACE
+    advice = f"little space; set {variable} to a folder on another disk" if is_little else ""
+    return Finding(name, "note" if is_little else "ok", detail, advice)
+
+
+def _model(name: str | None) -> Iterator[Finding]:
+    """The folder, every byte of it against the checksums in its manifest, and an answer."""
+    from cige.api import load
+    from cige.folders.hub import model_folder
+    from cige.folders.manifest import MANIFEST, kind_of, read_manifest
+
+    title = "bundled model" if name is None else f"model {name}"
+    again = "install cige again" if name is None else "copy, fetch or train the model again"
+    try:
+        folder = model_folder(name)
+        n_files = 0
+        for part in sorted({folder, *(path.parent for path in folder.rglob(MANIFEST))}):
+            kind = kind_of(part) or "model"
+            facts = read_manifest(part, kind=kind, version=sys.maxsize, error=CigeError, check_contents=True)
+            n_files += len(facts["files"])
+        yield Finding(f"{title}: files", "ok", f"{n_files} files as the manifest says (sha256), in {folder}")
+        began = time.perf_counter()
+        finder = load(folder)
+        loaded = time.perf_counter()
+        found = [(entity.text, entity.label) for entity in finder(SENTENCE)]
+        seconds = time.perf_counter() - loaded
+    except CigeError as error:
+        yield Finding(title, "wrong", str(error), again)
+        return
+    shown = ", ".join(f"{text} {label}" for text, label in found) or "nothing"
+    said = f"{SENTENCE} has {shown}; loaded in {loaded - began:.2f} s, answered in {1000 * seconds:.0f} ms"
+    if name is None and tuple(found) != EXPECTED:
+        expected = ", ".join(f"{text} {label}" for text, label in EXPECTED)
+        advice = "try CIGE_KERNELS=off, and please report this"
+        yield Finding(f"{title}: answer", "wrong", f"{said}; expected {expected}", advice)
+    else:
+        yield Finding(f"{title}: answer", "ok", said)
+
+
+def _print(findings: list[Finding]) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    styles = {"ok": "green", "note": "yellow", "wrong": "bold red"}
+    table = Table(box=box.SIMPLE_HEAD)
+    for title in ("", "checked", "found", "what to do"):
+        table.add_column(title, overflow="fold")
+    for finding in findings:
+        table.add_row(
+            Text(finding.state, style=styles[finding.state]), finding.name, Text(finding.detail), Text(finding.advice)
+        )
+    make_console().print(table)

@@ -1,0 +1,118 @@
+"""Learn a new type of entity from a word list and raw text alone, on top of a model that keeps its own types.
+
+  cige learn-type PRODUCT --words products.txt --text titles.txt --output runs/products
+  cige learn-type PRODUCT=products.txt BRAND=brands.txt --text titles.txt news.txt --output runs/shop
+
+No labelled sentences are needed. The list has a word per line (or any format of `--lexicon-add`); it may be noisy: how
+far its words are believed depends on how many of the commonest words of the language it has. The text is of the kind
+that the model is to read, one text per line, some thousand lines or more, in which some of the words occur. To keep the
+model good at other text, give some of that too: what the model finds there today is part of what it learns.
+
+The model is in OUTPUT/model. --set changes settings of the recipe `learn_type` (`cige recipes show learn_type`), such
+as data.hidden_odds: lower it where too much is found, raise it (up to 1) where too little is.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cige.commands.options import at_least
+from cige.commands.texts import texts_of
+from cige.errors import CigeError, DataError
+
+if TYPE_CHECKING:
+    from cige.distant.learn_type import LearnResult
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "types",
+        metavar="TYPE[=FILE]",
+        nargs="+",
+        help="name of the new type; with its word list where there are several",
+    )
+    parser.add_argument("--words", metavar="FILE", help="words that name entities of the one type")
+    parser.add_argument("--text", metavar="FILE", nargs="+", required=True, help="raw text, one text per line")
+    parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
+    parser.add_argument("--model", "-m", metavar="M", help="model folder to start from (default: the bundled model)")
+    parser.add_argument("--rounds", type=at_least(1), default=2, metavar="N", help="rounds of training (default: 2)")
+    parser.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="settings of training"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
+    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
+    parser.add_argument("--no-resume", action="store_true", help="start over, whatever the output folder holds")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.lexicon.words_file import read_words
+    from cige.recipes.recipe_file import override_pairs
+    from cige.recipes.shipped import LEARN_TYPE
+    from cige.training.recipe import load_recipe
+
+    files = list_files(args.types, args.words)
+    overrides = dict(override_pairs(args.set))
+    if args.model is not None:
+        overrides["start_from"] = args.model
+    recipe = load_recipe(LEARN_TYPE, overrides)  # before torch is imported: a mistake is reported at once
+    lists = {name: read_words(path, spaces=True).words for name, path in files.items()}
+    from cige.distant.learn_type import learn_types
+
+    result = learn_types(
+        lists,
+        _lines(args.text),
+        recipe,
+        args.output,
+        n_rounds=args.rounds,
+        seed=args.seed,
+        device=args.device,
+        resume=not args.no_resume,
+    )
+    _report(result)
+
+
+def list_files(types: list[str], words: str | None) -> dict[str, str]:
+    """The word list of each type.
+
+    Raises:
+        CigeError: a type has none or several.
+    """
+    files: dict[str, str] = {}
+    for given in types:
+        name, _, path = given.partition("=")
+        if name in files:
+            raise CigeError(f"the type {name} is given twice; put its words into one file")
+        files[name] = path
+    missing = [name for name, path in files.items() if not path]
+    if words is not None and len(missing) == 1 and len(files) == 1:
+        return {missing[0]: words}
+    if words is not None:
+        raise CigeError("--words goes with one type; with several write TYPE=FILE for each")
+    if missing:
+        raise CigeError(f"{missing[0]} has no words: give --words FILE, or {missing[0]}=FILE")
+    return files
+
+
+def _lines(paths: list[str]) -> Iterator[str]:
+    for path in paths:
+        n_lines = 0
+        for line in texts_of(path):
+            n_lines += 1
+            yield line
+        if not n_lines:
+            raise DataError(f"{path}: the file is empty; expected raw text, one text per line")
+
+
+def _report(result: LearnResult) -> None:
+    from cige.recipes.spans import show_duration
+
+    for learnt in result.types:
+        print(
+            f"{learnt.name}: {learnt.n_in_text:,} of {learnt.n_words:,} words are in the text, "
+            f"{learnt.n_uses:,} times; {learnt.trust:.0%} of these are believed; learnt from "
+            f"{learnt.n_labelled:,} entities"
+        )
+    print(f"{show_duration(result.seconds)} of training; model in {result.model}")

@@ -1,0 +1,95 @@
+"""Label raw text by what several models agree on, for `cige train` to learn from beside labelled sentences.
+
+Where the models differ the text is left open (label `?`), and training takes whatever the tagger reads there. A model
+with labels behind `=` is the only judge of these labels. The output goes into a recipe as one of `data.sources`.
+
+Examples:
+  cige pseudo-label raw.txt agreed.jsonl --model runs/a --model runs/b
+  cige pseudo-label raw.txt agreed.jsonl --model runs/a --model runs/b --model runs/time=TIME --n 100000
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+
+from cige.commands.options import at_least, share
+from cige.commands.texts import add_source_argument, texts_of
+
+BLOCK = 2000  # texts that all models read before the next ones are
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_source_argument(parser, "raw text, one sentence per line")
+    parser.add_argument("output", help="file of labelled sentences to write (.jsonl, or .jsonl.xz)")
+    parser.add_argument(
+        "--model",
+        action="append",
+        required=True,
+        metavar="FOLDER[=LABEL,...]",
+        help="a model that judges, at least two times; with labels, the only judge of these",
+    )
+    parser.add_argument("--min-score", type=share, default=0.5, metavar="P", help="of every find (default: 0.5)")
+    parser.add_argument(
+        "--max-open", type=share, default=0.3, metavar="P", help="drop sentences with more of it open (default: 0.3)"
+    )
+    parser.add_argument(
+        "--keep-empty", type=share, default=0.3, metavar="P", help="share of sentences without a find to keep (0.3)"
+    )
+    parser.add_argument("--chars", type=at_least(1), nargs=2, default=(8, 120), metavar=("MIN", "MAX"), help="(8 120)")
+    parser.add_argument("--n", type=at_least(1), metavar="N", help="stop after this many sentences")
+    parser.add_argument("--seed", type=int, default=1, help="of what is kept (default: 1)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.data import write_sentences
+    from cige.errors import DataError
+
+    sentences = list(_agreed(args))
+    if not sentences:
+        raise DataError(f"{args.source}: no line of {args.chars[0]} to {args.chars[1]} characters was kept")
+    write_sentences(args.output, sentences)
+    counts = Counter(span.label for sentence in sentences for span in sentence.spans)
+    for label, n in counts.most_common():
+        print(f"{n:9,}  {label}")
+    print(f"{args.output}: {len(sentences):,} sentences")
+
+
+def _agreed(args: argparse.Namespace) -> Iterator:
+    import numpy as np
+
+    from cige.api import load
+    from cige.data.sentence import OPEN, Sentence
+    from cige.errors import ModelError
+    from cige.tagging.agreement import Judge, agreed_spans
+
+    finders, judges = [], []
+    for given in args.model:
+        folder, _, labels = given.partition("=")
+        finder = load(folder)
+        missing = sorted(set(filter(None, labels.split(","))) - set(finder.labels))
+        if missing:
+            raise ModelError(
+                f"--model {given}: it has no label {', '.join(missing)}; it has {', '.join(finder.labels)}"
+            )
+        finders.append(finder)
+        judges.append(Judge(frozenset(filter(None, labels.split(",")))))
+    if len(finders) < 2:
+        raise ModelError("--model was given once; agreement needs at least two models")
+    rng = np.random.default_rng(args.seed)
+    n_kept, texts = 0, (text for text in map(str.strip, texts_of(args.source)))
+    texts = (text for text in texts if args.chars[0] <= len(text) <= args.chars[1])
+    while block := list(islice(texts, BLOCK)):
+        found = [list(finder.pipe(block, batch_size=64)) for finder in finders]
+        for text, *of_text in zip(block, *found, strict=True):
+            spans = agreed_spans(of_text, judges, min_score=args.min_score)
+            n_open = sum(span.end - span.start for span in spans if span.label == OPEN)
+            if n_open > args.max_open * len(text) or (not spans and rng.random() >= args.keep_empty):
+                continue
+            yield Sentence(text, spans)
+            n_kept += 1
+            if n_kept == args.n:
+                return

@@ -1,0 +1,154 @@
+"""Document: a text of any length with spans that may overlap, as it crosses from the files of one tool to another's."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from cige.data.jsonl import check_surface, make_span
+from cige.data.sentence import Span
+from cige.data.text_files import has_surrogate
+from cige.errors import DataError
+from cige.json_text import to_json
+
+_SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text and its spans.
+
+    Attributes:
+        text: as it stands in the file, line breaks included.
+        spans: sorted; [start, end) in code points of `text`. They may overlap.
+        meta: whatever else a file says of the text, by name; values that JSON can hold.
+        is_labelled: False where the file does not say which entities there are.
+        line: where it begins in its file, or its number there, from 1.
+    """
+
+    text: str
+    spans: tuple[Span, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    is_labelled: bool = True
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """What a file does not say of itself.
+
+    Attributes:
+        text_column, entities_column: columns of CSV, TSV and Parquet files.
+        tag_names: the names of tags that are numbers, in the order of the numbers.
+        repair: mend illegal tag transitions.
+    """
+
+    text_column: str = "text"
+    entities_column: str = "entities"
+    tag_names: tuple[str, ...] = ()
+    repair: bool = False
+
+
+@contextmanager
+def told_where(name: str, what: str, number: int) -> Iterator[None]:
+    """Put file and place before the message of a DataError that is raised within."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{name}, {what} {number}: {error}") from None
+
+
+def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end", "label")) -> tuple[Span, ...]:
+    """The spans of a list of objects with these keys, or of lists [start, end, label]; sorted.
+
+    An object's "text", if it has one, is checked.
+
+    Raises:
+        DataError: they are no such list, or do not fit the text.
+    """
+    if not isinstance(entries, list):
+        raise DataError(f"expected a list of entities, found {type(entries).__name__}")
+    spans = []
+    for entry in entries:
+        if isinstance(entry, dict):
+            span = make_span(entry.get(keys[0]), entry.get(keys[1]), entry.get(keys[2]), text)
+            check_surface(span, entry.get("text", text[span.start : span.end]), text)
+        elif isinstance(entry, list) and len(entry) >= 3:
+            span = make_span(entry[0], entry[1], entry[2], text)
+        else:
+            raise DataError(f"expected {{{', '.join(keys)}}} or [start, end, label], found {to_json(entry)[:60]}")
+        spans.append(span)
+    return tuple(sorted(spans))
+
+
+def span_dicts(document: Document) -> list[dict[str, Any]]:
+    """The spans as objects with start, end, label and text."""
+    text = document.text
+    return [{"start": s.start, "end": s.end, "label": s.label, "text": text[s.start : s.end]} for s in document.spans]
+
+
+def checked(documents: Iterable[Document]) -> Iterator[tuple[int, Document]]:
+    """The documents with their numbers from 1; raises DataError at one whose spans leave its text."""
+    for number, document in enumerate(documents, 1):
+        with told_where("documents to write", "number", number):
+            if _SPLIT_PAIR.search(document.text):
+                raise DataError("two surrogates in a row would read back as one character; normalise the text first")
+            for span in document.spans:
+                make_span(span.start, span.end, span.label, document.text)
+        yield number, document
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """JSON that UTF-8 can hold: lone surrogates are escaped."""
+    text = to_json(value, indent=indent)
+    return to_json(value, indent=indent, ensure_ascii=True) if has_surrogate(text) else text
+
+
+def json_values(text: str, name: str) -> list[tuple[int, Any]]:
+    """The values of a JSON array, of JSON lines, or the one value of a file; each with its number or line.
+
+    Raises:
+        DataError: the text is not JSON.
+    """
+    is_one_line = "\n" not in text.strip()
+    if text.lstrip()[:1] == "[" or is_one_line:
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            if is_one_line:
+                raise DataError(f"{name}: not JSON ({error})") from None
+        else:
+            is_list = isinstance(found, list) and not is_pair(found)
+            return list(enumerate(found, 1)) if is_list else [(1, found)]
+    values = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                values.append((number, json.loads(line)))
+            except (ValueError, RecursionError) as error:
+                raise DataError(f"{name}, line {number}: not JSON ({error})") from None
+    return values
+
+
+def is_pair(value: Any) -> bool:
+    """Whether a JSON value is [text, {...}], as spaCy's examples are."""
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
+
+
+def an_object(value: Any) -> dict[str, Any]:
+    """`value` if it is a JSON object; raises DataError otherwise."""
+    if not isinstance(value, dict):
+        raise DataError(f"expected an object, found {type(value).__name__}")
+    return value
+
+
+def text_of(record: Mapping[str, Any], key: str = "text") -> str:
+    """The string under a key; raises DataError where there is none."""
+    text = record.get(key)
+    if not isinstance(text, str):
+        raise DataError(f"expected a string under {key!r}; found {type(text).__name__}")
+    return text

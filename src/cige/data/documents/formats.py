@@ -1,0 +1,193 @@
+"""The formats of documents: what each is called, who reads and writes it, and how a file says which one it has."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cige.data.documents import brat, lines, tables, tokens, tools
+from cige.data.documents.document import Document, ReadingOptions, is_pair
+from cige.data.text_files import read_text
+from cige.errors import DataError
+
+Read = Callable[[Path, ReadingOptions], list[Document]]
+Write = Callable[[Path, Iterable[Document]], None]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format.
+
+    Attributes:
+        what: it is, in a few words.
+        read, write: None where cige does not.
+        suffixes: names of files that most often have it.
+    """
+
+    what: str
+    read: Read | None
+    write: Write | None = None
+    suffixes: tuple[str, ...] = ()
+
+
+def _columns(scheme: str) -> tuple[Read, Write]:
+    return partial(lines.read_columns, scheme=scheme), partial(lines.write_columns, scheme=scheme)
+
+
+FORMATS: dict[str, Format] = {
+    "txt": Format("a text a line, unlabelled", lines.read_txt, None, (".txt",)),
+    "jsonl": Format("JSON lines of text and entities", lines.read_jsonl, lines.write_jsonl, (".jsonl", ".ndjson")),
+    "cluener": Format("JSON lines of CLUENER", lines.read_cluener, lines.write_cluener),
+    "bmes": Format("a character and a BMES tag a line", *_columns("BMES"), (".bmes",)),
+    "bioes": Format("a character and a BIOES tag a line", *_columns("BIOES"), (".bioes", ".bieos")),
+    "bio": Format("a character and a BIO tag a line", *_columns("BIO"), (".bio",)),
+    "conll": Format("2 to 4 columns: token first, tag last", lines.read_conll, lines.write_columns, (".conll",)),
+    "csv": Format("CSV with a column of texts", tables.read_csv, tables.write_csv, (".csv",)),
+    "tsv": Format("TSV with a column of texts", tables.read_tsv, tables.write_tsv, (".tsv",)),
+    "parquet": Format("Parquet with a column of texts", tables.read_parquet, tables.write_parquet, (".parquet",)),
+    "doccano": Format("doccano's JSON lines", tools.read_doccano, tools.write_doccano),
+    "label-studio": Format("tasks of Label Studio", tools.read_label_studio, tools.write_label_studio),
+    "displacy": Format("displaCy's objects (manual=True)", tools.read_displacy, tools.write_displacy),
+    "brat": Format("a folder of brat's .txt and .ann files", brat.read_brat, brat.write_brat, (".ann",)),
+    "spacy-json": Format("spaCy's training JSON", tokens.read_spacy_json),
+    "docbin": Format("spaCy's DocBin", tokens.read_docbin, None, (".spacy",)),
+    "hugging-face": Format("rows of tokens and ner_tags", tokens.read_hugging_face),
+}
+
+
+def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOptions | None = None) -> list[Document]:
+    """Read the documents of a file, or of a folder of brat's.
+
+    Args:
+        format: a name out of FORMATS; "auto" tells it from the contents and the name.
+        options: what the file does not say of itself.
+
+    Raises:
+        DataError: the file cannot be read, with the place in it; or its format cannot be told.
+    """
+    path = Path(path)
+    found = FORMATS[find_format(path) if format == "auto" else known(format)]
+    assert found.read is not None
+    return found.read(path, options or ReadingOptions())
+
+
+def write_documents(path: str | Path, documents: Iterable[Document], *, format: str = "auto") -> None:
+    """Write documents to a file, or to a folder for brat; whole or not at all.
+
+    Args:
+        format: a name out of FORMATS; "auto" takes it from the suffix.
+
+    Raises:
+        DataError: the format is not known or only read, or cannot hold one of the documents.
+    """
+    path = Path(path)
+    name = _by_suffix(path) if format == "auto" else known(format)
+    if name is None:
+        raise DataError(f"cannot tell the format from the name {path}; give one of {', '.join(written())}")
+    write = FORMATS[name].write
+    if write is None:
+        raise DataError(f"format {name} is only read; cige writes {', '.join(written())}")
+    write(path, documents)
+
+
+def written() -> list[str]:
+    """The formats that can be written."""
+    return [name for name, found in FORMATS.items() if found.write is not None]
+
+
+def known(format: str) -> str:
+    """`format` if there is such a one; raises DataError otherwise."""
+    if format not in FORMATS:
+        raise DataError(f"unknown format {format!r}; expected auto or one of {', '.join(FORMATS)}")
+    return format
+
+
+def find_format(path: Path) -> str:
+    """The format of a file, by its contents and its name.
+
+    Raises:
+        DataError: it cannot be told.
+    """
+    name = of_name(path)
+    if name is not None and name not in ("txt", "jsonl"):
+        return name
+    text = read_text(path)
+    return of_json(text) or _of_columns(text) or name or _unknown(path)
+
+
+def of_name(path: Path) -> str | None:
+    """The format that the name of a file tells, or for a Parquet file its columns; a folder is brat's."""
+    name = _by_suffix(path)
+    if path.is_dir() or (name == "txt" and path.with_suffix(".ann").exists()):
+        return "brat"
+    if name == "parquet" and {"tokens", "ner_tags"} <= set(tables.parquet_columns(path)):
+        return "hugging-face"
+    return name
+
+
+def of_json(text: str) -> str | None:
+    """The format of JSON or JSON lines by its first value; None if it is no JSON."""
+    value = _first_value(text)
+    if isinstance(value, list):
+        return "spacy-json" if is_pair(value) else None
+    if not isinstance(value, dict):
+        return None
+    labels = value.get("label", value.get("labels"))
+    entities = value.get("entities")
+    if "tokens" in value and "ner_tags" in value:
+        return "hugging-face"
+    if "paragraphs" in value:
+        return "spacy-json"
+    if isinstance(value.get("data"), dict):
+        return "label-studio"
+    if "ents" in value:
+        return "displacy"
+    if isinstance(labels, dict) and entities is None:
+        return "cluener"
+    if isinstance(labels, list) and entities is None:
+        return "label-studio" if labels and isinstance(labels[0], dict) else "doccano"
+    if isinstance(entities, list) and entities and isinstance(entities[0], dict) and "start_offset" in entities[0]:
+        return "doccano"
+    return "jsonl"
+
+
+def _first_value(text: str) -> Any:
+    start = text.lstrip()
+    if not start.startswith(("[", "{")):
+        return None
+    try:
+        value = json.loads(start.split("\n", 1)[0])
+    except (ValueError, RecursionError):
+        try:
+            value = json.loads(start)
+        except (ValueError, RecursionError):
+            return None
+    if not isinstance(value, list):
+        return value
+    return value if is_pair(value) or not value else value[0]
+
+
+def _of_columns(text: str) -> str | None:
+    """The scheme of columns is told when they are read; here only that they are columns, and how many."""
+    first = re.search(r"[^\n]*\S[^\n]*", text)
+    n = len(first[0].split()) if first else 0
+    if first and first[0].startswith(lines.DOCSTART):
+        return "conll"
+    tag = first[0].split()[-1] if first and n else ""
+    if n in (2, 3, 4) and re.fullmatch(r"O|[BMIESLU]-\S+", tag):
+        return "conll"
+    return None
+
+
+def _by_suffix(path: Path) -> str | None:
+    suffix = Path(path.stem).suffix if path.suffix in (".gz", ".xz") else path.suffix
+    return next((name for name, found in FORMATS.items() if suffix.lower() in found.suffixes), None)
+
+
+def _unknown(path: Path) -> str:
+    raise DataError(f"cannot tell the format of {path}; give one of {', '.join(FORMATS)}")

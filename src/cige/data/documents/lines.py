@@ -1,0 +1,108 @@
+"""Lines of text, JSON lines and columns: the formats of `cige predict`, `cige annotate` and labelled sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from cige.data.columns import format_columns, parse_columns
+from cige.data.documents.document import (
+    Document,
+    ReadingOptions,
+    an_object,
+    checked,
+    json_text,
+    json_values,
+    read_spans,
+    span_dicts,
+    text_of,
+    told_where,
+)
+from cige.data.jsonl import format_json_lines, parse_json_lines
+from cige.data.labelled import LabelledFile
+from cige.data.sentence import Sentence
+from cige.data.text_files import read_text, write_text
+from cige.errors import DataError
+
+_CONLL = re.compile(r"([^ \t]+|[ \t])(?:[ \t]+([^ \t]+)){1,3}[ \t]*")
+DOCSTART = "-DOCSTART-"
+
+
+def read_txt(path: Path, options: ReadingOptions) -> list[Document]:
+    """A text a line; none of them is labelled."""
+    lines = read_text(path).removesuffix("\n").split("\n")
+    return [Document(line.removesuffix("\r"), is_labelled=False, line=n) for n, line in enumerate(lines, 1)]
+
+
+def read_jsonl(path: Path, options: ReadingOptions) -> list[Document]:
+    """Objects with "text" and, where they are labelled, "entities"; other keys are kept as `meta`."""
+    found = []
+    for number, value in json_values(read_text(path), str(path)):
+        with told_where(str(path), "line", number):
+            record = an_object(value)
+            text = text_of(record)
+            meta = {key: own for key, own in record.items() if key not in ("text", "entities")}
+            spans = read_spans(record.get("entities", []), text)
+            found.append(Document(text, spans, meta, "entities" in record, number))
+    return found
+
+
+def write_jsonl(path: Path, documents: Iterable[Document]) -> None:
+    lines = []
+    for _, document in checked(documents):
+        entities = {"entities": span_dicts(document)} if document.is_labelled else {}
+        lines.append(json_text({"text": document.text} | entities | dict(document.meta)) + "\n")
+    write_text(path, "".join(lines))
+
+
+def read_cluener(path: Path, options: ReadingOptions) -> list[Document]:
+    """CLUENER's objects: {"text", "label": {type: {surface: [[first, last], ...]}}}."""
+    return _documents(parse_json_lines(read_text(path), name=str(path), form="cluener", keep_outermost=options.repair))
+
+
+def write_cluener(path: Path, documents: Iterable[Document]) -> None:
+    write_text(path, format_json_lines(_sentences(documents), "cluener"))
+
+
+def read_columns(path: Path, options: ReadingOptions, *, scheme: str = "auto") -> list[Document]:
+    """A character and its tag a line, in any scheme."""
+    return _documents(parse_columns(read_text(path), name=str(path), scheme=scheme, repair_tags=options.repair))
+
+
+def read_conll(path: Path, options: ReadingOptions) -> list[Document]:
+    """Two to four columns, of which the first is a token and the last its tag; -DOCSTART- lines are left out."""
+    text = conll_as_columns(read_text(path), str(path))
+    return _documents(parse_columns(text, name=str(path), repair_tags=options.repair))
+
+
+def conll_as_columns(text: str, name: str) -> str:
+    """The first and the last column of each line; lines keep their numbers.
+
+    Raises:
+        DataError: a line with one column or more than four.
+    """
+    lines = []
+    for number, line in enumerate(text.split("\n"), 1):
+        content = line.removesuffix("\r")
+        if not content.strip(" \t") or content.startswith(DOCSTART):
+            lines.append("")
+            continue
+        match = _CONLL.fullmatch(content)
+        if match is None:
+            n = len(content.split())
+            raise DataError(f"{name}, line {number}: expected 2 to 4 columns, found {n} in {content[:40]!r}")
+        lines.append(f"{match[1]} {match[2]}")
+    return "\n".join(lines)
+
+
+def write_columns(path: Path, documents: Iterable[Document], *, scheme: str = "BIO") -> None:
+    write_text(path, format_columns(_sentences(documents), scheme))
+
+
+def _documents(found: LabelledFile) -> list[Document]:
+    return [Document(s.text, s.spans, line=s.line) for s in found.sentences]
+
+
+def _sentences(documents: Iterable[Document]) -> list[Sentence]:
+    return [Sentence(document.text, document.spans) for _, document in checked(documents)]

@@ -1,0 +1,61 @@
+"""From documents to labelled sentences: what training and scoring read of the files of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cige.data.documents.document import Document
+from cige.data.jsonl import outermost, show_span
+from cige.data.labelled import LabelledFile, Repair
+from cige.data.sentence import Sentence, Span
+from cige.errors import DataError
+from cige.text.windows import CORE, split_windows
+
+
+def sentences_of(documents: Iterable[Document], *, name: str, format: str, keep_outermost: bool) -> LabelledFile:
+    """The labelled documents as sentences; one with line breaks, or longer than a window, is cut outside its entities.
+
+    Args:
+        name: of the file, for messages.
+        keep_outermost: of overlapping spans keep the longest and list the others as repairs.
+
+    Raises:
+        DataError: spans overlap, and `keep_outermost` is false; or no document is labelled.
+    """
+    sentences: list[Sentence] = []
+    repairs: list[Repair] = []
+    n_unlabelled = 0
+    for number, document in enumerate(documents, 1):
+        if not document.is_labelled:
+            n_unlabelled += 1
+            continue
+        line = document.line or number
+        kept, dropped = outermost(document.spans)
+        if dropped and not keep_outermost:
+            raise DataError(
+                f"{name}, line {line}: {show_span(dropped[0], document.text)} overlaps another entity; a character can "
+                "have one tag only: mend the file, or read it with repair=True, which keeps the outermost"
+            )
+        repairs += [Repair(line, f"{show_span(span, document.text)} overlapped a longer entity") for span in dropped]
+        sentences += _cut(document.text, kept, line)
+    if n_unlabelled and not sentences:
+        raise DataError(f"{name}: none of its {n_unlabelled:,} texts is labelled; label them first")
+    return LabelledFile(tuple(sentences), format, tuple(repairs))
+
+
+def _cut(text: str, spans: list[Span], line: int) -> list[Sentence]:
+    if len(text) <= CORE and "\n" not in text:
+        return [Sentence(text, tuple(spans), line)]
+    pieces, start, rest = [], 0, list(spans)
+    for end in [window.core_end for window in split_windows(text)]:
+        if any(span.start < end < span.end for span in rest):
+            continue  # the next piece has it whole
+        own = [span for span in rest if span.end <= end]
+        rest = rest[len(own) :]
+        piece = (
+            text[start:end] if own and own[-1].end > start + len(text[start:end].rstrip()) else text[start:end].rstrip()
+        )
+        if piece.strip():
+            pieces.append(Sentence(piece, tuple(Span(s.start - start, s.end - start, s.label) for s in own), line))
+        start = end
+    return pieces

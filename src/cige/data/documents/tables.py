@@ -1,0 +1,162 @@
+"""Tables: CSV, TSV and Parquet files with a column of texts and, where they are labelled, one of entities.
+
+Entities are a list of {start, end, label}: JSON in a field of CSV and TSV, list<struct> (or JSON) in Parquet.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from cige.data.documents.document import (
+    Document,
+    ReadingOptions,
+    checked,
+    json_text,
+    read_spans,
+    span_dicts,
+    told_where,
+)
+from cige.data.text_files import read_text, write_bytes, write_text
+from cige.errors import DataError
+
+
+def read_csv(path: Path, options: ReadingOptions) -> list[Document]:
+    return _read_table(path, options, _records(path))
+
+
+def read_tsv(path: Path, options: ReadingOptions) -> list[Document]:
+    """Fields end at tabs and line ends; quotes are characters."""
+    lines = read_text(path).removesuffix("\n").split("\n")
+    return _read_table(path, options, [line.removesuffix("\r").split("\t") for line in lines])
+
+
+def write_csv(path: Path, documents: Iterable[Document]) -> None:
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows(_table(list(documents)))
+    write_text(path, out.getvalue())
+
+
+def write_tsv(path: Path, documents: Iterable[Document]) -> None:
+    lines = []
+    for number, fields in enumerate(_table(list(documents))):
+        if any(set(field) & set("\t\n\r") for field in fields):
+            raise DataError(f"document {number}: TSV cannot hold a tab or a line break within a field; write csv")
+        lines.append("\t".join(fields) + "\n")
+    write_text(path, "".join(lines))
+
+
+def read_parquet(path: Path, options: ReadingOptions) -> list[Document]:
+    rows, _ = parquet_rows(path)
+    found = []
+    for number, row in enumerate(rows, 1):
+        with told_where(str(path), "row", number):
+            found.append(_document(row, options, number))
+    return found
+
+
+def write_parquet(path: Path, documents: Iterable[Document]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    listed = [document for _, document in checked(documents)]
+    names = _meta_names(listed)
+    fields = [("start", pa.int32()), ("end", pa.int32()), ("label", pa.string()), ("text", pa.string())]
+    try:
+        columns = {"text": pa.array([d.text for d in listed], pa.string())}
+        for name in names:
+            values = [d.meta.get(name) for d in listed]
+            columns[name] = pa.array(values)
+        spans = [span_dicts(d) if d.is_labelled else None for d in listed]
+        columns["entities"] = pa.array(spans, pa.list_(pa.struct(fields)))
+    except (pa.ArrowException, UnicodeEncodeError) as reason:
+        raise DataError(f"{path}: Parquet cannot hold these documents ({reason}); write jsonl") from None
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns), out, compression="zstd")
+    write_bytes(path, out.getvalue())
+
+
+def parquet_columns(path: Path) -> list[str]:
+    """The names of the columns of a Parquet file, without reading it; none where it cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError):
+        return []
+
+
+def parquet_rows(path: Path) -> tuple[list[dict[str, Any]], dict[bytes, bytes]]:
+    """The rows of a Parquet file, and what else its schema says.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except FileNotFoundError:
+        raise DataError(f"no file at {path}; check the name") from None
+    except (pa.ArrowException, OSError) as reason:
+        raise DataError(f"{path}: not a Parquet file that can be read ({reason})") from reason
+    return table.to_pylist(), table.schema.metadata or {}
+
+
+def _records(path: Path) -> list[list[str]]:
+    csv.field_size_limit(1 << 30)
+    try:
+        return [record for record in csv.reader(io.StringIO(read_text(path), newline="")) if record]
+    except csv.Error as reason:
+        raise DataError(f"{path}: not CSV ({reason})") from None
+
+
+def _read_table(path: Path, options: ReadingOptions, records: list[list[str]]) -> list[Document]:
+    header, *rows = records or [[]]
+    found = []
+    for number, record in enumerate(rows, 1):
+        with told_where(str(path), "record", number):
+            if len(record) != len(header):
+                raise DataError(f"{len(record)} fields, expected {len(header)}: {', '.join(header)}")
+            found.append(_document(dict(zip(header, record, strict=True)), options, number))
+    return found
+
+
+def _document(row: dict[str, Any], options: ReadingOptions, number: int) -> Document:
+    if options.text_column not in row:
+        raise DataError(f"no column {options.text_column!r}; it has {', '.join(row)}; name one by --text-column")
+    text, entities = row[options.text_column], row.get(options.entities_column)
+    if not isinstance(text, str):
+        raise DataError(f"the text is {type(text).__name__}, expected a string")
+    if isinstance(entities, str):
+        try:
+            entities = json.loads(entities) if entities else None
+        except (ValueError, RecursionError) as reason:
+            raise DataError(f"column {options.entities_column!r} holds no JSON ({reason})") from None
+    meta = {name: value for name, value in row.items() if name not in (options.text_column, options.entities_column)}
+    spans = () if entities is None else read_spans(entities, text)
+    return Document(text, spans, meta, entities is not None, number)
+
+
+def _table(documents: list[Document]) -> list[list[str]]:
+    names = _meta_names(documents)
+    rows = [["text", *names, "entities"]]
+    for _, document in checked(documents):
+        values = [_field(document.meta.get(name, "")) for name in names]
+        rows.append([document.text, *values, json_text(span_dicts(document)) if document.is_labelled else ""])
+    return rows
+
+
+def _field(value: Any) -> str:
+    return value if isinstance(value, str) else json_text(value)
+
+
+def _meta_names(documents: list[Document]) -> list[str]:
+    taken = {"text", "entities"}
+    return list(dict.fromkeys(name for document in documents for name in document.meta if name not in taken))

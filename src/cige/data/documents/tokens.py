@@ -1,0 +1,164 @@
+"""Tokens with tags: the data sets of Hugging Face (`tokens`, `ner_tags`), spaCy's training JSON and its DocBin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+from cige.data.columns import detect_scheme
+from cige.data.documents.document import (
+    Document,
+    ReadingOptions,
+    an_object,
+    is_pair,
+    json_values,
+    read_spans,
+    text_of,
+    told_where,
+)
+from cige.data.documents.tables import parquet_rows
+from cige.data.sentence import Span
+from cige.data.tags import illegal_transitions, repair, tags_to_spans
+from cige.data.text_files import read_text
+from cige.errors import DataError
+
+_BILUO = {"L": "E", "U": "S"}
+_INFO = "dataset_info.json"
+
+
+def read_hugging_face(path: Path, options: ReadingOptions) -> list[Document]:
+    """Rows with `tokens` and `ner_tags`, in Parquet, a JSON array or JSON lines; the text is the tokens, joined.
+
+    Tags may be names, or numbers whose names the file says (as `datasets` writes into Parquet), dataset_info.json
+    beside it says, or `options.tag_names` does.
+    """
+    if path.suffix == ".parquet":
+        rows, facts = parquet_rows(path)
+        features = _json(facts.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+        values: list[tuple[int, Any]] = list(enumerate(rows, 1))
+    else:
+        values, info = json_values(read_text(path), str(path)), path.with_name(_INFO)
+        features = _json(info.read_bytes()).get("features", {}) if info.is_file() else {}
+    names = list(options.tag_names) or _tag_names(features)
+    listed = []
+    for number, value in values:
+        with told_where(str(path), "row", number):
+            row = an_object(value)
+            tokens, tags = row.get("tokens"), row.get("ner_tags")
+            if not isinstance(tokens, list) or not isinstance(tags, list) or len(tokens) != len(tags):
+                raise DataError("expected lists of one length under 'tokens' and 'ner_tags'")
+            meta = {name: own for name, own in row.items() if name not in ("tokens", "ner_tags")}
+            listed.append((number, list(map(str, tokens)), [_name(tag, names) for tag in tags], meta))
+    scheme = detect_scheme({tag: number for number, _, tags, _ in reversed(listed) for tag in tags}, str(path))
+    found = []
+    for number, tokens, tags, meta in listed:
+        with told_where(str(path), "row", number):
+            starts = [0, *accumulate(map(len, tokens))]
+            places = list(pairwise(starts))
+            found.append(Document("".join(tokens), _spans(tags, scheme, places, options), meta, line=number))
+    return found
+
+
+def read_spacy_json(path: Path, options: ReadingOptions) -> list[Document]:
+    """spaCy's JSON: [text, {"entities": ...}] pairs, training documents with paragraphs (v2), or Doc.to_json."""
+    found = []
+    for number, value in json_values(read_text(path), str(path)):
+        with told_where(str(path), "document", number):
+            if is_pair(value):
+                found.append(Document(value[0], read_spans(an_object(value[1]).get("entities"), value[0]), line=number))
+                continue
+            record = an_object(value)
+            if "paragraphs" not in record:
+                text = text_of(record)
+                found.append(Document(text, read_spans(record.get("ents", []), text), {}, "ents" in record, number))
+                continue
+            found += [_paragraph(an_object(one), number, options) for one in record["paragraphs"]]
+    return found
+
+
+def read_docbin(path: Path, options: ReadingOptions) -> list[Document]:
+    """A .spacy file, read by spaCy itself (`pip install "cige[spacy]"`)."""
+    try:
+        import spacy
+        from spacy.tokens import DocBin
+    except ModuleNotFoundError:
+        raise DataError(f'{path}: reading a DocBin needs spaCy; pip install "cige[spacy]"') from None
+    try:
+        docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+    except FileNotFoundError:
+        raise DataError(f"no file at {path}; check the name") from None
+    except Exception as reason:  # zlib, msgpack and spaCy each have errors of their own
+        raise DataError(f"{path}: not a DocBin that spaCy can read ({reason})") from None
+    return [
+        Document(
+            doc.text,
+            tuple(sorted(Span(e.start_char, e.end_char, e.label_) for e in doc.ents)),
+            is_labelled=doc.has_annotation("ENT_IOB"),
+            line=number,
+        )
+        for number, doc in enumerate(docs, 1)
+    ]
+
+
+def _paragraph(paragraph: dict[str, Any], number: int, options: ReadingOptions) -> Document:
+    tokens = [an_object(t) for sentence in paragraph.get("sentences", []) for t in an_object(sentence)["tokens"]]
+    words = [text_of(token, "orth") for token in tokens]
+    text = paragraph.get("raw")
+    if not isinstance(text, str):
+        text = "".join(words)
+    if "entities" in paragraph:
+        return Document(text, read_spans(paragraph["entities"], text), line=number)
+    places, place = [], 0
+    for word in words:
+        start = text.find(word, place)
+        if start < 0:
+            raise DataError(f"token {word!r} is not in the rest of 'raw' ({text[place : place + 20]!r})")
+        place = start + len(word)
+        places.append((start, place))
+    tags = [_BILUO.get(tag[:1], tag[:1]) + tag[1:] for tag in (str(token.get("ner", "-")) for token in tokens)]
+    is_labelled = any(tag != "-" for tag in tags)
+    spans = _spans(["O" if tag == "-" else tag for tag in tags], "BIOES", places, options)
+    return Document(text, spans, {}, is_labelled, number)
+
+
+def _spans(
+    tags: Sequence[str], scheme: str, places: Sequence[tuple[int, int]], options: ReadingOptions
+) -> tuple[Span, ...]:
+    """The spans of tagged tokens, from token to character offsets."""
+    if faults := illegal_transitions(tags, scheme):
+        if not options.repair:
+            raise DataError(f"{faults[0].why} at token {faults[0].position + 1}; mend the file, or give --repair")
+        tags = repair(tags, scheme)
+    spans = tags_to_spans(tags, scheme)
+    return tuple(Span(places[span.start][0], places[span.end - 1][1], span.label) for span in spans)
+
+
+def _name(tag: Any, names: Sequence[str]) -> str:
+    if isinstance(tag, str):
+        return tag
+    if not names:
+        raise DataError("tags are numbers, and nothing says their names; give them by --tag-names O,B-PER,I-PER,...")
+    if type(tag) is not int or not 0 <= tag < len(names):
+        raise DataError(f"tag {tag!r}, expected 0 to {len(names) - 1}")
+    return names[tag]
+
+
+def _tag_names(features: Any) -> list[str]:
+    """The names of the ClassLabel of ner_tags in what `datasets` writes of the features of a data set."""
+    tags = features.get("ner_tags") if isinstance(features, dict) else None
+    feature = (
+        tags.get("feature", tags) if isinstance(tags, dict) else tags[0] if isinstance(tags, list) and tags else {}
+    )
+    names = feature.get("names") if isinstance(feature, dict) else None
+    return list(map(str, names)) if isinstance(names, list) else []
+
+
+def _json(raw: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(raw)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,171 @@
+"""Files of annotation tools: doccano, Label Studio and displaCy.
+
+Offsets are code points in all of them. Label Studio before 1.4 wrote UTF-16 code units; since each of its spans
+carries its text, such a file is recognised and read right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from cige.data.documents.document import (
+    Document,
+    ReadingOptions,
+    an_object,
+    checked,
+    json_text,
+    json_values,
+    read_spans,
+    span_dicts,
+    text_of,
+    told_where,
+)
+from cige.data.jsonl import check_surface, make_span
+from cige.data.sentence import Span
+from cige.data.text_files import read_text, write_text
+from cige.errors import DataError
+
+_DOCCANO = ("start_offset", "end_offset", "label")
+
+
+def read_doccano(path: Path, options: ReadingOptions) -> list[Document]:
+    """JSON lines with "text" and "label" (or "labels"): [[start, end, label], ...]; or with "entities"."""
+    found = []
+    for number, value in json_values(read_text(path), str(path)):
+        with told_where(str(path), "line", number):
+            record = an_object(value)
+            key = next((key for key in ("label", "labels", "entities") if key in record), None)
+            text = text_of(record, "text" if "text" in record else "data")
+            left_out = {"text", "data", "label", "labels", "entities", "relations"}
+            meta = {name: own for name, own in record.items() if name not in left_out}
+            spans = read_spans(record[key], text, keys=_DOCCANO) if key else ()
+            found.append(Document(text, spans, meta, key is not None, number))
+    return found
+
+
+def write_doccano(path: Path, documents: Iterable[Document]) -> None:
+    lines = []
+    for _, document in checked(documents):
+        labels = {"label": [[s.start, s.end, s.label] for s in document.spans]}
+        lines.append(json_text({"text": document.text} | labels | dict(document.meta)) + "\n")
+    write_text(path, "".join(lines))
+
+
+def read_displacy(path: Path, options: ReadingOptions) -> list[Document]:
+    """Objects with "text" and "ents", as displaCy takes them (`manual=True`) and spaCy's Doc.to_json writes."""
+    found = []
+    for number, value in json_values(read_text(path), str(path)):
+        with told_where(str(path), "object", number):
+            record = an_object(value)
+            text = text_of(record)
+            title = {"title": record["title"]} if record.get("title") is not None else {}
+            found.append(Document(text, read_spans(record.get("ents"), text), title, line=number))
+    return found
+
+
+def write_displacy(path: Path, documents: Iterable[Document]) -> None:
+    objects = [
+        {
+            "text": document.text,
+            "ents": [{"start": s.start, "end": s.end, "label": s.label} for s in document.spans],
+            "title": document.meta.get("title"),
+        }
+        for _, document in checked(documents)
+    ]
+    write_text(path, json_text(objects, indent=1) + "\n")
+
+
+def read_label_studio(path: Path, options: ReadingOptions) -> list[Document]:
+    """Tasks: the first annotation that was not cancelled; without one, the first prediction; also JSON-MIN.
+
+    A task with neither is not labelled.
+    """
+    found = []
+    for number, value in json_values(read_text(path), str(path)):
+        with told_where(str(path), "task", number):
+            record = an_object(value)
+            found.append(_task(record, number) if "data" in record else _small_task(record, number))
+    return found
+
+
+def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
+    """Tasks for a project whose configuration has <Labels name="label" toName="text"> and <Text name="text">."""
+    tasks = []
+    for number, document in checked(documents):
+        result = [
+            {
+                "id": f"{number}-{k}",
+                "from_name": "label",
+                "to_name": "text",
+                "type": "labels",
+                "value": {name: own for name, own in span.items() if name != "label"} | {"labels": [span["label"]]},
+            }
+            for k, span in enumerate(span_dicts(document), 1)
+        ]
+        answers = {"annotations": [{"result": result}]} if document.is_labelled else {}
+        tasks.append({"data": {"text": document.text} | dict(document.meta)} | answers)
+    write_text(path, json_text(tasks, indent=1) + "\n")
+
+
+def _task(record: dict[str, Any], number: int) -> Document:
+    data = an_object(record["data"])
+    key = (
+        "text"
+        if isinstance(data.get("text"), str)
+        else next((k for k, v in data.items() if isinstance(v, str)), "text")
+    )
+    text = text_of(data, key)
+    answers = [a for a in record.get("annotations") or [] if isinstance(a, dict) and not a.get("was_cancelled")]
+    answers += [a for a in record.get("predictions") or [] if isinstance(a, dict)]
+    meta = {name: own for name, own in data.items() if name != key}
+    if not answers:
+        return Document(text, (), meta, False, number)
+    result = answers[0].get("result", [])
+    values = [an_object(one).get("value") for one in result if isinstance(one, dict) and one.get("type") == "labels"]
+    return Document(text, _spans(values, text), meta, True, number)
+
+
+def _small_task(record: dict[str, Any], number: int) -> Document:
+    """JSON-MIN: {"text": ..., "label": [{"start", "end", "text", "labels"}, ...]}."""
+    text, values = text_of(record), record.get("label")
+    meta = {name: own for name, own in record.items() if name not in ("text", "label")}
+    return Document(text, _spans(values or [], text), meta, values is not None, number)
+
+
+def _spans(values: Any, text: str) -> tuple[Span, ...]:
+    if not isinstance(values, list):
+        raise DataError(f"expected a list of results, found {type(values).__name__}")
+    entries = []
+    for value in map(an_object, values):
+        labels = value.get("labels")
+        if not isinstance(labels, list) or not labels:
+            raise DataError(f"expected a list of names under 'labels', found {labels!r}")
+        entries += [(value.get("start"), value.get("end"), label, value.get("text")) for label in labels]
+    try:
+        return _checked_spans(entries, text)
+    except DataError:
+        if max(text, default="") <= "\uffff":
+            raise
+        places = _code_points(text)
+        moved = [(places.get(start), places.get(end), label, surface) for start, end, label, surface in entries]
+        return _checked_spans(moved, text)
+
+
+def _checked_spans(entries: list[tuple[Any, Any, Any, Any]], text: str) -> tuple[Span, ...]:
+    spans = []
+    for start, end, label, surface in entries:
+        span = make_span(start, end, label, text)
+        check_surface(span, text[span.start : span.end] if surface is None else surface, text)
+        spans.append(span)
+    return tuple(sorted(spans))
+
+
+def _code_points(text: str) -> dict[Any, int]:
+    """UTF-16 offset -> offset in code points."""
+    places, unit = {0: 0}, 0
+    for place, character in enumerate(text, 1):
+        unit += 2 if character > "\uffff" else 1
+        places[unit] = place
+    return places

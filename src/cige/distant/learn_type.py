@@ -1,0 +1,286 @@
+"""learn_types: a model learns new types of entity from word lists and raw text, and keeps those that it has.
+
+    cige learn-type PRODUCT --words products.txt --text titles.txt --output runs/products
+
+Each round labels the text and trains on it from the model that was given. The first believes a list as far as its
+noise allows (`trust`). Later rounds also know what the round before found: entities that it found stay, and a listed
+word that it hardly ever took for an entity is hardly believed. What is not labelled is open: an entity of a new type
+may be hidden there, so training sums over both (data/tag_sets.py).
+
+The output folder has a run per round (round1, ...), the labelled text that each learnt from (text1, ...), and the
+model in model/.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from cige.api import NER
+from cige.data.reading import write_sentences
+from cige.data.sentence import Sentence
+from cige.data.source_types import DOUBT, EITHER
+from cige.data.user_words import UserWordRegime
+from cige.distant.labelling import drawn_words, labelled
+from cige.distant.matching import ListMatcher, TextWord
+from cige.distant.trust import bands_of, trust_by_band, trust_of_words
+from cige.entities.entity import Entity
+from cige.entities.label_facts import learn_max_lengths
+from cige.errors import DataError, LexiconError, ModelError
+from cige.folders.atomic import atomic_file
+from cige.json_text import to_json
+from cige.models.model import LatticeModel
+from cige.tagging.windows import read_windows
+from cige.text.normalize import normalize
+from cige.training.recipe import Recipe, SourceConfig, start_folder
+from cige.training.train import train
+
+_SOURCE = "text"  # the name of the labelled text in recipes and types files
+_MAX_HELD_OUT = 100  # sentences, of which the model's own types are scored after training
+
+
+@dataclass(frozen=True)
+class LearntType:
+    """What a list was worth.
+
+    Attributes:
+        name: the type.
+        n_words: words in the list; n_in_text: those of them that the text uses; n_uses: how often it uses them.
+        trust: the mean probability of these uses to be entities, by the list's noise alone, 0..1.
+        n_labelled: entities of the type in the text that the last round learnt from.
+    """
+
+    name: str
+    n_words: int
+    n_in_text: int
+    n_uses: int
+    trust: float
+    n_labelled: int
+
+
+@dataclass(frozen=True)
+class LearnResult:
+    """What `learn_types` made: the model folder, what each list was worth, and seconds of training."""
+
+    model: Path
+    types: tuple[LearntType, ...]
+    seconds: float
+
+
+def learn_types(
+    lists: Mapping[str, Sequence[str]],
+    texts: Iterable[str],
+    recipe: Recipe,
+    output_dir: str | Path,
+    *,
+    n_rounds: int = 2,
+    seed: int = 1,
+    device: str = "auto",
+    resume: bool = True,
+    show_progress: bool = True,
+) -> LearnResult:
+    """Learn types and write the model folder `output_dir/model`.
+
+    Args:
+        lists: new type -> words that name entities of it.
+        texts: raw text of any length, such as the lines of a file, that uses some of the words.
+        recipe: settings of training, `start_from` among them; its `data` is filled in.
+        n_rounds: 1 or more.
+        seed: decides which uses of a word are believed, and training.
+        resume: go on with a run of the same words and texts that was cut off.
+
+    Raises:
+        LexiconError: a list has no word of two or more characters.
+        DataError: the text is empty, or uses no word of a list.
+        ModelError: the model knows such a type already, or cannot be started from.
+        RecipeError: the folder holds a run of other words, texts or settings.
+    """
+    if recipe.start_from is None:
+        raise ModelError("learning types needs a model to start from; the recipe has no start_from")
+    if n_rounds < 1:
+        raise ValueError(f"given n_rounds={n_rounds}; expected 1 or more")
+    base = NER.from_pretrained(start_folder(recipe.start_from))
+    _check_types(lists, base)
+    words = {name: _sound(name, listed) for name, listed in lists.items()}
+    text = _RawText.read(texts, base, words)
+    own = text.entities(base, labels=base.labels)
+    silent = base.label_facts.silent
+    recipe = _filled_in(recipe, base, words)
+    output_dir = Path(output_dir)
+    trust, seconds = text.trust, 0.0
+    learnt: list[list[Entity]] = [[] for _ in text.texts]
+    sentences: list[Sentence] = []
+    for number in range(1, n_rounds + 1):
+        sentences = [
+            labelled(
+                text.texts[k],
+                drawn_words(text.words[k], trust, np.random.default_rng((seed, number, k))),
+                own[k],
+                silent=silent,
+                learnt=learnt[k],
+            )
+            for k in range(len(text.texts))
+        ]
+        n_labelled = _count(sentences, words)
+        for name, n in n_labelled.items():
+            if not n:
+                raise DataError(
+                    f"{name}: the text uses {len(text.counts[name]):,} words of the list, but none of them can be "
+                    "believed to name an entity: they are ordinary words. Give a list of names, or more text"
+                )
+        folder = output_dir / f"round{number}"
+        result = train(
+            _with_sentences(recipe, output_dir / f"text{number}", sentences, base, words),
+            folder,
+            seed=seed,
+            device=device,
+            resume=resume,
+            show_progress=show_progress,
+        )
+        seconds += result.seconds
+        if number < n_rounds:
+            student = NER.from_pretrained(result.model)
+            learnt = text.entities(student, labels=list(words))
+            trust = text.trust_after(learnt)
+    model = LatticeModel.load(result.model)
+    facts = base.label_facts
+    longest = {k: n for k, n in learn_max_lengths(sentences).items() if k in words}
+    model.label_facts = replace(facts, max_lengths={**facts.max_lengths, **longest}, calibration={})
+    model.save(output_dir / "model")
+    return LearnResult(output_dir / "model", tuple(text.report(name, n_labelled[name]) for name in words), seconds)
+
+
+@dataclass(frozen=True)
+class _RawText:
+    """The text as a tagger reads it, and what it has of the lists.
+
+    Attributes:
+        texts: different windows; words: of each.
+        n_listed: list -> its size; counts: list -> word -> uses in the text; trust: list -> word -> 0..1.
+    """
+
+    texts: list[str]
+    words: list[list[TextWord]]
+    n_listed: dict[str, int]
+    counts: dict[str, Counter[str]]
+    trust: dict[str, dict[str, float]]
+
+    @classmethod
+    def read(cls, texts: Iterable[str], base: NER, lists: Mapping[str, Sequence[str]]) -> _RawText:
+        snapshot = base.lexicon.snapshot()
+        windows = dict.fromkeys(part.lattice.text for text in texts for part in read_windows(text, snapshot))
+        if len(windows) < 2:
+            raise DataError(
+                f"the text has {len(windows)} different lines or sentences; expected raw text to learn from"
+            )
+        matcher = ListMatcher(snapshot, lists)
+        words = [matcher.words(window) for window in windows]
+        band = bands_of(base.lexicon)
+        counts, trust = {}, {}
+        for name, listed in lists.items():
+            counts[name] = Counter(word.text for found in words for word in found if name in word.lists)
+            if not counts[name]:
+                raise DataError(
+                    f"{name}: the text uses none of the {len(listed):,} words of the list (such as {listed[0]}); "
+                    "expected raw text of the kind in which they occur"
+                )
+            by_band = trust_by_band((word for found in words for word in found), name, band)
+            trust[name] = {word: by_band[band(word)] for word in counts[name]}
+        return cls(list(windows), words, {name: len(listed) for name, listed in lists.items()}, counts, trust)
+
+    def entities(self, ner: NER, *, labels: Sequence[str]) -> list[list[Entity]]:
+        """What a model finds in each text, of all of `labels`."""
+        return list(ner.pipe(self.texts, labels=labels)) if labels else [[] for _ in self.texts]
+
+    def trust_after(self, learnt: Sequence[Sequence[Entity]]) -> dict[str, dict[str, float]]:
+        """How far to believe listed words, given the entities that a round found."""
+        found: dict[str, Counter[str]] = {name: Counter() for name in self.counts}
+        for words, entities in zip(self.words, learnt, strict=True):
+            places = {(e.start, e.end, e.label) for e in entities}
+            for word in words:
+                for name in word.lists:
+                    found[name][word.text] += (word.start, word.end, name) in places
+        return {name: trust_of_words(self.counts[name], found[name], self.trust[name]) for name in self.counts}
+
+    def report(self, name: str, n_labelled: int) -> LearntType:
+        counts = self.counts[name]
+        mean = sum(self.trust[name][word] * n for word, n in counts.items()) / counts.total()
+        return LearntType(name, self.n_listed[name], len(counts), counts.total(), mean, n_labelled)
+
+
+def _check_types(lists: Mapping[str, Sequence[str]], base: NER) -> None:
+    if not lists:
+        raise DataError("no type to learn; expected a type and a list of words")
+    for name in lists:
+        if not name or name != name.strip() or {EITHER, DOUBT} & set(name):
+            raise DataError(f"the type {name!r}: expected a name such as PRODUCT, without {EITHER} and {DOUBT}")
+        if name in base.labels:
+            raise ModelError(
+                f"the model finds {name} already (it knows {', '.join(base.labels)}); call the new type by another "
+                "name, or teach the model more of its own type with labelled sentences (`cige train --data`)"
+            )
+
+
+def _sound(name: str, listed: Sequence[str]) -> list[str]:
+    found = [word for word in dict.fromkeys(map(normalize, listed)) if len(word) > 1]
+    if not found:
+        raise LexiconError(f"{name}: no word to learn from; expected words of two or more characters, one a line")
+    return found
+
+
+def _count(sentences: Iterable[Sentence], names: Iterable[str]) -> dict[str, int]:
+    counts = Counter(type_ for s in sentences for span in s.spans for type_ in span.label.split(EITHER))
+    return {name: counts[name] for name in names}
+
+
+def _filled_in(recipe: Recipe, base: NER, words: Mapping[str, object]) -> Recipe:
+    """The recipe with the labels and the scheme of the model, and words with labels if it reads these."""
+    regime = recipe.user_words
+    if recipe.model.reads_word_labels and regime == UserWordRegime():
+        regime = replace(regime, label_prob=0.5, wrong_label_prob=0.15, unknown_label_prob=0.15)
+    return replace(
+        recipe,
+        name=f"learn-{'-'.join(words)}",
+        data=replace(
+            recipe.data,
+            labels=tuple(sorted([*base.labels, *words])),
+            silent=tuple(sorted(base.label_facts.silent)),
+            scheme=base.model.scheme,
+        ),
+        training=replace(recipe.training, eval_start_epoch=recipe.training.n_epochs),
+        user_words=regime,
+    )
+
+
+def _with_sentences(
+    recipe: Recipe, folder: Path, sentences: Sequence[Sentence], base: NER, words: Mapping[str, object]
+) -> Recipe:
+    """The recipe of a round, whose labelled text and types file are written into a folder.
+
+    The name of the text's file tells its contents, so that a folder is not taken for the run of another text.
+    """
+    digest = hashlib.sha256(repr([(s.text, s.spans) for s in sentences]).encode("utf-8", "backslashreplace"))
+    path = folder.absolute() / f"text-{digest.hexdigest()[:12]}.jsonl"
+    types = folder.absolute() / "types.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_sentences(path, sentences)
+    combined = {label for s in sentences for span in s.spans if EITHER in (label := span.label)}
+    facts = {
+        "map": {label: [label] for label in (*base.labels, *words)}
+        | {label + DOUBT: [label] for label in base.labels}
+        | {label: label.split(EITHER) for label in sorted(combined)},
+        "annotated": list(base.labels),
+        "doubtful": {label + DOUBT: 1.0 for label in base.labels},
+    }
+    with atomic_file(types) as aside:
+        aside.write_text(
+            to_json({"parents": dict(base.label_facts.parents), "sources": {_SOURCE: facts}}, indent=1), "utf-8"
+        )
+    n_held_out = min(_MAX_HELD_OUT, max(1, len(sentences) // 20))
+    source = SourceConfig(train=str(path), n_held_out=n_held_out)
+    return replace(recipe, data=replace(recipe.data, types=str(types), sources={_SOURCE: source}))

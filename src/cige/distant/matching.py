@@ -1,0 +1,94 @@
+"""Where the words of a user's lists stand in a text as words of their own, not as parts of other words.
+
+豆包 is in 咖啡豆包装袋, but a reader sees 咖啡豆 and 包装袋. A text is therefore divided into words as a whole, those
+of the model's lexicon and of the lists alike, and only those count as found. The division has the fewest words, where
+a character that belongs to no word counts one and a half; among such divisions it has the most even lengths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cige.lexicon.snapshot import LexiconSnapshot
+from cige.lexicon.user_word import UserWord
+from cige.text.normalize import normalize
+
+_RUN = re.compile("[A-Za-z]+|[0-9]+")
+_SINGLE = 1.5  # what a single character counts, beside 1 of a word
+
+
+@dataclass(frozen=True)
+class TextWord:
+    """A word of a text, over its code points [start, end).
+
+    Attributes:
+        text: the word, normalised.
+        lists: names of the lists that have it, in the order in which these were given.
+    """
+
+    start: int
+    end: int
+    text: str
+    lists: tuple[str, ...] = ()
+
+
+class ListMatcher:
+    """Finds listed words.
+
+    Args:
+        snapshot: the words of the model.
+        lists: list name -> its words; a word of several lists is found under the names of all of them.
+    """
+
+    def __init__(self, snapshot: LexiconSnapshot, lists: Mapping[str, Iterable[str]]):
+        names: dict[str, list[str]] = {}
+        for name, words in lists.items():
+            for word in dict.fromkeys(map(normalize, words)):
+                names.setdefault(word, []).append(name)
+        self._names = {word: tuple(found) for word, found in names.items()}
+        self._snapshot = snapshot.with_words(UserWord(word) for word in names)
+
+    def words(self, text: str) -> list[TextWord]:
+        """The words of two or more characters that a text consists of, sorted and disjoint, listed or not."""
+        text = normalize(text)
+        places = {(int(start), int(end)) for start, end, _ in self._snapshot.match(text)}
+        places |= {run.span() for run in _RUN.finditer(text)}
+        listed = {place: names for place in places if (names := self._names.get(text[slice(*place)]))}
+        return [
+            TextWord(start, end, text[start:end], listed.get((start, end), ()))
+            for start, end in fewest_words(len(text), places, listed)
+            if end - start > 1
+        ]
+
+
+def fewest_words(
+    n_chars: int, places: Iterable[tuple[int, int]], preferred: Mapping[tuple[int, int], object] | Sequence = ()
+) -> list[tuple[int, int]]:
+    """The words of the best division of `n_chars` characters, single characters included.
+
+    Args:
+        places: [start, end) of words.
+        preferred: of divisions that are equally good, the one with most of these is taken.
+    """
+    starts: list[list[int]] = [[end - 1] for end in range(n_chars + 1)]
+    for start, end in places:
+        if end - start > 1:
+            starts[end].append(start)
+    best: list[tuple[float, int, int, int]] = [(0.0, 0, 0, 0)]  # words, sum of squared lengths, not preferred, start
+    for end in range(1, n_chars + 1):
+        ways = []
+        for start in starts[end]:
+            words, squares, others, _ = best[start]
+            is_single, is_other = end - start == 1, (start, end) not in preferred
+            ways.append(
+                (words + (_SINGLE if is_single else 1.0), squares + (end - start) ** 2, others + is_other, start)
+            )
+        best.append(min(ways))
+    found, end = [], n_chars
+    while end:
+        start = best[end][3]
+        found.append((start, end))
+        end = start
+    return found[::-1]

@@ -1,0 +1,54 @@
+"""A text in HTML with its entities marked, in the colours of the drawings."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+
+from cige.drawing.colours import colour_of
+from cige.drawing.lattice import Mark
+from cige.text.visible import visible
+
+_CUT = "…"
+
+
+def highlighted(text: str, marks: Iterable[Mark]) -> str:
+    """The text as escaped HTML, each marked span as `<b>` with its label; line breaks stay.
+
+    Args:
+        marks: in any order. Of two that overlap, the one that starts first, or else the longer, is marked.
+    """
+    parts, last = [], 0
+    for mark in sorted(marks, key=lambda m: (m.start, -m.end)):
+        if mark.start < last:
+            continue
+        colour = colour_of(mark.label)
+        parts.append(escape_lines(text[last : mark.start]))
+        marked = escape_lines(text[mark.start : mark.end])
+        parts.append(
+            f'<b style="background:{colour}1f;border-radius:4px;padding:1px 3px">{marked}'
+            f'<sub style="color:{colour}">{escape_lines(mark.label)}</sub></b>'
+        )
+        last = mark.end
+    return "".join([*parts, escape_lines(text[last:])])
+
+
+def escape_lines(text: str) -> str:
+    """Escape a text for HTML, with its line breaks kept and everything else made visible."""
+    return "\n".join(html.escape(visible(line)) for line in text.split("\n"))
+
+
+def notebook_page(text: str, marks: Iterable[Mark], *, note: str = "", max_chars: int = 20_000) -> str:
+    """What a notebook shows of a text and its entities.
+
+    Args:
+        note: a line below, in grey.
+        max_chars: of a longer text only the beginning is shown, and the note says so.
+    """
+    shown = list(marks)
+    if len(text) > max_chars:
+        shown = [mark for mark in shown if mark.end <= max_chars]
+        note = " ".join(filter(None, (f"The first {max_chars:,} of {len(text):,} characters.", note)))
+        text = text[:max_chars] + _CUT
+    below = f'<div style="color:#64748b;font-size:smaller">{html.escape(note)}</div>' if note else ""
+    return f'<div style="line-height:2;white-space:pre-wrap">{highlighted(text, shown)}</div>{below}'

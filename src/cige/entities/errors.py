@@ -1,0 +1,97 @@
+"""Errors: entities that a model missed, and predictions that are spurious or have a wrong label or boundary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cige.entities.entity import Entity
+from cige.entities.scores import Labelled
+
+Kind = Literal["missed", "spurious", "wrong type", "wrong boundary"]
+KINDS: tuple[Kind, ...] = ("missed", "spurious", "wrong type", "wrong boundary")
+NOTHING = "none"  # instead of a label if there is no entity on the other side
+
+
+@dataclass(frozen=True)
+class EntityError:
+    """One difference between gold and predicted entities.
+
+    Attributes:
+        kind: "wrong type" is a correct span with another label, and "wrong boundary" a different span that overlaps the
+            gold span, with any label; "missed" and "spurious" entities have no counterpart.
+        sentence: number of the sentence, from 0.
+        gold, found: the gold and the predicted entity; None if there is none.
+    """
+
+    kind: Kind
+    sentence: int
+    gold: Labelled | None
+    found: Entity | None
+
+    def to_dict(self, text: str) -> dict[str, Any]:
+        """The fields and the `text` of the sentence, as JSON values."""
+        gold = self.gold
+        return {
+            "kind": self.kind,
+            "sentence": self.sentence,
+            "text": text,
+            "gold": None
+            if gold is None
+            else {"start": gold.start, "end": gold.end, "label": gold.label, "text": text[gold.start : gold.end]},
+            "found": None if self.found is None else self.found.to_dict(),
+        }
+
+
+def list_errors(gold: Sequence[Iterable[Labelled]], found: Sequence[Iterable[Entity]]) -> list[EntityError]:
+    """The errors of each sentence, in order; every entity without an equal counterpart is in exactly one of them.
+
+    Equal spans with different labels are paired first, then overlapping spans by their overlap, and of these, spans
+    with equal labels first.
+    """
+    errors = []
+    for number, (labelled, entities) in enumerate(zip(gold, found, strict=True)):
+        right = {(e.start, e.end, e.label) for e in entities} & {(s.start, s.end, s.label) for s in labelled}
+        rest = [s for s in labelled if (s.start, s.end, s.label) not in right]
+        others = [e for e in entities if (e.start, e.end, e.label) not in right]
+        pairs = sorted(
+            ((_closeness(s, e), j, k) for j, s in enumerate(rest) for k, e in enumerate(others)), reverse=True
+        )
+        paired: dict[int, int] = {}
+        for (overlap, *_), j, k in pairs:
+            if overlap > 0 and j not in paired and k not in paired.values():
+                paired[j] = k
+        own: list[EntityError] = []
+        for j, k in paired.items():
+            same = (rest[j].start, rest[j].end) == (others[k].start, others[k].end)
+            own.append(EntityError("wrong type" if same else "wrong boundary", number, rest[j], others[k]))
+        own += [EntityError("missed", number, s, None) for j, s in enumerate(rest) if j not in paired]
+        own += [EntityError("spurious", number, None, e) for k, e in enumerate(others) if k not in paired.values()]
+        errors += sorted(own, key=_place)
+    return errors
+
+
+def confusion(gold: Sequence[Iterable[Labelled]], found: Sequence[Iterable[Labelled]]) -> dict[str, dict[str, int]]:
+    """How often each gold label (first key) was predicted as each label or NOTHING (second key) for its span."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for labelled, entities in zip(gold, found, strict=True):
+        left = {(s.start, s.end): s.label for s in labelled}
+        right = {(e.start, e.end): e.label for e in entities}
+        counts.update((left.get(span, NOTHING), right.get(span, NOTHING)) for span in left.keys() | right.keys())
+    names = [*sorted({name for pair in counts for name in pair} - {NOTHING}), NOTHING]
+    return {a: {b: counts[a, b] for b in names} for a in names} if counts else {}
+
+
+def _closeness(a: Labelled, b: Labelled) -> tuple[float, bool, int]:
+    """The priority of a pair: equal spans first, then by the share of common characters, then equal labels."""
+    shared = min(a.end, b.end) - max(a.start, b.start)
+    share = max(0.0, shared / (max(a.end, b.end) - min(a.start, b.start)))
+    return share, a.label == b.label, -a.start
+
+
+def _place(error: EntityError) -> tuple[int, int]:
+    at = error.gold if error.gold is not None else error.found
+    assert at is not None
+    return at.start, at.end

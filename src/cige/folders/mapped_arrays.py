@@ -1,0 +1,51 @@
+"""The arrays of a .safetensors file, mapped from disk: only what is read of them takes memory, and no PyTorch."""
+
+from __future__ import annotations
+
+import json
+import mmap
+from pathlib import Path
+
+import numpy as np
+
+_DTYPES = {
+    "F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64, "I32": np.int32, "I16": np.int16,
+    "I8": np.int8, "U8": np.uint8, "BOOL": np.bool_,
+}  # fmt: skip
+
+
+def map_file(path: Path | str) -> mmap.mmap:
+    """A file as bytes that are read from disk when they are looked at.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is empty.
+    """
+    with open(path, "rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def arrays_in(data: mmap.mmap) -> dict[str, np.ndarray]:
+    """The arrays of a mapped .safetensors file by name, read-only.
+
+    Raises:
+        ValueError: it is no such file, or holds numbers of a type that NumPy does not have.
+    """
+    begin = 8 + int.from_bytes(data[:8], "little")
+    if not 8 < begin <= len(data):
+        raise ValueError(f"{len(data)} bytes that are no .safetensors file")
+    header = json.loads(data[8:begin])
+    return {name: _array(data, begin, entry) for name, entry in header.items() if name != "__metadata__"}
+
+
+def _array(data: mmap.mmap, begin: int, entry: dict) -> np.ndarray:
+    dtype = _DTYPES.get(entry["dtype"])
+    if dtype is None:
+        raise ValueError(f"numbers of type {entry['dtype']}; expected one of {', '.join(_DTYPES)}")
+    first, last = entry["data_offsets"]
+    shape = tuple(entry["shape"])
+    n = int(np.prod(shape, dtype=np.int64))
+    if n * np.dtype(dtype).itemsize != last - first or begin + last > len(data):
+        raise ValueError(f"{last - first} bytes for {n} numbers of type {entry['dtype']}")
+    array = np.frombuffer(data, dtype, n, begin + first).reshape(shape)
+    return array if array.flags.aligned else array.copy()

@@ -1,0 +1,149 @@
+"""A pipeline with the inputs and outputs of `transformers.pipeline("token-classification")`.
+
+    find = pipeline(aggregation_strategy="simple")
+    find("李明在北京。")   # [{"entity_group": "PER", "score": 0.99, "word": "李明", "start": 0, "end": 2}, ...]
+
+Transformers itself is not needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, cast
+
+from cige.entities.entity import Entity
+from cige.errors import CigeError
+from cige.tagging.finder import EntityFinder
+from cige.text.windows import CONTEXT
+
+Aggregation = Literal["none", "simple", "first", "average", "max"]
+AGGREGATIONS = ("none", "simple", "first", "average", "max")
+OPTIONS = ("aggregation_strategy", "stride", "ignore_labels", "batch_size")
+
+
+def pipeline(
+    model: EntityFinder | str | PathLike[str] | None = None,
+    *,
+    device: int | str = "cpu",
+    aggregation_strategy: Aggregation = "none",
+    stride: int | None = None,
+    ignore_labels: Sequence[str] = ("O",),
+    batch_size: int = 16,
+    **hub_options: Any,
+) -> TokenClassification:
+    """Make a pipeline.
+
+    Args:
+        model: a model folder, a hub id, None for the bundled model, or what `cige.load` gave.
+        device: as `cige.load` takes it, or as Transformers does: -1 for the CPU, 0 for the first GPU.
+        aggregation_strategy, stride, ignore_labels, batch_size: defaults of a call; see `TokenClassification`.
+        hub_options: `revision`, `token` and the like.
+
+    Raises:
+        CigeError: the model cannot be loaded, or an option is unknown.
+    """
+    from cige.api import load
+
+    if isinstance(device, int):
+        device = "cpu" if device < 0 else f"cuda:{device}"
+    finder = model if isinstance(model, EntityFinder) else load(model, device, **hub_options)
+    return TokenClassification(
+        finder,
+        aggregation_strategy=aggregation_strategy,
+        stride=stride,
+        ignore_labels=ignore_labels,
+        batch_size=batch_size,
+    )
+
+
+class TokenClassification:
+    """Called like a token classification pipeline of Transformers.
+
+    Options, for all calls or for one:
+        aggregation_strategy: "none" gives a dict per character of an entity, with "entity" (B-PER, I-PER), "score",
+            "index" (from 1), "word", "start" and "end". "simple", "first", "average" and "max" give a dict per entity,
+            with "entity_group" in place of "entity" and no index. These four are the same here, since a CRF decides on
+            whole entities; the score is the probability of the entity.
+        stride: characters that the windows over a long text have in common at least. cige reads every text in
+            overlapping windows, with 64 characters in common, so up to that nothing changes and more is refused.
+        ignore_labels: labels (or tags, such as "I-PER") to leave out.
+        batch_size: texts that are read at once.
+    """
+
+    task = "token-classification"
+
+    def __init__(self, finder: EntityFinder, **options: Any):
+        self.finder = finder
+        self.options: dict[str, Any] = _checked(
+            {"aggregation_strategy": "none", "stride": None, "ignore_labels": ("O",), "batch_size": 16} | options
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.finder!r}>"
+
+    def __call__(self, inputs: Any, **options: Any) -> Any:
+        """The entities of a text as a list of dicts; of a list of texts as a list of lists; of others as an iterator.
+
+        Args:
+            inputs: a str, a list or tuple of str, or any other iterable of str, such as a column of a data set.
+            options: as of the class, for this call.
+
+        Raises:
+            CigeError: an option is unknown or out of range.
+            TypeError: a text is no str.
+        """
+        chosen = _checked(self.options | options)
+        if isinstance(inputs, str):
+            return next(self._read([inputs], chosen))
+        if isinstance(inputs, list | tuple):
+            return list(self._read(inputs, chosen))
+        if not isinstance(inputs, Iterable) or isinstance(inputs, bytes | Mapping):
+            raise TypeError(f"given {type(inputs).__name__}; expected a str or an iterable of str")
+        return self._read(inputs, chosen)
+
+    def _read(self, texts: Iterable[str], options: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+        by_character = options["aggregation_strategy"] == "none"
+        ignored = frozenset(options["ignore_labels"])
+        for entities in self.finder.pipe(texts, batch_size=options["batch_size"]):
+            if by_character:
+                yield [x for e in entities for x in _characters(e) if x["entity"] not in ignored]
+            else:
+                yield [_group(e) for e in entities if e.label not in ignored]
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    if unknown := sorted(set(options) - set(OPTIONS)):
+        raise CigeError(f"no option {', '.join(unknown)}; expected {', '.join(OPTIONS)}")
+    strategy, stride = options["aggregation_strategy"], options["stride"]
+    name = getattr(strategy, "value", strategy)  # Transformers has an enumeration of the same names
+    if name not in AGGREGATIONS:
+        raise CigeError(f"aggregation_strategy={strategy!r}: expected one of {', '.join(AGGREGATIONS)}")
+    if stride is not None and (isinstance(stride, bool) or not isinstance(stride, int) or not 0 <= stride <= CONTEXT):
+        raise CigeError(f"stride={stride!r}: expected a whole number of characters from 0 to {CONTEXT}")
+    if stride is not None and name == "none":
+        raise CigeError("stride goes with an aggregation_strategy other than 'none'")
+    if isinstance(options["ignore_labels"], str):
+        raise CigeError(f"ignore_labels={options['ignore_labels']!r}: expected a list of labels")
+    if not isinstance(options["batch_size"], int) or options["batch_size"] < 1:
+        raise CigeError(f"batch_size={options['batch_size']!r}: expected a whole number from 1 on")
+    return options | {"aggregation_strategy": cast("Aggregation", name)}
+
+
+def _group(entity: Entity) -> dict[str, Any]:
+    found = {"entity_group": entity.label, "score": entity.score, "word": entity.text}
+    return found | {"start": entity.start, "end": entity.end}
+
+
+def _characters(entity: Entity) -> Iterator[dict[str, Any]]:
+    for k, char in enumerate(entity.text):
+        place = entity.start + k
+        tag = f"{'B' if k == 0 else 'I'}-{entity.label}"
+        yield {
+            "entity": tag,
+            "score": entity.score,
+            "index": place + 1,
+            "word": char,
+            "start": place,
+            "end": place + 1,
+        }

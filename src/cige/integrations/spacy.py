@@ -1,0 +1,246 @@
+"""The spaCy component: `nlp.add_pipe("cige")` sets `doc.ents`, a span group with scores, and `doc._.cige_entities`.
+
+    nlp = spacy.blank("zh")              # a token per character, so every entity is a span of tokens
+    nlp.add_pipe("cige", config={"words": {"阿拉善贺兰草": "COMPANY"}})
+
+Importing this module, or having cige installed beside spaCy, makes the component known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import srsly
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc, Span, SpanGroup
+from spacy.util import ensure_path, filter_spans, minibatch
+
+from cige.entities.entity import Entity
+from cige.errors import CigeError
+from cige.integrations.model_bytes import UnpackedModel, files_of
+from cige.lexicon.user_word import UserWord
+
+if TYPE_CHECKING:
+    from cige.api import NER
+    from cige.tagging.finder import EntityFinder
+
+Alignment = Literal["expand", "contract", "strict"]
+ALIGNMENTS = ("expand", "contract", "strict")
+MODEL = "model"  # of the component's folder
+DEFAULTS: dict[str, Any] = {
+    "model": None,
+    "device": "cpu",
+    "words": {},
+    "word_files": [],
+    "min_score": 0.0,
+    "labels": None,
+    "types": "fine",
+    "spans_key": "cige",
+    "set_ents": True,
+    "overwrite_ents": True,
+    "alignment": "expand",
+}
+
+
+@Language.factory("cige", assigns=["doc.ents", "doc.spans", "doc._.cige_entities"], default_config=DEFAULTS)
+def make_component(
+    nlp: Language,
+    name: str,
+    model: str | None,
+    device: str,
+    words: dict[str, str | None] | list[str],
+    word_files: list[str],
+    min_score: float,
+    labels: list[str] | None,
+    types: str,
+    spans_key: str | None,
+    set_ents: bool,
+    overwrite_ents: bool,
+    alignment: str,
+) -> CigeComponent:
+    """The component of a pipeline; spaCy calls this with the settings of the pipeline's config.
+
+    Args:
+        model: model folder or hub id; None for the bundled model.
+        device: as `cige.load` takes it.
+        words: words of your own, as a list or with the label of each (or null).
+        word_files: files of such words, as `--lexicon-add` reads them.
+        min_score, labels, types: which entities are reported, as a call of an NER takes them.
+        spans_key: name of the group in `doc.spans`, whose `attrs["scores"]` are the scores; None for no group.
+        set_ents: whether to write `doc.ents`.
+        overwrite_ents: whether entities that other components set make way; otherwise they win.
+        alignment: what becomes of an entity that does not begin and end with a token: "expand" takes every token that
+            it touches, "contract" those that it covers wholly, and "strict" leaves it out. With spacy.blank("zh") as
+            it comes a token is a character, and nothing needs alignment. `doc._.cige_entities` always has the exact
+            offsets.
+    """
+    return CigeComponent(
+        name,
+        model=model,
+        device=device,
+        words=words,
+        word_files=word_files,
+        min_score=min_score,
+        labels=labels,
+        types=types,
+        spans_key=spans_key,
+        set_ents=set_ents,
+        overwrite_ents=overwrite_ents,
+        alignment=alignment,
+    )
+
+
+class CigeComponent(Pipe):
+    """Finds the entities of documents; see `make_component`.
+
+    The model is loaded when it is first used, so a pipeline that is read from disk never looks for the one that its
+    config names.
+    """
+
+    def __init__(
+        self,
+        name: str = "cige",
+        *,
+        model: str | None = None,
+        device: str = "cpu",
+        words: dict[str, str | None] | Sequence[str] = (),
+        word_files: Sequence[str] = (),
+        min_score: float = 0.0,
+        labels: Sequence[str] | None = None,
+        types: str = "fine",
+        spans_key: str | None = "cige",
+        set_ents: bool = True,
+        overwrite_ents: bool = True,
+        alignment: str = "expand",
+    ):
+        if alignment not in ALIGNMENTS:
+            raise CigeError(f"alignment={alignment!r}: expected one of {', '.join(ALIGNMENTS)}")
+        self.name = name
+        self.model_name, self.device = model, device
+        self.words = dict(words) if isinstance(words, dict) else dict.fromkeys(words)
+        self.word_files = list(word_files)
+        self.request: dict[str, Any] = {"min_score": min_score, "labels": labels, "types": types}
+        self.spans_key, self.set_ents, self.overwrite_ents = spans_key, set_ents, overwrite_ents
+        self.alignment: Any = alignment
+        self._finder: EntityFinder | None = None
+        self._unpacked: UnpackedModel | None = None  # the model of `from_bytes`
+        _register_extensions()
+
+    @property
+    def finder(self) -> EntityFinder:
+        """The model, with the words of the config.
+
+        Raises:
+            CigeError: it cannot be loaded, or the words cannot be used.
+        """
+        if self._finder is None:
+            from cige.api import load
+
+            finder = load(self.model_name, self.device)
+            if self.words or self.word_files:
+                lexicon = _with_lexicon(finder).lexicon
+                lexicon.add_entries(*(UserWord(word, label) for word, label in self.words.items()))
+                for path in self.word_files:
+                    lexicon.add_file(path)
+            self._finder = finder
+        return self._finder
+
+    @property
+    def ner(self) -> NER:
+        """The model if it has a lexicon: `nlp.get_pipe("cige").ner.lexicon.add(...)`; raises CigeError if not."""
+        return _with_lexicon(self.finder)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The types of entity that the model knows; none before it is loaded, for spaCy asks too early."""
+        return () if self._finder is None else tuple(self._finder.labels)
+
+    def __call__(self, doc: Doc) -> Doc:
+        try:
+            self._annotate(doc, self.finder(doc.text, **self.request))
+        except Exception as error:
+            self.get_error_handler()(self.name, self, [doc], error)
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """The documents of a stream, in order; `nlp.pipe` calls this."""
+        for docs in minibatch(stream, batch_size):
+            try:
+                found = list(self.finder.pipe([doc.text for doc in docs], **self.request))
+                for doc, entities in zip(docs, found, strict=True):
+                    self._annotate(doc, entities)
+            except Exception as error:
+                self.get_error_handler()(self.name, self, docs, error)
+            yield from docs
+
+    def _annotate(self, doc: Doc, entities: list[Entity]) -> None:
+        doc._.cige_entities = tuple(entity.to_dict() for entity in entities)
+        spans, scores = [], []
+        for entity in entities:
+            span = doc.char_span(entity.start, entity.end, label=entity.label, alignment_mode=self.alignment)
+            if span is not None and len(span):
+                span._.cige_score = entity.score
+                spans.append(span)
+                scores.append(entity.score)
+        if self.spans_key is not None:
+            doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, spans=spans, attrs={"scores": scores})
+        if self.set_ents:
+            doc.ents = _without_overlaps(spans, () if self.overwrite_ents else doc.ents)
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Write the model, with the words that were added to it, so that the pipeline needs no other file."""
+        folder = ensure_path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        if MODEL not in exclude:
+            self.ner.save_pretrained(folder / MODEL)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> CigeComponent:
+        """Read what `to_disk` wrote."""
+        if MODEL not in exclude:
+            self._open(ensure_path(path) / MODEL)
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """The same as bytes, about as many as the model folder has."""
+        if MODEL in exclude:
+            return srsly.msgpack_dumps({})
+        return srsly.msgpack_dumps(files_of(self.ner))
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> CigeComponent:
+        """Read what `to_bytes` gave; the model lies in a temporary folder as long as the component lives."""
+        files = {} if MODEL in exclude else srsly.msgpack_loads(data)
+        if files:
+            self._unpacked = UnpackedModel(files)
+            self._open(self._unpacked.folder)
+        return self
+
+    def _open(self, folder: Path) -> None:
+        from cige.api import load
+
+        self._finder = load(folder, self.device)
+
+
+def _with_lexicon(finder: EntityFinder) -> NER:
+    from cige.api import NER
+
+    if not isinstance(finder, NER):
+        raise CigeError(
+            f"a {type(finder).__name__} has no lexicon for words of your own, and a pipeline cannot keep it"
+        )
+    return finder
+
+
+def _without_overlaps(spans: Sequence[Span], preset: Sequence[Span]) -> list[Span]:
+    """Disjoint spans: all `preset` ones, then of those that overlap the longer."""
+    taken = {token for span in preset for token in range(span.start, span.end)}
+    free = [span for span in spans if not taken.intersection(range(span.start, span.end))]
+    return [*preset, *filter_spans(free)]
+
+
+def _register_extensions() -> None:
+    for owner, name in ((Doc, "cige_entities"), (Span, "cige_score")):
+        if not owner.has_extension(name):
+            owner.set_extension(name, default=None)

@@ -1,0 +1,139 @@
+"""Read word lists with labels and modes, in columns or as JSON objects."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from cige.lexicon.user_word import EVIDENCE, MODES, NO_MODE, is_label
+from cige.text.normalize import fold_width
+
+COLUMNS = ("word", "label", "mode")
+DELIMITERS = {"labels": "\t", "csv": ","}
+TYPED_FORMATS = (*DELIMITERS, "jsonl")
+NO_OBJECT = 'not a JSON object with a "word"'
+NO_TEXT = "label and mode must be strings"
+BAD_COUNT = "count is not a whole number"
+TOO_MANY = f"more columns than {', '.join(COLUMNS)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a word list: `raw` is the word in UTF-8, `problem` is the reason why the line cannot be used."""
+
+    line: int
+    raw: bytes
+    count: int | None = None
+    label: str | None = None
+    mode: str = EVIDENCE
+    problem: str | None = None
+
+
+def detect_typed(sample: Sequence[bytes]) -> str | None:
+    """The format of some lines (without blank lines and comments), one of TYPED_FORMATS, or None.
+
+    Since commas may be part of words, columns separated by commas need a header, or most lines must have a label in
+    Latin letters, or a label that occurs twice on average.
+    """
+    lines = [raw.decode("utf-8", "replace") for raw in sample]
+    if not lines:
+        return None
+    if 2 * sum(isinstance(_json(line), dict) for line in lines) > len(lines):
+        return "jsonl"
+    for format, delimiter in DELIMITERS.items():
+        if _header(lines[0], delimiter) is not None:
+            return format
+        rows = [_fields(line, delimiter) for line in lines]
+        labels = [row[1] for row in rows if 2 <= len(row) <= len(COLUMNS) and is_label(row[1])]
+        if format == "labels" and 2 * len(labels) >= len(rows):
+            return format
+        if 2 * len(labels) > len(rows) and (2 * len(set(labels)) <= len(labels) or all(map(str.isascii, labels))):
+            return format
+    return None
+
+
+def typed_entries(lines: Iterator[tuple[int, bytes]], *, format: str) -> Iterator[Entry]:
+    """An entry for every line (number, raw bytes) except the header."""
+    read = _read_object if format == "jsonl" else _row_reader(COLUMNS, DELIMITERS[format], is_named=False)
+    is_first = True
+    for line, raw in lines:
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            yield Entry(line, raw)  # refused when the word is decoded
+            continue
+        if is_first and format != "jsonl":
+            header = _header(text, DELIMITERS[format])
+            if header is not None:
+                read, is_first = _row_reader(header, DELIMITERS[format], is_named=True), False
+                continue
+        is_first = False
+        yield read(line, text)
+
+
+def _read_object(line: int, text: str) -> Entry:
+    found = _json(text)
+    if not isinstance(found, dict) or not isinstance(found.get("word"), str):
+        return Entry(line, _encoded(text), problem=NO_OBJECT)
+    label, mode, count = found.get("label"), found.get("mode"), found.get("count")
+    word = _encoded(found["word"])
+    if not all(value is None or isinstance(value, str) for value in (label, mode)):
+        return Entry(line, word, problem=NO_TEXT)
+    if not (count is None or type(count) is int):
+        return Entry(line, word, problem=BAD_COUNT)
+    return _entry(line, word, label or "", mode or "", count)
+
+
+def _row_reader(names: Sequence[str], delimiter: str, *, is_named: bool) -> Callable[[int, str], Entry]:
+    """A function that reads lines with these columns; without a header, a number in the second column is a count."""
+
+    def read(line: int, text: str) -> Entry:
+        row = _fields(text, delimiter)
+        if len(row) > len(names) and not is_named:
+            return Entry(line, _encoded(row[0]), problem=TOO_MANY)
+        value = dict(zip(names, row, strict=False))
+        label, count = value.get("label", ""), value.get("count", "")
+        if not is_named and label.isdecimal():
+            label, count = "", label
+        word = _encoded(value.get("word", ""))
+        if count and not count.isdecimal():
+            return Entry(line, word, problem=BAD_COUNT)
+        return _entry(line, word, label, value.get("mode", ""), int(count) if count else None)
+
+    return read
+
+
+def _entry(line: int, word: bytes, label: str, mode: str, count: int | None) -> Entry:
+    mode = mode.strip().lower() or EVIDENCE
+    problem = None if mode in MODES else NO_MODE
+    return Entry(line, word, count, label.strip() or None, mode, problem)
+
+
+def _header(line: str, delimiter: str) -> list[str] | None:
+    """The names of the columns if the line is a header: `word` and at least one of the others."""
+    names = [name.lower() for name in _fields(line, delimiter)]
+    return names if "word" in names and {"label", "mode", "count"} & set(names) else None
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    if delimiter == "\t":
+        return [field.strip() for field in line.split("\t")]
+    try:
+        return [field.strip() for field in next(csv.reader([line], skipinitialspace=True), [""])]
+    except csv.Error:
+        return [line.strip()]
+
+
+def _json(line: str) -> object:
+    if not line.lstrip().startswith("{"):
+        return None
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _encoded(word: str) -> bytes:
+    return fold_width(word).encode("utf-8")  # without lone surrogates, which JSON can hold

@@ -1,0 +1,46 @@
+"""UserChanges: the words that a user added and removed, as JSON keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from cige.errors import LexiconError
+from cige.lexicon.user_word import EVIDENCE, UserWord, reason_to_refuse_user_word
+
+
+@dataclass(frozen=True)
+class UserChanges:
+    """What a user changed: words added, with label and mode, and words removed. All are normalised."""
+
+    added: tuple[UserWord, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it; labels and modes stand there only for words that have one."""
+        user: dict[str, Any] = {"added": [word.text for word in self.added], "removed": list(self.removed)}
+        labels = {word.text: word.label for word in self.added if word.label is not None}
+        modes = {word.text: word.mode for word in self.added if word.mode != EVIDENCE}
+        return user | ({"labels": labels} if labels else {}) | ({"modes": modes} if modes else {})
+
+    @classmethod
+    def from_dict(cls, user: Mapping[str, Any], *, source: str | PathLike[str]) -> UserChanges:
+        """What `to_dict` wrote.
+
+        Args:
+            source: the file that it was read from, for the error.
+
+        Raises:
+            LexiconError: a word cannot have its label or mode.
+        """
+        labels, modes = user.get("labels", {}), user.get("modes", {})
+        words = tuple(UserWord(text, labels.get(text), modes.get(text, EVIDENCE)) for text in user["added"])
+        for word in words:
+            if (word.label is not None or word.mode != EVIDENCE) and (reason := reason_to_refuse_user_word(word)):
+                raise LexiconError(f"{source}: {word.text!r} ({reason}); add the words again and save")
+        return cls(words, tuple(user["removed"]))

@@ -1,0 +1,83 @@
+"""LatticeEncoder: the base of every model's encoder, which turns a batch of lattices into character features."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from cige.data.batch import LatticeBatch
+from cige.models.config import ModelConfig
+from cige.models.lattice_bert.features import CharFeatures
+from cige.nn.embeddings import InputSizes, LatticeVectors
+
+C = TypeVar("C", bound=ModelConfig)
+
+
+class LatticeEncoder(nn.Module, Generic[C]):
+    """A subclass sets `out_width` and computes `forward`; if it reads words, it also computes `read_words`.
+
+    Attributes:
+        config: the settings of the model.
+        embeddings: the vectors of characters, bigrams and words.
+        features: a BERT whose vectors are concatenated with those of characters, or None.
+        out_width: width D of the character features.
+
+    Args:
+        sizes: sizes of the tables of `embeddings`, which are empty at first.
+        chars, words, char_words: which tables the model reads (see LatticeVectors).
+    """
+
+    out_width: int
+
+    def __init__(
+        self,
+        config: C,
+        sizes: InputSizes,
+        features: CharFeatures | None,
+        *,
+        chars: bool = True,
+        words: bool = True,
+        char_words: bool = False,
+    ):
+        super().__init__()
+        self.config = config
+        self.embeddings = LatticeVectors(
+            sizes,
+            dropout_prob=config.embed_dropout_prob,
+            word_dropout_prob=config.word_dropout_prob,
+            use_bigrams=config.use_bigrams,
+            bigram_backoff=config.bigram_backoff,
+            chars=chars,
+            words=words,
+            char_words=char_words,
+        )
+        self.features = features
+
+    @property
+    def char_width(self) -> int:
+        """The width C of the vectors that `read_chars` returns."""
+        return self.embeddings.char_width + (self.features.width if self.features is not None else 0)
+
+    def read_chars(self, batch: LatticeBatch) -> Tensor:
+        """float[B, T, C]: the vectors of characters and their bigrams, then those of the BERT if there is one."""
+        chars = self.embeddings.chars(batch)
+        return chars if self.features is None else torch.cat([chars, self.features(batch)], -1)
+
+    def forward(self, batch: LatticeBatch) -> Tensor:
+        """float[B, T, out_width]: the features of each character."""
+        raise NotImplementedError
+
+    def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
+        """The output of `forward`, and float[B, T, W], 0..1: the share of what character t read that is word w's.
+
+        Explanations show these shares. Each row sums to at most 1; the rest of it is the share of characters. If the
+        equations of a model have no such weights, its docstring says which numbers are used. Zeros for a model that
+        reads no words.
+        """
+        return self.without_words(self(batch), batch)
+
+    def without_words(self, features: Tensor, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
+        """Character features float[B, T, D], and zeros float[B, T, W]."""
+        return features, features.new_zeros(*features.shape[:2], batch.words.shape[1])

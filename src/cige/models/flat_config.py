@@ -1,0 +1,98 @@
+"""FlatConfig: the settings of FLAT (`cige.models.flat`), which any runtime can read without PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cige.models.config import ModelConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlatConfig(ModelConfig):
+    """FLAT's settings; widths and probabilities are those of Table 5 and the released code."""
+
+    n_heads: int = 8
+    """Attention heads."""
+    head_width: int = 20
+    """Width of a head; the model's width D is n_heads * head_width."""
+    ff_width: int = 480
+    """Inner width of the feed-forward network."""
+    n_layers: int = 1
+    """Transformer layers; the paper uses one."""
+    ff_dropout_prob: float = 0.15
+    """Dropout inside and after the feed-forward network."""
+    attention_dropout_prob: float = 0.0
+    """Dropout on attention probabilities."""
+    use_words: bool = True
+    """False reads only characters: the same model without words (a TENER with span positions)."""
+    char_words: bool = False
+    """Whether to read the word vector of each character in addition to its character vector (ours; as in the paper,
+    words of one character are not nodes, so these vectors would not be used otherwise). Requires `use_words`."""
+    word_labels: bool = False
+    """Whether to add vectors of the labels of user words to those of words (ours). Requires `use_words`."""
+    distances: tuple[str, ...] = ("hh", "th", "ht", "tt")
+    """The relative distances in R; ("hh",) is FLAT_head, and ("hh", "tt") is the released default."""
+    mask_self_matched: bool = False
+    """Whether to hide the words that contain a character from it (FLAT_msm)."""
+    max_distance: int | None = None
+    """Hide nodes from each other if there are more than this many positions between them (FLAT_mld uses 10)."""
+    residual: bool = True
+    """False doubles the output of a sub-layer instead of adding its input (released code)."""
+    shared_layer_norm: bool = False
+    """Whether both sub-layers share one layer normalisation (released code)."""
+    scale_scores: bool = True
+    """Whether to divide scores by sqrt(head_width), as in Eq. 2; the released code does not."""
+    position_score: Literal["exact", "bias"] = "exact"
+    """"bias" is a different and faster model, a later variant in the original repository: instead of Eq. 11, the
+    position score is one number per head that depends on R_ij but not on the query."""
+    key_projection: bool = True
+    """Whether to use W_kE of Eq. 11; the released code uses the input itself as keys."""
+    attention_bias: bool = False
+    """Whether W_q, W_kE and W_v have biases (released code)."""
+    fusion_bias: bool = False
+    """Whether W_r has a bias (released code)."""
+    sinusoid: Literal["interleaved", "concatenated"] = "interleaved"
+    """Eq. 9-10, or all sines before all cosines with the released code's frequencies."""
+    position_offset: int = 0
+    """A number to add to every distance before Eq. 9; the released code adds the length of its longest sentence."""
+
+    @property
+    def width(self) -> int:
+        return self.n_heads * self.head_width
+
+    @property
+    def reads_char_words(self) -> bool:
+        return self.use_words and self.char_words
+
+    @property
+    def reads_word_labels(self) -> bool:
+        return self.use_words and self.word_labels
+
+    def problems(self) -> list[str]:
+        known = ("hh", "th", "ht", "tt")
+        if not self.distances or not set(self.distances) <= set(known):
+            return [f"model.distances is {list(self.distances)}, expected some of {', '.join(known)}"]
+        if self.width % 2:  # sines and cosines come in pairs
+            return [
+                f"model.n_heads is {self.n_heads} and model.head_width {self.head_width}, expected an even product: "
+                "Eq. 9-10 encode distances in pairs"
+            ]
+        if self.max_distance is not None and self.max_distance < 0:
+            return [f"model.max_distance is {self.max_distance}, expected 0 or more: a node must at least see itself"]
+        return []
+
+
+RELEASED: dict[str, Any] = {
+    "residual": False,
+    "shared_layer_norm": True,
+    "scale_scores": False,
+    "key_projection": False,
+    "attention_bias": True,
+    "fusion_bias": True,
+    "sinusoid": "concatenated",
+    "distances": ("hh", "tt"),
+    "constrained": False,
+    "boundary_scores": False,
+}
+"""Settings of the released code's V0; in addition, `position_offset` must be the length of its longest sentence."""

@@ -1,0 +1,318 @@
+"""FLAT in C: the weights of a model folder in the form that runtime/native/flat.c reads, and a call for each batch.
+
+What is made of the weights, once:
+
+- Queries, keys and values of the first layer are linear in the rows of the input tables, so both linear steps are one
+  product, with [x | q | k | v] as its output.
+- What a character's own row adds to that is kept, once the character has been seen; so are the two halves of what its
+  vector adds to a bigram that has none.
+- The tables of relative spans (runtime.relations).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from cige.lattice.lattice import Lattice
+from cige.models.flat_config import FlatConfig
+from cige.runtime.embedding_table import EmbeddingTable
+from cige.runtime.native import address, n_threads
+from cige.runtime.native_crf import NO_ROOM, LabelFamilies, NativeCRF, with_room
+from cige.runtime.packed_linear import PackedLinear
+from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars, joined
+from cige.runtime.relations import Relations, RelationTables
+from cige.runtime.row_products import row_by_row
+
+_MISSING = 2  # of native/spans.c: a table is still to be made
+_ERRORS = {1: "no memory for a work buffer; use smaller batches", 2: "a sentence that the tables are too small for"}
+
+
+class NativeFlat:
+    """Ragged lattices -> emissions; what NumpyFlat computes, to about 1e-5.
+
+    Args:
+        config: of the network; it reads no BERT.
+        weights: of the whole tagger, by the names that its folder has.
+        library: the compiled runtime.
+    """
+
+    def __init__(self, config: FlatConfig, weights: Mapping[str, np.ndarray], library: ctypes.CDLL):
+        self._config, self._weights, self._library = config, weights, library
+        self._relations = RelationTables(config, weights)
+        self._n_threads = n_threads()
+        self._n_tags = len(weights["output.weight"])
+        self._output = PackedLinear(library, weights["output.weight"], weights["output.bias"])
+        self._input = _InputTables(config, weights, library)
+        self._layers = [_Layer(config, weights, library, number) for number in range(config.n_layers)]
+        self._described: _Described | None = None
+        self._making = threading.Lock()  # what C reads by address is made once and never replaced
+
+    def emissions(self, batch: RaggedLattices) -> np.ndarray:
+        """float32[sum of n_chars, L]."""
+        return self.padded_emissions(batch)[:, : self._n_tags]
+
+    def read_words(self, batch: RaggedLattices) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The same, and float32[n_chars, n_words] of each sentence: attention, the mean of layers and heads."""
+        shapes = list(zip(batch.n_chars.tolist(), batch.n_words.tolist(), strict=True))
+        sizes = [t * w for t, w in shapes]
+        attention = np.zeros(sum(sizes), np.float32)
+        emissions = self.padded_emissions(batch, attention)[:, : self._n_tags]
+        parts = np.split(attention, np.cumsum(sizes)[:-1])
+        return emissions, [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def spans(
+        self,
+        lattices: Sequence[Lattice],
+        rows: RowReader,
+        chain: NativeCRF,
+        families: LabelFamilies | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The spans of lattices with at least one character, as NativeCRF.spans gives them."""
+        n_chars, n_words, text, matches = joined(lattices)
+        n_spans = np.zeros(len(lattices), np.int32)
+        codes = text.encode("utf-32-le", "surrogatepass")
+        arrays = (rows.labels(lattices), closed_chars(lattices), None if families is None else families.fields)
+        optional = [None if x is None else address(x) for x in arrays]
+
+        def read(found: np.ndarray) -> int:
+            sizes = np.array([len(lattices), len(matches), self._n_threads, len(text), len(found)], np.int64)
+            described = self._described or self._prepare(rows(lattices))
+            while True:
+                inputs = (rows.packed, described.fields, chain.fields, self._input.is_known, sizes, n_chars, n_words)
+                outputs = (address(found), address(n_spans))
+                failed = self._library.read_lattices(
+                    *map(address, inputs), codes, address(matches), *optional, *outputs
+                )
+                if failed != _MISSING:
+                    break
+                described = self._prepare(rows(lattices))
+            if failed not in (0, NO_ROOM):
+                raise MemoryError(f"FLAT: {_ERRORS.get(failed, failed)}")
+            return failed
+
+        return with_room(read, len(text), n_spans), n_spans
+
+    def padded_emissions(self, batch: RaggedLattices, attention: np.ndarray | None = None) -> np.ndarray:
+        """float32[sum of n_chars, L and padding]; `attention` is added to."""
+        described = self._prepare(batch)
+        emissions = np.empty((len(batch.chars), self._output.n_out), np.float32)
+        arrays = (batch.n_chars, batch.n_words, batch.chars, batch.bigrams, batch.words, batch.starts, batch.ends)
+        labels = 0 if batch.labels is None else address(batch.labels)
+        sentences = np.array([len(batch.n_chars), *map(address, arrays), labels], np.int64)
+        failed = self._library.flat_emissions(
+            address(described.fields),
+            address(sentences),
+            self._n_threads,
+            address(emissions),
+            None if attention is None else address(attention),
+        )
+        if failed:
+            raise MemoryError(f"FLAT: {_ERRORS.get(failed, failed)}")
+        return emissions
+
+    def _prepare(self, batch: RaggedLattices) -> _Described:
+        """Make what this batch needs and is not there yet."""
+        reaches = np.zeros(0, np.int64)
+        if self._config.use_words and len(batch.starts):
+            reaches = np.flatnonzero(np.bincount(batch.ends - batch.starts - 1))
+        with self._making:
+            self._input.learn(batch.chars)
+            relations = self._relations.for_batch(int(batch.n_chars.max()), int(reaches.max(initial=0)))
+            described = self._described
+            if described is None or described.relations is not relations:
+                described = self._described = _Described(self, relations)
+            described.make_tables(reaches)
+        return described
+
+
+class _Described:
+    """The structure Flat of native/flat.h for one set of tables of relations; it keeps alive all that it points at.
+
+    Attributes:
+        relations: the tables that it was made for.
+        fields: int64, the structure.
+    """
+
+    def __init__(self, flat: NativeFlat, relations: Relations):
+        config = flat._config
+        self.relations = relations
+        self._config, self._n_lanes = config, flat._library.panel_width() // 2
+        shape = (config.n_layers, relations.max_reach + 2, relations.max_reach + 1)
+        self._tables = np.zeros(shape, np.int64)  # addresses: of characters that ask, then of words of each reach
+        self._kept: list[np.ndarray] = []
+        layers = zip(flat._layers, self._tables, strict=True)
+        self._layers = np.array([[*layer.fields, address(own), address(own[1:])] for layer, own in layers], np.int64)
+        fields = [
+            *(config.n_layers, config.n_heads, config.head_width, config.width, config.ff_width, flat._input.step),
+            *(relations.n_chars, relations.column_step, relations.max_reach + 1),
+            *(config.residual, config.position_score == "bias", config.use_words, config.mask_self_matched),
+            *(config.max_distance or 0, config.max_distance is not None, flat._input.n_char_numbers),
+            *(int(np.float64(_scale(config)).view(np.int64)), *flat._input.fields, *flat._output.fields),
+            address(self._layers),
+        ]
+        self.fields = np.array(fields, np.int64)
+
+    def make_tables(self, reaches: np.ndarray) -> None:
+        """What is missing of the tables for words of these reaches, and for characters."""
+        keys = [0, *reaches.tolist()]
+        for number, tables in enumerate(self._tables):
+            for key in keys:
+                if not tables[0, key]:
+                    tables[0, key] = address(self.relations.columns(number, key))
+            if number + 1 < self._config.n_layers:
+                for query in reaches.tolist():
+                    for key in keys:
+                        if not tables[1 + query, key]:
+                            tables[1 + query, key] = self._rows_by_head(number, query, key)
+
+    def _rows_by_head(self, number: int, query: int, key: int) -> int:
+        """The address of float32[2M - 1, d or 1, H in whole vectors]: a row of W_kR R with its heads last."""
+        rows, n_heads = self.relations.rows(number, query, key), self._config.n_heads
+        n_padded = -(-n_heads // self._n_lanes) * self._n_lanes
+        padded = np.zeros((len(rows), rows.shape[1] // n_heads, n_padded), np.float32)
+        padded[:, :, :n_heads] = rows.reshape(len(rows), n_heads, -1).transpose(0, 2, 1)
+        self._kept.append(padded)
+        return address(padded)
+
+
+class _InputTables:
+    """From rows of the input tables to [x | q | k | v], each part `step` numbers.
+
+    Attributes:
+        n_char_numbers: of what is kept for a character.
+        is_known: bool[rows of characters], for which it is there.
+        fields: those of native/flat.h from char_rows to has_backoff.
+    """
+
+    def __init__(self, config: FlatConfig, weights: Mapping[str, np.ndarray], library: ctypes.CDLL):
+        panel = library.panel_width()
+        self.step = -(-config.width // panel) * panel
+        self._char = EmbeddingTable.of(weights, "encoder.embeddings.char")
+        bigram = EmbeddingTable.of(weights, "encoder.embeddings.bigram") if config.use_bigrams else None
+        word = EmbeddingTable.of(weights, "encoder.embeddings.word")
+        reads = config.reads_char_words
+        self._char_word = EmbeddingTable.of(weights, "encoder.embeddings.char_word") if reads else None
+        chars, char_bias = _folded(config, weights, "encoder.char_projection")
+        words, word_bias = _folded(config, weights, "encoder.word_projection")
+        n_bigram = bigram.width if bigram is not None else 0
+        of_char, of_bigram, of_char_word = np.split(chars, [self._char.width, self._char.width + n_bigram], axis=1)
+        self._from_char = self._in_parts(np.concatenate([of_char, of_char_word], 1))  # [4 step, C]
+        self._bias = self._in_parts(char_bias)
+        has_backoff = bigram is not None and config.bigram_backoff
+        if has_backoff:  # what the vectors of the first and of the second character add to a bigram
+            halves = np.split(weights["encoder.embeddings.backoff.weight"], 2, axis=1)
+            own = np.zeros((2 * n_bigram, self._from_char.shape[1]), np.float32)
+            own[:, : self._char.width] = np.concatenate(halves)
+            self._from_char = np.concatenate([self._from_char, own])
+            bias = weights["encoder.embeddings.backoff.bias"]
+            self._bias = np.concatenate([self._bias, bias, np.zeros_like(bias)])
+        self.n_char_numbers = len(self._from_char)
+        self._char_rows = np.zeros((len(self._char), self.n_char_numbers), np.float32)  # no memory until written to
+        self.is_known = np.zeros(len(self._char), bool)
+        self._kept = (bigram, word)
+        label_rows = 0  # null: the labels of words are not read, whatever they are
+        if config.reads_word_labels:
+            labels = _of_labels(config, weights)
+            self._labels = np.zeros((len(labels), 4 * self.step), np.float32)
+            self._labels[:] = self._in_parts(labels.T).T
+            label_rows = address(self._labels)
+        unused = np.zeros((4 * config.width, 1), np.float32)
+        self._from_bigram = PackedLinear(library, of_bigram if bigram is not None else unused, n_parts=4)
+        self._from_word = PackedLinear(library, words, word_bias, n_parts=4)
+        self.fields = [
+            *(address(self._char_rows), label_rows, *_table_fields(bigram), *_table_fields(word)),
+            *(*self._from_bigram.fields, *self._from_word.fields, bigram is not None, has_backoff),
+        ]
+
+    def learn(self, rows: np.ndarray) -> None:
+        """Make what is not there yet of the characters in these rows; done twice at once, it comes out the same."""
+        if self.is_known[rows].all():
+            return
+        is_new = np.zeros(len(self.is_known), bool)
+        is_new[rows] = True
+        new = np.flatnonzero(is_new & ~self.is_known)  # np.unique would load numpy.ma, 20 ms at the first answer
+        vectors = [table.rows(new) for table in (self._char, self._char_word) if table is not None]
+        self._char_rows[new] = row_by_row(np.concatenate(vectors, 1), self._from_char) + self._bias
+        self.is_known[new] = True
+
+    def _in_parts(self, x: np.ndarray) -> np.ndarray:
+        """[4 D, ...] -> float32[4 step, ...]."""
+        parts = np.zeros((4, self.step, *x.shape[1:]), np.float32)
+        parts[:, : len(x) // 4] = x.reshape(4, -1, *x.shape[1:])
+        return parts.reshape(-1, *x.shape[1:])
+
+
+def _folded(config: FlatConfig, weights: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Weight [4D, n_in] and bias [4D]: x, and the first layer's query, key and value of it."""
+    weight, bias = (weights[f"{name}.{part}"].astype(np.float64) for part in ("weight", "bias"))
+    made = [(weight, bias)]
+    for part, own in _query_key_value(config, weights, 0):
+        made.append((part @ weight, part @ bias + own))
+    return np.concatenate([w for w, _ in made]), np.concatenate([b for _, b in made])
+
+
+def _of_labels(config: FlatConfig, weights: Mapping[str, np.ndarray]) -> np.ndarray:
+    """float64[n, 4D]: what the label of a word adds to its x, query, key and value in the first layer."""
+    labels = weights["encoder.word_labels.weight"].astype(np.float64)
+    return np.concatenate([labels, *(labels @ part.T for part, _ in _query_key_value(config, weights, 0))], 1)
+
+
+def _query_key_value(
+    config: FlatConfig, weights: Mapping[str, np.ndarray], number: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Weight [D, D] and bias [D] of each; without a key projection, keys are the input itself."""
+    found = []
+    for part in ("query", "key", "value"):
+        name = f"encoder.layers.{number}.attention.{part}"
+        is_raw = part == "key" and not config.key_projection
+        weight = np.eye(config.width) if is_raw else weights[f"{name}.weight"].astype(np.float64)
+        found.append((weight, weights.get(f"{name}.bias", np.zeros(config.width)).astype(np.float64)))
+    return found
+
+
+def _table_fields(table: EmbeddingTable | None) -> list[int]:
+    if table is None:
+        return [0] * 6
+    addresses = (address(table.tuned), address(table.fixed), address(table.scale))
+    return [*addresses, len(table.tuned), table.width, table.fixed.dtype.itemsize]
+
+
+class _Layer:
+    """The weights of a layer.
+
+    Attributes:
+        fields: those of native/flat.h up to its tables of relations.
+    """
+
+    def __init__(self, config: FlatConfig, weights: Mapping[str, np.ndarray], library: ctypes.CDLL, number: int):
+        name = f"encoder.layers.{number}"
+        parts = _query_key_value(config, weights, number)
+        packed = [PackedLinear(library, *_joined(parts), n_parts=3)] if number else []  # the first layer's are folded
+        packed += [
+            PackedLinear(library, weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"])
+            for part in ("ff_in", "ff_out")
+        ]
+        second = "attention_norm" if config.shared_layer_norm else "ff_norm"
+        norms = [
+            np.ascontiguousarray(weights[f"{name}.{norm}.{part}"], np.float32)
+            for part in ("weight", "bias")
+            for norm in ("attention_norm", second)
+        ]
+        scale = _scale(config)
+        u = np.ascontiguousarray(weights[f"{name}.attention.u"]).reshape(-1) * scale
+        v = u if config.position_score == "bias" else weights[f"{name}.attention.v"].reshape(-1) * scale
+        self._kept = packed, norms, u, v
+        linear = [n for layer in packed for n in layer.fields]
+        self.fields = [*[0] * (12 - len(linear)), *linear, *map(address, (*norms, u, v))]
+
+
+def _scale(config: FlatConfig) -> np.float32:
+    return np.float32(config.head_width**-0.5 if config.scale_scores else 1.0)
+
+
+def _joined(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    return np.concatenate([w for w, _ in parts]), np.concatenate([b for _, b in parts])

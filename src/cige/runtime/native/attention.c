@@ -1,0 +1,231 @@
+/* FLAT's attention in one layer of one sentence (Eq. 11, Eq. 2, Eq. 1).
+
+   The lanes of a vector are queries that stand side by side, and a key is a row of scores. So for a key at head_j the
+   part of the score that comes from R_ij is a row of a table that is read from column i - head_j on, whether the key is
+   a character or a word: nothing is gathered. Softmax needs no sum across lanes either. */
+
+#include <stdlib.h>
+
+#include "flat.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define KEYS 6        /* key nodes at once */
+#define LANES (2 * WIDTH)
+#define HIDDEN (-1e30f) /* the score of a pair that must not be seen; finite, so that no NaN comes of it */
+
+typedef struct { /* what is the same for all blocks of queries of a sentence */
+  const Flat *flat;
+  const Layer *layer;
+  const Nodes *nodes;
+  int64_t n;                   /* keys */
+  const float **key, **value;  /* rows of each key, at its first head */
+  const float **relation;      /* of each key: the column of the table for the character at 0 */
+  int64_t *head, *reach;
+  float *query[2];             /* [D][LANES]: q + u, q + v */
+  float *score;                /* [n][LANES] */
+  float *out;                  /* [d][LANES] */
+  float *by_pair;              /* [n][LANES][HP]: relation scores of queries that are words */
+} Work;
+
+INLINE void scores(const int n_keys, const int n_vectors, const Work *w, int64_t j, int64_t h, int64_t first_lane) {
+  const Flat *f = w->flat;
+  const int64_t d = f->head_width, step = f->relation_step;
+  vector_t sum[KEYS][2] = {{{0}}};
+  const float *row[KEYS];
+#pragma GCC unroll 6
+  for (int p = 0; p < n_keys; p++) row[p] = w->key[j + p] + h * d;
+  const float *query = w->query[0] + h * d * LANES;
+  for (int64_t k = 0; k < d; k++, query += LANES) {
+    const vector_t *q = const_vectors(query);
+#pragma GCC unroll 6
+    for (int p = 0; p < n_keys; p++)
+#pragma GCC unroll 2
+      for (int v = 0; v < n_vectors; v++) sum[p][v] += q[v] * row[p][k];
+  }
+  if (first_lane >= 0) { /* queries are characters */
+    if (f->is_bias) {
+#pragma GCC unroll 6
+      for (int p = 0; p < n_keys; p++)
+#pragma GCC unroll 2
+        for (int v = 0; v < n_vectors; v++)
+          sum[p][v] += const_vectors(w->relation[j + p] + first_lane + h * step)[v];
+    } else {
+#pragma GCC unroll 6
+      for (int p = 0; p < n_keys; p++) row[p] = w->relation[j + p] + first_lane + h * d * step;
+      query = w->query[1] + h * d * LANES;
+      for (int64_t k = 0; k < d; k++, query += LANES) {
+        const vector_t *q = const_vectors(query);
+#pragma GCC unroll 6
+        for (int p = 0; p < n_keys; p++)
+#pragma GCC unroll 2
+          for (int v = 0; v < n_vectors; v++) sum[p][v] += q[v] * const_vectors(row[p] + k * step)[v];
+      }
+    }
+  }
+#pragma GCC unroll 6
+  for (int p = 0; p < n_keys; p++)
+#pragma GCC unroll 2
+    for (int v = 0; v < n_vectors; v++) vectors(w->score + (j + p) * LANES)[v] = sum[p][v];
+}
+
+#define BY_COUNT(FUNCTION, N, ...)          \
+  switch (N) {                              \
+    case 1: FUNCTION(1, __VA_ARGS__); break; \
+    case 2: FUNCTION(2, __VA_ARGS__); break; \
+    case 3: FUNCTION(3, __VA_ARGS__); break; \
+    case 4: FUNCTION(4, __VA_ARGS__); break; \
+    case 5: FUNCTION(5, __VA_ARGS__); break; \
+    case 6: FUNCTION(6, __VA_ARGS__); break; \
+  }
+
+INLINE void all_scores(const int n_vectors, const Work *w, int64_t h, int64_t first_lane) {
+  int64_t j = 0;
+  for (; j + KEYS <= w->n; j += KEYS) scores(KEYS, n_vectors, w, j, h, first_lane);
+  BY_COUNT(scores, w->n - j, n_vectors, w, j, h, first_lane);
+}
+
+/* out[first + k] of n_out numbers of a head, for all lanes. */
+INLINE void sums(const int n_out, const int n_vectors, const Work *w, int64_t offset, const vector_t *factor, float *out) {
+  vector_t sum[KEYS][2] = {{{0}}};
+  const float *score = w->score;
+  for (int64_t j = 0; j < w->n; j++, score += LANES) {
+    const vector_t *p = const_vectors(score);
+    const float *value = w->value[j] + offset;
+#pragma GCC unroll 6
+    for (int k = 0; k < n_out; k++)
+#pragma GCC unroll 2
+      for (int v = 0; v < n_vectors; v++) sum[k][v] += p[v] * value[k];
+  }
+#pragma GCC unroll 6
+  for (int k = 0; k < n_out; k++)
+#pragma GCC unroll 2
+    for (int v = 0; v < n_vectors; v++) vectors(out + k * LANES)[v] = sum[k][v] * factor[v];
+}
+
+INLINE void softmax_and_sums(const int n_vectors, const Work *w, int64_t h, vector_t *factor) {
+  const int64_t d = w->flat->head_width, n = w->n;
+  for (int v = 0; v < n_vectors; v++) {
+    vector_t *row = vectors(w->score) + v, top = row[0], sum = {0};
+    for (int64_t j = 1; j < n; j++) top = higher(row[2 * j], top);
+    for (int64_t j = 0; j < n; j++) sum += row[2 * j] = exp_of(row[2 * j] - top);
+    factor[v] = (vector_t)((ints_t)(1 / sum) & ~(top <= HIDDEN / 2)); /* who sees nothing reads zeros */
+  }
+  const int64_t parts = (d + KEYS - 1) / KEYS;
+  for (int64_t t = 0, k = 0; t < parts; t++) {
+    const int64_t n_out = (d - k + parts - t - 1) / (parts - t);
+    BY_COUNT(sums, n_out, n_vectors, w, h * d + k, factor, w->out + k * LANES);
+    k += n_out;
+  }
+}
+
+static void hide(const Work *w, int64_t first, int64_t n_lanes, int words_ask) {
+  const Flat *f = w->flat;
+  for (int64_t j = 0; j < w->n; j++) {
+    const int64_t head_j = w->head[j], tail_j = head_j + w->reach[j];
+    for (int64_t l = 0; l < n_lanes; l++) {
+      const int64_t node = words_ask ? w->nodes->n_chars + first + l : first + l;
+      const int64_t head_i = w->head[node], tail_i = head_i + w->reach[node];
+      const int64_t gap = head_i - tail_j > head_j - tail_i ? head_i - tail_j : head_j - tail_i;
+      const int contains = !words_ask && j >= w->nodes->n_chars && head_j <= head_i && tail_i <= tail_j;
+      if ((f->is_masked_by_distance && gap > f->max_distance) || (f->mask_self_matched && contains))
+        w->score[j * LANES + l] = HIDDEN;
+    }
+  }
+}
+
+/* by_pair[j][l][h] of the words first + l: (q + v) . relation, or the relation's bias. */
+static void pair_scores(const Work *w, int64_t first, int64_t n_lanes) {
+  const Flat *f = w->flat;
+  const int64_t d = f->head_width, H = f->n_heads, HP = stride(H), n_rows = f->is_bias ? 1 : d;
+  for (int64_t l = 0; l < n_lanes; l++) {
+    const int64_t i = w->nodes->n_chars + first + l;
+    float *query = w->out; /* [d][HP], free as yet */
+    if (!f->is_bias)
+      for (int64_t k = 0; k < d; k++)
+        for (int64_t h = 0; h < HP; h++) query[k * HP + h] = h < H ? w->query[1][(h * d + k) * LANES + l] : 0;
+    for (int64_t j = 0; j < w->n; j++) {
+      const int64_t column = w->head[i] - w->head[j] + f->relation_chars - 1;
+      const float *row = w->layer->word_relation[w->reach[i] * f->n_reaches + w->reach[j]] + column * n_rows * HP;
+      float *to = w->by_pair + (j * LANES + l) * HP;
+      if (f->is_bias) {
+        memcpy(to, row, HP * sizeof(float));
+        continue;
+      }
+      for (int64_t h = 0; h < HP; h += WIDTH) {
+        vector_t sum = {0};
+        for (int64_t k = 0; k < d; k++) sum += *const_vectors(query + k * HP + h) * *const_vectors(row + k * HP + h);
+        *vectors(to + h) = sum;
+      }
+    }
+  }
+}
+
+/* Queries first .. first + n_lanes - 1, all of them characters or all of them words. */
+static void attend_block(const Work *w, int64_t first, int64_t n_lanes, int words_ask) {
+  const Flat *f = w->flat;
+  const Nodes *nodes = w->nodes;
+  const int64_t d = f->head_width, H = f->n_heads, D = f->width, HP = stride(H), step = WIDE(f->step);
+  const int n_vectors = n_lanes > WIDTH ? 2 : 1, is_masked = f->mask_self_matched || f->is_masked_by_distance;
+  const float scale = (float)f->scale;
+  const float *from = (words_ask ? nodes->words : nodes->chars) + first * step + f->step;
+  for (int64_t k = 0; k < D; k++) {
+    const float u = w->layer->u[k], v = f->is_bias ? 0 : w->layer->v[k];
+    float *content = w->query[0] + k * LANES, *position = w->query[1] + k * LANES;
+    for (int64_t l = 0; l < n_vectors * WIDTH; l++) {
+      const float q = l < n_lanes ? from[l * step + k] * scale : 0;
+      content[l] = q + u, position[l] = q + v;
+    }
+  }
+  if (words_ask) pair_scores(w, first, n_lanes);
+  float *to = (words_ask ? nodes->to_words : nodes->to_chars) + first * f->step;
+  for (int64_t h = 0; h < H; h++) {
+    const int64_t first_lane = words_ask ? -1 : first;
+    vector_t factor[2];
+    if (n_vectors == 2)
+      all_scores(2, w, h, first_lane);
+    else
+      all_scores(1, w, h, first_lane);
+    if (words_ask)
+      for (int64_t j = 0; j < w->n; j++)
+        for (int64_t l = 0; l < n_lanes; l++) w->score[j * LANES + l] += w->by_pair[(j * LANES + l) * HP + h];
+    if (is_masked) hide(w, first, n_lanes, words_ask);
+    if (n_vectors == 2)
+      softmax_and_sums(2, w, h, factor);
+    else
+      softmax_and_sums(1, w, h, factor);
+    for (int64_t l = 0; l < n_lanes; l++)
+      for (int64_t k = 0; k < d; k++) to[l * f->step + h * d + k] = w->out[k * LANES + l];
+    if (nodes->attention && !words_ask)
+      for (int64_t j = 0; j < nodes->n_words; j++)
+        for (int64_t l = 0; l < n_lanes; l++) {
+          const float share = w->score[(nodes->n_chars + j) * LANES + l] * ((float *)factor)[l];
+          nodes->attention[(first + l) * nodes->n_words + j] += share / (H * f->n_layers);
+        }
+  }
+}
+
+int attend(const Flat *f, const Layer *layer, const Nodes *nodes, int words_ask) {
+  const int64_t T = nodes->n_chars, W = nodes->n_words, n = T + W, D = f->width, HP = stride(f->n_heads);
+  const int64_t n_out = f->head_width * (LANES > HP ? LANES : HP);
+  const int64_t n_floats = 2 * D * LANES + n * LANES + n_out + (words_ask ? n * LANES * HP : 0);
+  char *memory = malloc(n * (3 * sizeof(float *) + 2 * sizeof(int64_t)) + in_bytes(n_floats));
+  if (!memory) return 1;
+  Work w = {.flat = f, .layer = layer, .nodes = nodes, .n = n};
+  w.key = (const float **)memory, w.value = w.key + n, w.relation = w.value + n;
+  w.head = (int64_t *)(w.relation + n), w.reach = w.head + n;
+  w.query[0] = aligned(w.reach + n), w.query[1] = w.query[0] + D * LANES;
+  w.score = w.query[1] + D * LANES, w.out = w.score + n * LANES, w.by_pair = w.out + n_out;
+  for (int64_t j = 0; j < n; j++) {
+    const int64_t word = j - T, is_char = j < T;
+    const float *row = is_char ? nodes->chars + j * WIDE(f->step) : nodes->words + word * WIDE(f->step);
+    w.key[j] = row + 2 * f->step, w.value[j] = row + 3 * f->step;
+    w.head[j] = is_char ? j : nodes->starts[word];
+    w.reach[j] = is_char ? 0 : nodes->ends[word] - 1 - nodes->starts[word];
+    w.relation[j] = layer->relation[w.reach[j]] + f->relation_chars - 1 - w.head[j];
+  }
+  for (int64_t i = 0; i < T; i += LANES) attend_block(&w, i, T - i < LANES ? T - i : LANES, 0);
+  if (words_ask)
+    for (int64_t i = 0; i < W; i += LANES) attend_block(&w, i, W - i < LANES ? W - i : LANES, 1);
+  free(memory);
+  return 0;
+}

@@ -1,0 +1,205 @@
+/* How probable spans are under a linear chain.
+
+   Forward and backward scores are probabilities that are scaled by a power of two at every step, so a step takes no
+   logarithm, and an exponential for each tag; in 64 bits a tag is lost only if it is e^-700 less likely than the best
+   one. */
+
+#include <stdlib.h>
+
+#include "marginals.h"
+
+#define SUMS 4 /* that go on side by side, since each addition waits for the one before it */
+#define LN2 0.6931471805599453
+
+enum { OPEN, INSIDE, CLOSE, SINGLE }; /* of Chain's places: B, M or I, E, S */
+
+/* e^x for x <= 0, to about 1e-15 of it (a Taylor series of e^r, |r| <= ln 2 / 2); 0 below -708. */
+static inline doubles_t exp_of_doubles(doubles_t x) {
+  const double rounder = 6755399441055744.0; /* 1.5 * 2^52 */
+  const doubles_t shifted = x * 1.4426950408889634 + rounder, k = shifted - rounder;
+  const doubles_t r = (x - k * 0.6931471803691238) - k * 1.9082149292705877e-10;
+  doubles_t power = r * (1.0 / 6227020800) + 1.0 / 479001600;
+  power = power * r + 1.0 / 39916800;
+  power = power * r + 1.0 / 3628800;
+  power = power * r + 1.0 / 362880;
+  power = power * r + 1.0 / 40320;
+  power = power * r + 1.0 / 5040;
+  power = power * r + 1.0 / 720;
+  power = power * r + 1.0 / 120;
+  power = power * r + 1.0 / 24;
+  power = power * r + 1.0 / 6;
+  power = power * r + 0.5;
+  power = power * r * r + r + 1.0;
+  const longs_t exponent = ((longs_t)shifted + 1023) << 52;
+  const doubles_t result = power * (doubles_t)exponent;
+  return (doubles_t)((longs_t)result & ~(x < -708.0));
+}
+
+/* The sum of what is at the other side of a block's transitions, each times its number. */
+static inline void sum_of_block(const Transitions *side, int64_t block, const double *other, double *to) {
+  doubles_t sum[SUMS][VECTORS] = {{{0}}};
+  int64_t e = side->first[block], end = side->first[block + 1];
+  for (; e + SUMS <= end; e += SUMS) {
+    const doubles_t *numbers = (const doubles_t *)(side->numbers + e * BLOCK);
+    for (int s = 0; s < SUMS; s++)
+      for (int v = 0; v < VECTORS; v++) sum[s][v] += numbers[s * VECTORS + v] * other[side->place[e + s]];
+  }
+  for (; e < end; e++)
+    for (int v = 0; v < VECTORS; v++)
+      sum[0][v] += ((const doubles_t *)(side->numbers + e * BLOCK))[v] * other[side->place[e]];
+  for (int v = 0; v < VECTORS; v++) ((doubles_t *)to)[v] = (sum[0][v] + sum[1][v]) + (sum[2][v] + sum[3][v]);
+}
+
+/* Scaled so that the highest of a row is in [0.5, 1); the power of two that it was divided by. */
+static int64_t rescale(double *row, int64_t n) {
+  doubles_t top = {0};
+  for (int64_t i = 0; i < n; i += DOUBLES) top = larger(*(const doubles_t *)(row + i), top);
+  double highest = top[0];
+  for (int l = 1; l < DOUBLES; l++) highest = top[l] > highest ? top[l] : highest;
+  if (!(highest > 0)) return 0;
+  int power;
+  (void)frexp(highest, &power);
+  const double factor = ldexp(1, -power);
+  for (int64_t i = 0; i < n; i += DOUBLES) *(doubles_t *)(row + i) *= factor;
+  return power;
+}
+
+void find_marginals(const Chain *c, Room *w, int64_t n) {
+  const int64_t S = c->n_lanes, L = c->n_tags;
+  w->heights[0] = 0;
+  for (int64_t t = 0; t < n; t++) {
+    const double *unary = w->unary + t * S;
+    double top = unary[0], *weight = w->weight + t * S;
+    for (int64_t i = 1; i < L; i++) top = unary[i] > top ? unary[i] : top;
+    for (int64_t i = 0; i < S; i += DOUBLES)
+      *(doubles_t *)(weight + i) = exp_of_doubles(*(const doubles_t *)(unary + i) - top);
+    w->heights[t + 1] = w->heights[t] + top;
+  }
+  double first[BLOCK];
+  for (int64_t i = 0; i < S; i += BLOCK) {
+    for (int k = 0; k < BLOCK; k++) first[k] = c->start[i + k] == -INFINITY ? 0 : exp(c->start[i + k]);
+    for (int k = 0; k < BLOCK; k++) w->alpha[i + k] = first[k] * w->weight[i + k];
+  }
+  w->alpha_power[0] = rescale(w->alpha, S);
+  for (int64_t t = 1; t < n; t++) {
+    const double *from = w->alpha + (t - 1) * S;
+    double *to = w->alpha + t * S;
+    for (int64_t b = 0; b < S / BLOCK; b++) sum_of_block(&c->forward, b, from, to + b * BLOCK);
+    for (int64_t i = 0; i < S; i += DOUBLES) *(doubles_t *)(to + i) *= *(const doubles_t *)(w->weight + t * S + i);
+    w->alpha_power[t] = w->alpha_power[t - 1] + rescale(to, S);
+  }
+  double *last = w->beta + (n - 1) * S;
+  for (int64_t i = 0; i < S; i++) last[i] = c->end[i] == -INFINITY ? 0 : exp(c->end[i]);
+  w->beta_power[n - 1] = rescale(last, S);
+  double *after = w->best; /* free by now */
+  for (int64_t t = n - 2; t >= 0; t--) {
+    double *to = w->beta + t * S;
+    for (int64_t i = 0; i < S; i += DOUBLES)
+      *(doubles_t *)(after + i) = *(const doubles_t *)(w->beta + (t + 1) * S + i) *
+                                  *(const doubles_t *)(w->weight + (t + 1) * S + i);
+    for (int64_t b = 0; b < S / BLOCK; b++) sum_of_block(&c->backward, b, after, to + b * BLOCK);
+    w->beta_power[t] = w->beta_power[t + 1] + rescale(to, S);
+  }
+  double sum = 0;
+  for (int64_t i = 0; i < L; i++)
+    if (c->end[i] != -INFINITY) sum += w->alpha[(n - 1) * S + i] * exp(c->end[i]);
+  w->all = log(sum) + w->alpha_power[n - 1] * LN2 + w->heights[n];
+}
+
+/* The tag of character k of a span of so many; -1 where the scheme has none. */
+static int64_t place_in_span(const Chain *c, int64_t label, int64_t k, int64_t length) {
+  const int32_t *places = c->places + 4 * label;
+  if (c->is_open) return places[k ? INSIDE : OPEN];
+  return length == 1 ? places[SINGLE] : k == 0 ? places[OPEN] : k == length - 1 ? places[CLOSE] : places[INSIDE];
+}
+
+/* The share of all sequences that have just these tags at [start, end), or at [start, end] if the entity goes on. */
+static double share_of_stretch(const Chain *c, const Room *w, int64_t n, int64_t label, int64_t start, int64_t end,
+                               int goes_on) {
+  const int64_t S = c->n_lanes, length = end - start;
+  int64_t at = place_in_span(c, label, 0, length), t = start;
+  if (at < 0) return 0;
+  double total = w->heights[start + 1] + w->alpha_power[start] * LN2 + log(w->alpha[start * S + at]);
+  while (++t < end + goes_on) {
+    const int64_t next = place_in_span(c, label, t - start, length);
+    if (next < 0) return 0;
+    total += c->scores[at * S + next] + w->unary[t * S + next];
+    at = next;
+  }
+  t--;
+  total += log(w->beta[t * S + at]) + w->beta_power[t] * LN2 + w->heights[n] - w->heights[t + 1];
+  const double share = exp(total - w->all);
+  return share > 1 ? 1 : share;
+}
+
+static double of_label(const Chain *c, const Room *w, int64_t n, int64_t label, int64_t start, int64_t end) {
+  double share = share_of_stretch(c, w, n, label, start, end, 0);
+  if (c->is_open && end < n) { /* without a closing tag, longer entities share the prefix */
+    share -= share_of_stretch(c, w, n, label, start, end, 1);
+    share = share > 0 ? share : 0;
+  }
+  return share;
+}
+
+double probability(const Chain *c, const Room *w, int64_t n, const Families *families, int64_t label, int64_t start,
+                   int64_t end) {
+  if (!families || families->family[label] < 0) return of_label(c, w, n, label, start, end);
+  double sum = 0;
+  for (int64_t other = 0; other < c->n_labels; other++)
+    if (families->family[other] == families->family[label]) sum += of_label(c, w, n, other, start, end);
+  return sum > 1 ? 1 : sum;
+}
+
+static int add_candidate(Candidates *found, ScoredSpan span) {
+  if (found->n == found->room) {
+    const int64_t room = 2 * found->room + 16;
+    ScoredSpan *more = realloc(found->spans, room * sizeof(ScoredSpan));
+    if (!more) return 1;
+    found->spans = more, found->room = room;
+  }
+  found->spans[found->n++] = span;
+  return 0;
+}
+
+/* tagging/candidates.py: a span needs tags that open, go on with and close an entity of its family, so only characters
+   where such tags are probable enough are tried. */
+int find_candidates(const Chain *c, const Room *w, int64_t n, const Families *families, Candidates *found) {
+  const int64_t S = c->n_lanes, F = families->n_families;
+  double *opens = w->weight, *inside = w->weight + F, *closes = w->best; /* free by now; of each character, S apart */
+  for (int64_t t = 0; t < n; t++) {
+    const double power = (w->alpha_power[t] + w->beta_power[t]) * LN2 + w->heights[n] - w->all;
+    const double factor = exp(power);
+    for (int64_t f = 0; f < F; f++) opens[t * S + f] = inside[t * S + f] = closes[t * S + f] = 0;
+    for (int64_t label = 0; label < c->n_labels; label++) {
+      const int64_t f = families->family[label];
+      for (int part = OPEN; f >= 0 && part <= SINGLE; part++) {
+        const int64_t place = c->places[4 * label + part];
+        if (place < 0) continue;
+        const double a = w->alpha[t * S + place], b = w->beta[t * S + place];
+        const double share = a * b > 1e-300 && power < 600 ? a * b * factor : a && b ? exp(log(a) + log(b) + power) : 0;
+        inside[t * S + f] += share;
+        if (part == OPEN || part == SINGLE) opens[t * S + f] += share;
+        if (c->is_open || part == CLOSE || part == SINGLE) closes[t * S + f] += share;
+      }
+    }
+  }
+  for (int64_t f = 0; f < F; f++) {
+    const double threshold = families->threshold[f], least = threshold * (1 - 1e-9); /* sums over tags are rounded */
+    int64_t longest = 0;
+    for (int64_t label = 0; label < c->n_labels; label++)
+      if (families->family[label] == f && c->longest[label] > longest) longest = c->longest[label];
+    for (int64_t start = 0; start < n; start++) {
+      if (opens[start * S + f] < least) continue;
+      for (int64_t end = start + 1; end <= n && end - start <= longest && inside[(end - 1) * S + f] >= least; end++) {
+        if (closes[(end - 1) * S + f] < least) continue;
+        double sum = 0;
+        for (int64_t label = 0; label < c->n_labels; label++)
+          if (families->family[label] == f && end - start <= c->longest[label])
+            sum += of_label(c, w, n, label, start, end);
+        const ScoredSpan span = {(int32_t)start, (int32_t)end, (int32_t)f, 0, sum > 1 ? 1 : sum};
+        if (sum >= threshold && add_candidate(found, span)) return 1;
+      }
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,95 @@
+#include "product.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+typedef struct {
+  const float *x, *panel, *start; /* start: of the sums, or NULL where y has them */
+  float *y;
+  int64_t x_step, y_step, n;
+  int relu;
+} Block;
+
+INLINE void block(const int rows, const Block *b) {
+  vector_t sum[ROWS][2];
+  const float *x = b->x;
+  const int64_t x_step = b->x_step;
+#pragma GCC unroll 12
+  for (int r = 0; r < rows; r++) {
+    const vector_t *from = const_vectors(b->start ? b->start : b->y + r * b->y_step);
+    sum[r][0] = from[0], sum[r][1] = from[1];
+  }
+  const vector_t *panel = const_vectors(b->panel);
+  for (int64_t k = 0; k < b->n; k++, panel += 2) {
+    const vector_t left = panel[0], right = panel[1];
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++) {
+      const float factor = x[r * x_step + k];
+      sum[r][0] += left * factor;
+      sum[r][1] += right * factor;
+    }
+  }
+#pragma GCC unroll 12
+  for (int r = 0; r < rows; r++) {
+    vector_t *to = vectors(b->y + r * b->y_step);
+    const vector_t zero = {0};
+    to[0] = b->relu ? higher(sum[r][0], zero) : sum[r][0];
+    to[1] = b->relu ? higher(sum[r][1], zero) : sum[r][1];
+  }
+}
+
+static void rows_of_block(int64_t rows, const Block *b) {
+  switch (rows) {
+    case 1: block(1, b); break;
+    case 2: block(2, b); break;
+    case 3: block(3, b); break;
+    case 4: block(4, b); break;
+    case 5: block(5, b); break;
+    case 6: block(6, b); break;
+#if ROWS > 6
+    case 7: block(7, b); break;
+    case 8: block(8, b); break;
+    case 9: block(9, b); break;
+    case 10: block(10, b); break;
+    case 11: block(11, b); break;
+    case 12: block(12, b); break;
+#endif
+  }
+}
+
+void product(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m, float *y,
+             int64_t y_step, int mode) {
+  const int64_t n_in = linear->n_in, n_blocks = (m + ROWS - 1) / ROWS;
+  for (int64_t p = first; p < last; p++) {
+    float *column = y + (p - first) * PANEL;
+    for (int64_t k = 0; k < n_in || k == 0; k += DEPTH) {
+      const int64_t n = n_in - k < DEPTH ? n_in - k : DEPTH;
+      const int is_first = k == 0 && !(mode & ADD), is_last = k + DEPTH >= n_in;
+      Block b = {.panel = linear->panels + (p * n_in + k) * PANEL, .x_step = x_step, .y_step = y_step, .n = n,
+                 .start = is_first ? linear->bias + p * PANEL : NULL, .relu = is_last && (mode & RELU)};
+      for (int64_t t = 0, done = 0; t < n_blocks; t++) { /* blocks of nearly the same number of rows */
+        const int64_t rows = (m - done + n_blocks - t - 1) / (n_blocks - t);
+        b.x = x + done * x_step + k, b.y = column + done * y_step;
+        rows_of_block(rows, &b);
+        done += rows;
+      }
+    }
+  }
+}
+
+/* weights float [n_out, n_in] and bias float [n_out] or NULL, as PyTorch keeps them -> packed, padded with 0. */
+void pack_weights(const int64_t *sizes, const float *weights, const float *bias, float *panels, float *padded_bias) {
+  const int64_t n_out = sizes[0], n_in = sizes[1], n_panels = (n_out + PANEL - 1) / PANEL;
+  for (int64_t p = 0; p < n_panels; p++)
+    for (int64_t k = 0; k < n_in; k++)
+      for (int64_t c = 0; c < PANEL; c++)
+        panels[(p * n_in + k) * PANEL + c] = p * PANEL + c < n_out ? weights[(p * PANEL + c) * n_in + k] : 0;
+  for (int64_t c = 0; c < n_panels * PANEL; c++) padded_bias[c] = bias && c < n_out ? bias[c] : 0;
+}
+
+int64_t panel_width(void) { return PANEL; }
+
+/* One product by itself, for tests and for measuring: sizes = {m, n_in, n_panels, mode}. */
+void one_product(const int64_t *sizes, const float *panels, const float *bias, const float *x, float *y) {
+  const Linear linear = {.n_in = sizes[1], .n_panels = sizes[2], .panels = panels, .bias = bias};
+  product(&linear, 0, sizes[2], x, sizes[1], sizes[0], y, sizes[2] * PANEL, (int)sizes[3]);
+}

@@ -1,0 +1,31 @@
+/* Products of rows with weights that were packed once: y = x W^T + bias.
+
+   The columns of W^T stand in panels of PANEL, two vectors, one row of a panel behind the other: a panel is read from
+   its beginning to its end for every block of ROWS rows of x, whose sums stay in registers meanwhile. */
+
+#ifndef CIGE_PRODUCT_H
+#define CIGE_PRODUCT_H
+
+#include "../../nn/native/rows.h"
+
+#define PANEL (2 * WIDTH)
+#if WIDTH == 16
+#define ROWS 12 /* of 32 registers, 24 hold sums */
+#else
+#define ROWS 6 /* of 16 registers, 12 do */
+#endif
+#define DEPTH 256 /* numbers of a row of x at once, so that a part of a panel stays in the first cache */
+
+typedef struct {
+  int64_t n_in, n_panels;
+  const float *panels; /* [n_panels][n_in][PANEL] */
+  const float *bias;   /* [n_panels * PANEL] */
+} Linear;
+
+enum { PLAIN = 0, ADD = 1, RELU = 2 }; /* ADD: to what is in y, and no bias */
+
+/* Panels [first, last) of m rows; y has room for whole panels, x_step and y_step floats lie between rows. */
+void product(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m, float *y,
+             int64_t y_step, int mode);
+
+#endif

@@ -1,0 +1,60 @@
+/* Which row of the tables a character, a bigram and a word have: data/vocabulary.py for a batch of lattices at once. */
+
+#include "rows_of_tables.h"
+
+#define END 0x1FFFFF /* stands after the last character of a sentence in its last bigram */
+#define SHIFT 21
+#define USER 2
+
+static uint64_t home(uint64_t key, int64_t bits) { return key * 0x9E3779B97F4A7C15u >> (64 - bits); }
+
+static int32_t row_of(const Codes *codes, uint64_t code) {
+  const uint64_t mask = ((uint64_t)1 << codes->bits) - 1, key = code + 1;
+  for (uint64_t slot = home(key, codes->bits);; slot = (slot + 1) & mask) {
+    if (codes->keys[slot] == key) return codes->rows[slot];
+    if (!codes->keys[slot]) return UNK_ROW;
+  }
+}
+
+static int32_t row_of_pair(const Pairs *pairs, uint64_t first, uint64_t second) {
+  const int32_t place = row_of(&pairs->firsts, first) - 2;
+  if (place < 0) return UNK_ROW;
+  const int64_t code = (int64_t)(first << SHIFT | second);
+  int64_t low = pairs->begin[place], high = pairs->begin[place + 1];
+  while (high - low > 1) { /* it is in [low, high) if it is there */
+    const int64_t middle = low + (high - low) / 2;
+    if (pairs->codes[middle] <= code) low = middle;
+    else high = middle;
+  }
+  return pairs->codes[low] == code ? pairs->rows[low] : UNK_ROW;
+}
+
+/* codes int64 [n], rows int32 [n] -> keys, values of 2^bits slots, more than n; they arrive zeroed. */
+void fill_codes(const int64_t *codes, const int32_t *rows, int64_t n, int64_t bits, uint64_t *keys, int32_t *values) {
+  const uint64_t mask = ((uint64_t)1 << bits) - 1;
+  for (int64_t k = 0; k < n; k++) {
+    const uint64_t key = (uint64_t)codes[k] + 1;
+    uint64_t slot = home(key, bits);
+    while (keys[slot] && keys[slot] != key) slot = (slot + 1) & mask;
+    keys[slot] = key;
+    values[slot] = rows[k];
+  }
+}
+
+/* codes uint32 [sum of n_chars] of n sentences; matches int32 [sum of n_words, 3] (start, end, word id). */
+void rows_of_lattices(const Vocabulary *vocabulary, int64_t n, const int32_t *n_chars, const uint32_t *codes,
+                      int64_t n_matches, const int32_t *matches, int32_t *chars, int32_t *bigrams, int32_t *words,
+                      int32_t *starts, int32_t *ends) {
+  for (int64_t b = 0; b < n; b++)
+    for (int64_t left = n_chars[b]; left > 0; left--, codes++) {
+      const uint64_t next = left > 1 ? codes[1] : END;
+      *chars++ = row_of(&vocabulary->chars, *codes);
+      *bigrams++ = row_of_pair(&vocabulary->bigrams, *codes, next);
+    }
+  for (int64_t k = 0; k < n_matches; k++) {
+    starts[k] = matches[3 * k];
+    ends[k] = matches[3 * k + 1];
+    const int32_t word = matches[3 * k + 2];
+    words[k] = word < vocabulary->n_base ? vocabulary->word_rows[word] : USER;
+  }
+}

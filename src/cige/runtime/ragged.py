@@ -1,0 +1,145 @@
+"""RaggedLattices: the lattices of a batch one behind the other, as rows of the vocabulary's tables and without padding.
+
+Two forms with equal results: NumPy here, and the C function of `runtime.native`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cige.data.vocabulary import BIGRAM_SHIFT, END, USER, Vocabulary, bigram_codes, char_codes
+from cige.lattice.lattice import Lattice
+from cige.runtime.native import address
+
+
+@dataclass(frozen=True)
+class RaggedLattices:
+    """What a model reads of B sentences.
+
+    Attributes:
+        n_chars, n_words: int32[B].
+        chars, bigrams: int32[sum of n_chars], rows of the tables.
+        words, starts, ends: int32[sum of n_words], rows and half-open spans.
+        word_ids: int32[sum of n_words], numbers of the words in their lexicon.
+        labels: int32[sum of n_words], the label of each word (see EncodedLattice); None where no word has one.
+    """
+
+    n_chars: np.ndarray
+    n_words: np.ndarray
+    chars: np.ndarray
+    bigrams: np.ndarray
+    words: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    word_ids: np.ndarray
+    labels: np.ndarray | None
+
+    @property
+    def bounds(self) -> list[tuple[slice, slice]]:
+        """Where the characters and where the words of each sentence are."""
+        chars, words = ([0, *np.cumsum(n).tolist()] for n in (self.n_chars, self.n_words))
+        return [(slice(chars[b], chars[b + 1]), slice(words[b], words[b + 1])) for b in range(len(self.n_chars))]
+
+
+def joined(lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray, str, np.ndarray]:
+    """int32[B] characters and words of each lattice, all texts, and int32[sum of words, 3] all words."""
+    n_chars = np.array([len(lattice.text) for lattice in lattices], np.int32)
+    n_words = np.array([len(lattice.words) for lattice in lattices], np.int32)
+    if len(lattices) == 1:
+        return n_chars, n_words, lattices[0].text, np.ascontiguousarray(lattices[0].words, np.int32)
+    matches = np.concatenate([lattice.words for lattice in lattices], dtype=np.int32)
+    return n_chars, n_words, "".join([lattice.text for lattice in lattices]), matches
+
+
+def closed_chars(lattices: Sequence[Lattice]) -> np.ndarray | None:
+    """bool[sum of n_chars], which characters are in a closed stretch of their lattice; None where none is."""
+    if not any(lattice.closed for lattice in lattices):
+        return None
+    is_closed, first = np.zeros(sum(len(lattice.text) for lattice in lattices), bool), 0
+    for lattice in lattices:
+        for start, end in lattice.closed:
+            is_closed[first + start : first + end] = True
+        first += len(lattice.text)
+    return is_closed
+
+
+class RowReader:
+    """Lattices -> RaggedLattices, by the vocabulary of a model.
+
+    Args:
+        library: the compiled form; None for NumPy's.
+
+    Attributes:
+        packed: the structure Vocabulary of native/rows_of_tables.h; only of the compiled form.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, library: ctypes.CDLL | None):
+        self._vocabulary = vocabulary
+        self._library = library
+        if library is not None:
+            self._word_rows = np.ascontiguousarray(vocabulary.word_rows, np.int32)
+            chars, pairs = vocabulary.chars, vocabulary.bigrams
+            codes = np.ascontiguousarray(pairs.codes, np.int64)
+            of_first = codes >> BIGRAM_SHIFT
+            begin = np.flatnonzero(np.diff(of_first, prepend=-1))
+            self._kept: list[Any] = [
+                *_hashed(chars.codes, chars.rows, library),
+                *_hashed(of_first[begin], np.arange(len(begin)) + 2, library),
+                np.append(begin, len(codes)).astype(np.int32),
+                codes,
+                np.ascontiguousarray(pairs.rows, np.int32),
+                self._word_rows,
+            ]
+            fields = [x if isinstance(x, int) else address(x) for x in self._kept]
+            self.packed = np.array([*fields, len(self._word_rows)], np.int64)
+
+    def __call__(self, lattices: Sequence[Lattice]) -> RaggedLattices:
+        n_chars, n_words, text, matches = joined(lattices)
+        if self._library is None:
+            return self._read(n_chars, n_words, text, matches, self.labels(lattices))
+        codes = text.encode("utf-32-le", "surrogatepass")
+        chars, bigrams = np.empty((2, len(text)), np.int32)
+        words, starts, ends = np.empty((3, len(matches)), np.int32)
+        outputs = map(address, (chars, bigrams, words, starts, ends))
+        self._library.rows_of_lattices(
+            address(self.packed), len(lattices), address(n_chars), codes, len(matches), address(matches), *outputs
+        )
+        return RaggedLattices(
+            n_chars, n_words, chars, bigrams, words, starts, ends, matches[:, 2], self.labels(lattices)
+        )
+
+    def labels(self, lattices: Sequence[Lattice]) -> np.ndarray | None:
+        """int32[sum of n_words] as RaggedLattices has them."""
+        if not any(lattice.user_labels for lattice in lattices):
+            return None
+        return np.concatenate([self._vocabulary.label_ids(lattice) for lattice in lattices]).astype(np.int32)
+
+    def _read(
+        self, n_chars: np.ndarray, n_words: np.ndarray, text: str, matches: np.ndarray, labels: np.ndarray | None
+    ) -> RaggedLattices:
+        known = self._vocabulary
+        codes = char_codes(text)
+        pairs = bigram_codes(codes)
+        last = np.cumsum(n_chars)[n_chars > 0] - 1
+        pairs[last] |= END  # all bits of what follows: the next sentence is none of a bigram's business
+        ids = matches[:, 2]
+        words = np.full(len(ids), USER, np.int32)
+        is_base = ids < len(known.word_rows)
+        words[is_base] = known.word_rows[ids[is_base]]
+        rows = (known.chars.look_up(codes).astype(np.int32), known.bigrams.look_up(pairs).astype(np.int32))
+        starts, ends = np.ascontiguousarray(matches[:, :2].T)
+        return RaggedLattices(n_chars, n_words, *rows, words, starts, ends, ids, labels)
+
+
+def _hashed(codes: np.ndarray, rows: np.ndarray, library: ctypes.CDLL) -> tuple[np.ndarray, np.ndarray, int]:
+    """(keys, rows, bits) of a hash table of at most half its slots taken."""
+    bits = max(1, (2 * len(codes)).bit_length())
+    keys, values = np.zeros(1 << bits, np.uint64), np.zeros(1 << bits, np.int32)
+    codes, rows = np.ascontiguousarray(codes, np.int64), np.ascontiguousarray(rows, np.int32)
+    library.fill_codes(address(codes), address(rows), len(codes), bits, address(keys), address(values))
+    return keys, values, bits

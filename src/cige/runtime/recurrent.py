@@ -1,0 +1,99 @@
+"""BiLstm: an LSTM in both directions over sentences one behind the other, in NumPy or in C (nn.recurrent)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+
+import numpy as np
+
+from cige.runtime.native import address, n_threads
+from cige.runtime.packed_linear import PackedLinear
+
+
+class BiLstm:
+    """What nn.recurrent.BiRecurrent computes.
+
+    Args:
+        weights: of the whole tagger.
+        name: of the layers within.
+        n_layers: layers on top of each other.
+        library: the compiled form; None for NumPy's.
+    """
+
+    def __init__(self, weights: Mapping[str, np.ndarray], name: str, *, n_layers: int, library: ctypes.CDLL | None):
+        self._layers = [_Layer(weights, name, k, library) for k in range(n_layers)]
+
+    def __call__(self, x: np.ndarray, n_chars: np.ndarray) -> np.ndarray:
+        """float32[sum of n_chars, C], int32[B] -> float32[sum of n_chars, D], from the left then from the right."""
+        order = np.argsort(-n_chars, kind="stable")
+        lengths, first = n_chars[order], (np.cumsum(n_chars) - n_chars)[order]
+        for layer in self._layers:
+            x = layer.read(x, first.astype(np.int32), lengths.astype(np.int32))
+        return x
+
+
+class _Layer:
+    """One layer, its gates in PyTorch's order: i, f, g, o."""
+
+    def __init__(self, weights: Mapping[str, np.ndarray], name: str, number: int, library: ctypes.CDLL | None):
+        def of(part: str) -> list[np.ndarray]:
+            return [weights[f"{name}.{side}_layers.{number}.{part}_l0"] for side in ("forward", "backward")]
+
+        self._library = library
+        self.width = of("weight_hh")[0].shape[1]
+        inputs, biases = of("weight_ih"), [a + b for a, b in zip(of("bias_ih"), of("bias_hh"), strict=True)]
+        self._recurrent = of("weight_hh")
+        self._padded_width = self.width
+        if library is not None:
+            panel = library.panel_width()
+            self._padded_width = -(-self.width // panel) * panel
+            packed = [self._packed(weight, library) for weight in self._recurrent]
+            self._kept = packed
+            self._fields = np.array([n for one in packed for n in one.fields], np.int64)
+            inputs, biases = ([self._in_parts(x) for x in of_both] for of_both in (inputs, biases))
+        self._input, self._bias = np.concatenate(inputs), np.concatenate(biases)
+
+    def read(self, x: np.ndarray, first: np.ndarray, n_chars: np.ndarray) -> np.ndarray:
+        """float32[n, 2 * width] of float32[n, C]; sentences by length, the longest first."""
+        gates = x @ self._input.T + self._bias  # [n, 2 * 4 * padded width]
+        if self._library is None:
+            sides = np.split(gates, 2, axis=1)
+            return np.concatenate([self._one_direction(k, sides[k], first, n_chars) for k in range(2)], 1)
+        out = np.zeros((len(x), 2, self._padded_width), np.float32)
+        gates = np.ascontiguousarray(gates, np.float32)
+        sizes = np.array([len(n_chars), self._padded_width, n_threads()], np.int64)
+        arrays = (sizes, self._fields, first, n_chars, gates, out)
+        if self._library.lstm_layer(*map(address, arrays)):
+            raise MemoryError("LSTM: no memory for a work buffer; use smaller batches")
+        return out[:, :, : self.width].reshape(len(x), -1)
+
+    def _one_direction(self, side: int, gates: np.ndarray, first: np.ndarray, n_chars: np.ndarray) -> np.ndarray:
+        width = self.width
+        state, cell = np.zeros((2, len(n_chars), width), np.float32)
+        out = np.empty((len(gates), width), np.float32)
+        for t in range(int(n_chars.max(initial=0))):
+            running = int((n_chars > t).sum())
+            rows = first[:running] + (n_chars[:running] - 1 - t if side else t)
+            now = gates[rows] + state[:running] @ self._recurrent[side].T
+            i, f, g, o = np.split(now, 4, axis=1)
+            cell[:running] = _sigmoid(f) * cell[:running] + _sigmoid(i) * np.tanh(g)
+            state[:running] = _sigmoid(o) * np.tanh(cell[:running])
+            out[rows] = state[:running]
+        return out
+
+    def _in_parts(self, x: np.ndarray) -> np.ndarray:
+        """[4 width, ...] -> float32[4 * padded width, ...]."""
+        parts = np.zeros((4, self._padded_width, *x.shape[1:]), np.float32)
+        parts[:, : self.width] = x.reshape(4, self.width, *x.shape[1:])
+        return parts.reshape(-1, *x.shape[1:])
+
+    def _packed(self, weight: np.ndarray, library: ctypes.CDLL) -> PackedLinear:
+        """Weights [4 width, width] for a state in whole panels."""
+        wide = np.zeros((len(weight), self._padded_width), np.float32)
+        wide[:, : self.width] = weight
+        return PackedLinear(library, wide, n_parts=4)
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-np.maximum(x, -80)))

@@ -1,0 +1,332 @@
+"""The app: which path does what, and what an error is answered with."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+from cige import __version__
+from cige.api import NER
+from cige.errors import CigeError
+from cige.json_text import to_json
+from cige.serving import schemas
+from cige.serving.batcher import Batcher, Overloaded, Stopping
+from cige.serving.guard import Guard
+from cige.serving.metrics import Metrics
+from cige.serving.page import page, reference
+from cige.serving.settings import TOKEN_VARIABLE, Settings
+from cige.serving.word_store import StoredWords, StoreError, VersionConflict, WordStore
+from cige.serving.work import EntitiesWork, ExplainWork, Reader
+from cige.tagging import selection
+
+log = logging.getLogger("cige.serve")
+CLIENT_LEFT = 499  # as nginx logs it; nobody reads this answer
+
+
+class Refused(Exception):
+    """A request that is answered with an error; `status` is that of HTTP."""
+
+    def __init__(self, status: int, error: str, **headers: str):
+        super().__init__(error)
+        self.status, self.headers = status, headers
+
+
+class Json(Response):
+    """A JSON response; text with lone surrogates is written with escapes, which is the only form that has them."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        try:
+            return to_json(content).encode("utf-8")
+        except UnicodeEncodeError:
+            return to_json(content, ensure_ascii=True).encode("ascii")
+
+
+def create_app(ner: NER, settings: Settings, *, token: str | None = None, store: WordStore | None = None) -> FastAPI:
+    """An app that serves a model.
+
+    Args:
+        token: what clients must send as `Authorization: Bearer ...`; None lets everyone in.
+        store: the shared words; None makes one from `settings.lexicon_file`.
+    """
+    return _Server(ner, settings, token, store).app
+
+
+class _Server:
+    def __init__(self, ner: NER, settings: Settings, token: str | None, store: WordStore | None):
+        self.settings, self.limits, self.ner = settings, settings.limits, ner
+        if store is None:
+            path = None if settings.lexicon_file is None else _path(settings.lexicon_file)
+            store = WordStore(ner.lexicon, path, max_words=self.limits.lexicon_words)
+        self.store, self.reader = store, Reader(ner, store)
+        self.metrics = Metrics(settings.metrics_folder)
+        self.batcher: Batcher | None = None
+        self.app = FastAPI(
+            title="cige", version=__version__, lifespan=self._lifespan, docs_url=None, redoc_url=None,
+            description="Named entities in Chinese text, read from characters and words together.",
+        )  # fmt: skip
+        self._add_routes()
+        self._add_errors()
+        if settings.origins:
+            self.app.add_middleware(
+                CORSMiddleware,
+                allow_origins=list(settings.origins),
+                allow_methods=["GET", "POST"],
+                allow_headers=["authorization", "content-type"],
+            )
+        self.app.add_middleware(
+            Guard, token=token, body_bytes=self.limits.body_bytes, metrics=self.metrics, busy_for=self._busy_for
+        )
+
+    def _busy_for(self) -> int:
+        return 0 if self.batcher is None else self.batcher.busy_for
+
+    @asynccontextmanager
+    async def _lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+        limits = self.limits
+        self.batcher = Batcher(
+            batch_nodes=limits.batch_nodes, waiting_chars=limits.waiting_chars, observe=self.metrics.batch
+        )
+        try:
+            yield
+        finally:  # requests are answered before this, so nothing waits any more
+            batcher, self.batcher = self.batcher, None
+            await asyncio.to_thread(batcher.stop, timeout_s=limits.drain_s)
+
+    def _add_routes(self) -> None:
+        app = self.app
+        errors: dict[int | str, dict[str, Any]] = {
+            401: {"model": schemas.ErrorOut, "description": "the token is missing or another"},
+            413: {"model": schemas.ErrorOut, "description": "more than one request may ask"},
+            422: {"model": schemas.ErrorOut, "description": "the request is not as expected"},
+        }
+        waits: dict[int | str, dict[str, Any]] = errors | {
+            429: {"model": schemas.ErrorOut, "description": "too much waits; Retry-After says for how long"},
+            503: {"model": schemas.ErrorOut, "description": "the server is stopping"},
+            504: {"model": schemas.ErrorOut, "description": "the deadline is over"},
+        }
+        changes: dict[int | str, dict[str, Any]] = errors | {
+            409: {"model": schemas.ErrorOut, "description": "the lexicon has another version, or is full"},
+            503: {"model": schemas.ErrorOut, "description": "the lexicon cannot be written"},
+        }
+
+        def route(path: str, method: str, model: type | None, responses: Any, summary: str) -> Any:
+            return app.api_route(
+                path, methods=[method], response_model=None, summary=summary, response_class=Json,
+                responses=responses | ({200: {"model": model}} if model else {}),
+            )  # fmt: skip
+
+        @route("/v1/entities", "POST", schemas.EntitiesOut, waits, "The entities of one text or of many")
+        async def entities(body: schemas.EntitiesIn, request: Request) -> Response:
+            if (body.text is None) == (body.texts is None):
+                raise Refused(422, "expected either text (a string) or texts (a list of strings)")
+            texts = body.texts if body.texts is not None else [str(body.text)]
+            self._check(texts, body, explained=body.explain)
+            options = self._options(body)
+            work = (
+                ExplainWork(self.reader, texts, **options, removals=True, n_words=body.n_words)
+                if body.explain
+                else EntitiesWork(self.reader, texts, **options)
+            )
+            return Json(await self._read(work, body, request))
+
+        @route("/v1/lattice", "POST", schemas.LatticeOut, waits, "The lattice of a text, and what entities rest on")
+        async def lattice(body: schemas.LatticeIn, request: Request) -> Response:
+            self._check([body.text], body, explained=True)
+            work = ExplainWork(
+                self.reader, [body.text], **self._options(body), n_words=body.n_words, svg_width=body.svg_width
+            )
+            answer = await self._read(work, body, request)
+            (result,) = answer.pop("results")
+            return Json(answer | {name: value for name, value in result.items() if name not in ("removals", "n_tried")})
+
+        @route("/v1/lexicon", "GET", schemas.LexiconOut, errors, "The words that users added and removed")
+        async def words(
+            offset: int = Query(0, ge=0, description="words to leave out"),
+            limit: int = Query(1000, ge=0, le=100_000, description="words to list at most"),
+        ) -> Response:
+            now = await asyncio.to_thread(self.store.current)
+            entries = now.lexicon.user_entries
+            listed = [{"text": w.text, "label": w.label, "mode": w.mode} for w in entries[offset : offset + limit]]
+            return Json(
+                {"version": now.version, "n_base": len(now.lexicon), "n_words": len(entries), "words": listed}
+                | {"removed": list(now.changes.removed)}
+            )
+
+        @route("/v1/lexicon", "POST", schemas.VersionOut, changes, "Add words, or change their label and mode")
+        async def add(body: schemas.AddIn) -> Response:
+            self._check_number("words", len(body.words), self.limits.words)
+            return self._changed(
+                await asyncio.to_thread(self.store.add, schemas.user_words(body.words), version=body.version)
+            )
+
+        @route("/v1/lexicon/remove", "POST", schemas.VersionOut, changes, "Remove words, whoever they came from")
+        async def remove(body: schemas.RemoveIn) -> Response:
+            self._check_number("words", len(body.words), self.limits.words)
+            return self._changed(await asyncio.to_thread(self.store.remove, body.words, version=body.version))
+
+        @route("/v1/model", "GET", schemas.ModelOut, {401: errors[401]}, "The model that answers")
+        async def model() -> Response:
+            named = ("body_bytes", "texts", "chars", "explained_chars", "words", "deadline_s")
+            facts = getattr(self.ner.model, "facts", {})
+            return Json(
+                {
+                    "name": str(self.settings.model or facts.get("name") or "bundled"),
+                    "cige_version": __version__,
+                    "labels": self.ner.labels,
+                    "silent_labels": sorted(self.ner.label_facts.silent),
+                    "word_labels": list(self.ner.read_word_labels),
+                    "limits": {name: getattr(self.limits, name) for name in named},
+                }
+            )
+
+        @app.get("/healthz", summary="Whether the process answers", response_class=Json, response_model=None)
+        async def healthy() -> Response:
+            return Json({"status": "ok"})
+
+        @app.get("/readyz", summary="Whether requests are taken", response_class=Json, response_model=None)
+        async def ready() -> Response:
+            if self.batcher is None or not self.batcher.is_alive():
+                raise Refused(503, "not ready: requests are not read")
+            await asyncio.to_thread(self.store.check)
+            return Json({"status": "ready", "waiting": self.batcher.n_jobs})
+
+        @app.get("/metrics", summary="Figures for Prometheus", response_model=None)
+        async def metrics() -> Response:
+            if self.batcher is not None:
+                self.metrics.queue(self.batcher.n_jobs, self.batcher.n_chars)
+            self.metrics.lexicon((await asyncio.to_thread(self.store.current)).version)
+            return Response(await asyncio.to_thread(self.metrics.page), media_type=self.metrics.content_type)
+
+        @app.get("/", include_in_schema=False)
+        async def front() -> Response:
+            return _html(*page())
+
+        @app.get("/docs", include_in_schema=False)
+        async def docs() -> Response:
+            return _html(*reference(app.openapi()))
+
+    def _add_errors(self) -> None:
+        async def refused(request: Request, error: Exception) -> Response:
+            assert isinstance(error, Refused)
+            return Json({"error": str(error)}, error.status, headers=error.headers)
+
+        async def invalid(request: Request, error: Exception) -> Response:
+            assert isinstance(error, RequestValidationError)
+            return Json({"error": "; ".join(dict.fromkeys(map(_told, error.errors())))}, 422)  # never the text itself
+
+        async def ours(request: Request, error: Exception) -> Response:
+            status = 503 if isinstance(error, StoreError) else 409 if isinstance(error, VersionConflict) else 422
+            if status == 503:
+                log.error("%s", error)
+            return Json({"error": str(error)}, status)
+
+        async def http(request: Request, error: Exception) -> Response:
+            assert isinstance(error, HTTPException)
+            return Json({"error": str(error.detail)}, error.status_code, headers=error.headers)
+
+        async def unforeseen(request: Request, error: Exception) -> Response:
+            return Json({"error": "the server failed; its log says how"}, 500)
+
+        handlers = {Refused: refused, RequestValidationError: invalid, CigeError: ours, HTTPException: http}
+        for kind, handler in (handlers | {Exception: unforeseen}).items():
+            self.app.add_exception_handler(kind, handler)
+
+    def _options(self, body: schemas.ReadIn) -> dict[str, Any]:
+        asked = selection.Request.of(min_score=body.min_score, labels=body.labels, types=body.types)
+        return {"request": asked, "words": schemas.user_words(body.words), "utf16": body.offsets == "utf16"}
+
+    def _check(self, texts: list[str], body: schemas.ReadIn, *, explained: bool) -> None:
+        n_chars = sum(map(len, texts))
+        self._check_number("texts", len(texts), self.limits.texts)
+        self._check_number("characters", n_chars, self.limits.chars)
+        self._check_number("words", len(body.words), self.limits.words)
+        if explained:
+            self._check_number("characters to explain", n_chars, self.limits.explained_chars)
+        if self.settings.log_text:
+            for text in texts:
+                log.info("text %s", to_json(text, ensure_ascii=True))
+
+    def _check_number(self, what: str, given: int, most: int) -> None:
+        if given > most:
+            raise Refused(413, f"given {given:,} {what}; at most {most:,} may be in a request")
+
+    def _changed(self, now: StoredWords) -> Response:
+        return Json({"version": now.version, "n_words": len(now.lexicon.user_entries)})
+
+    async def _read(self, work: EntitiesWork | ExplainWork, body: schemas.ReadIn, request: Request) -> dict[str, Any]:
+        """The answer of the batcher; a client that leaves, or a deadline, takes the request out of the queue."""
+        if self.batcher is None:
+            raise Refused(503, "the server is not reading requests")
+        limit = self.limits.deadline_s
+        seconds = limit if body.deadline_ms is None else min(limit, body.deadline_ms / 1e3)
+        try:
+            future = self.batcher.submit(work, deadline=time.monotonic() + seconds)
+        except Overloaded as full:
+            raise Refused(429, str(full), **{"Retry-After": str(full.retry_after)}) from None
+        except Stopping as stopping:
+            raise Refused(503, str(stopping)) from None
+        answer: asyncio.Future[dict[str, Any]] = asyncio.wrap_future(future)
+        left = asyncio.ensure_future(_client_leaves(request))
+        try:
+            await asyncio.wait((answer, left), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if answer.done() and not answer.cancelled():
+                found = answer.result()
+                labels = [entity["label"] for result in found["results"] for entity in result["entities"]]
+                self.metrics.answer(work.n_chars, labels)
+                return found
+            if left.done():
+                raise Refused(CLIENT_LEFT, "the client left")
+            raise Refused(504, f"not answered within {1e3 * seconds:,.0f} ms")
+        finally:
+            for task in (answer, left):
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await left
+
+
+async def _client_leaves(request: Request) -> None:
+    """Ends when the client closes the connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _told(error: Any) -> str:
+    """What is wrong with one field, without its value."""
+    where = ".".join(str(part) for part in error["loc"] if part not in ("body", "WordIn", "function-wrap[wrap()]"))
+    return f"{where or 'body'}: {error['msg']}"
+
+
+def _html(content: str, policy: str) -> Response:
+    kept = {"content-security-policy": policy, "cache-control": "no-cache", "referrer-policy": "no-referrer"}
+    return HTMLResponse(content, headers=kept)
+
+
+def _path(name: str) -> Any:
+    from pathlib import Path
+
+    return Path(name).expanduser()
+
+
+def app_of_worker() -> FastAPI:
+    """The app of a worker process, as `Settings.from_environment` and the environment's token describe it.
+
+    Raises:
+        CigeError: the model or the shared words cannot be read.
+    """
+    from cige.serving.model import open_model
+
+    settings = Settings.from_environment()
+    return create_app(open_model(settings), settings, token=os.environ.get(TOKEN_VARIABLE) or None)

@@ -1,0 +1,114 @@
+"""Guard: what happens to every request before the app sees it: the token, the length of its body, headers, counts."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from cige.json_text import to_json
+from cige.serving.metrics import Metrics
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+OPEN_PATHS = ("/", "/docs", "/openapi.json", "/healthz", "/readyz")  # all else needs the token, where one is set
+READING_PATHS = ("/v1/entities", "/v1/lattice")
+log = logging.getLogger("cige.serve")
+
+
+class BodyTooLong(Exception):
+    """A body of more bytes than a request may have."""
+
+
+class Guard:
+    """ASGI middleware around the whole app.
+
+    Args:
+        token: what `Authorization: Bearer ...` must say; None asks for nothing.
+        body_bytes: the longest body; see `Limits`.
+        metrics: counts requests by path and status, and times them.
+        busy_for: in how many seconds there is room for more texts, 0 for now; refusing before a body is read and parsed
+            leaves the time to those that were taken.
+    """
+
+    def __init__(self, app: App, *, token: str | None, body_bytes: int, metrics: Metrics, busy_for: Callable[[], int]):
+        self._app, self._token, self._body_bytes, self._metrics = app, token, body_bytes, metrics
+        self._busy_for = busy_for
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status, n_read = time.monotonic(), 0, 0
+        is_too_long, refused_path = False, "other"
+
+        async def counted_receive() -> Message:
+            nonlocal n_read, is_too_long
+            message = await receive()
+            n_read += len(message.get("body", b""))
+            if n_read > self._body_bytes:
+                is_too_long = True
+                raise BodyTooLong
+            return message
+
+        async def noted_send(message: Message) -> None:
+            nonlocal status
+            if is_too_long and status == 0:  # what the app makes of a body that was not read
+                return
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", []), (b"x-content-type-options", b"nosniff")]
+            await send(message)
+
+        headers = {name.lower(): value for name, value in scope["headers"]}
+        length = headers.get(b"content-length", b"")
+        try:
+            if not self._may_enter(scope["path"], scope["method"], headers):
+                await _answer(
+                    noted_send,
+                    401,
+                    "expected the header `Authorization: Bearer TOKEN` with the token of this server",
+                    (b"www-authenticate", b"Bearer"),
+                )
+            elif length.isdigit() and int(length) > self._body_bytes:
+                await _answer(noted_send, 413, self._too_long(), (b"connection", b"close"))
+            elif scope["path"] in READING_PATHS and (seconds := self._busy_for()):
+                refused_path = scope["path"]
+                again = (b"retry-after", str(seconds).encode())
+                while (await counted_receive()).get("more_body"):  # a client must not be cut off while it sends
+                    pass
+                await _answer(noted_send, 429, f"too many requests wait; try again in {seconds} s", again)
+            else:
+                await self._app(scope, counted_receive, noted_send)
+        except BodyTooLong:
+            pass
+        finally:
+            if is_too_long and status == 0:
+                is_too_long = False
+                await _answer(noted_send, 413, self._too_long(), (b"connection", b"close"))
+            route = scope.get("route")
+            path = getattr(route, "path", refused_path)
+            self._metrics.request(path, status, time.monotonic() - started)
+            log.info("%s %s %d %.0f ms", scope["method"], path, status, 1e3 * (time.monotonic() - started))
+
+    def _may_enter(self, path: str, method: str, headers: dict[bytes, bytes]) -> bool:
+        if self._token is None or path in OPEN_PATHS or method == "OPTIONS":
+            return True
+        kind, _, given = headers.get(b"authorization", b"").partition(b" ")
+        same = hmac.compare_digest(given.strip(), self._token.encode("utf-8"))  # takes as long wherever they differ
+        return same and kind.lower() == b"bearer"
+
+    def _too_long(self) -> str:
+        return f"the body is longer than {self._body_bytes:,} bytes; send fewer texts in a request"
+
+
+async def _answer(send: Send, status: int, error: str, *headers: tuple[bytes, bytes]) -> None:
+    body = to_json({"error": error}).encode("utf-8")
+    described = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": described})
+    await send({"type": "http.response.body", "body": body})

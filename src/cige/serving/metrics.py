@@ -1,0 +1,99 @@
+"""Metrics: what Prometheus reads at /metrics, of one worker or of several together."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Literal
+
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.multiprocess import MultiProcessCollector
+
+SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24)
+SUMMED: Literal["livesum"] = "livesum"  # over the workers that run
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+_LIVE_FILE = re.compile(r"gauge_live[a-z]+_([0-9]+)\.db")
+
+
+class Metrics:
+    """Counters of one app; those of several workers are summed through files in one folder.
+
+    Args:
+        folder: where the workers of one server keep theirs. The environment must name it as PROMETHEUS_MULTIPROC_DIR
+            before prometheus_client is imported. None for one worker.
+    """
+
+    content_type = prometheus_client.CONTENT_TYPE_LATEST
+
+    def __init__(self, folder: str | None = None):
+        self._folder = None if folder is None else Path(folder)
+        self._registry = CollectorRegistry()
+        of, summed = self._registry, SUMMED
+        self._requests = Counter("cige_requests", "Requests answered", ("path", "status"), registry=of)
+        self._seconds = Histogram(
+            "cige_request_seconds", "Seconds to an answer", ("path",), buckets=SECONDS, registry=of
+        )
+        self._chars = Counter("cige_characters", "Characters of texts that were answered", registry=of)
+        self._entities = Counter("cige_entities", "Entities found", ("label",), registry=of)
+        self._windows = Histogram("cige_batch_windows", "Windows read at once", buckets=SIZES, registry=of)
+        self._nodes = Counter("cige_batch_nodes", "Nodes of the lattices that were read", registry=of)
+        self._batch_seconds = Histogram("cige_batch_seconds", "Seconds of a batch", buckets=SECONDS, registry=of)
+        self._waiting = Gauge("cige_waiting_requests", "Requests that wait", multiprocess_mode=summed, registry=of)
+        self._waiting_chars = Gauge(
+            "cige_waiting_characters", "Their characters", multiprocess_mode=summed, registry=of
+        )
+        self._version = Gauge("cige_lexicon_version", "Version of the lexicon", multiprocess_mode="max", registry=of)
+
+    def request(self, path: str, status: int, seconds: float) -> None:
+        """Count a request; status 0 is one whose client left before the answer."""
+        self._requests.labels(path, str(status or "gone")).inc()
+        self._seconds.labels(path).observe(seconds)
+
+    def answer(self, n_chars: int, labels: list[str]) -> None:
+        """Count what was read, and the labels of what was found."""
+        self._chars.inc(n_chars)
+        for label in labels:
+            self._entities.labels(label).inc()
+
+    def batch(self, n_windows: int, n_nodes: int, seconds: float) -> None:
+        """Count a batch."""
+        self._windows.observe(n_windows)
+        self._nodes.inc(n_nodes)
+        self._batch_seconds.observe(seconds)
+
+    def queue(self, n_jobs: int, n_chars: int) -> None:
+        """Note what waits."""
+        self._waiting.set(n_jobs)
+        self._waiting_chars.set(n_chars)
+
+    def lexicon(self, version: int) -> None:
+        """Note the version of the lexicon."""
+        self._version.set(version)
+
+    def page(self) -> bytes:
+        """All figures in Prometheus's text form."""
+        if self._folder is None:
+            return prometheus_client.generate_latest(self._registry)
+        self._forget_dead_workers(self._folder)
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry, path=str(self._folder))
+        return prometheus_client.generate_latest(registry)
+
+    def _forget_dead_workers(self, folder: Path) -> None:
+        """A worker that was killed leaves its gauges behind."""
+        for file in folder.iterdir():
+            found = _LIVE_FILE.fullmatch(file.name)
+            if found and not _is_alive(int(found[1])):
+                file.unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,0 +1,199 @@
+"""WordStore: the words that users of a server add and remove, in one file that all its workers read and write."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cige.errors import CigeError, LexiconError
+from cige.folders.atomic import atomic_file
+from cige.json_text import to_json
+from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.user_changes import UserChanges
+from cige.lexicon.user_word import UserWord, reason_to_refuse_user_word
+from cige.text.normalize import normalize
+
+
+class StoreError(CigeError):
+    """The file cannot be read or written; no request is to blame."""
+
+
+class VersionConflict(CigeError):
+    """A change was made for another version than the present one, or there is no room for it."""
+
+
+@dataclass(frozen=True)
+class StoredWords:
+    """The words of one moment.
+
+    Attributes:
+        version: 0 before the first change, and one more with every change.
+        changes: what users changed.
+        lexicon: the lexicon that the server started with, with these changes; nobody changes it.
+    """
+
+    version: int
+    changes: UserChanges
+    lexicon: Lexicon
+
+
+class WordStore:
+    """Changes to a lexicon that survive the server, and that other processes see as soon as they are made.
+
+    A change is written to a new file that takes the place of the old one, under a lock of the operating system, so
+    the file is always whole and no change is lost. Every reader compares the file's identity with what it read last.
+    All methods may be called from any thread.
+
+    Args:
+        start: the lexicon before any change. It must be the same in all processes.
+        path: the file; None keeps changes in memory.
+        max_words: how many words may be added.
+
+    Raises:
+        StoreError: the file is there and cannot be read.
+    """
+
+    def __init__(self, start: Lexicon, path: Path | None = None, *, max_words: int = 200_000):
+        self._start, self._path, self._max_words = start, path, max_words
+        self._lock = threading.Lock()
+        self._seen: tuple[int, ...] | None = None
+        self._now = StoredWords(0, UserChanges(), start.changed(UserChanges()))
+        if path is not None:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as reason:
+                raise StoreError(
+                    f"{path.parent}: cannot be made ({reason.strerror}); give a folder to write to"
+                ) from reason
+            with self._lock:
+                self._read_if_changed()
+
+    def current(self) -> StoredWords:
+        """The words of now, whichever process changed them last.
+
+        A file that was removed or damaged since it was read leaves what was read; `check` tells of it.
+        """
+        with self._lock:
+            with suppress(StoreError):
+                self._read_if_changed()
+            return self._now
+
+    def check(self) -> None:
+        """Raises StoreError if the file is gone or damaged."""
+        with self._lock:
+            self._read_if_changed()
+            if self._path is not None and self._now.version and not self._path.exists():
+                raise StoreError(f"{self._path}: gone; the next change writes it again")
+
+    def add(self, words: Sequence[UserWord], *, version: int | None = None) -> StoredWords:
+        """Add words, or give those that are there another label and mode; all or none.
+
+        Args:
+            version: the version that the change is meant for, None for any.
+
+        Raises:
+            LexiconError: naming the words that cannot be used.
+            VersionConflict: the version is another, or too many words would be there.
+            StoreError: the file cannot be read or written; then nothing has changed.
+        """
+        wanted = [replace(word, text=normalize(word.text)) for word in words]
+        problems = [f"{word.text!r} ({reason})" for word in wanted if (reason := reason_to_refuse_user_word(word))]
+        if problems:
+            raise LexiconError(f"cannot add {', '.join(problems[:10])}")
+
+        def change(now: StoredWords) -> UserChanges:
+            added = {word.text: word for word in now.changes.added} | {word.text: word for word in wanted}
+            if len(added) > self._max_words:
+                raise VersionConflict(f"{len(added):,} words would be there; at most {self._max_words:,} may")
+            return UserChanges(tuple(added.values()), tuple(word for word in now.changes.removed if word not in added))
+
+        return self._change(change, version)
+
+    def remove(self, words: Sequence[str], *, version: int | None = None) -> StoredWords:
+        """Stop matching words, whoever they came from; all or none.
+
+        Raises:
+            LexiconError: naming the words that are not there.
+            VersionConflict, StoreError: as `add`.
+        """
+        wanted = list(dict.fromkeys(map(normalize, words)))
+
+        def change(now: StoredWords) -> UserChanges:
+            if unknown := [word for word in wanted if word not in now.lexicon]:
+                raise LexiconError(f"cannot remove {', '.join(unknown[:10])}: not in the lexicon")
+            added = tuple(word for word in now.changes.added if word.text not in wanted)
+            removed = [word for word in wanted if word in self._start and word not in now.changes.removed]
+            return UserChanges(added, (*now.changes.removed, *removed))
+
+        return self._change(change, version)
+
+    def _change(self, change: Callable[[StoredWords], UserChanges], version: int | None) -> StoredWords:
+        with self._lock, self._alone():
+            self._read_if_changed()
+            now = self._now
+            if version is not None and version != now.version:
+                raise VersionConflict(
+                    f"the change was made for version {version}; the lexicon has version {now.version}"
+                )
+            changes = change(now)
+            after = StoredWords(now.version + 1, changes, self._start.changed(changes))
+            if self._path is not None:
+                self._write(after, self._path)
+            self._now = after
+            return after
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other processes from changing the file; the lock goes with the process that holds it."""
+        if self._path is None:
+            yield
+            return
+        try:
+            file = self._path.with_name(f"{self._path.name}.lock").open("a")
+        except OSError as reason:
+            raise StoreError(f"{self._path}: cannot be changed ({reason.strerror})") from reason
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _write(self, words: StoredWords, path: Path) -> None:
+        content = to_json({"version": words.version} | words.changes.to_dict())
+        try:
+            with atomic_file(path) as aside:
+                aside.write_text(content, encoding="utf-8")
+            self._seen = _identity(path)
+        except OSError as reason:
+            raise StoreError(f"{path}: not written ({reason.strerror}); the words are as before") from reason
+
+    def _read_if_changed(self) -> None:
+        if self._path is None:
+            return
+        try:
+            identity = _identity(self._path)
+            if identity == self._seen:
+                return
+            found: Any = json.loads(self._path.read_text(encoding="utf-8"))
+            version, changes = int(found["version"]), UserChanges.from_dict(found, source=self._path)
+            self._now = StoredWords(version, changes, self._start.changed(changes))
+            self._seen = identity
+        except FileNotFoundError:
+            self._seen = None
+        except OSError as reason:
+            raise StoreError(f"{self._path}: cannot be read ({reason.strerror})") from reason
+        except (ValueError, KeyError, TypeError, AttributeError) as reason:
+            raise StoreError(
+                f"{self._path}: damaged ({reason or type(reason).__name__}); expected the words that a server wrote; "
+                "put a copy in its place, or remove it to start without words"
+            ) from reason
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """What differs between the file and any that was there before: every change makes a new one."""
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size

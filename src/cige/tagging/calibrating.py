@@ -1,0 +1,113 @@
+"""Calibrating a model: what it makes of labelled sentences, and what its scores and thresholds should be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cige.data.sentence import Sentence, Span
+from cige.entities.calibration import Calibration, expected_calibration_error, fit
+from cige.entities.entity import Entity
+from cige.entities.labels import map_labels
+from cige.tagging.finder import EntityFinder
+from cige.tagging.selection import Request, Types, all_candidates, also_naming, best_uncalibrated, select
+
+FLOOR = 0.001  # candidates below are not considered; an entity that is less probable counts as not found
+N_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class SentenceReading:
+    """What a model makes of one labelled sentence, with probabilities as it has them.
+
+    Attributes:
+        gold: label and probability of each labelled entity, 0 where it is no candidate.
+        candidates: probability of every candidate, and whether it is a labelled entity.
+        best: the same for the entities of the best reading alone.
+    """
+
+    gold: list[tuple[str, float]]
+    candidates: list[tuple[float, bool]]
+    best: list[tuple[float, bool]]
+
+
+def read_labelled(
+    ner: EntityFinder,
+    sentences: Sequence[Sentence],
+    *,
+    labels: Mapping[str, str] | None = None,
+    types: Types = "fine",
+    batch_size: int = 16,
+) -> list[SentenceReading]:
+    """What `ner` makes of labelled sentences.
+
+    Entities under labels that the sentences do not have are left out: nothing says whether they are right.
+
+    Args:
+        labels: data label -> label that the model reports, as `map_labels` takes them.
+        types: whether the labels of the data are the model's own or their topmost kinds.
+
+    Raises:
+        DataError: a label of the data that the model has under no name, or no entity in the data.
+    """
+    written = {(labels or {}).get(span.label, span.label) for s in sentences for span in s.spans}
+    request = also_naming(Request.of(types=types), written, ner.labels, ner.label_facts)
+    reported = {*select(request, ner.labels, ner.label_facts).families}
+    gold = map_labels([s.spans for s in sentences], labels or {}, model_labels=reported)
+    named = {span.label for spans in gold for span in spans}
+    texts = [s.text for s in sentences]
+    everything = all_candidates(request, ner.labels, ner.label_facts, floor=FLOOR)
+    best = best_uncalibrated(request, ner.labels, ner.label_facts)
+    answers = zip(
+        gold,
+        ner.stream(texts, everything, batch_size=batch_size),
+        ner.stream(texts, best, batch_size=batch_size),
+        strict=True,
+    )
+    return [_reading(spans, candidates, found, named) for spans, candidates, found in answers]
+
+
+def _reading(gold: list[Span], candidates: list[Entity], best: list[Entity], named: set[str]) -> SentenceReading:
+    keys = {(s.start, s.end, s.label) for s in gold}
+    probability = {(e.start, e.end, e.label): e.score for e in candidates}
+
+    def judged(entities: list[Entity]) -> list[tuple[float, bool]]:
+        return [(e.score, (e.start, e.end, e.label) in keys) for e in entities if e.label in named]
+
+    return SentenceReading([(key[2], probability.get(key, 0.0)) for key in keys], judged(candidates), judged(best))
+
+
+def calibration_of(readings: Sequence[SentenceReading]) -> Calibration:
+    """Scores and thresholds that fit these readings.
+
+    Scores are fitted to the entities of the best readings and to the other candidates alike, since both are reported.
+
+    Raises:
+        ValueError: the model found nothing.
+    """
+    return fit((p for r in readings for p in r.candidates), (g for r in readings for g in r.gold))
+
+
+def calibration_errors(readings: Sequence[SentenceReading], *, seed: int = 0) -> tuple[float, float]:
+    """Expected calibration error, 0..1, of the best readings: as the model has them, and calibrated.
+
+    The latter by cross-validation: the scores of each fifth of the sentences are calibrated on the others.
+    """
+    before = [point for reading in readings for point in reading.best]
+    after = []
+    for held_out, others in folds(readings, seed=seed):
+        scores = calibration_of(others)
+        after += [(scores.score(p), right) for reading in held_out for p, right in reading.best]
+    return expected_calibration_error(before), expected_calibration_error(after)
+
+
+def folds(
+    readings: Sequence[SentenceReading], *, n_folds: int = N_FOLDS, seed: int = 0
+) -> Iterator[tuple[list[SentenceReading], list[SentenceReading]]]:
+    """Parts of some sentences, each with all the others."""
+    order = np.random.default_rng(seed).permutation(len(readings))
+    for part in np.array_split(order, min(n_folds, len(readings))):
+        chosen = set(part.tolist())
+        yield [readings[k] for k in sorted(chosen)], [r for k, r in enumerate(readings) if k not in chosen]

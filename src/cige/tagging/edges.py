@@ -1,0 +1,83 @@
+"""Edges: where an entity begins and ends, once the whitespace and punctuation around it are taken off."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from cige.text.closed import Stretch, within
+
+CLOSER_OF = dict(zip("《〈「『【〔〖〘〚“‘（([{⟨«‹＜［｛", "》〉」』】〕〗〙〛”’）)]}⟩»›＞］｝", strict=True))
+_OPENER_OF = {closer: opener for opener, closer in CLOSER_OF.items()}
+EITHER = frozenset("\"'＂＇")  # quotation marks that open and close
+KEPT_LAST = frozenset("%％‰")
+ABBREVIATION = re.compile(
+    r"(?:(?<![A-Za-z])[A-Za-z]|(?<![A-Z])(?:Inc|Ltd|Co|Corp|Bros|Jr|Sr|Dr|Mr|Mrs|St|No|Mt|vs|etc))[.．]$"
+)
+
+
+def trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """[start, end) without the whitespace, punctuation and invisible characters at its edges, or None.
+
+    A bracket or quotation mark stays where its partner is inside too (《红楼梦》, “三大问题”工作小组), a full stop that
+    ends an abbreviation (Walt Disney Co.), and so do a per cent sign and asterisks for a name's last characters.
+    """
+    while start < end:
+        if not _may_begin(text, start, end):
+            start += 1
+        elif not _may_end(text, start, end):
+            end -= 1
+        else:
+            return start, end
+    return None
+
+
+def open_part(text: str, closed: Sequence[Stretch], start: int, end: int) -> tuple[int, int] | None:
+    """The longest part of [start, end) outside all of the `closed` stretches (sorted, disjoint), trimmed; or None.
+
+    Of parts of one length the first.
+    """
+    inside = within(closed, start, end)
+    begins = [start, *(start + b for _, b in inside)]
+    ends = [*(start + a for a, _ in inside), end]
+    parts = [trimmed(text, a, b) for a, b in zip(begins, ends, strict=True)]
+    return max((part for part in parts if part), key=lambda part: part[1] - part[0], default=None)
+
+
+def _may_begin(text: str, start: int, end: int) -> bool:
+    char = text[start]
+    if not is_outside_names(char):
+        return True
+    if char in CLOSER_OF:
+        return _partner(text, range(start, end), char, CLOSER_OF[char])
+    return char in EITHER and char in text[start + 1 : end]
+
+
+def _may_end(text: str, start: int, end: int) -> bool:
+    char = text[end - 1]
+    if not is_outside_names(char) or char in KEPT_LAST:
+        return True
+    if char in _OPENER_OF:
+        return _partner(text, range(end - 1, start - 1, -1), char, _OPENER_OF[char])
+    if char in EITHER:
+        return char in text[start : end - 1]
+    if char == "*":  # 张**, but not **张三** of Markdown
+        return start == 0 or text[start - 1] != "*"
+    return char in ".．" and ABBREVIATION.search(text, max(start, end - 8), end) is not None
+
+
+def _partner(text: str, places: range, own: str, other: str) -> bool:
+    """Whether the mark at the first of `places` finds its partner at one of the others."""
+    depth = 0
+    for place in places:
+        depth += (text[place] == own) - (text[place] == other)
+        if depth == 0:
+            return True
+    return False
+
+
+def is_outside_names(char: str) -> bool:
+    """Whether names do not begin or end with it: punctuation, whitespace, and what has no shape."""
+    category = unicodedata.category(char)
+    return category[0] in "PZ" or category in ("Cc", "Cf", "Cs")

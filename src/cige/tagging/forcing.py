@@ -1,0 +1,68 @@
+"""Forced entities: emissions under which they are read as such, and the entities themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from cige.data.sentence import Span
+from cige.data.tags import spans_to_tags, split_tag
+from cige.lattice.lattice import Lattice
+from cige.lexicon.rules import ForcedSpan
+
+
+def with_forced_read(
+    emissions: np.ndarray, lattices: Sequence[Lattice], *, tags: Sequence[str], scheme: str, labels: Collection[str]
+) -> np.ndarray:
+    """float[B, T, L] under which every forced stretch is one entity, so that what is beside it is read with that.
+
+    The entity has the forced label where that is among the model's `labels`, else any: what is beside it then knows
+    that a name ends or begins there, and not of which type. Of a stretch that reaches beyond the lattice, the part
+    within is an entity.
+
+    Args:
+        emissions: float[B, T, L]; returned as it is where nothing is forced.
+        tags: the L tag names in `scheme`.
+    """
+    rows = [row for row, lattice in enumerate(lattices) if lattice.rules.forced]
+    if not rows:
+        return emissions
+    emissions = emissions.copy()
+    parts = [split_tag(tag, scheme) for tag in tags]
+    for row in rows:
+        n_chars = lattices[row].n_chars
+        for span in lattices[row].rules.forced:
+            start, end = max(0, span.start), min(n_chars, span.end)
+            if start >= end:
+                continue
+            wanted = spans_to_tags(end - start, [Span(0, end - start, "X")], scheme)
+            for place, (prefix, _) in enumerate((split_tag(tag, scheme) for tag in wanted), start=start):
+                allowed = [p == prefix and (span.label not in labels or name == span.label) for p, name in parts]
+                emissions[row, place] = _only(emissions[row, place], np.array(allowed))
+            if scheme == "BIO" and end < n_chars:  # no closing tag: it ends where it is not continued
+                emissions[row, end, [p == "I" for p, _ in parts]] = -np.inf
+    return emissions
+
+
+def _only(scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """float[L] in which all but the allowed tags are ruled out; those are all as good where they had been, too."""
+    if np.isneginf(scores[allowed]).all():
+        scores = np.zeros_like(scores)
+    return np.where(allowed, scores, -np.inf)
+
+
+def forced_starts(lattice: Lattice) -> list[ForcedSpan]:
+    """The forced stretches that begin in the lattice's text; they may reach beyond its end."""
+    return [span for span in lattice.rules.forced if 0 <= span.start < lattice.n_chars]
+
+
+def beside_forced(spans: Sequence[Span], lattice: Lattice) -> list[Span]:
+    """The spans that overlap no forced stretch."""
+    forced = lattice.rules.forced
+    if not forced:
+        return list(spans)
+    taken = np.zeros(lattice.n_chars, bool)
+    for span in forced:
+        taken[max(0, span.start) : max(0, span.end)] = True
+    return [span for span in spans if not taken[span.start : span.end].any()]

@@ -1,0 +1,163 @@
+"""Selection: which of the entities that a model finds are reported, under which labels and with which scores."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from cige.entities.calibration import Calibration
+from cige.entities.label_facts import LabelFacts
+from cige.errors import ModelError
+
+TYPES = ("fine", "coarse")
+Types = Literal["fine", "coarse"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks to be reported, with the values that `EntityFinder` describes.
+
+    Raises:
+        ValueError: a value out of range, or `labels` is a string.
+    """
+
+    min_score: float = 0.0
+    labels: tuple[str, ...] | None = None
+    types: Types = "fine"
+    recall: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        min_score: float = 0.0,
+        labels: Iterable[str] | None = None,
+        types: Types = "fine",
+        recall: float | None = None,
+    ) -> Request:
+        """The request with these values, checked."""
+        if isinstance(labels, str):
+            raise ValueError(f"given labels={labels!r}; expected a list of labels, such as [{labels!r}]")
+        if not 0 <= min_score <= 1:
+            raise ValueError(f"given min_score={min_score}; expected a probability from 0 to 1")
+        if types not in TYPES:
+            raise ValueError(f"given types={types!r}; expected one of {', '.join(map(repr, TYPES))}")
+        if recall is not None and not 0 < recall < 1:
+            raise ValueError(f"given recall={recall}; expected a share between 0 and 1, such as 0.95")
+        return cls(min_score, None if labels is None else tuple(labels), types, recall)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A request as it applies to one model.
+
+    Attributes:
+        reported: label of the model -> label under which its entities are reported; others are not reported.
+        min_score: entities with a lower score are not reported.
+        thresholds: None for the best reading of a text; else reported label -> the lowest probability, above 0, with
+            which a span is reported, whatever it overlaps.
+        calibration: makes scores of probabilities; None leaves them as they are.
+    """
+
+    reported: Mapping[str, str]
+    min_score: float = 0.0
+    thresholds: Mapping[str, float] | None = None
+    calibration: Calibration | None = None
+    named: frozenset[str] | None = None
+    """The labels that the user named; None for all that are reported."""
+    families: Mapping[str, list[str]] = field(init=False)
+    """Reported label -> the labels of the model that are reported under it."""
+
+    def __post_init__(self) -> None:
+        families: dict[str, list[str]] = {}
+        for label, name in self.reported.items():
+            families.setdefault(name, []).append(label)
+        object.__setattr__(self, "families", families)
+
+    def score(self, probability: float) -> float:
+        """The score, 0..1, that an entity of this probability is reported with."""
+        return probability if self.calibration is None else self.calibration.score(probability)
+
+    def name_of(self, label: str, labels: Collection[str]) -> str | None:
+        """The label under which an entity is reported, None where it is not.
+
+        Args:
+            labels: those of the model; others come from the user's words and are reported as they are.
+        """
+        if label in labels:
+            return self.reported.get(label)
+        return label if self.named is None or label in self.named else None
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether reported entities may overlap."""
+        return self.thresholds is not None
+
+
+def select(
+    request: Request, labels: Collection[str], facts: LabelFacts, *, word_labels: Collection[str] = ()
+) -> Selection:
+    """What a request means for a model with these labels.
+
+    Args:
+        word_labels: labels of the user's words, which may be named too.
+
+    Raises:
+        ModelError: a label that the model does not report; or a recall was asked for, and the model has no calibration
+            or one that does not reach it.
+    """
+    named = set(request.labels or ())
+    name_of = facts.coarse if request.types == "coarse" else facts.spoken
+    names = {label: name_of(label, labels, named=named) for label in labels}
+    spoken = {label: name for label, name in names.items() if name is not None}
+    check_names(named, {*spoken.values(), *word_labels}, f"with types={request.types!r} the model reports")
+    reported = {label: name for label, name in spoken.items() if request.labels is None or name in named}
+    coarse_is_fine = not facts.parents
+    calibration = facts.calibration.get("fine" if coarse_is_fine else request.types)
+    thresholds = None if request.recall is None else _thresholds(request, calibration, set(reported.values()))
+    return Selection(
+        reported, request.min_score, thresholds, calibration, None if request.labels is None else frozenset(named)
+    )
+
+
+def also_naming(request: Request, named: Collection[str], labels: Collection[str], facts: LabelFacts) -> Request:
+    """The request with the silent labels among `named` reported too, unless it lists labels itself."""
+    silent = facts.silent.intersection(named, labels)
+    if not silent or request.labels is not None:
+        return request
+    return replace(request, labels=tuple(sorted(silent.union(select(request, labels, facts).families))))
+
+
+def all_candidates(request: Request, labels: Collection[str], facts: LabelFacts, *, floor: float) -> Selection:
+    """As `select`, but for every span of at least the probability `floor`, with probabilities as the model has them."""
+    best = select(request, labels, facts)
+    return Selection(best.reported, thresholds=dict.fromkeys(best.reported.values(), floor))
+
+
+def best_uncalibrated(request: Request, labels: Collection[str], facts: LabelFacts) -> Selection:
+    """As `select`, with probabilities as the model has them for scores."""
+    return Selection(select(request, labels, facts).reported)
+
+
+def _thresholds(request: Request, calibration: Calibration | None, names: Collection[str]) -> dict[str, float]:
+    assert request.recall is not None
+    if calibration is None:
+        raise ModelError(
+            f"given recall={request.recall}; this model was not calibrated for types={request.types!r}, so nothing is "
+            "known of its recall; `cige calibrate MODEL DATA` calibrates it on labelled sentences"
+        )
+    try:
+        return {name: calibration.threshold(request.recall, name) for name in names}
+    except ValueError as reason:
+        raise ModelError(f"{reason}; ask for less, or calibrate it on more sentences") from None
+
+
+def check_names(given: Collection[str], known: Collection[str], whose: str) -> None:
+    """Raises ModelError, with the nearest known name, if a label is given that is not known."""
+    if unknown := sorted(set(given) - set(known)):
+        import difflib  # only here: an answer does not need it
+
+        near = difflib.get_close_matches(unknown[0], known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ModelError(f"no label {', '.join(unknown)}; {whose} {', '.join(sorted(known)) or 'none'}{hint}")

@@ -1,0 +1,74 @@
+"""Closed stretches: the parts of a text where no name is, such as web addresses, code, emoji and most whitespace."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from cige.text.cells import closed_whitespace
+from cige.text.normalize import fold_width
+
+Stretch = tuple[int, int]  # [start, end) in code points
+
+_ADDRESS_CHAR = r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%|]"
+_ADDRESS_END = r"[A-Za-z0-9/=&_~%+\-]"  # the full stop or bracket after an address is the sentence's
+_CHINESE_PART = r"(?<=[/=])[\u3400-\u9fff]+"  # /wiki/北京; behind anything else the sentence goes on
+_LABEL = r"[A-Za-z0-9-]{1,63}"
+_EMOJI = "\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u231a-\u23ff\u200d\ufe0e\ufe0f\u20e3\U000e0020-\U000e007f"
+PATTERNS = (
+    r"```.*?```",  # code, fenced off
+    r"`[^`\n]+`",
+    rf"(?:https?|ftp|file)://(?:{_ADDRESS_CHAR}|{_CHINESE_PART})*(?:{_ADDRESS_END}|{_CHINESE_PART})",
+    rf"(?<![A-Za-z0-9.-])www\.{_ADDRESS_CHAR}*{_ADDRESS_END}",
+    rf"(?<![A-Za-z0-9.@-])(?:{_LABEL}\.){{1,4}}[a-z]{{2,6}}/{_ADDRESS_CHAR}*{_ADDRESS_END}",  # t.cn/zQaVuHD
+    rf"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{{1,64}}@{_LABEL}(?:\.{_LABEL})+",  # mail
+    r"<!--.{0,1000}?-->",
+    r"</?[a-z][a-z0-9]{0,20}(?:\s+[A-Za-z:-]{1,40}\s*=[^<>\n]{0,400})?\s*/?>",  # HTML and XML
+    r"(?<![A-Za-z0-9_])[a-z][a-z0-9]{0,63}(?:_[a-z0-9]{1,63}){1,16}(?![A-Za-z0-9_])",  # snake_case
+    r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]{0,63}(?:_[A-Z0-9]{1,63}){1,16}(?![A-Za-z0-9_])",
+    r"(?<![A-Za-z0-9_.])[A-Za-z_][A-Za-z0-9_.]{0,127}\(\)",  # call()
+    r"(?<![A-Za-z0-9/.:])(?:~|\.{1,2})?(?:/[A-Za-z0-9_.-]{2,64}){2,32}",  # /usr/bin
+    r"(?<![A-Za-z0-9])[A-Za-z]:\\[A-Za-z0-9_.\\-]{1,256}",
+    r"(?<![A-Za-z0-9._%+-])@(?=\w)|@(?=[^\W\x00-\x7f])",  # of @mention: the sign; a name behind it is one
+    # Emoji with what modifies and joins them, flags and keycaps. U+FFFD and private use may stand for a lost emoji, but
+    # also for a rare character of a name.
+    "[0-9#*]\ufe0f?\u20e3",
+    f"[{_EMOJI}]+",
+)
+# Whatever the patterns match has one of these in it; most texts have none, and are not searched for the patterns.
+SIGN = re.compile(rf"[`/@<_(\\{_EMOJI}]|www\.")
+
+
+@cache
+def _closed() -> re.Pattern[str]:
+    return re.compile("|".join(PATTERNS), re.DOTALL)
+
+
+def closed_stretches(text: str) -> list[Stretch]:
+    """The stretches of a text that no entity overlaps; sorted, disjoint, in code points of `text`.
+
+    Web and mail addresses, code (fenced, in backticks, tags, calls, paths and names with underscores), emoji, the sign
+    of an @mention, and whitespace but for single spaces within Latin writing.
+    """
+    read = fold_width(text)
+    found = [match.span() for match in _closed().finditer(read)] if SIGN.search(read) else []
+    return _united([*found, *closed_whitespace(text)])
+
+
+def within(stretches: Sequence[Stretch], start: int, end: int) -> list[Stretch]:
+    """What of sorted disjoint stretches lies in [start, end), counted from `start`."""
+    first = bisect_right(stretches, start, key=lambda stretch: stretch[1])
+    last = bisect_left(stretches, end, key=lambda stretch: stretch[0])
+    return [(max(a, start) - start, min(b, end) - start) for a, b in stretches[first:last]]
+
+
+def _united(stretches: Iterable[Stretch]) -> list[Stretch]:
+    united: list[Stretch] = []
+    for start, end in sorted(stretches):
+        if united and start <= united[-1][1]:
+            united[-1] = united[-1][0], max(end, united[-1][1])
+        else:
+            united.append((start, end))
+    return united

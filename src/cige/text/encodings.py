@@ -1,0 +1,25 @@
+"""Which encoding bytes that are not UTF-8 look like, so that an error can name it and say how to convert the file."""
+
+from __future__ import annotations
+
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def is_utf16(start: bytes) -> bool:
+    """Whether the first bytes of a text, which is not UTF-8, are UTF-16.
+
+    A byte order mark says so. Without one, a zero byte does: UTF-16 has one in every line break, ASCII letter and
+    digit, and no other encoding of Chinese has any.
+    """
+    return start.startswith(UTF16_MARKS) or b"\0" in start
+
+
+def how_to_convert(start: bytes) -> str:
+    """The end of an error message about bytes that are not UTF-8: what to do about them.
+
+    Args:
+        start: the line with the first wrong byte, or more.
+    """
+    if is_utf16(start):
+        return "this is UTF-16; save the file as UTF-8, for instance with iconv -f UTF-16 -t UTF-8"
+    return "save the file as UTF-8, for instance with iconv -f GB18030 -t UTF-8 if it is GBK"

@@ -1,0 +1,154 @@
+"""The labelled sentences of a recipe: of one corpus, or of several that annotate different types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from cige.data.reading import read_sentences
+from cige.data.registry import DATASETS, load_split
+from cige.data.sentence import EITHER, OPEN, Sentence, Span
+from cige.data.source_types import SourceTypes, TypeTree, default_labels, read_types
+from cige.data.tag_sets import GoldTags, TagSets
+from cige.errors import DataError, RecipeError
+from cige.training.files import find_file
+from cige.training.mix import SourceMix
+from cige.training.recipe import DataConfig, SourceConfig
+
+_SHIPPED = Path(__file__).parents[1] / "recipes" / "types"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A corpus.
+
+    Attributes:
+        name: in the recipe.
+        train, dev: labelled sentences; their labels are types where the source has `types`.
+        types: what it says of types, and the tree of these; None where its labels are the model's.
+        weight: how often an epoch reads each training sentence.
+    """
+
+    name: str
+    train: list[Sentence]
+    dev: list[Sentence]
+    types: SourceTypes | None = None
+    tree: TypeTree = field(default_factory=lambda: TypeTree({}))
+    weight: float = 1.0
+
+
+def read_sources(data: DataConfig, data_dir: str | Path | None = None) -> tuple[list[Source], list[str]]:
+    """The corpora of a recipe, and the labels that a model of them has, sorted."""
+    if not data.sources:
+        train, dev = read_data(data, data_dir)
+        parts = {label for written in labels_of(train) for label in written.split(EITHER)}
+        return [Source(data.dataset or "dev", train, dev)], sorted(parts - {OPEN})
+    assert data.types is not None
+    shipped = _SHIPPED / f"{data.types}.yaml"
+    types, tree = read_types(shipped if shipped.is_file() else find_file(data.types, data_dir))
+    used = {name: config for name, config in data.sources.items() if config.weight}
+    unknown = [name for name in used if name not in types]
+    if unknown:
+        raise RecipeError(f"data.types: {data.types} says nothing of {', '.join(unknown)}; it has {', '.join(types)}")
+    sources = [_read_source(name, config, types[name], tree, data_dir) for name, config in used.items()]
+    labels = list(data.labels) or default_labels([types[name] for name in used], tree)
+    return sources, sorted(labels)
+
+
+def golds_of(
+    sources: list[Source], tags: list[str], scheme: str, labels: list[str], *, hidden_odds: float = 1.0
+) -> list[GoldTags]:
+    """What the gold spans of each source say of tags."""
+    sets = TagSets(tags)
+    return [
+        GoldTags(sets, scheme, allowed={x: sets.tags if x == OPEN else x.split(EITHER) for x in labels_of(s.train)})
+        if s.types is None
+        else s.types.gold(sets, scheme, labels, s.tree, hidden_odds=hidden_odds, written=labels_of(s.train))
+        for s in sources
+    ]
+
+
+def labels_of(sentences: Iterable[Sentence]) -> set[str]:
+    """The labels that occur, as they are written: OPEN and those joined by EITHER too."""
+    return {span.label for sentence in sentences for span in sentence.spans}
+
+
+def mix_of(sources: list[Source], seed: int) -> tuple[SourceMix | None, np.ndarray]:
+    """How often an epoch reads each source (None: all of it, once); and int64[n], the source of each sentence."""
+    source_of = np.repeat(np.arange(len(sources)), [len(source.train) for source in sources])
+    if all(source.weight == 1 for source in sources):
+        return None, source_of
+    mix = SourceMix([len(source.train) for source in sources], [source.weight for source in sources], seed=seed)
+    return mix, source_of
+
+
+def comparable_in(
+    source: Source, labels: list[str], silent: tuple[str, ...]
+) -> Callable[[Sequence[Span]], Sequence[Span]] | None:
+    """What of some spans development scores of a source compare (see EvaluationSet); None: all."""
+    if source.types is None:
+        return None
+    return partial(source.types.comparable, labels=labels, tree=source.tree, but=silent)
+
+
+def read_data(data: DataConfig, data_dir: str | Path | None = None) -> tuple[list[Sentence], list[Sentence]]:
+    """The training and the development sentences of a recipe that learns from one corpus.
+
+    Raises:
+        RecipeError: it learns from several, whose labels do not go together as they are.
+    """
+    if data.sources:
+        raise RecipeError(
+            f"the recipe learns from several corpora ({', '.join(data.sources)}), whose labels differ; "
+            "expected one with data.dataset or data.train"
+        )
+    if data.dataset is not None:
+        train = load_split(data.dataset, "train", data_dir=data_dir)
+        dev = [] if data.n_held_out else load_split(data.dataset, "dev", data_dir=data_dir)
+    else:
+        assert data.train is not None
+        train = read_sentences(find_file(data.train, data_dir))
+        dev = read_sentences(find_file(data.dev, data_dir)) if data.dev is not None else []
+    train, held_out = _hold_out(train, data.n_held_out, "data.n_held_out")
+    return train[: data.n_train], dev or held_out
+
+
+def _read_source(
+    name: str, config: SourceConfig, types: SourceTypes, tree: TypeTree, data_dir: str | Path | None
+) -> Source:
+    dev: list[Sentence] = []
+    if config.train is None and name in DATASETS:
+        train = load_split(name, "train", data_dir=data_dir)
+        if config.dev is None and not config.n_held_out:
+            dev = load_split(name, "dev", data_dir=data_dir)
+    else:
+        train = read_sentences(_train_file(name, config, data_dir), repair=True)
+    if config.dev is not None:
+        dev = read_sentences(find_file(config.dev, data_dir), repair=True)
+    train, held_out = _hold_out(train, config.n_held_out, f"data.sources: {name}: n_held_out")
+    try:
+        train = [types.read(sentence) for sentence in train]
+        dev = [types.read(sentence) for sentence in dev or held_out]
+    except DataError as reason:
+        raise DataError(f"data.sources: {name}: {reason}") from None
+    return Source(name, train, dev, types=types, tree=tree, weight=config.weight)
+
+
+def _train_file(name: str, config: SourceConfig, data_dir: str | Path | None) -> Path:
+    if config.train is not None:
+        return find_file(config.train, data_dir)
+    try:
+        return find_file(f"ner/{name}/train.bmes", data_dir)
+    except RecipeError:
+        return find_file(f"ner/{name}/train.bmes.xz", data_dir)
+
+
+def _hold_out(sentences: list[Sentence], n: int, setting: str) -> tuple[list[Sentence], list[Sentence]]:
+    """The sentences without the last `n`, and those."""
+    if n >= len(sentences):
+        raise RecipeError(f"{setting} is {n}, but there are {len(sentences)} training sentences")
+    return (sentences[:-n], sentences[-n:]) if n else (sentences, [])

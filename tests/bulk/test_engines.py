@@ -1,0 +1,158 @@
+"""Ray, Spark and Dask: real ones, small; the same bytes as local processes write, whatever is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import made
+import psutil
+import pyarrow as pa
+import pytest
+
+import cige
+from cige.bulk import AnnotatorSettings, annotate_batch
+
+SOURCE = str(Path(cige.__file__).parents[1])
+TABLE = pa.table({"text": [*made.SENTENCES * 3, None], "id": list(range(16))})
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    path = tmp_path_factory.mktemp("texts") / "texts.txt"
+    path.write_text(made.lines(60), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def undisturbed(texts, tmp_path_factory):
+    output = tmp_path_factory.mktemp("undisturbed") / "out"
+    made.done(made.plan(texts, output, part_rows=4))
+    return made.contents(output)
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[dict]:
+    return annotate_batch(made.annotator(), TABLE).to_pylist()
+
+
+def workers(name: str) -> list[psutil.Process]:
+    """The processes that this one started, they or their children, with a name in their command line."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if name in " ".join(process.cmdline()):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.fixture(scope="module")
+def environment():
+    """What processes that an engine starts need in order to import what this one does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([SOURCE, os.environ.get("PYTHONPATH", "")]))
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        yield
+
+
+@pytest.fixture(scope="module")
+def ray_cluster(environment):
+    """Two nodes of one core each."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    node = {"num_cpus": 1, "object_store_memory": 1 << 30}
+    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    cluster.add_node(**node)
+    ray.init(address=cluster.address, log_to_driver=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    yield ray
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def test_ray_loses_nothing_when_an_actor_is_killed(ray_cluster, texts, undisturbed, tmp_path):
+    from cige.bulk.ray_data import annotate_parts
+
+    job = made.plan(texts, tmp_path / "out", part_rows=4)
+    job.begin()
+    numbers = []
+    for record in annotate_parts(job, job.pending(), n_actors=2):
+        numbers.append(record["part"])
+        if len(numbers) == 1:
+            os.kill(workers("ray::MapWorker")[0].pid, signal.SIGKILL)
+    assert sorted(numbers) == list(range(15))
+    job.finish()
+    assert made.contents(tmp_path / "out") == undisturbed
+
+
+def test_a_ray_dataset(ray_cluster, expected):
+    from cige.bulk.ray_data import annotate
+
+    rows = annotate(ray_cluster.data.from_arrow(TABLE), AnnotatorSettings(), batch_rows=5).take_all()
+    assert sorted(rows, key=lambda row: row["id"]) == expected
+
+
+@pytest.fixture(scope="module")
+def spark(environment):
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[2,4]")  # two cores, four attempts of a task
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "512m")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+def test_spark_loses_nothing_when_a_worker_is_killed(spark, texts, undisturbed, tmp_path):
+    from cige.bulk.spark_sql import annotate_parts
+
+    job = made.plan(texts, tmp_path / "out", part_rows=4)
+    job.begin()
+    records: list[dict] = []
+    thread = threading.Thread(target=lambda: records.extend(annotate_parts(job, job.pending(), n_tasks=2)))
+    thread.start()
+    while thread.is_alive() and not list((tmp_path / "out").glob("commits/part*")):
+        thread.join(0.01)
+    for worker in workers("pyspark.daemon")[-1:]:
+        os.kill(worker.pid, signal.SIGKILL)
+    thread.join()
+    assert sorted(record["part"] for record in records) == list(range(15))
+    job.finish()
+    assert made.contents(tmp_path / "out") == undisturbed
+
+
+def test_a_spark_frame(spark, expected):
+    from cige.bulk.spark_sql import annotate
+
+    frame = spark.createDataFrame([(row["text"], row["id"]) for row in TABLE.to_pylist()], "text string, id bigint")
+    found = [row.asDict(recursive=True) for row in annotate(frame).collect()]
+    assert sorted(found, key=lambda row: row["id"]) == expected
+
+
+def test_dask_partitions(expected):
+    """The recipe of docs/bulk.md."""
+    import dask.dataframe as dd
+    import pandas as pd
+
+    from cige.bulk import output_schema
+
+    def annotated(frame: pd.DataFrame) -> pd.DataFrame:
+        table = pa.Table.from_pandas(frame, preserve_index=False, schema=TABLE.schema)
+        return annotate_batch(made.annotator(), table).to_pandas(types_mapper=pd.ArrowDtype)
+
+    frame = dd.from_pandas(TABLE.to_pandas(), npartitions=3)
+    meta = output_schema(TABLE.schema).empty_table().to_pandas(types_mapper=pd.ArrowDtype)
+    found = frame.map_partitions(annotated, meta=meta).compute(scheduler="synchronous")
+    assert pa.Table.from_pandas(found, preserve_index=False, schema=output_schema(TABLE.schema)).to_pylist() == expected

@@ -1,0 +1,118 @@
+"""Jobs that are killed, stopped and given again: nothing is lost, nothing is there twice, the bytes are the same."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import made
+import pytest
+
+from cige.bulk import local
+from cige.cli import main
+from cige.errors import CigeError, ModelError
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    path = tmp_path_factory.mktemp("texts") / "texts.txt"
+    path.write_text(made.lines(60), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def undisturbed(texts, tmp_path_factory):
+    """The contents of the annotation of `texts` in parts of 3 rows."""
+    output = tmp_path_factory.mktemp("undisturbed") / "out"
+    assert made.done(made.plan(texts, output, part_rows=3))["rows"] == 60
+    return made.contents(output)
+
+
+def test_a_killed_worker_is_replaced(texts, undisturbed, tmp_path):
+    job = made.plan(texts, tmp_path / "out", part_rows=3)
+    job.begin()
+    records = []
+    for record in local.annotate_parts(job, job.pending(), n_processes=2):
+        records.append(record)
+        if len(records) in (1, 9):
+            os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
+    assert sorted(record["part"] for record in records) == list(range(20))
+    job.finish()
+    assert made.contents(tmp_path / "out") == undisturbed
+    assert not multiprocessing.active_children()
+
+
+def test_a_killed_job_goes_on(texts, undisturbed, tmp_path):
+    output = tmp_path / "out"
+    command = [sys.executable, "-m", "cige.cli", "annotate", str(texts), str(output), "--part-rows", "3"]
+    for n_processes, n_commits, how in ((1, 2, signal.SIGKILL), (2, 6, signal.SIGKILL), (1, 9, signal.SIGINT)):
+        job = subprocess.Popen(
+            [*command, "--processes", str(n_processes)], start_new_session=True, stderr=subprocess.PIPE, text=True
+        )
+        while len(list(output.glob("commits/part*"))) < n_commits and job.poll() is None:
+            time.sleep(0.01)
+        os.killpg(job.pid, how) if how == signal.SIGKILL else os.kill(job.pid, how)
+        said = job.communicate()[1]
+        assert job.returncode == (-how if how == signal.SIGKILL else 130), said
+    assert "going on: " in said and "Give the same command again" in said
+    n_left = 20 - len(list(output.glob("commits/part*")))
+    assert n_left > 0
+    (output / "data" / ".part-000000.jsonl.x.part").write_text("what a killed process leaves")
+    finished = subprocess.run([*command, "--processes", "1", "--batch-size", "3"], capture_output=True, text=True)
+    assert finished.returncode == 0 and f"going on: {20 - n_left} of 20 parts" in finished.stderr
+    assert made.contents(output) == undisturbed
+    again = subprocess.run([*command, "--processes", "1"], capture_output=True, text=True, check=True)
+    assert "nothing was left to do" in again.stdout and made.contents(output) == undisturbed
+
+
+def test_a_part_that_kills_every_process_ends_the_job_and_keeps_the_others(texts, tmp_path, monkeypatch):
+    job = made.plan(texts, tmp_path / "out", part_rows=3)
+    job.begin()
+    monkeypatch.setattr(local, "_work", die)
+    with pytest.raises(CigeError, match=r"3 processes died while they read the file, rows 1 to 3 .exit code 7"):
+        list(local.annotate_parts(job, job.pending(), n_processes=1))
+
+
+def die(pipe, job):
+    pipe.recv()
+    os._exit(7)
+
+
+def test_the_command_refuses_another_model_lexicon_input_or_folder(texts, tmp_path, capsys):
+    source, output = tmp_path / "texts.txt", tmp_path / "out"
+    source.write_text(made.lines(6), encoding="utf-8")
+    made.plan(source, output).begin()
+    words = tmp_path / "words.txt"
+    words.write_text("阿拉善贺兰草\n", encoding="utf-8")
+    command = ["annotate", str(source), str(output)]
+
+    def refused(*options: str) -> str:
+        assert main([*command, *options]) == 2
+        return capsys.readouterr().err
+
+    assert "has another lexicon (the lexicon was" in refused("--lexicon-add", str(words))
+    assert "min_score" in refused("--min-score", "0.5") and "now 'parquet'" in refused("--to", "parquet")
+    manifest = json.loads((output / "manifest.json").read_text(encoding="utf-8"))
+    (output / "manifest.json").write_text(json.dumps(manifest | {"model": "0"}), encoding="utf-8")
+    assert "has another model (the model was 0" in refused()
+    (output / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    source.write_text(made.lines(7), encoding="utf-8")
+    assert "the input files are not the same" in refused()
+    (output / "manifest.json").unlink()
+    (output / "notes.txt").write_text("mine")
+    assert "no annotation of cige" in refused()
+
+
+def test_a_worker_whose_lexicon_changed_commits_nothing(texts, tmp_path):
+    job = made.plan(texts, tmp_path / "out", part_rows=30)
+    job.begin()
+    other = replace(job, versions=replace(job.versions, lexicon="0"))
+    with pytest.raises(ModelError, match="a worker has another lexicon"):
+        other.annotate(made.annotator(), job.parts[0])
+    assert len(job.pending()) == 2

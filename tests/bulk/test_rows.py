@@ -1,0 +1,156 @@
+"""Every input row is in the output or among the rejected ones, whatever its file is and wherever parts are cut."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+
+import made
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cige.bulk.inputs import Part, scan
+from cige.bulk.rows import read_rows
+from cige.errors import DataError
+
+TEXTS = ["张桂梅在云南华坪创办女子高中", "", '他说“好”, "行"\n下一行在上海', "😀𠮷北京"]
+
+
+def output_rows(output) -> list[dict]:
+    return [json.loads(line) for file in sorted(output.glob("data/*.jsonl")) for line in open(file, encoding="utf-8")]
+
+
+def rejected_rows(output) -> list[dict]:
+    return [json.loads(line) for file in sorted(output.glob("rejected/*")) for line in open(file, encoding="utf-8")]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_lines_of_text(tmp_path, name):
+    raw = "\ufeff张桂梅在云南\r\n\n".encode() + b"\xff\xfe bad\n" + "北京\u2028上海".encode()
+    (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
+    totals = made.done(made.plan(tmp_path / name, tmp_path / "out", part_rows=1))
+    assert totals == {"rows": 3, "rejected": 1, "entities": totals["entities"]}
+    rows = output_rows(tmp_path / "out")
+    assert [row["text"] for row in rows] == ["张桂梅在云南", "", "北京\u2028上海"]
+    assert [e["text"] for e in rows[0]["entities"]] == ["张桂梅", "云南"]
+    (bad,) = rejected_rows(tmp_path / "out")
+    assert bad["row"] == 3 and bad["reason"] == "byte 0xff at column 1 is not UTF-8"
+    assert bad["raw"].encode("utf-8", "surrogateescape") == b"\xff\xfe bad"
+
+
+def test_json_lines_keep_their_keys(tmp_path):
+    lines = ['{"id": 1, "body": "张桂梅在云南"}', "", "{broken", "[1]", '{"id": 2}', '{"body": 3}', '{"body": null}']
+    lines += ['{"body": "\\ud800北京", "x": NaN}', '{"body": "a", "entities": []}']
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    totals = made.done(made.plan(tmp_path / "a.jsonl", tmp_path / "out", text_column="body", part_rows=4))
+    assert (totals["rows"], totals["rejected"]) == (2, 6)
+    rows = output_rows(tmp_path / "out")
+    assert rows[0]["id"] == 1 and len(rows[0]["entities"]) == 2
+    assert rows[1]["body"] == "\ud800北京" and rows[1]["entities"][0]["start"] == 1 and rows[1]["x"] is None
+    reasons = {row["row"]: row["reason"].partition("(")[0].strip() for row in rejected_rows(tmp_path / "out")}
+    assert reasons == {
+        3: "not JSON",
+        4: "expected an object, found list",
+        5: "no 'body' in it; it has 'id'",
+        6: "the text is int, expected a string",
+        7: "no text",
+        9: "it has a value under 'entities' already; give another name by --entities-column",
+    }
+
+
+@pytest.mark.parametrize("to", ["csv", "jsonl", "parquet"])
+def test_csv_records_may_have_line_breaks(tmp_path, to):
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows([["id", "text"], *enumerate(TEXTS)])
+    raw = out.getvalue() + 'x,y,z\r\n5,"never closed\n'
+    (tmp_path / "a.csv").write_text(raw, encoding="utf-8", newline="")
+    totals = made.done(made.plan(tmp_path / "a.csv", tmp_path / "out", part_rows=2, to=to))
+    assert (totals["rows"], totals["rejected"]) == (5, 1)
+    assert rejected_rows(tmp_path / "out")[0]["reason"] == "3 fields, expected 2: id, text"
+    if to == "jsonl":
+        found = output_rows(tmp_path / "out")
+    elif to == "csv":
+        files = sorted((tmp_path / "out" / "data").iterdir())
+        texts = [io.StringIO(f.read_bytes().decode(), newline="") for f in files]
+        found = [row for text in texts for row in csv.DictReader(text)]
+        found = [row | {"entities": json.loads(row["entities"])} for row in found]
+    else:
+        found = pq.read_table(tmp_path / "out" / "data").to_pylist()
+    assert [row["text"] for row in found] == [*TEXTS, "never closed\n"]
+    assert [row["id"] for row in found] == ["0", "1", "2", "3", "5"]
+    for row in found:
+        assert all(row["text"][e["start"] : e["end"]] == e["text"] for e in row["entities"])
+    assert found[0]["entities"][0]["label"] == "PER"
+
+
+def test_tsv_fields_are_taken_as_they_are(tmp_path):
+    (tmp_path / "a.tsv").write_text('text\tid\n"张桂梅在云南\t1\n北京"\t2\n', encoding="utf-8")
+    made.done(made.plan(tmp_path / "a.tsv", tmp_path / "out"))
+    (file,) = (tmp_path / "out" / "data").iterdir()
+    lines = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
+    assert lines[0] == ["text", "id", "entities"] and [line[0] for line in lines[1:]] == ['"张桂梅在云南', '北京"']
+    assert [e["text"] for e in json.loads(lines[1][2])] == ["张桂梅", "云南"]
+
+
+def test_parquet_keeps_its_columns(tmp_path):
+    folder = tmp_path / "in"
+    (folder / "sub").mkdir(parents=True)
+    table = pa.table({"text": [*TEXTS, None], "when": pa.array(range(5), pa.timestamp("ms")), "raw": [b"\xff"] * 5})
+    pq.write_table(table, folder / "b.parquet", row_group_size=2)
+    pq.write_table(table.slice(0, 1), folder / "sub" / "a.parquet")
+    totals = made.done(made.plan(folder, tmp_path / "out", part_rows=3))
+    assert (totals["rows"], totals["rejected"]) == (5, 1)
+    found = pq.read_table(tmp_path / "out" / "data")
+    assert found.drop(["entities"]) == pa.concat_tables([table.slice(0, 4), table.slice(0, 1)])
+    assert "list<element: struct<start: int32 not null" in str(found.schema.field("entities").type)
+    assert rejected_rows(tmp_path / "out")[0]["reason"] == "no text"
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path):
+    def refused(name: str, raw: bytes, **options) -> str:
+        (tmp_path / name).write_bytes(raw)
+        with pytest.raises(DataError) as error:
+            made.plan(tmp_path / name, tmp_path / "out", **options)
+        return str(error.value)
+
+    assert "UTF-16" in refused("a.txt", "北京".encode("utf-16"))
+    assert "expected a name that ends in .txt" in refused("a.doc", b"")
+    assert "no header" in refused("a.csv", b"")
+    assert "no column 'text'; it has a, b" in refused("b.csv", b"a,b\n1,2\n")
+    assert "two columns have the same name" in refused("c.csv", b"text,text\n")
+    assert "not a Parquet file" in refused("a.parquet", b"nothing")
+    assert "damaged or cut short" in refused("a.txt.gz", gzip.compress(b"x" * 1000)[:20])
+    assert "jsonl can be written as jsonl" in refused("a.jsonl", b"{}", to="csv")
+    with pytest.raises(DataError, match="no such file"):
+        made.plan(tmp_path / "none.txt", tmp_path / "out")
+    with pytest.raises(DataError, match="holds files of formats"):
+        made.plan(tmp_path, tmp_path / "out")
+
+
+def test_an_empty_file_has_no_parts(tmp_path):
+    (tmp_path / "a.txt").write_text("")
+    assert made.done(made.plan(tmp_path / "a.txt", tmp_path / "out")) == {"rows": 0, "rejected": 0, "entities": 0}
+
+
+FIELDS = st.text(st.sampled_from('a,"\n\r中😀 '), max_size=6)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(FIELDS, FIELDS), max_size=12), st.integers(1, 5), st.sampled_from(["\n", "\r\n"]))
+def test_parts_of_csv_together_are_the_records(tmp_path_factory, records, piece_rows, line_end):
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator=line_end, quoting=csv.QUOTE_ALL).writerows([("a", "text"), *records])
+    path.write_text(out.getvalue(), encoding="utf-8", newline="")
+    file, pieces = scan(path, "", "csv", piece_rows)
+    assert file.n_rows == len(records) == sum(n for _, n in pieces)
+    start, found = file.begin, []
+    for end, n in pieces:
+        found += read_rows(path, file, Part(0, "", start, end, 1, n), "csv", "text")
+        start = end
+    assert [tuple(row.values.values()) for row in found] == records

@@ -1,0 +1,83 @@
+"""cige doctor: what it finds, and what it says of an installation that is damaged."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from cige.cli import main
+from cige.commands import doctor
+from cige.folders import hub
+from cige.folders.hub import BUNDLED
+
+
+def told(capsys, *argv: str) -> tuple[int, dict[str, dict]]:
+    code = main(["doctor", "--json", *argv])
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"] == (code == 0)
+    return code, {finding["name"]: finding for finding in found["findings"]}
+
+
+def test_this_installation_is_well(capsys):
+    code, found = told(capsys, "--model", str(BUNDLED))
+    assert code == 0
+    assert "李明 PER, 北京 LOC" in found["bundled model: answer"]["detail"]
+    assert "sha256" in found["bundled model: files"]["detail"]
+    assert found[f"model {BUNDLED}: answer"]["state"] == "ok"
+    assert {"cige", "python", "numpy", "threads", "terminal", "cache of data", "instruction sets"} <= set(found)
+    assert all(finding["advice"] for finding in found.values() if finding["state"] != "ok")
+
+
+@pytest.fixture
+def damaged(tmp_path, monkeypatch):
+    folder = tmp_path / "bundled"
+    shutil.copytree(BUNDLED, folder)
+    monkeypatch.setattr(hub, "BUNDLED", folder)
+    return folder
+
+
+def test_one_wrong_byte_of_the_model_is_found(capsys, damaged):
+    weights = max(damaged.rglob("*"), key=lambda path: path.stat().st_size if path.is_file() else 0)
+    content = bytearray(weights.read_bytes())
+    content[len(content) // 2] ^= 1
+    weights.write_bytes(content)
+    code, found = told(capsys)
+    assert code == 1 and "sha256" in found["bundled model"]["detail"] and found["bundled model"]["advice"]
+
+
+def test_a_wrong_answer_is_found(capsys, monkeypatch):
+    monkeypatch.setattr(doctor, "EXPECTED", (("李明", "ORG"),))
+    code, found = told(capsys)
+    assert code == 1 and "expected 李明 ORG" in found["bundled model: answer"]["detail"]
+
+
+def test_what_nobody_foresaw_is_a_finding(capsys, monkeypatch):
+    def fail():
+        raise RuntimeError("no such luck")
+
+    monkeypatch.setattr(doctor, "_gpu", fail)
+    monkeypatch.setattr(doctor, "_model", lambda name: iter(()))
+    code, found = told(capsys)
+    assert code == 1 and found["GPU"]["detail"] == "RuntimeError: no such luck"
+
+
+def test_surroundings_that_are_odd_are_noted(capsys, monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    monkeypatch.setenv("CIGE_DATA", str(tmp_path / "none"))
+    monkeypatch.setenv("CIGE_CACHE", str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr(doctor, "_model", lambda name: iter(()))
+    monkeypatch.setattr(doctor, "OPTIONAL", {"no-such-package": "extra"})
+    code, found = told(capsys)
+    assert code == 0
+    assert found["threads"]["state"] == found["CIGE_DATA"]["state"] == found["cache of data"]["state"] == "note"
+    assert "cige[extra]" in found["no-such-package"]["advice"]
+
+
+def test_people_get_a_table(capsys, monkeypatch):
+    monkeypatch.setattr(doctor, "_model", lambda name: iter(()))
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "numpy" in out and "everything that cige needs works" in out

@@ -1,0 +1,118 @@
+"""The code of the documentation site and its notebooks runs, and Chinese pages have the same code."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import nbformat
+import page_code
+import position_figure
+import pytest
+import yaml
+from nbclient import NotebookClient
+from page_code import DOCS, ROOT, blocks, run_page, site_pages, twin, without_comments
+
+from cige.cli import VERBS
+
+NOTEBOOKS = sorted(path.name for path in (DOCS / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("page", site_pages())
+def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert run_page(text) == text, f"run: python tests/docs/page_code.py --write {page}"
+
+
+@pytest.mark.parametrize("page", site_pages())
+def test_the_chinese_page_has_the_same_code_and_leads_to_the_same_places(page):
+    english, chinese = ((DOCS / name).read_text(encoding="utf-8") for name in (page, twin(page)))
+    assert [without_comments(block) for block in blocks(chinese)] == [
+        without_comments(block) for block in blocks(english)
+    ]
+    for pattern in (r"^(#+) ", r"\]\(([^)#]+)"):
+        assert _outside_blocks(pattern, chinese) == _outside_blocks(pattern, english), pattern
+
+
+def _outside_blocks(pattern: str, text: str) -> list[str]:
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    return sorted(re.findall(pattern, prose, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_runs(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(page_code.cige.__file__).parents[1]))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    notebook = nbformat.read(DOCS / "notebooks" / name, as_version=4)
+    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_holds_no_output_that_could_go_stale(name):
+    notebook = nbformat.read(DOCS / "notebooks" / name, as_version=4)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert code and all(not cell.outputs and cell.execution_count is None for cell in code)
+
+
+def test_the_figure_of_positions_is_what_the_code_draws():
+    assert position_figure.FIGURE.read_text(encoding="utf-8") == position_figure.figure()
+    assert {name: a - b for name, (a, b) in position_figure.distances().items()} == {
+        "hh": -2,
+        "ht": -5,
+        "th": 0,
+        "tt": -3,
+    }
+
+
+def test_every_page_of_the_menu_has_a_chinese_name():
+    """Names that are the same in both languages are named too, so that a new page is not forgotten."""
+    settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    (i18n,) = (plugin["i18n"] for plugin in settings["plugins"] if "i18n" in plugin)
+    (chinese,) = (language for language in i18n["languages"] if language["locale"] == "zh")
+    assert set(_names(settings["nav"])) == set(chinese["nav_translations"])
+
+
+def _names(menu: list) -> list[str]:
+    found = []
+    for entry in menu:
+        ((name, below),) = entry.items()
+        found += [name, *(_names(below) if isinstance(below, list) else [])]
+    return found
+
+
+class TestPageCode:
+    def test_output_is_put_under_the_statement_that_printed_it(self):
+        page = "```python\nx = 2\nprint(x)\n#> 1\nprint('a\\nb')\n```\n"
+        assert run_page(page) == "```python\nx = 2\nprint(x)\n#> 2\nprint('a\\nb')\n#> a\n#> b\n```\n"
+
+    def test_blocks_of_a_page_share_names_and_files(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        page = "```text\n# words.txt\n贺兰草\n```\n"
+        page += "```python\nprint(open('words.txt', encoding='utf-8').read().strip())\n```\n"
+        assert "#> 贺兰草\n" in run_page(page)
+
+    def test_a_block_that_is_not_run_must_still_parse(self):
+        mark = "<!-- not run: reason -->\n"
+        assert run_page(mark + "```python\nraise SystemExit\n```\n").endswith("raise SystemExit\n```\n")
+        with pytest.raises(SyntaxError):
+            run_page(mark + "```python\nx =\n```\n")
+        with pytest.raises(AssertionError):
+            run_page(mark + "```sh\ncige no-such-verb\n```\n")
+
+    def test_a_command_that_fails_fails_the_page(self):
+        with pytest.raises(AssertionError, match="exit code 2"):
+            run_page("```sh\ncige evaluate --data no-such-file.bmes\n```\n")
+
+    def test_comments_may_differ_between_languages_and_code_may_not(self):
+        (english,) = blocks("```python\n# count\nx = 1  # one\n#> 1\n```\n")
+        (chinese,) = blocks("```python\n# 计数\nx = 1  # 一\n#> 1\n```\n")
+        (other,) = blocks("```python\nx = 2\n#> 1\n```\n")
+        assert without_comments(english) == without_comments(chinese) != without_comments(other)
+
+
+def test_the_page_of_commands_has_every_verb(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
+    page = import_module("commands_page").commands_page()
+    assert re.findall(r"^## cige (.*)$", page, re.MULTILINE) == list(VERBS)
+    assert all(f"usage: cige {verb} [-h]" in page for verb in VERBS)

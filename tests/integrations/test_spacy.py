@@ -1,0 +1,156 @@
+"""The spaCy component, in the real spaCy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy import displacy
+from spacy.tokens import Doc, DocBin
+
+import cige.integrations.spacy as component
+from cige import load
+from cige.errors import CigeError
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXTS = ["罗氏公司总裁林晓岚从巴塞尔飞抵南京市长江大桥。", "", "😀李明，在 北京\n张三", "今天天气很好"]
+WORD_TEXT = "昨天阿拉善贺兰草宣布了新的计划。"
+
+
+def pipeline(**config):
+    nlp = spacy.blank("zh")
+    nlp.add_pipe("cige", config=config)
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return pipeline()
+
+
+def test_entities_are_those_of_the_model(nlp):
+    ner = load()
+    for text, doc in zip(TEXTS, nlp.pipe(TEXTS, batch_size=2), strict=True):
+        expected = [(e.start, e.end, e.label) for e in ner(text)]
+        assert [(e.start_char, e.end_char, e.label_) for e in doc.ents] == expected
+        assert [(e["start"], e["end"], e["label"]) for e in doc._.cige_entities] == expected
+        scores = [e.score for e in ner(text)]
+        assert doc.spans["cige"].attrs["scores"] == pytest.approx(scores)
+        assert [e._.cige_score for e in doc.ents] == pytest.approx(scores)
+    assert [e.text for e in nlp(TEXTS[0]).ents] == [e.text for e in ner(TEXTS[0])]
+
+
+def test_words_of_the_user():
+    nlp = pipeline(words={"阿拉善贺兰草": "COMPANY"})
+    assert [(e.text, e.label_) for e in nlp(WORD_TEXT).ents] == [("阿拉善贺兰草", "COMPANY")]
+    nlp = pipeline()
+    nlp.get_pipe("cige").ner.lexicon.add("阿拉善贺兰草", label="COMPANY")
+    assert [(e.text, e.label_) for e in nlp(WORD_TEXT).ents] == [("阿拉善贺兰草", "COMPANY")]
+
+
+def test_words_of_a_file(tmp_path):
+    (tmp_path / "words.txt").write_text("阿拉善贺兰草\tCOMPANY\n", encoding="utf-8")
+    nlp = pipeline(word_files=[str(tmp_path / "words.txt")], spans_key=None)
+    doc = nlp(WORD_TEXT)
+    assert doc.ents[0].text == "阿拉善贺兰草" and not doc.spans
+
+
+@pytest.mark.parametrize(
+    ("alignment", "expected"),
+    [("expand", ["李明在", "北京市民"]), ("contract", ["李明", "北京"][:0]), ("strict", [])],
+)
+def test_tokens_that_do_not_fit(nlp, alignment, expected):
+    """李明 and 北京 are parts of the tokens here; the exact offsets are kept in any case."""
+    doc = Doc(nlp.vocab, words=["李明在", "北京市民", "中"], spaces=[False] * 3)
+    exact = [(e.start, e.end) for e in load()(doc.text)]
+    own = pipeline(alignment=alignment).get_pipe("cige")(doc)
+    assert [e.text for e in own.ents] == expected
+    assert [(e["start"], e["end"]) for e in own._.cige_entities] == exact and exact[0] == (0, 2)
+
+
+def test_entities_of_others_make_way_or_win():
+    def with_ruler(**config):
+        nlp = spacy.blank("zh")
+        nlp.add_pipe("entity_ruler").add_patterns([{"label": "MINE", "pattern": "林晓"}])
+        nlp.add_pipe("cige", config=config)
+        return [(e.text, e.label_) for e in nlp(TEXTS[0]).ents]
+
+    assert ("林晓岚", "PER") in with_ruler() and ("林晓", "MINE") not in with_ruler()
+    kept = with_ruler(overwrite_ents=False)
+    assert ("林晓", "MINE") in kept and ("林晓岚", "PER") not in kept and ("巴塞尔", "LOC") in kept
+    assert with_ruler(set_ents=False) == [("林晓", "MINE")]
+
+
+def test_what_is_reported_is_configured():
+    assert {e.label_ for e in pipeline(labels=["PER"])(TEXTS[0]).ents} == {"PER"}
+    assert {e.label_ for e in pipeline(types="coarse", labels=["ORG"])(TEXTS[0]).ents} == {"ORG"}
+    assert not pipeline(min_score=1.0)(TEXTS[0]).ents
+    with pytest.raises(CigeError, match="expected one of expand, contract, strict"):
+        pipeline(alignment="shrink")
+    with pytest.raises(CigeError, match="did you mean PER"):
+        pipeline(labels=["PERS"])(TEXTS[0])
+
+
+def test_pipelines_are_kept_on_disk_with_their_words(tmp_path):
+    pipeline(words={"阿拉善贺兰草": "COMPANY"}).to_disk(tmp_path / "nlp")
+    config = (tmp_path / "nlp" / "config.cfg").read_text(encoding="utf-8")
+    (tmp_path / "nlp" / "config.cfg").write_text(config.replace("model = null", 'model = "no/where"'), encoding="utf-8")
+    doc = spacy.load(tmp_path / "nlp")(WORD_TEXT)
+    assert [(e.text, e.label_) for e in doc.ents] == [("阿拉善贺兰草", "COMPANY")]
+
+
+def test_pipelines_are_kept_as_bytes():
+    data = pipeline(words=["阿拉善贺兰草"]).to_bytes()
+    doc = pipeline().from_bytes(data)(WORD_TEXT)
+    assert [e.text for e in doc.ents] == ["阿拉善贺兰草"]
+    assert not pipeline().from_bytes(pipeline().to_bytes(exclude=["cige"])).get_pipe("cige")._unpacked
+
+
+def test_documents_are_kept_with_scores(nlp):
+    doc = nlp(TEXTS[0])
+    (copy,) = DocBin(docs=[doc], store_user_data=True).get_docs(nlp.vocab)
+    assert copy._.cige_entities == doc._.cige_entities
+    assert [e._.cige_score for e in copy.ents] == [e._.cige_score for e in doc.ents] != []
+
+
+def test_displacy_draws(nlp):
+    page = displacy.render(nlp(TEXTS[0]), style="ent", jupyter=False)
+    assert "林晓岚" in page and ">PER<" in page.replace("\n", "").replace(" ", "")
+    page = displacy.render(nlp(TEXTS[0]), style="span", options={"spans_key": "cige"}, jupyter=False)
+    assert page.count("PER") == 1 and page.count("LOC") == 2
+
+
+def test_several_processes(nlp):
+    docs = list(nlp.pipe(TEXTS, n_process=2, batch_size=1))
+    assert [[e.text for e in doc.ents] for doc in docs] == [[e.text for e in nlp(text).ents] for text in TEXTS]
+
+
+def test_an_error_goes_to_spacys_handler(nlp, monkeypatch):
+    seen = []
+    own = pipeline()
+    own.set_error_handler(lambda name, pipe, docs, error: seen.append((name, len(docs))))
+    own.get_pipe("cige").request["labels"] = ["NONE"]
+    assert len(list(own.pipe(TEXTS[:2]))) == 2 and seen == [("cige", 2)]
+
+
+def test_installed_cige_is_found_by_spacy(tmp_path):
+    """The entry point in the package's metadata, with nothing of cige imported by hand."""
+    build = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    code = (
+        "import sys, spacy\n"
+        "assert 'cige' not in sys.modules; nlp = spacy.blank('zh'); nlp.add_pipe('cige')\n"
+        "print([e.text for e in nlp('李明在北京。').ents])"
+    )
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT / "src")])}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "['李明', '北京']", done.stderr
+
+
+def test_the_module_registers_what_the_metadata_names():
+    assert component.make_component.__name__ == "make_component"
+    assert "cige" in spacy.blank("zh").factory_names

@@ -1,0 +1,83 @@
+"""RuleBook: where forced and blocked words are, compared with a slow search."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.rules import NO_RULES, ForcedSpan, RuleBook, Rules
+from cige.lexicon.user_word import UserWord
+
+
+def book(*, force=(), block=()) -> RuleBook:
+    words = [UserWord(word, "X", "force") for word in force] + [UserWord(word, None, "block") for word in block]
+    return RuleBook([*words, UserWord("甲乙", "X")])
+
+
+def places(rules: Rules) -> list[tuple[int, int]]:
+    return [(span.start, span.end) for span in rules.forced]
+
+
+@pytest.mark.parametrize(
+    ("force", "text", "found"),
+    [
+        (["天津", "天津大学", "大学城"], "天津大学城", [(0, 4)]),  # the longest
+        (["天津大", "大学城"], "天津大学城", [(0, 3)]),  # of one length the first
+        (["甲乙", "乙丙丁", "丁戊"], "甲乙丙丁戊", [(1, 4)]),
+        (["甲乙", "乙丙丁戊", "丁戊"], "甲乙丙丁甲乙", [(0, 2), (4, 6)]),
+        (["苹", "苹果"], "苹果苹", [(0, 2), (2, 3)]),
+        (["啊啊"], "啊啊啊啊啊", [(0, 2), (2, 4)]),
+        (["AI", "B"], "BAIDU用AI和B", [(6, 8), (9, 10)]),  # no letter out of a Latin word
+        (["ＡＩ"], "用ai", []),
+        (["]", "^", "-", "\\"], "a]^-\\", [(1, 2), (2, 3), (3, 4), (4, 5)]),  # as one-character words
+    ],
+)
+def test_of_forced_words_that_overlap_the_longest_holds(force, text, found):
+    assert places(book(force=force).find(text)) == found
+
+
+def test_blocked_stretches_are_those_beside_forced_ones():
+    rules = book(force=["天津大学"], block=["天津", "学", "大"]).find("天津的天津大学大")
+    assert places(rules) == [(3, 7)]
+    assert rules.blocked == ((0, 2), (7, 8))
+
+
+def test_a_lexicon_without_such_words_has_no_rules():
+    lexicon = Lexicon.from_words(["天津"])
+    lexicon.add("甲乙", label="X")
+    assert lexicon.snapshot().rules("甲乙天津") is NO_RULES
+    lexicon.add("津", label="LOC", mode="force")
+    lexicon.add("天津", mode="block")
+    rules = lexicon.snapshot().rules("在天津，天")
+    assert rules == Rules((ForcedSpan(2, 3, "LOC"),), ())
+    lexicon.remove("津")
+    assert lexicon.snapshot().rules("在天津").blocked == ((1, 3),)
+
+
+WORDS = st.lists(st.text("甲乙丙", min_size=1, max_size=4), max_size=5, unique=True)
+
+
+@given(st.text("甲乙丙", max_size=12), WORDS, st.integers(0, 5))
+def test_the_same_as_a_slow_search(text, words, n_forced):
+    force, block = words[:n_forced], words[n_forced:]
+    everywhere = [(a, b) for a in range(len(text)) for b in range(a + 1, len(text) + 1)]
+    forced: list[tuple[int, int]] = []
+    for a, b in sorted(everywhere, key=lambda place: (place[0] - place[1], place[0])):
+        if text[a:b] in force and all(b <= c or a >= d for c, d in forced):
+            forced.append((a, b))
+    rules = book(force=force, block=block).find(text)
+    assert places(rules) == sorted(forced)
+    beside = [(a, b) for a, b in everywhere if text[a:b] in block and all(b <= c or a >= d for c, d in forced)]
+    assert list(rules.blocked) == sorted(beside)
+
+
+@given(st.text("甲乙丙", max_size=12), WORDS, st.integers(0, 5), st.integers(0, 12), st.integers(0, 12))
+def test_the_rules_of_a_part(text, words, n_forced, start, length):
+    rules, end = book(force=words[:n_forced], block=words[n_forced:]).find(text), start + length
+    part = rules.within(start, end)
+    assert [(a + start, b + start) for a, b in places(part)] == [
+        (a, b) for a, b in places(rules) if a < end and b > start and length
+    ]
+    assert [(a + start, b + start) for a, b in part.blocked] == [
+        (a, b) for a, b in rules.blocked if start <= a and b <= end
+    ]

@@ -1,0 +1,171 @@
+"""Word lists with labels and modes: what people write, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cige.lexicon.typed_lines import BAD_COUNT, NO_OBJECT, NO_TEXT, TOO_MANY, detect_typed
+from cige.lexicon.user_word import BAD_LABEL, BLOCKED_LABEL, NO_LABEL, NO_MODE, UserWord
+from cige.lexicon.words_file import CONTRADICTION, read_words
+
+WORDS = [
+    UserWord("贺兰草", "PRODUCT"),
+    UserWord("沙葱"),
+    UserWord("iPhone 15, Pro", "PRODUCT"),
+    UserWord("京", "LOC", "force"),
+    UserWord("苹果", None, "block"),
+]
+FORMS = {
+    "labels": "贺兰草\tPRODUCT\n沙葱\niPhone 15, Pro\tPRODUCT\n京\tLOC\tforce\n苹果\t\tblock\n",
+    "csv": '贺兰草,PRODUCT\n沙葱\n"iPhone 15, Pro", PRODUCT\n京,LOC,FORCE\n苹果,,block\n',
+    "jsonl": "".join(
+        json.dumps({"word": w.text, "label": w.label, "mode": w.mode, "note": 1}, ensure_ascii=False) + "\n"
+        for w in WORDS
+    ),
+}
+HEADERS = {
+    "labels": "mode\tword\tlabel\n\t贺兰草\tPRODUCT\n\t沙葱\n\tiPhone 15, Pro\tPRODUCT\nforce\t京\tLOC\nblock\t苹果\n",
+    "csv": 'Word,Label,Mode\n贺兰草,PRODUCT\n沙葱\n"iPhone 15, Pro",PRODUCT,\n京,LOC,force\n苹果,,block\n',
+}
+
+
+def read(folder, text, **options):
+    path = folder / "words"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_words(path, **({"spaces": True} | options))
+
+
+def refusals(found):
+    return [refusal[::2] for refusal in found.report.refused]
+
+
+@pytest.mark.parametrize("format", FORMS)
+@pytest.mark.parametrize("given_format", ["auto", "by name"])
+def test_every_format_gives_the_same_words(tmp_path, format, given_format):
+    found = read(tmp_path, FORMS[format], format="auto" if given_format == "auto" else format)
+    assert found.user_words == WORDS and found.words == [word.text for word in WORDS]
+    assert (found.report.format, found.report.n_taken, found.report.n_refused) == (format, 5, 0)
+    assert found.counts is None and found.n_labelled == 3
+
+
+@pytest.mark.parametrize("format", HEADERS)
+def test_columns_may_have_names_in_any_order(tmp_path, format):
+    assert read(tmp_path, HEADERS[format]).user_words == WORDS
+
+
+@pytest.mark.parametrize("format", FORMS)
+def test_comments_blank_lines_marks_and_windows_line_ends(tmp_path, format):
+    text = "# 品名\n\n" + FORMS[format].replace("\n", "\r\n") + "  #沙葱\tPRODUCT\r\n \r\n"
+    found = read(tmp_path, b"\xef\xbb\xbf" + text.encode())
+    assert found.user_words == WORDS
+    assert (found.report.n_comments, found.report.n_refused, found.report.n_skipped) == (2, 0, 0)
+    assert "2 comment lines" in str(found.report)
+
+
+def test_comments_above_a_plain_list(tmp_path):
+    found = read(tmp_path, "# 牛, 羊\n贺兰草\n#\n沙葱\n")
+    assert (found.words, found.report.format, found.report.n_comments) == (["贺兰草", "沙葱"], "list", 2)
+    assert [word.label for word in found.user_words] == [None, None]
+
+
+def test_a_number_in_the_second_column_is_a_count(tmp_path):
+    found = read(tmp_path, "贺兰草\t12\n沙葱\t3\n苁蓉\tPRODUCT\n")
+    assert (found.report.format, found.counts, refusals(found)) == (
+        "counts", [12, 3], [(3, "count missing or not a whole number")],
+    )  # fmt: skip
+    found = read(tmp_path, "贺兰草\tPRODUCT\n沙葱\tPRODUCT\n苁蓉\t7\n")
+    assert found.user_words[2] == UserWord("苁蓉") and found.counts == [1, 1, 7]
+    found = read(tmp_path, "word,count,label\n贺兰草,12,PRODUCT\n沙葱,3,\n苁蓉,many,\n", min_count=4)
+    assert found.user_words == [UserWord("贺兰草", "PRODUCT")] and found.counts == [12]
+    assert found.report.n_skipped == 1 and refusals(found) == [(4, BAD_COUNT)]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("京\tLOC", "single character"),
+        ("京", "single character"),
+        ("沙葱\t*", BAD_LABEL),
+        ("沙葱\tMY PRODUCT", BAD_LABEL),
+        ("沙葱\tPRODUCT\tforced", NO_MODE),
+        ("沙葱\t\tforce", NO_LABEL),
+        ("沙葱\tPRODUCT\tblock", BLOCKED_LABEL),
+        ("沙葱\tPRODUCT\tforce\tx", TOO_MANY),
+        ("\tPRODUCT", "empty"),
+        ("贺兰草\tPRODUCT", "duplicate"),
+        ("贺兰草\tPLACE", CONTRADICTION),
+        ("贺兰草", CONTRADICTION),
+    ],
+)
+def test_what_is_refused_is_listed_with_line_and_reason(tmp_path, line, reason):
+    found = read(tmp_path, f"贺兰草\tPRODUCT\n{line}\n苁蓉\tPRODUCT\n")
+    assert found.words == ["贺兰草", "苁蓉"] and refusals(found) == [(2, reason)]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"label": "X"}', NO_OBJECT),
+        ('{"word": 3}', NO_OBJECT),
+        ("沙葱", NO_OBJECT),
+        ('{"word": "沙葱"', NO_OBJECT),
+        ("{{{", NO_OBJECT),
+        ('{"word":' * 100_000, "longer than 64 characters"),
+        ('{"word": "沙葱", "label": 3}', NO_TEXT),
+        ('{"word": "沙葱", "mode": ["force"]}', NO_TEXT),
+        ('{"word": "沙葱", "count": "3"}', BAD_COUNT),
+        ('{"word": "沙\\ud800葱"}', "character that cannot be encoded (U+FFFD or a lone surrogate)"),
+    ],
+)
+def test_what_is_refused_of_json_lines(tmp_path, line, reason):
+    found = read(tmp_path, f'{{"word": "贺兰草"}}\n{line}\n{{"word": "苁蓉", "count": 3}}\n{{"word": "锁阳"}}\n')
+    assert found.words == ["贺兰草", "苁蓉", "锁阳"] and refusals(found) == [(2, reason)]
+    assert found.counts == [1, 3, 1]
+
+
+def test_a_line_that_is_not_utf8_costs_only_itself(tmp_path):
+    found = read(tmp_path, "贺兰草\tPRODUCT\n".encode() + b"\xc4\xcf\tLOC\n" + "苁蓉\tPRODUCT\n".encode())
+    assert found.words == ["贺兰草", "苁蓉"] and refusals(found) == [(2, "not UTF-8")]
+
+
+def test_base_words_have_no_rules(tmp_path):
+    found = read(tmp_path, "贺兰草\tPRODUCT\n京\tLOC\tforce\n贺兰 草\tPRODUCT\n沙葱\t\tforce\n", spaces=False)
+    assert found.words == ["贺兰草", "沙葱"]
+    assert refusals(found) == [(2, "single character"), (3, "whitespace inside")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "format"),
+    [
+        (["贺兰草,PRODUCT"], "csv"),
+        (["贺兰草,产品", "沙葱,产品"], "csv"),
+        (["红,黑"], None),
+        (["红,黑", "长,短"], None),
+        (["贺兰草", "沙葱,PRODUCT", "苁蓉"], None),
+        (["word,label", "红"], "csv"),
+        (["word", "label"], None),
+        (["贺兰草\t产品", "沙葱"], "labels"),
+        (["贺兰草\t产品", "沙葱", "苁蓉"], None),
+        (['{"word": "贺兰草"}'], "jsonl"),
+        (["{贺兰草}"], None),
+        ([], None),
+    ],
+)
+def test_detection(lines, format):
+    assert detect_typed([line.encode() for line in lines]) == format
+
+
+@given(st.binary(max_size=60), st.sampled_from(["auto", "labels", "csv", "jsonl"]))
+def test_any_file_is_read_and_every_line_accounted_for(tmp_path_factory, data, format):
+    path = tmp_path_factory.getbasetemp() / "any"
+    path.write_bytes("沙\n".encode() + data + "\n贺兰草\n沙葱\n苁蓉\n".encode() * 30)
+    report = read_words(path, format=format, spaces=True).report
+    lines = [line for line in path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
+    is_header = report.format in ("labels", "csv") and report.n_taken + report.n_refused + report.n_comments < len(
+        lines
+    )
+    assert report.n_taken + report.n_refused + report.n_skipped + report.n_comments + is_header == len(lines)

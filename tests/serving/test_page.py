@@ -1,0 +1,238 @@
+"""The page in a browser: typing, words, offsets, long and hostile text, keyboard, phone, and accessibility."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+from serving import SOON, server
+
+from cige.drawing.colours import colour_of
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (apt-get install chromium)")
+TEXT = "昨天阿拉善贺兰草宣布了新的计划。"
+
+
+@pytest.fixture(scope="module")
+def address():
+    with server() as (client, _):
+        yield str(client.base_url)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        # Chromium refuses its sandbox to root, as whom containers run.
+        options = ["--no-sandbox"] if os.geteuid() == 0 else []
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def open_page(browser, address):
+    """Opens the page; at the end nothing may have gone wrong in it, and nothing may have been asked of other hosts."""
+    pages, wrong = [], []
+
+    def open_it(*, width=1000, language="en-US", scheme="light", text=TEXT):
+        context = browser.new_context(viewport={"width": width, "height": 900}, locale=language, color_scheme=scheme)
+        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address.rstrip("/"))
+        page = context.new_page()
+        page.set_default_timeout(1e3 * SOON)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda told: wrong.append(told.text) if told.type == "error" else None)
+        page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda asked: None if asked.url.startswith((address, "data:")) else wrong.append(asked.url))
+        page.goto(address)
+        pages.append(context)
+        if text is not None:
+            type_text(page, text)
+        return page
+
+    yield open_it
+    for context in pages:
+        context.close()
+    assert wrong == []
+
+
+def type_text(page, text):
+    page.fill("#text", text)
+    wait_for(page, text)
+
+
+def wait_for(page, text):
+    page.wait_for_function(
+        "text => { try { return JSON.parse(document.getElementById('json').textContent).text === text } catch { } }",
+        arg=text,
+    )
+
+
+def told(page):
+    return json.loads(page.text_content("#json"))
+
+
+def highlighted(page):
+    """(highlighted text, start, end, label) of each mark, offsets in UTF-16 code units."""
+    return page.eval_on_selector_all(
+        "#found mark",
+        "marks => marks.map(m => [m.querySelector('span').textContent, +m.dataset.start, +m.dataset.end, "
+        "m.querySelector('small').textContent])",
+    )
+
+
+def add_word(page, word, label=""):
+    page.fill("#word", word)
+    page.fill("#type", label)
+    page.press("#type", "Enter")
+
+
+def cut(text, start, end):
+    return text.encode("utf-16-le")[2 * start : 2 * end].decode("utf-16-le")
+
+
+def test_typing_shows_entities_and_the_lattice(open_page):
+    page = open_page()
+    assert [(text, label) for text, _, _, label in highlighted(page)] == [("阿拉善贺兰", "LOC")]
+    drawn = page.eval_on_selector_all("#lattice .word", "words => words.length")
+    assert drawn == 9
+    type_text(page, "林晓岚去了南京市")
+    assert [text for text, *_ in highlighted(page)] == ["林晓岚", "南京市"]
+    page.fill("#text", "")
+    expect(page.locator("#status")).to_have_text("No entity.")
+
+
+def test_a_word_changes_lattice_and_entities_and_its_colours_are_those_of_drawings(open_page):
+    page = open_page()
+    add_word(page, "阿拉善贺兰草", "COMPANY")
+    expect(page.locator("#found mark.new")).to_have_count(1)
+    assert [(text, label) for text, _, _, label in highlighted(page)] == [("阿拉善贺兰草", "COMPANY")]
+    expect(page.locator("#lattice .word.own")).to_have_count(1)
+    fill = page.locator("#lattice .mark path").first.get_attribute("fill")
+    assert fill == colour_of("COMPANY") == page.evaluate("colourOf('COMPANY')")
+    for label in ("BRAND", "新类型", "😀", "toString"):
+        assert page.evaluate("label => colourOf(label)", label) == colour_of(label)
+    page.get_by_label("Remove 阿拉善贺兰草").click()
+    expect(page.locator("#lattice .word.own")).to_have_count(0)
+    expect(page.locator("#found mark small")).to_have_text(["LOC"])
+
+
+def test_highlighted_text_is_what_the_offsets_say(open_page):
+    text = "😀𠮷林晓岚在南京市🎉\n台灣總統陳水扁昨天在台北會見了張曉風。"
+    page = open_page(text=text)
+    found = told(page)
+    assert found["offsets"] == "utf16" and len(found["entities"]) >= 4
+    expected = [[e["text"], e["start"], e["end"], e["label"]] for e in found["entities"]]
+    assert highlighted(page) == expected
+    assert all(cut(text, start, end) == shown for shown, start, end, _ in expected)
+    in_page = page.evaluate("[...document.querySelectorAll('#found small')].forEach(x => x.remove())")
+    assert in_page is None and page.text_content("#found") == text
+
+
+def test_attention_is_shown_as_width_to_pointer_and_keyboard(open_page):
+    page = open_page()
+    widths = "words => words.map(w => parseFloat(getComputedStyle(w).strokeWidth))"
+    before = page.eval_on_selector_all("#lattice .edge", widths)
+    page.hover("#found mark")
+    during = page.eval_on_selector_all("#lattice .edge", widths)
+    assert max(during) == 7 and len(set(during)) > 3 and set(before) == {1}
+    page.mouse.move(1, 1)
+    assert page.eval_on_selector_all("#lattice .edge", widths) == before
+    page.focus("#found mark")
+    assert page.eval_on_selector_all("#lattice .edge", widths) == during
+
+
+def test_it_can_be_used_by_keyboard_alone(open_page):
+    page = open_page()
+    page.focus("#text")
+    page.keyboard.press("Tab")
+    page.keyboard.type("阿拉善贺兰草")
+    page.keyboard.press("Tab")
+    page.keyboard.type("COMPANY")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#found mark small")).to_have_text(["COMPANY"])
+    assert page.evaluate("document.activeElement.id") == "word"
+    page.focus("#copy")
+    page.keyboard.press("Enter")
+    expect(page.locator("#status")).to_have_text("Copied")
+    assert json.loads(page.evaluate("navigator.clipboard.readText()")) == told(page)
+
+
+def test_a_long_paste_is_read_whole_while_the_page_stays_responsive(open_page):
+    page = open_page()
+    text = ("林晓岚从巴塞尔飞抵南京市长江大桥。" * 1200)[:20_000]
+    # The longest pause between two frames, which is how long the page did not react.
+    page.evaluate(
+        "() => { window.longest = 0; let last = performance.now(); const tick = (now) => {"
+        "window.longest = Math.max(window.longest, now - last); last = now; requestAnimationFrame(tick); };"
+        "requestAnimationFrame(tick); }"
+    )
+    page.fill("#text", text)
+    wait_for(page, text)
+    entities = told(page)["entities"]
+    assert len(entities) > 3000 and all(text[e["start"] : e["end"]] == e["text"] for e in entities)
+    assert len(highlighted(page)) == len(entities)
+    assert page.evaluate("window.longest") < 5000  # far above what it takes, for busy machines
+    assert "of 20000" in page.text_content("#part")
+    page.fill("#text", TEXT)
+    wait_for(page, TEXT)
+
+
+SCRIPTS = ["<script>alert(1)</script>林晓岚", "<img src=x onerror=alert(1)>南京市", "]]><svg onload=alert(1)>"]
+
+
+@pytest.mark.parametrize("text", [*SCRIPTS, "</textarea>&amp;\0\u202e"])
+def test_script_is_shown_and_never_run(open_page, text):
+    page = open_page(text=text)
+    page.evaluate("[...document.querySelectorAll('#found small')].forEach(x => x.remove())")
+    assert page.text_content("#found") == told(page)["text"] == text
+    add_word(page, text.strip("\0\u202e"), "<b>alert(1)</b>")
+    expect(page.locator("#own li")).to_have_count(1)
+    page.wait_for_load_state("networkidle")
+    assert page.locator("main script, main img, #found b, #own b").count() == 0
+
+
+def test_errors_are_told(browser, address):
+    page = browser.new_context().new_page()
+    page.goto(address)
+    page.fill("#word", "好")
+    page.press("#word", "Enter")
+    expect(page.locator("#error")).to_contain_text("single character", timeout=1e3 * SOON)
+    page.context.close()
+
+
+def test_a_token_is_asked_for_where_the_server_has_one(browser):
+    with server(token="geheim") as (client, _):
+        page = browser.new_context().new_page()
+        page.goto(str(client.base_url))
+        page.fill("#token", "geheim")
+        page.press("#token", "Enter")
+        expect(page.locator("#found mark").first).to_be_visible(timeout=1e3 * SOON)
+        page.context.close()
+
+
+def test_chinese_and_english(open_page):
+    page = open_page(language="zh-CN")
+    assert page.evaluate("document.documentElement.lang") == "zh" and page.inner_text("#copy") == "复制 JSON"
+    page.click("#language")
+    assert page.inner_text("#copy") == "Copy as JSON" and page.evaluate("document.documentElement.lang") == "en"
+    assert page.evaluate("JSON.stringify(Object.keys(SAID.en)) === JSON.stringify(Object.keys(SAID.zh))")
+
+
+@pytest.mark.parametrize("width", [1000, 380])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_cut_off_and_axe_finds_no_serious_fault(open_page, width, scheme):
+    page = open_page(width=width, scheme=scheme, text=TEXT * 3)
+    add_word(page, "阿拉善贺兰草", "COMPANY")
+    expect(page.locator("#lattice .own").first).to_be_attached()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    faults = Axe().run(page).response["violations"]
+    assert [(fault["id"], fault["impact"]) for fault in faults if fault["impact"] in ("serious", "critical")] == []
+    if folder := os.environ.get("CIGE_SCREENSHOTS"):
+        page.focus("#found mark")
+        page.screenshot(path=Path(folder) / f"page-{scheme}-{width}.png", full_page=True)

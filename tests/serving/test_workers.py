@@ -1,0 +1,120 @@
+"""Whole servers: several workers, stopping in the middle of a request, and starting with what is wrong."""
+
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+from serving import SOON, server
+
+from cige.commands import serve as command
+from cige.serving.settings import Limits, Settings
+
+TEXT = "昨天阿拉善贺兰草宣布了新的计划。"
+WORD = {"text": "阿拉善贺兰草", "label": "COMPANY"}
+
+
+def run_serve(*options):
+    command = [sys.executable, "-m", "cige", "serve", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SOON)
+
+
+def found(client, text=TEXT):
+    response = client.post("/v1/entities", json={"text": text}, headers={"connection": "close"})  # whichever worker
+    assert response.status_code == 200
+    return [(entity["text"], entity["label"]) for entity in response.json()["results"][0]["entities"]]
+
+
+def test_two_workers_see_each_change_and_their_figures_are_summed(tmp_path):
+    options = ("--workers", "2", "--lexicon-file", str(tmp_path / "words.json"))
+    with server(*options) as (client, _):
+        for version in range(1, 7):
+            path, words = ("/v1/lexicon", [WORD]) if version % 2 else ("/v1/lexicon/remove", [WORD["text"]])
+            changed = client.post(path, json={"words": words}, headers={"connection": "close"})
+            assert changed.json()["version"] == version
+            expected = [("阿拉善贺兰草", "COMPANY")] if version % 2 else [("阿拉善贺兰", "LOC")]
+            assert [found(client) for _ in range(6)] == [expected] * 6
+        page = client.get("/metrics").text
+        assert 'cige_requests_total{path="/v1/entities",status="200"} 36.0' in page
+        client.post("/v1/lexicon", json={"words": [WORD]})
+    with server(*options) as (client, _):
+        assert found(client) == [("阿拉善贺兰草", "COMPANY")] and client.get("/v1/lexicon").json()["version"] == 7
+
+
+def test_a_server_that_is_told_to_stop_answers_what_it_took():
+    with server(token="geheim") as (client, process):
+        assert client.get("/v1/model").status_code == 401
+        client.headers["authorization"] = "Bearer geheim"
+        texts, answers = [TEXT * 20] * 150, []
+
+        def ask():
+            answers.append(client.post("/v1/entities", json={"texts": texts}))
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        while client.get("/readyz").json()["waiting"] == 0 and thread.is_alive():
+            pass
+        process.send_signal(signal.SIGTERM)
+        thread.join(SOON)
+        assert answers[0].status_code == 200 and len(answers[0].json()["results"]) == 150
+        assert process.wait(SOON) in (0, -signal.SIGTERM)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (["--model", "no/such/folder/here"], "no/such/folder/here"),
+        (["--lexicon-file", "/proc/none/words.json"], "/proc/none: cannot be made"),
+        (["--lexicon-add", "no-such-words.txt"], "no-such-words.txt"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line_before_anything_is_served(options, error):
+    done = subprocess.run(
+        [sys.executable, "-m", "cige", "serve", "--port", "0", *options],
+        capture_output=True,
+        text=True,
+        timeout=SOON,
+    )
+    assert done.returncode == 2 and error in done.stderr
+    assert "Traceback" not in done.stderr and done.stderr.startswith("cige: ")
+
+
+def test_a_port_that_is_taken():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-m", "cige", "serve", "--port", str(port)],
+            capture_output=True,
+            text=True,
+            timeout=SOON,
+        )
+    assert done.returncode == 2 and f"127.0.0.1:{port}" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_settings_reach_workers_whole(monkeypatch):
+    monkeypatch.setenv("CIGE_SERVE_SETTINGS", "{}")
+    assert Settings.from_environment() == Settings()
+    given = Settings(
+        model="m", device="cuda:1", lexicon_files=("a", "b"), lexicon_file="c", origins=("d",), limits=Limits(texts=3)
+    )
+    given.to_environment()
+    assert Settings.from_environment() == given
+
+
+def test_every_limit_is_an_option(monkeypatch):
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    args = parser.parse_args(["--max-waiting-chars", "5", "--max-deadline", "7", "--allow-origin", "https://a.b"])
+    given = {}
+    monkeypatch.setattr(
+        "cige.serving.server.serve", lambda settings, **options: given.update(options, settings=settings)
+    )
+    args.run(args)
+    assert given["settings"] == Settings(origins=("https://a.b",), limits=Limits(waiting_chars=5, deadline_s=7))
+    assert (given["host"], given["port"], given["n_workers"]) == ("127.0.0.1", 8000, 1)

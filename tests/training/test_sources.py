@@ -1,0 +1,123 @@
+"""Learning from several corpora that annotate different types."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tiny
+import tiny_run
+
+import cige
+from cige.data import write_sentences
+from cige.data.sentence import Sentence
+from cige.errors import DataError, RecipeError
+from cige.recipes.shipped import NAMES
+from cige.training.recipe import DataConfig, Recipe, SourceConfig, load_recipe, recipe_from_dict, recipe_to_yaml
+from cige.training.sources import golds_of, read_data, read_sources
+from cige.training.train import train
+
+TYPES = """
+parents: {CITY: LOC}
+sources:
+  people:
+    map: {PER: PER, LOC: null, ORG: null}
+    annotated: [PER]
+  places:
+    map: {LOC: [LOC], PER: null, ORG: null}
+    annotated: [LOC]
+"""
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    folder = tiny_run.write_data_folder(tmp_path / "data")
+    (folder / "types.yaml").write_text(TYPES, encoding="utf-8")
+    for name, seed in (("people", 3), ("places", 4)):
+        path = folder / f"ner/{name}/train.bmes.xz"
+        path.parent.mkdir(parents=True)
+        write_sentences(path, tiny.sentences(60, seed=seed))
+    return folder
+
+
+def recipe_of(**data: object) -> Recipe:
+    sources = {"people": SourceConfig(n_held_out=12), "places": SourceConfig(n_held_out=10, weight=0.5)}
+    return replace(tiny_run.tiny_recipe(), data=DataConfig(**{"sources": sources, "types": "types.yaml"} | data))  # type: ignore[arg-type]
+
+
+def labels_of(sentences: list[Sentence]) -> set[str]:
+    return {span.label for sentence in sentences for span in sentence.spans}
+
+
+def test_sources_are_read_by_their_types(data_dir: Path) -> None:
+    (people, places), labels = read_sources(recipe_of().data, data_dir)
+    assert labels == ["LOC", "PER"]
+    assert (len(people.train), len(people.dev), len(places.train), len(places.dev)) == (48, 12, 50, 10)
+    assert labels_of(people.train + people.dev) == {"PER"} and labels_of(places.train + places.dev) == {"LOC"}
+    tags = ["O", *(f"{p}-{label}" for label in labels for p in "BMES")]
+    golds = golds_of([people, places], tags, "BMES", labels)
+    table = golds[0].sets.log_weights == 0
+    (number,) = golds[0].ids(Sentence("他"))
+    assert [tags[k] for k in table[number].nonzero()[0]] == ["O", "B-LOC", "M-LOC", "E-LOC", "S-LOC"]
+
+
+def test_a_tagger_learns_the_types_of_both(data_dir: Path, tmp_path: Path) -> None:
+    recipe = replace(recipe_of(), training=replace(tiny_run.tiny_recipe().training, n_epochs=10))
+    result = train(recipe, tmp_path / "run", data_dir=data_dir, show_progress=False)
+    scores = result.history[-1].scores
+    assert set(scores) == {"f1", "precision", "recall", "f1 people", "f1 places"}
+    assert scores["f1"] == pytest.approx((scores["f1 people"] + scores["f1 places"]) / 2)
+    assert result.dev_f1 > 0.6
+    again = train(recipe, tmp_path / "again", data_dir=data_dir, show_progress=False)
+    assert again.history[-1].train == result.history[-1].train
+
+
+def test_the_model_knows_its_tree_and_which_types_are_silent(data_dir: Path, tmp_path: Path) -> None:
+    (data_dir / "types.yaml").write_text(TYPES.replace("map: {LOC: [LOC]", "map: {LOC: [CITY]"), encoding="utf-8")
+    recipe = replace(recipe_of(silent=("PER",)), training=replace(tiny_run.tiny_recipe().training, n_epochs=1))
+    facts = cige.load(train(recipe, tmp_path / "run", data_dir=data_dir, show_progress=False).model).label_facts
+    assert facts.parents == {"CITY": "LOC"} and facts.silent == {"PER"} and set(facts.max_lengths) <= {"CITY", "PER"}
+
+
+def test_a_weight_of_nothing_leaves_a_corpus_out(data_dir: Path) -> None:
+    data = recipe_of(sources={"people": SourceConfig(), "nowhere": SourceConfig(weight=0)}).data
+    sources, labels = read_sources(data, data_dir)
+    assert [source.name for source in sources] == ["people"] and labels == ["PER"]
+
+
+def test_mistakes_are_named(data_dir: Path) -> None:
+    with pytest.raises(RecipeError, match="says nothing of nowhere; it has people, places"):
+        read_sources(recipe_of(sources={"nowhere": SourceConfig()}).data, data_dir)
+    with pytest.raises(RecipeError, match=r"people: n_held_out is 60, but there are 60"):
+        read_sources(recipe_of(sources={"people": SourceConfig(n_held_out=60)}).data, data_dir)
+    (data_dir / "types.yaml").write_text("people: {map: {PER: PER}, annotated: [PER]}", encoding="utf-8")
+    with pytest.raises(DataError, match=r"people: the label '(LOC|ORG)' is not in its types: PER"):
+        read_sources(recipe_of(sources={"people": SourceConfig()}).data, data_dir)
+    with pytest.raises(RecipeError, match="several corpora"):
+        read_data(recipe_of().data, data_dir)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"sources": {"msra": {}}}, "data.sources and data.types go together"),
+        ({"types": "names", "dataset": "msra"}, "data.sources and data.types go together"),
+        ({"sources": {"msra": {}}, "types": "names", "dataset": "msra"}, "give one of"),
+        ({"sources": {"msra": {}}, "types": "names", "scheme": "BIO"}, "BIO"),
+        ({"sources": {"msra": {"weight": 0}}, "types": "names"}, "every weight is 0"),
+        ({"sources": {"msra": {"weight": -1}}, "types": "names"}, r"data.sources.msra.weight is -1"),
+        ({"sources": {"msra": {"size": 1}}, "types": "names"}, r"unknown key 'data.sources.msra.size'"),
+        ({"sources": ["msra"], "types": "names"}, r"expected a mapping of names"),
+        ({"dataset": "msra", "labels": ["PER"]}, "go with data.sources"),
+    ],
+)
+def test_contradictions_are_named(data: dict, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        recipe_from_dict({"name": "x", "data": data})
+
+
+def test_the_recipe_of_the_bundled_model_reads_well() -> None:
+    recipe = load_recipe(NAMES, ["data.sources.msra.weight=0.25"])
+    assert recipe.data.sources["msra"].weight == 0.25 and recipe.data.sources["weibo"].weight == 3
+    assert recipe_to_yaml(recipe).count("weight:") == len(recipe.data.sources)

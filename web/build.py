@@ -1,0 +1,187 @@
+"""Build the folder that finds entities in a browser: `python web/build.py OUT [--model FOLDER]`.
+
+It holds the compiled runtime (cige.wasm), the tables and patterns by which texts are read (rules.json), the scripts and
+page beside this file, and the model. Serve it with `python -m http.server --directory OUT`; nothing else is loaded.
+
+The C sources are those of the package. The compiler is clang as the package ziglang carries it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import cige
+from cige.errors import CigeError, ModelError
+from cige.folders.hub import model_folder
+from cige.folders.kinds import TAGGER
+from cige.folders.manifest import read_manifest
+from cige.lattice.lattice import MAX_WORDS_PER_CHAR
+from cige.lexicon.word_rules import MAX_WORD_CHARS
+from cige.tagging import edges
+from cige.tagging.windows import READ_SPACE_AS
+from cige.text import cells, closed, normalize, windows
+
+HERE, PACKAGE = Path(__file__).parent, Path(cige.__file__).parent
+PAGE_FILES = ("*.js", "*.html", "*.css", "package.json")
+MODEL_FILES = ("manifest.json", "model.safetensors", "vocabulary.safetensors")
+LEXICON_FILES = ("manifest.json", "trie_keys.npy", "trie_numbers.npy", "user.json")
+SOURCES = (
+    *(f"runtime/native/{name}.c" for name in ("product", "attention", "flat", "chain", "marginals", "rows", "spans")),
+    "lexicon/trie.c",
+)
+EXPORTED = (
+    *("malloc", "free", "panel_width", "pack_weights", "one_product", "fill_codes", "rows_of_lattices"),
+    *("look_up_rows", "read_lattices", "find_words", "free_words"),
+)
+FLAGS = (
+    *("--target=wasm32-wasi", "-mexec-model=reactor", "-msimd128", "-O3", "-std=gnu11"),
+    *("-fno-fast-math", "-fno-trapping-math", "-Wl,--strip-all", "-Wl,-z,stack-size=1048576"),
+)
+
+
+def build(out: Path, model: str | None = None) -> None:
+    """Write the folder `out`; what was there of an earlier build is replaced.
+
+    Args:
+        model: a tagger's folder or hub id; None for the bundled model.
+
+    Raises:
+        ModelError: the model is no tagger, or the compiler is missing or failed.
+    """
+    folder = model_folder(model)
+    facts = read_manifest(folder, kind=TAGGER, version=1, error=ModelError)
+    if facts.get("architecture") != "flat" or (facts.get("config") or {}).get("bert"):
+        raise ModelError(f"{folder}: architecture {facts.get('architecture')!r}; a browser reads FLAT without BERT")
+    out.mkdir(parents=True, exist_ok=True)
+    compile_runtime(out / "cige.wasm")
+    (out / "rules.json").write_text(json.dumps(rules(), ensure_ascii=True), encoding="utf-8")
+    for pattern in PAGE_FILES:
+        for path in HERE.glob(pattern):
+            shutil.copyfile(path, out / path.name)
+    (out / "model" / "lexicon").mkdir(parents=True, exist_ok=True)
+    for name in (*MODEL_FILES, *(f"lexicon/{name}" for name in LEXICON_FILES)):
+        shutil.copyfile(folder / name, out / "model" / name)
+
+
+def compile_runtime(to: Path) -> None:
+    """Raises ModelError where there is no compiler, or with what it says."""
+    if find_spec("ziglang") is None:
+        raise ModelError("compiling to WebAssembly needs the package ziglang; pip install ziglang==0.17.1")
+    command = [sys.executable, "-m", "ziglang", "cc", *FLAGS, *(f"-Wl,--export={name}" for name in EXPORTED)]
+    done = subprocess.run(
+        [*command, *(str(PACKAGE / source) for source in SOURCES), "-o", str(to)], capture_output=True, text=True
+    )
+    if done.returncode:
+        raise ModelError(f"{to.name}: the compiler failed; {done.stderr.strip()[-2000:]}")
+
+
+def rules() -> dict[str, Any]:
+    """What text.js reads of cige.text and cige.tagging: sets of characters, patterns and numbers."""
+    return {
+        "width": _pairs(normalize.WIDTH),
+        "simplified": _pairs(normalize.SIMPLIFIED),
+        "space": ranges(str.isspace),
+        "spacer": ranges(lambda char: unicodedata.category(char) == "Zs"),
+        "alphabetic": ranges(cells.is_alphabetic),
+        "outside": ranges(edges.is_outside_names),
+        "closed": [javascript(pattern) for pattern in closed.PATTERNS],
+        "sign": javascript(closed.SIGN.pattern),
+        "sentence_end": javascript(windows.SENTENCE_END.pattern),
+        "abbreviation": javascript(edges.ABBREVIATION.pattern),
+        "closer_of": edges.CLOSER_OF,
+        "either": "".join(sorted(edges.EITHER)),
+        "kept_last": "".join(sorted(edges.KEPT_LAST)),
+        "line_breaks": cells.LINE_BREAKS,
+        "commas": "".join(sorted(cells.COMMAS)),
+        "read_space_as": READ_SPACE_AS,
+        "core": windows.CORE,
+        "context": windows.CONTEXT,
+        "safe_share": windows.SAFE_SHARE,
+        "max_words_per_char": MAX_WORDS_PER_CHAR,
+        "max_word_chars": MAX_WORD_CHARS,
+    }
+
+
+def _pairs(chars: dict[str, str]) -> list[list[int]]:
+    return [[ord(a), ord(b)] for a, b in sorted(chars.items())]
+
+
+def ranges(belongs: Callable[[str], bool]) -> list[int]:
+    """The code points whose characters belong, as [a0, b0, a1, b1, ...], both ends included."""
+    found: list[int] = []
+    for code in range(sys.maxunicode + 1):
+        if belongs(chr(code)):
+            if found and found[-1] == code - 1:
+                found[-1] = code
+            else:
+                found += [code, code]
+    return found
+
+
+def javascript(pattern: str) -> str:
+    r"""A pattern of Python's `re` as JavaScript's with the flag u, where \s and \w are what they are in Python.
+
+    Raises:
+        ValueError: the pattern has an escape that has not been thought of.
+    """
+    return "".join(_translated(pattern))
+
+
+def _translated(pattern: str) -> Iterator[str]:
+    in_class, place = False, 0
+    while place < len(pattern):
+        char, escape = pattern[place], pattern[place : place + 2]
+        if pattern.startswith(r"[^\W", place):  # letters and digits but for what follows
+            end = pattern.index("]", place)
+            yield f"(?:(?![{pattern[place + 4 : end]}])[{_inside('w')}])"
+            place = end + 1
+        elif char != "\\":
+            in_class = (in_class or char == "[") and char != "]"
+            yield char
+            place += 1
+        elif escape[1] in "sw":
+            yield _inside(escape[1]) if in_class else f"[{_inside(escape[1])}]"
+            place += 2
+        elif escape[1].isalnum() and escape[1] not in "nxu":
+            raise ValueError(f"{pattern!r}: no form of {escape!r} in JavaScript")
+        else:
+            yield escape
+            place += 2
+
+
+def _inside(name: str) -> str:
+    r"""What stands in a class for \s or \w."""
+    bounds = ranges(lambda char: re.match(rf"\{name}", char) is not None)
+    pairs = zip(bounds[::2], bounds[1::2], strict=True)
+    return "".join(f"\\u{{{a:x}}}" + (f"-\\u{{{b:x}}}" if b > a else "") for a, b in pairs)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("out", type=Path, help="the folder to write")
+    parser.add_argument("--model", help="a model folder or hub id; without it the bundled model")
+    given = parser.parse_args()
+    try:
+        build(given.out, given.model)
+    except CigeError as reason:
+        print(f"web/build.py: {reason}", file=sys.stderr)
+        return 1
+    size = sum(path.stat().st_size for path in given.out.rglob("*") if path.is_file())
+    print(
+        f"{given.out}: {size / 1e6:.1f} MB; the runtime takes {(given.out / 'cige.wasm').stat().st_size / 1e3:.0f} kB"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

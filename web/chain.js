@@ -1,0 +1,71 @@
+// Chain: a trained CRF in the form that chain.h reads; runtime/native_crf.py says the same in Python.
+
+import { long, pointer } from "./memory.js";
+
+const BLOCK = 8; // tags of a block, as in marginals.h
+const PREFIX = { O: 0, B: 1, M: 2, I: 2, E: 3, S: 4 };
+const NO_LIMIT = 2 ** 31 - 1;
+const UNKNOWN_TYPE = "*"; // names of a type that the model was not trained on; only user words can say which
+
+export class Chain {
+  // arrays: those of the model's weights; facts: its manifest.
+  constructor(memory, arrays, { tags, scheme, max_lengths: limits = {} }) {
+    const nAll = tags.length;
+    const masked = (name, mask) =>
+      Float64Array.from(arrays[`crf.${name}`].data, (x, k) => (arrays[`crf.${mask}`].data[k] ? x : -Infinity));
+    const start = masked("start", "allowed_start"), end = masked("end", "allowed_end"), all = masked("transitions", "allowed");
+    if (start.length !== nAll || all.length !== nAll * nAll) throw new Error(`CRF scores for ${start.length} tags, not ${nAll}`);
+    const parts = tags.map((tag) => (tag === "O" ? ["O", ""] : [tag[0], tag.slice(2)]));
+    this.labels = [...new Set(parts.map(([, label]) => label))].filter((label) => label && label !== UNKNOWN_TYPE).sort(byCode);
+    // Tags that allow the same neighbours stand together, so that they fill blocks of their own.
+    const group = (k) => (start[k] > -Infinity ? +(end[k] > -Infinity) : 3 - (end[k] > -Infinity));
+    const order = tags.map((_, k) => k).filter((k) => parts[k][1] !== UNKNOWN_TYPE).sort((a, b) => group(a) - group(b) || a - b);
+    const nTags = order.length, nLanes = Math.ceil(nTags / BLOCK) * BLOCK;
+
+    const square = (of) => {
+      const out = new Float64Array(nTags * nLanes).fill(-Infinity);
+      for (let i = 0; i < nTags; i++) for (let j = 0; j < nTags; j++) out[i * nLanes + j] = of(order[i], order[j]);
+      return out;
+    };
+    const row = (of) => Float64Array.from({ length: nLanes }, (_, k) => (k < nTags ? of[order[k]] : -Infinity));
+    const scores = square((i, j) => all[i * nAll + j]), into = square((i, j) => all[j * nAll + i]);
+    const sides = [byBlock(scores, scores, nTags), byBlock(scores.map(Math.exp), scores, nTags), byBlock(into.map(Math.exp), into, nTags)];
+    const placeOf = new Map(order.map((k, place) => [tags[k], place]));
+    const middle = scheme === "BMES" ? "M" : "I";
+    const integers = [
+      order,
+      order.map((k) => PREFIX[parts[k][0]]),
+      order.map((k) => this.labels.indexOf(parts[k][1])),
+      this.labels.flatMap((label) => ["B", middle, "E", "S"].map((part) => placeOf.get(`${part}-${label}`) ?? -1)),
+      this.labels.map((label) => Math.min(limits[label] ?? NO_LIMIT, NO_LIMIT)),
+    ].map((numbers) => Int32Array.from(numbers));
+    const doubles = [row(start), row(end), scores, into];
+    const put = (array) => pointer(memory.put(array));
+    this.address = memory.struct([
+      long(nTags), long(nLanes), ...doubles.map(put), ...sides.flat().map(put), ...integers.map(put),
+      long(scheme === "BIO" ? 1 : 0), long(this.labels.length),
+    ]);
+  }
+}
+
+// The structure Transitions: of each block of columns the rows with an allowed pair, and their numbers.
+function byBlock(numbers, scores, nRows) {
+  const nLanes = scores.length / nRows, first = [0], rows = [], own = [];
+  for (let block = 0; block < nLanes; block += BLOCK) {
+    for (let r = 0; r < nRows; r++) {
+      const at = r * nLanes + block;
+      if (!scores.subarray(at, at + BLOCK).some((x) => x > -Infinity)) continue;
+      rows.push(r);
+      own.push(...numbers.subarray(at, at + BLOCK));
+    }
+    first.push(rows.length);
+  }
+  return [Int32Array.from(first), Int32Array.from(rows), Float64Array.from(own)];
+}
+
+// The order of Python's strings.
+export function byCode(a, b) {
+  const [x, y] = [[...a], [...b]];
+  for (let k = 0; k < Math.min(x.length, y.length); k++) if (x[k] !== y[k]) return x[k].codePointAt(0) - y[k].codePointAt(0);
+  return x.length - y.length;
+}

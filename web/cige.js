@@ -1,0 +1,223 @@
+// cige in JavaScript: entities of Chinese text, found by the same C code as in Python, compiled to WebAssembly.
+//
+//   const ner = await load((name) => fetch(name).then((answer) => answer.arrayBuffer()));
+//   ner.find("罗氏婴儿配方粉在上海上市");  // [{ start, end, label, text, score }, ...]
+
+import { Chain } from "./chain.js";
+import { npy, safetensors } from "./files.js";
+import { Flat } from "./flat.js";
+import { Lexicon } from "./lexicon.js";
+import { Memory } from "./memory.js";
+import { Selection } from "./selection.js";
+import { codesOf, stringOf, TextRules } from "./text.js";
+import { vocabulary } from "./vocabulary.js";
+
+const KIND = "cige model", VERSION = 1, LEXICON_VERSION = 2;
+const BATCH = 16; // windows that are read together
+const MISSING = 2; // of chain.h: a table is still to be made
+const SPAN_BYTES = 24; // of ScoredSpan
+
+// Read a model.
+//
+// read: name of a file -> Promise of an ArrayBuffer. Asked for are cige.wasm, rules.json and the files of a model folder
+// under model/. Raises an Error that says which file is missing, cut short or of a model that only Python reads.
+export async function load(read) {
+  const json = async (name) => JSON.parse(new TextDecoder().decode(await read(name)));
+  const names = ["model.safetensors", "vocabulary.safetensors"], words = ["trie_keys.npy", "trie_numbers.npy"];
+  const [facts, lexiconFacts, user, rules, module, ...files] = await Promise.all([
+    json("model/manifest.json"), json("model/lexicon/manifest.json"), json("model/lexicon/user.json"), json("rules.json"),
+    read("cige.wasm").then((bytes) => WebAssembly.compile(bytes)),
+    ...names.map((name) => read(`model/${name}`)), ...words.map((name) => read(`model/lexicon/${name}`)),
+  ]);
+  mustBeReadable(facts, lexiconFacts);
+  [...names, ...words].forEach((name, k) => {
+    const expected = (k < names.length ? facts : lexiconFacts).files?.[name]?.bytes;
+    if (files[k].byteLength !== expected)
+      throw new Error(`${name}: ${files[k].byteLength} bytes, and its manifest says ${expected}; copy the model folder again`);
+  });
+  const instance = await WebAssembly.instantiate(module, {});
+  instance.exports._initialize?.();
+  return new NER(new Memory(instance.exports), facts, {
+    weights: safetensors(files[0], names[0]), rows: safetensors(files[1], names[1]),
+    words: { keys: npy(files[2], words[0]), numbers: npy(files[3], words[1]), facts: lexiconFacts, user }, rules,
+  });
+}
+
+function mustBeReadable(facts, lexiconFacts) {
+  if (facts.kind !== KIND || facts.version !== VERSION)
+    throw new Error(`model/manifest.json: ${facts.kind} in version ${facts.version}; expected ${KIND} in version ${VERSION}`);
+  if (facts.architecture !== "flat" || facts.config.bert)
+    throw new Error(`a model of architecture ${facts.architecture}${facts.config.bert ? " with BERT features" : ""}; the browser's form reads FLAT`);
+  if (lexiconFacts.kind !== "lexicon" || lexiconFacts.version !== LEXICON_VERSION)
+    throw new Error(`model/lexicon: ${lexiconFacts.kind} in version ${lexiconFacts.version}; expected version ${LEXICON_VERSION}`);
+  if (lexiconFacts.fingerprint !== facts.lexicon_fingerprint)
+    throw new Error("model/lexicon: a lexicon of another build than the model's; copy the model folder again");
+}
+
+export class NER {
+  constructor(memory, facts, { weights, rows, words, rules }) {
+    this.memory = memory, this.facts = facts;
+    this.rules = new TextRules(rules);
+    this.lexicon = new Lexicon(memory, this.rules, words);
+    this.#mustKnow(this.lexicon.own);
+    this.vocabulary = vocabulary(memory, rows);
+    this.flat = new Flat(memory, facts.config, weights);
+    this.chain = new Chain(memory, weights, facts);
+  }
+
+  // The types of entity that the model knows.
+  get labels() {
+    return [...this.facts.labels];
+  }
+
+  // The entities of a text, sorted and not overlapping, as in Python: { start, end, label, text, score }.
+  //
+  // options: minScore, labels and types as a call in Python has them; words: a list of words of the user's own for this
+  // call, or an object of words and labels; offsets: "code_points" as in Python, or "utf16" as JavaScript counts.
+  find(text, options = {}) {
+    return this.analyze(text, options).entities;
+  }
+
+  // The entities of several texts, whose windows are read together.
+  findAll(texts, options = {}) {
+    return this.#read(texts, options).map((found) => found.entities);
+  }
+
+  // { entities, words }: also the words that the text was read with, { start, end, text, isUser }.
+  analyze(text, options = {}) {
+    return this.#read([text], options)[0];
+  }
+
+  #read(texts, { words = [], offsets = "code_points", ...request }) {
+    if (!["code_points", "utf16"].includes(offsets)) throw new Error(`given offsets=${offsets}; expected code_points or utf16`);
+    const own = this.lexicon.withWords(words);
+    this.#mustKnow(own);
+    const selection = new Selection(this.facts, request);
+    const pending = texts.map((text) => {
+      if (typeof text !== "string") throw new TypeError(`given ${typeof text}; expected a string`);
+      const codes = codesOf(text), closed = this.rules.closedStretches(codes);
+      const windows = this.rules.windows(codes).map((window) => this.#lattice(codes, window, closed, own));
+      return { codes, windows };
+    });
+    const bySize = pending.flatMap((text) => text.windows).sort((a, b) => a.nNodes - b.nNodes);
+    for (let k = 0; k < bySize.length; k += BATCH) this.#readBatch(bySize.slice(k, k + BATCH), own, selection);
+    return pending.map(({ codes, windows }) => {
+      const at = offsets === "utf16" ? utf16Offsets(codes) : (place) => place;
+      const shown = ({ start, end, ...more }) => ({ start: at(start), end: at(end), ...more });
+      return { entities: merged(codes, windows).map(shown), words: coreWords(windows, this.lexicon.nBase).map(shown) };
+    });
+  }
+
+  #lattice(text, window, closed, own) {
+    const { codes, isClosed } = this.rules.read(text, window, closed), words = this.lexicon.match(codes, own);
+    return { ...window, codes, isClosed, words, nNodes: codes.length + words.length, spans: [] };
+  }
+
+  // Sets the spans of each lattice of a batch.
+  #readBatch(batch, own, selection) {
+    const { memory, flat, chain, lexicon } = this, total = batch.reduce((n, x) => n + x.codes.length, 0);
+    const words = batch.flatMap((x) => x.words), codes = new Uint32Array(total);
+    const isClosed = batch.some((x) => x.isClosed) ? new Uint8Array(total) : null;
+    let first = 0;
+    for (const x of batch) {
+      codes.set(x.codes, first);
+      if (x.isClosed) isClosed.set(x.isClosed, first);
+      first += x.codes.length;
+    }
+    const number = new Map((this.facts.word_labels ?? []).map((label, k) => [label, k + 1]));
+    const labelOf = (id) => (id < lexicon.nBase ? null : own[id - lexicon.nBase].label);
+    const labels = words.some(([, , id]) => labelOf(id) !== null)
+      ? Int32Array.from(words, ([, , id]) => (labelOf(id) === null ? 0 : number.get(labelOf(id)) ?? number.size + 1))
+      : null;
+    const nChars = Int32Array.from(batch, (x) => x.codes.length), matches = Int32Array.from(words.flat());
+    const sizes = BigInt64Array.from([batch.length, words.length, 1, total, total], BigInt);
+    const arrays = [sizes, nChars, Int32Array.from(batch, (x) => x.words.length), codes, matches, labels, isClosed];
+    const spans = memory.allocate(SPAN_BYTES * total), nSpans = memory.allocate(4 * batch.length);
+    const families = selection.families(memory, chain.labels);
+    try {
+      memory.withCopies(arrays, (...given) => {
+        const run = () =>
+          memory.exports.read_lattices(this.vocabulary, flat.address, chain.address, flat.input.isKnown, ...given, families.address, spans, nSpans);
+        let failed = run();
+        if (failed === MISSING) {
+          this.#prepare(given, batch, total, words);
+          failed = run();
+        }
+        if (failed) throw new Error(failed === 1 ? "no memory for a work buffer; give the text in parts" : `the runtime failed (${failed})`);
+      });
+      this.#collect(batch, memory.view(Int32Array, nSpans, batch.length).slice(), spans, selection);
+    } finally {
+      families.free();
+      [spans, nSpans].forEach((address) => memory.free(address));
+    }
+  }
+
+  #prepare([, nChars, , codes, matches], batch, total, words) {
+    const { memory } = this, rows = memory.allocate(4 * (2 * total + 3 * words.length));
+    const of = (k) => rows + 4 * k, n = words.length;
+    memory.exports.rows_of_lattices(
+      this.vocabulary, BigInt(batch.length), nChars, codes, BigInt(n), matches,
+      of(0), of(total), of(2 * total), of(2 * total + n), of(2 * total + 2 * n),
+    );
+    const chars = memory.view(Int32Array, rows, total).slice();
+    memory.free(rows);
+    const longest = batch.reduce((most, x) => Math.max(most, x.codes.length), 0);
+    this.flat.prepare(chars, longest, [...new Set(words.map(([start, end]) => end - start - 1))]);
+  }
+
+  #collect(batch, nSpans, address, selection) {
+    let at = address;
+    batch.forEach((x, k) => {
+      for (let n = nSpans[k]; n > 0; n--, at += SPAN_BYTES) {
+        const [from, to, number] = this.memory.view(Int32Array, at, 3), [probability] = this.memory.view(Float64Array, at + 16, 1);
+        const label = selection.names.get(this.chain.labels[number]), edges = label && this.rules.trimmed(x.codes, from, to);
+        const score = selection.score(probability);
+        if (edges && score >= selection.minScore) x.spans.push({ start: edges[0], end: edges[1], label, score });
+      }
+    });
+  }
+
+  #mustKnow(words) {
+    const strange = words.find((word) => word.label !== null && !this.facts.labels.includes(word.label));
+    if (strange)
+      throw new Error(`words: ${strange.text} has the label ${strange.label}, which the model was not trained on; the browser's form takes ${this.facts.labels.join(", ")}`);
+  }
+}
+
+// As tagging/merging.py: a window answers for entities that start in its core; of two that overlap the more probable one
+// stays.
+function merged(codes, windows) {
+  const found = windows.flatMap((w) =>
+    w.spans
+      .map((span) => ({ ...span, start: w.start + span.start, end: w.start + span.end }))
+      .filter((span) => w.coreStart <= span.start && span.start < w.coreEnd),
+  );
+  const kept = []; // sorted by start, and so by end
+  for (const span of found.sort((a, b) => b.score - a.score || a.start - b.start)) {
+    let low = 0, high = kept.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (kept[middle].start < span.start) low = middle + 1;
+      else high = middle;
+    }
+    const overlaps = (low > 0 && kept[low - 1].end > span.start) || (low < kept.length && kept[low].start < span.end);
+    if (!overlaps) kept.splice(low, 0, span);
+  }
+  return kept.map(({ start, end, label, score }) => ({ start, end, label, text: stringOf(codes.subarray(start, end)), score }));
+}
+
+function coreWords(windows, nBase) {
+  return windows.flatMap((w) =>
+    w.words
+      .filter(([start]) => w.coreStart <= w.start + start && w.start + start < w.coreEnd)
+      .map(([start, end, id]) => ({
+        start: w.start + start, end: w.start + end, text: stringOf(w.codes.subarray(start, end)), isUser: id >= nBase,
+      })),
+  );
+}
+
+function utf16Offsets(codes) {
+  const at = new Uint32Array(codes.length + 1);
+  codes.forEach((c, k) => (at[k + 1] = at[k] + (c > 0xffff ? 2 : 1)));
+  return (place) => at[place];
+}

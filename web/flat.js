@@ -1,0 +1,233 @@
+// Flat: the weights of a FLAT model in the form that flat.h reads, as runtime/flat_native.py makes them in Python.
+
+import { long, pointer, real } from "./memory.js";
+import { Relations } from "./relations.js";
+
+const FIRST_CHARS = 64, FIRST_REACH = 15; // of the first tables of relations
+const N_BYTES = { I8: 1, F16: 2, F32: 4 };
+
+export class Flat {
+  // config: of the network; arrays: of the whole tagger, as safetensors() gives them.
+  constructor(memory, config, arrays) {
+    this.memory = memory, this.arrays = arrays;
+    this.config = { ...config, width: config.n_heads * config.head_width };
+    this.panel = Number(memory.exports.panel_width());
+    this.step = Math.ceil(this.config.width / this.panel) * this.panel;
+    const { width } = this.config;
+    this.scale = config.scale_scores ? Math.fround(config.head_width ** -0.5) : 1;
+    this.output = this.linear(this.weights("output.weight"), this.weights("output.bias"), width);
+    this.nTags = arrays["output.weight"].shape[0];
+    this.#readInput();
+    this.layers = Array.from({ length: config.n_layers }, (_, number) => this.#layer(number));
+    this.#relate(FIRST_CHARS, FIRST_REACH);
+  }
+
+  weights(name) {
+    const found = this.arrays[name];
+    if (!found || found.type !== "F32") throw new Error(`model.safetensors: ${name} is ${found ? found.type : "missing"}; expected F32`);
+    return found.data;
+  }
+
+  // A linear layer packed for the compiled product, whose outputs have `nParts` equal parts, each in whole panels.
+  linear(weight, bias, nIn, nParts = 1) {
+    const { memory, panel } = this, nOut = weight.length / nIn, own = nOut / nParts;
+    const wide = Math.ceil(own / panel) * panel, n = nParts * wide;
+    const padded = inParts(weight, nParts, wide, nIn), paddedBias = bias && inParts(bias, nParts, wide, 1);
+    const panels = memory.allocate(4 * n * nIn), biases = memory.allocate(4 * n);
+    const sizes = BigInt64Array.of(BigInt(n), BigInt(nIn));
+    memory.withCopies([sizes, padded, paddedBias], (...given) => memory.exports.pack_weights(...given, panels, biases));
+    return {
+      fields: [long(nIn), long(n / panel), pointer(panels), pointer(biases)],
+      nOut: n,
+      // What it makes of rows in memory, written to memory; m rows of nIn and of nOut numbers.
+      run: (from, m, to) => {
+        const run = BigInt64Array.of(BigInt(m), BigInt(nIn), BigInt(n / panel), 0n);
+        memory.withCopies([run], (address) => memory.exports.one_product(address, panels, biases, from, to));
+      },
+      // float32[m, nOut without padding] of float32[m, nIn].
+      rows(x) {
+        const m = x.length / nIn, to = memory.allocate(4 * m * n);
+        memory.withCopies([x], (from) => this.run(from, m, to));
+        const wideRows = memory.view(Float32Array, to, m * n), out = new Float32Array(m * nOut);
+        for (let r = 0; r < m; r++)
+          for (let p = 0; p < nParts; p++)
+            out.set(wideRows.subarray(r * n + p * wide, r * n + p * wide + own), r * nOut + p * own);
+        memory.free(to);
+        return out;
+      },
+      free: () => [panels, biases].forEach((address) => memory.free(address)),
+    };
+  }
+
+  // A table of rows, as Table of flat.h has it.
+  #table(name) {
+    const { memory, arrays } = this, [tuned, fixed, scale] = ["tuned", "fixed", "scale"].map((part) => arrays[`${name}.${part}`]);
+    const nBytes = fixed && N_BYTES[fixed.type], width = tuned?.shape[1];
+    if (!nBytes || tuned.type !== "F32" || fixed.shape[1] !== width || (nBytes === 1 && scale.data.length !== fixed.shape[0]))
+      throw new Error(`model.safetensors: ${name}: expected rows of int8 with scales, of float16 or of float32`);
+    const addresses = [tuned, fixed, scale].map((part) => pointer(memory.put(part.data)));
+    const fields = [...addresses, long(tuned.shape[0]), long(width), long(nBytes)];
+    return { width, nRows: tuned.shape[0] + fixed.shape[0], fields, address: memory.struct(fields) };
+  }
+
+  #readInput() {
+    const { memory, config, step } = this, D = config.width;
+    const char = this.#table("encoder.embeddings.char"), word = this.#table("encoder.embeddings.word");
+    const bigram = config.use_bigrams ? this.#table("encoder.embeddings.bigram") : null;
+    const charWord = config.use_words && config.char_words ? this.#table("encoder.embeddings.char_word") : null;
+    const nBigram = bigram?.width ?? 0, nIn = char.width + nBigram + (charWord?.width ?? 0), nChar = nIn - nBigram;
+    const chars = this.#folded("encoder.char_projection", nIn), words = this.#folded("encoder.word_projection", word.width);
+    const ofBigram = columns(chars.weight, nIn, char.width, nBigram);
+    const ofChar = new Float32Array(4 * D * nChar);
+    for (let r = 0; r < 4 * D; r++) {
+      ofChar.set(chars.weight.subarray(r * nIn, r * nIn + char.width), r * nChar);
+      ofChar.set(chars.weight.subarray(r * nIn + char.width + nBigram, (r + 1) * nIn), r * nChar + char.width);
+    }
+    const hasBackoff = Boolean(bigram && config.bigram_backoff);
+    const nBackoff = hasBackoff ? 2 * nBigram : 0, n = 4 * step + nBackoff;
+    const fromChar = new Float32Array(n * nChar), bias = new Float32Array(n);
+    fromChar.set(inParts(ofChar, 4, step, nChar)), bias.set(inParts(chars.bias, 4, step, 1));
+    if (hasBackoff) { // what the vectors of the first and of the second character add to a bigram
+      const weight = this.weights("encoder.embeddings.backoff.weight");
+      for (let r = 0; r < nBigram; r++)
+        for (const half of [0, 1]) {
+          const at = (2 * r + half) * char.width;
+          fromChar.set(weight.subarray(at, at + char.width), (4 * step + half * nBigram + r) * nChar);
+        }
+      bias.set(this.weights("encoder.embeddings.backoff.bias"), 4 * step);
+    }
+    const learn = this.linear(fromChar, bias, nChar);
+    const charRows = memory.allocate(4 * char.nRows * learn.nOut), isKnown = memory.put(new Uint8Array(char.nRows));
+    this.input = { char, charWord, nChar, learn, charRows, isKnown };
+    const labels = config.use_words && config.word_labels ? pointer(memory.put(this.#labelRows())) : pointer(0);
+    const none = [pointer(0), pointer(0), pointer(0), long(0), long(0), long(0)];
+    const fromBigram = bigram ? this.linear(ofBigram, null, nBigram, 4) : this.linear(new Float32Array(4 * D), null, 1, 4);
+    const fromWord = this.linear(words.weight, words.bias, word.width, 4);
+    this.inputFields = [
+      pointer(charRows), labels, bigram ? bigram.fields : none, word.fields,
+      fromBigram.fields, fromWord.fields, long(bigram ? 1 : 0), long(hasBackoff ? 1 : 0),
+    ];
+  }
+
+  // Weight [4D, nIn] and bias [4D]: x, and the first layer's query, key and value of it.
+  #folded(name, nIn) {
+    const D = this.config.width, weight = new Float32Array(4 * D * nIn), bias = new Float32Array(4 * D);
+    const own = Float64Array.from(this.weights(`${name}.weight`)), ownBias = Float64Array.from(this.weights(`${name}.bias`));
+    weight.set(own), bias.set(ownBias);
+    this.#queryKeyValue(0).forEach((part, k) => {
+      weight.set(times(part.weight, own, D, nIn), (k + 1) * D * nIn);
+      bias.set(times(part.weight, ownBias, D, 1).map((x, r) => x + part.bias[r]), (k + 1) * D);
+    });
+    return { weight, bias };
+  }
+
+  // float32[n, 4 * step]: what the label of a word adds to its x, query, key and value in the first layer.
+  #labelRows() {
+    const D = this.config.width, labels = Float64Array.from(this.weights("encoder.word_labels.weight")), n = labels.length / D;
+    const parts = this.#queryKeyValue(0), out = new Float32Array(n * 4 * this.step);
+    for (let r = 0; r < n; r++) {
+      const own = labels.subarray(r * D, (r + 1) * D);
+      [own, ...parts.map((part) => times(part.weight, own, D, 1))].forEach((x, k) => out.set(x, (4 * r + k) * this.step));
+    }
+    return out;
+  }
+
+  #queryKeyValue(number) {
+    const { width: D, key_projection: projects } = this.config;
+    return ["query", "key", "value"].map((part) => {
+      const name = `encoder.layers.${number}.attention.${part}`, bias = this.arrays[`${name}.bias`];
+      const isRaw = part === "key" && !projects;
+      const weight = isRaw ? new Float64Array(D * D).map((_, k) => +(k % (D + 1) === 0)) : Float64Array.from(this.weights(`${name}.weight`));
+      return { weight, bias: bias ? Float64Array.from(bias.data) : new Float64Array(D) };
+    });
+  }
+
+  #layer(number) {
+    const { memory, config } = this, D = config.width, name = `encoder.layers.${number}`;
+    const unused = [long(0), long(0), pointer(0), pointer(0)];
+    let first = unused; // the first layer's are folded into the input tables
+    if (number) {
+      const parts = this.#queryKeyValue(number);
+      const joined = (of) => Float32Array.from(parts.flatMap((part) => [...part[of]]));
+      first = this.linear(joined("weight"), joined("bias"), D, 3).fields;
+    }
+    const ff = ["ff_in", "ff_out"].map((part) => {
+      const weight = this.weights(`${name}.${part}.weight`), bias = this.weights(`${name}.${part}.bias`);
+      return this.linear(weight, bias, weight.length / bias.length).fields;
+    });
+    const second = config.shared_layer_norm ? "attention_norm" : "ff_norm";
+    const norms = ["weight", "bias"].flatMap((part) => ["attention_norm", second].map((norm) => this.weights(`${name}.${norm}.${part}`)));
+    const scaled = (part) => this.weights(`${name}.attention.${part}`).map((x) => x * this.scale);
+    const u = scaled("u"), v = config.position_score === "bias" ? u : scaled("v");
+    return [first, ...ff, ...[...norms, u, v].map((array) => pointer(memory.put(array)))];
+  }
+
+  #relate(nChars, maxReach) {
+    const { memory, config } = this;
+    this.relations?.free();
+    memory.free(this.layersAddress), memory.free(this.address);
+    const lanes = this.panel / 2, weights = (name) => this.weights(name), linear = (...given) => this.linear(...given);
+    const relations = (this.relations = new Relations({ memory, config, weights, linear, lanes }, nChars, maxReach));
+    this.layersAddress = memory.struct(this.layers.map((layer, number) => [...layer, ...relations.fields(number)]));
+    const isMasked = config.max_distance !== null && config.max_distance !== undefined;
+    const numbers = [
+      config.n_layers, config.n_heads, config.head_width, config.width, config.ff_width, this.step,
+      relations.nChars, relations.columnStep, relations.maxReach + 1,
+      config.residual, config.position_score === "bias", config.use_words, config.mask_self_matched,
+      config.max_distance ?? 0, isMasked, this.input.learn.nOut,
+    ];
+    this.address = memory.struct([
+      ...numbers.map((n) => long(Number(n))), real(this.scale), ...this.inputFields, this.output.fields, pointer(this.layersAddress),
+    ]);
+  }
+
+  // Make what sentences need and is not there yet: rows of characters, and tables for their lengths and their words'.
+  prepare(charRows, longest, reaches) {
+    const used = this.config.use_words ? reaches : [];
+    const maxReach = used.reduce((a, b) => Math.max(a, b), 0), { nChars, maxReach: known } = this.relations;
+    if (longest > nChars || maxReach > known)
+      this.#relate(Math.ceil(Math.max(longest, nChars) / FIRST_CHARS) * FIRST_CHARS, Math.max(maxReach, known));
+    this.relations.make(used);
+    this.#learn(charRows);
+  }
+
+  #learn(rows) {
+    const { memory, input } = this, { char, charWord, nChar, learn, charRows, isKnown } = input;
+    const vector = memory.allocate(4 * nChar);
+    for (const row of new Set(rows)) {
+      if (memory.view(Uint8Array, isKnown + row, 1)[0]) continue;
+      memory.withCopies([Int32Array.of(row)], (address) => {
+        memory.exports.look_up_rows(char.address, address, 1n, vector, 0n);
+        if (charWord) memory.exports.look_up_rows(charWord.address, address, 1n, vector + 4 * char.width, 0n);
+      });
+      learn.run(vector, 1, charRows + 4 * learn.nOut * row);
+      memory.view(Uint8Array, isKnown + row, 1)[0] = 1;
+    }
+    memory.free(vector);
+  }
+}
+
+// float32 with each of the equal parts of the rows filled up with zeros to `wide` rows.
+function inParts(x, nParts, wide, width) {
+  const out = new Float32Array(nParts * wide * width), own = x.length / nParts;
+  for (let p = 0; p < nParts; p++) out.set(x.subarray(p * own, (p + 1) * own), p * wide * width);
+  return out;
+}
+
+// float32[rows, n], the columns from `first` on of rows of `width` numbers.
+function columns(x, width, first, n) {
+  const rows = x.length / width, out = new Float32Array(rows * n);
+  for (let r = 0; r < rows; r++) out.set(x.subarray(r * width + first, r * width + first + n), r * n);
+  return out;
+}
+
+// float64[m, n] of [m, m] and [m, n].
+function times(a, b, m, n) {
+  const out = new Float64Array(m * n);
+  for (let i = 0; i < m; i++)
+    for (let k = 0; k < m; k++) {
+      const x = a[i * m + k];
+      for (let j = 0; j < n; j++) out[i * n + j] += x * b[k * n + j];
+    }
+  return out;
+}

@@ -1,0 +1,215 @@
+// How a text is read: normal form, windows, closed stretches and the edges of entities, as cige.text and cige.tagging
+// have them. All offsets are code points. What is a matter of tables and patterns comes from the Python sources:
+// build.py writes it to rules.json.
+
+export class TextRules {
+  constructor(json) {
+    this.json = json;
+    const own = new Map(json.width), all = new Map(json.width);
+    for (const [from, to] of json.simplified) all.set(from, to);
+    this.fold = folder(own);
+    this.normalize = folder(all);
+    this.isSpace = membership(json.space);
+    this.isSpacer = membership(json.spacer);
+    this.isAlphabetic = membership(json.alphabetic);
+    this.isOutsideNames = membership(json.outside);
+    this.closed = new RegExp(json.closed.join("|"), "gsu");
+    this.sign = new RegExp(json.sign, "u");
+    this.sentenceEnd = new RegExp(json.sentence_end, "gu");
+    this.abbreviation = new RegExp(json.abbreviation, "gu");
+    this.closerOf = new Map(Object.entries(json.closer_of).map(([a, b]) => [code(a), code(b)]));
+    this.openerOf = new Map([...this.closerOf].map(([a, b]) => [b, a]));
+    for (const name of ["either", "kept_last", "line_breaks", "commas"]) this[name] = new Set(codesOf(json[name]));
+    this.comma = code(json.read_space_as);
+  }
+
+  // The runs of whitespace, [start, end) each.
+  *#runs(codes) {
+    for (let start = 0; start < codes.length; start++) {
+      if (!this.isSpace(codes[start])) continue;
+      let end = start + 1;
+      while (end < codes.length && this.isSpace(codes[end])) end++;
+      yield [start, end];
+      start = end;
+    }
+  }
+
+  #cells(codes) {
+    const cells = [];
+    let start = 0;
+    for (const [from, to] of this.#runs(codes)) {
+      const run = codes.subarray(from, to);
+      if (to - from === 1 && this.isSpacer(run[0])) continue;
+      const breaks = run.some((c) => this.line_breaks.has(c));
+      if (!breaks && from > 0 && this.commas.has(codes[from - 1])) continue;
+      cells.push([start, to]);
+      start = to;
+    }
+    if (start < codes.length) cells.push([start, codes.length]);
+    return cells;
+  }
+
+  // The windows worth reading: { start, end, coreStart, coreEnd }.
+  windows(codes) {
+    const { core, context, safe_share: share } = this.json, windows = [];
+    for (const [cellStart, cellEnd] of this.#cells(codes)) {
+      if (cellEnd - cellStart <= 2 * core) {
+        windows.push({ start: cellStart, end: cellEnd, coreStart: cellStart, coreEnd: cellEnd });
+        continue;
+      }
+      for (let start = cellStart, before = 0; start < cellEnd; ) {
+        const [end, isSentenceEnd] = this.#coreEnd(codes, start, cellEnd);
+        const after = isSentenceEnd ? Math.floor(context / share) : context;
+        windows.push({
+          start: Math.max(cellStart, start - before), end: Math.min(cellEnd, end + after), coreStart: start, coreEnd: end,
+        });
+        start = end, before = after;
+      }
+    }
+    return windows.filter((w) => !codes.subarray(w.coreStart, w.coreEnd).every(this.isSpace));
+  }
+
+  #coreEnd(codes, start, cellEnd) {
+    const furthest = start + this.json.core, from = start + Math.floor(this.json.core / 2);
+    if (furthest >= cellEnd) return [cellEnd, false];
+    const ends = matches(this.sentenceEnd, codes.subarray(from, furthest));
+    return ends.length ? [from + ends.at(-1)[1], true] : [furthest, false];
+  }
+
+  // The stretches of a text that no entity overlaps; sorted, disjoint.
+  closedStretches(codes) {
+    const read = this.fold(codes), found = this.sign.test(stringOf(read)) ? matches(this.closed, read) : [];
+    for (const [start, end] of this.#runs(codes)) {
+      const isInLatin = [start - 1, start + 1].some((k) => k >= 0 && k < codes.length && this.isAlphabetic(codes[k]));
+      if (end - start > 1 || !this.isSpacer(codes[start]) || !isInLatin) found.push([start, end]);
+    }
+    found.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    const united = [];
+    for (const [start, end] of found) {
+      const last = united.at(-1);
+      if (last && start <= last[1]) last[1] = Math.max(end, last[1]);
+      else united.push([start, end]);
+    }
+    return united;
+  }
+
+  // What is read in a window: normalised codes, and which of them are in a closed stretch (or null).
+  read(codes, window, closed) {
+    let { start, end } = window;
+    while (end > start && this.isSpace(codes[end - 1])) end--;
+    const read = codes.slice(start, end);
+    let isClosed = null;
+    for (let place = firstEndingAfter(closed, start); place < closed.length && closed[place][0] < end; place++) {
+      const [a, b] = closed[place];
+      isClosed ??= new Uint8Array(read.length);
+      for (let k = Math.max(a, start) - start; k < Math.min(b, end) - start; k++) {
+        isClosed[k] = 1;
+        if (this.isSpace(read[k])) read[k] = this.comma;
+      }
+    }
+    return { codes: this.normalize(read), isClosed };
+  }
+
+  // [start, end) without the whitespace, punctuation and invisible characters at its edges, or null.
+  trimmed(codes, start, end) {
+    while (start < end) {
+      if (!this.#mayBegin(codes, start, end)) start++;
+      else if (!this.#mayEnd(codes, start, end)) end--;
+      else return [start, end];
+    }
+    return null;
+  }
+
+  #mayBegin(codes, start, end) {
+    const own = codes[start];
+    if (!this.isOutsideNames(own)) return true;
+    if (this.closerOf.has(own)) return hasPartner(codes.subarray(start, end), own, this.closerOf.get(own));
+    return this.either.has(own) && codes.subarray(start + 1, end).includes(own);
+  }
+
+  #mayEnd(codes, start, end) {
+    const own = codes[end - 1];
+    if (!this.isOutsideNames(own) || this.kept_last.has(own)) return true;
+    if (this.openerOf.has(own)) return hasPartner(codes.slice(start, end).reverse(), own, this.openerOf.get(own));
+    if (this.either.has(own)) return codes.subarray(start, end - 1).includes(own);
+    if (own === code("*")) return start === 0 || codes[start - 1] !== code("*");
+    if (own !== code(".") && own !== code("．")) return false;
+    const from = Math.max(start, end - 8), first = Math.max(0, from - 1); // what stands before it is looked at too
+    return matches(this.abbreviation, codes.subarray(first, end), from - first).length > 0;
+  }
+}
+
+export function code(char) {
+  return char.codePointAt(0);
+}
+
+// The code points of a string; a lone surrogate is one.
+export function codesOf(string) {
+  const codes = new Uint32Array(string.length);
+  let n = 0;
+  for (let k = 0; k < string.length; k++, n++) {
+    codes[n] = string.codePointAt(k);
+    if (codes[n] > 0xffff) k++;
+  }
+  return codes.slice(0, n);
+}
+
+export function stringOf(codes) {
+  const parts = [];
+  for (let k = 0; k < codes.length; k += 4096) parts.push(String.fromCodePoint(...codes.subarray(k, k + 4096)));
+  return parts.join("");
+}
+
+// [start, end) in code points of every match of a global pattern, from code point `first` on.
+function matches(pattern, codes, first = 0) {
+  const string = stringOf(codes), found = [];
+  let code = 0, unit = 0; // how far code points have been counted
+  const codeAt = (wanted) => {
+    for (; unit < wanted; code++) unit += codes[code] > 0xffff ? 2 : 1;
+    return code;
+  };
+  let skipped = 0;
+  for (let k = 0; k < first; k++) skipped += codes[k] > 0xffff ? 2 : 1;
+  pattern.lastIndex = skipped;
+  for (let match; (match = pattern.exec(string)); ) {
+    if (match[0]) found.push([codeAt(match.index), codeAt(match.index + match[0].length)]);
+    else pattern.lastIndex++;
+  }
+  return found;
+}
+
+// The place of the first of sorted disjoint stretches that ends behind `start`.
+function firstEndingAfter(stretches, start) {
+  let low = 0, high = stretches.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (stretches[middle][1] <= start) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function hasPartner(codes, own, other) {
+  let depth = 0;
+  return codes.some((c) => (depth += (c === own) - (c === other)) === 0);
+}
+
+// Maps code points one by one; a lone surrogate becomes U+FFFD.
+function folder(changes) {
+  const table = Uint32Array.from({ length: 0x10000 }, (_, c) => (c >= 0xd800 && c < 0xe000 ? 0xfffd : c));
+  for (const [from, to] of changes) if (from < 0x10000) table[from] = to;
+  return (codes) => codes.map((c) => (c < 0x10000 ? table[c] : changes.get(c) ?? c));
+}
+
+// Whether a code point is in one of the ranges [a0, b0, a1, b1, ...], both ends included.
+function membership(ranges) {
+  return (code) => {
+    let low = 0, high = ranges.length / 2;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (ranges[2 * middle + 1] < code) low = middle + 1;
+      else high = middle;
+    }
+    return low < ranges.length / 2 && ranges[2 * low] <= code;
+  };
+}
