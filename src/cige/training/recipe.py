@@ -26,7 +26,6 @@ from cige.recipes.recipe_file import Overrides, default_name, dump_yaml, read_re
 from cige.recipes.shipped import TAGGING
 from cige.recipes.strict import build_strictly
 
-
 StartParts = Literal["all", "vectors"]
 
 
