@@ -48,7 +48,8 @@ class Settings:
     """Everything that a worker must know to serve; the token comes from the environment alone.
 
     Attributes:
-        model: model folder or hub id, None for the bundled model.
+        models: model folders or hub ids, each as it is or as NAME=FOLDER (see `cige.serving.model.named_models`); the
+            first answers requests that name none. Empty for the bundled model alone.
         device: where PyTorch computes.
         lexicon_files: word lists that every request is read with.
         lexicon_file: where words that are added over HTTP are kept; None keeps them in memory.
@@ -58,7 +59,7 @@ class Settings:
         metrics_folder: where several workers keep their metrics; None for one worker.
     """
 
-    model: str | None = None
+    models: tuple[str, ...] = ()
     device: str = "cpu"
     lexicon_files: tuple[str, ...] = ()
     lexicon_file: str | None = None
@@ -76,5 +77,5 @@ class Settings:
         """What `to_environment` put there, or the defaults."""
         values: dict[str, Any] = json.loads(os.environ.get(SETTINGS_VARIABLE, "{}"))
         limits = Limits(**values.pop("limits", {}))
-        values |= {name: tuple(values.get(name, ())) for name in ("lexicon_files", "origins")}
+        values |= {name: tuple(values.get(name, ())) for name in ("models", "lexicon_files", "origins")}
         return cls(limits=limits, **values)
