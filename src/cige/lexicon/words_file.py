@@ -24,9 +24,7 @@ CONTRADICTION = "listed before with another label or mode"
 N_SAMPLE = 200
 _READ_COLUMNS = entry_reader("labels")
 # Parts of speech as jieba's dictionaries name them.
-_TAGGED = re.compile(
-    rb"\S*[\x80-\xff]\S* [0-9]+ (a|ad|an|b|c|d|eng|f|g|i|j|l|m|n|ng|nr|nrfg|nrt|ns|nt|nz|o|p|q|r|s|t|u|v|vd|vn|x|y|z)\s*"
-)
+_TAGGED = re.compile(rb"\S*[\x80-\xff]\S* [0-9]+ (a[dn]?|eng|n[gstz]?|nr(fg|t)?|v[dn]?|[bcdfgijlmopqrstuxyz])\s*")
 
 
 @dataclass(frozen=True)
@@ -133,8 +131,8 @@ def detect_format(sample: list[bytes], *, spaces: bool = False) -> str:
     For formats with tabs fewer are enough, since words contain no tabs: half of the lines for counts, one for labels.
 
     Args:
-        spaces: whether words may contain spaces. Numbers after a space are counts then only if most lines have a part of
-            speech after them, as in the dictionaries of jieba ("云计算 5 n"): in "iPhone 15" they belong to the name.
+        spaces: whether words may contain spaces. Numbers after a space are counts then only if most lines have a part
+            of speech after them, as in jieba's dictionaries ("云计算 5 n"): in "iPhone 15" they belong to the name.
     """
     sample = [raw for raw in sample if raw.strip()]
     if word2vec_width(sample) is not None:
