@@ -2,8 +2,8 @@
 
 Documents are runs of consecutive development sentences of the recipe `names`, a line each. MSRA's are the last of its
 training file and People's Daily's are held out from the end of it, both in the order of the newspaper, though People's
-Daily lacks the sentences that were dropped as duplicates. Those of Resume follow each other as the CVs do. A run may join
-several articles.
+Daily lacks the sentences that were dropped as duplicates. Those of Resume follow each other as the CVs do. A run may
+join several articles.
 
   cige bench consistency --json docs/bench/consistency.json
   cige bench consistency --size 30 --only msra
