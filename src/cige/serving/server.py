@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import socket
@@ -70,7 +71,8 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, acces
         else:
             del app
             config = uvicorn.Config(WORKER_APP, factory=True, workers=n_workers, **options)
-            Multiprocess(config, uvicorn.Server(config).run, doors).run()
+            older = "target" in inspect.signature(Multiprocess).parameters
+            Multiprocess(config, sockets=doors, **({"target": uvicorn.Server(config).run} if older else {})).run()
 
 
 def _listen(host: str, port: int) -> socket.socket:
