@@ -12,7 +12,7 @@ from typing import Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
@@ -43,10 +43,8 @@ class Refused(Exception):
         self.status, self.headers = status, headers
 
 
-class Json(Response):
+class Json(JSONResponse):
     """A JSON response; text with lone surrogates is written with escapes, which is the only form that has them."""
-
-    media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
         try:
@@ -110,6 +108,7 @@ class _Server:
     def _add_routes(self) -> None:
         app = self.app
         errors: dict[int | str, dict[str, Any]] = {
+            400: {"model": schemas.ErrorOut, "description": "the body is no JSON in UTF-8"},
             401: {"model": schemas.ErrorOut, "description": "the token is missing or another"},
             413: {"model": schemas.ErrorOut, "description": "more than one request may ask"},
             422: {"model": schemas.ErrorOut, "description": "the request is not as expected"},
@@ -194,18 +193,21 @@ class _Server:
                 }
             )
 
-        @app.get("/healthz", summary="Whether the process answers", response_class=Json, response_model=None)
+        @route("/healthz", "GET", schemas.HealthOut, {}, "Whether the process answers")
         async def healthy() -> Response:
             return Json({"status": "ok"})
 
-        @app.get("/readyz", summary="Whether requests are taken", response_class=Json, response_model=None)
+        @route("/readyz", "GET", schemas.ReadyOut, {503: changes[503]}, "Whether requests are taken")
         async def ready() -> Response:
             if self.batcher is None or not self.batcher.is_alive():
                 raise Refused(503, "not ready: requests are not read")
             await asyncio.to_thread(self.store.check)
             return Json({"status": "ready", "waiting": self.batcher.n_jobs})
 
-        @app.get("/metrics", summary="Figures for Prometheus", response_model=None)
+        @app.get(
+            "/metrics", summary="Figures for Prometheus", response_model=None, response_class=PlainTextResponse,
+            responses={401: errors[401]},
+        )  # fmt: skip
         async def metrics() -> Response:
             if self.batcher is not None:
                 self.metrics.queue(self.batcher.n_jobs, self.batcher.n_chars)
