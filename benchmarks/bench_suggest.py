@@ -48,25 +48,27 @@ class Case:
         scored_on: the split that scores.
         n_pool: how many training sentences, drawn with the seed, may be chosen; None: all.
         sizes: labelled sentences after each round.
-        passes: sentences that training reads in all, of a small set; a large one is read `min_epochs` times.
+        passes: sentences that training reads in all, as far as that makes `epochs`.
+        epochs: the fewest and the most.
     """
 
     scored_on: str
     n_pool: int | None
     sizes: tuple[int, ...]
     passes: int
-    min_epochs: int
+    epochs: tuple[int, int]
 
 
 CASES = {
-    "resume": Case("test", None, (25, 50, 100, 200, 400, 800), 1500, 4),
-    "cluener": Case("dev", 2000, (50, 100, 200, 400, 800, 1200), 2400, 4),
+    "resume": Case("test", 2000, (50, 100, 200, 400, 800), 2500, (6, 25)),
+    "cluener": Case("dev", 2000, (100, 200, 400, 800, 1200), 2500, (5, 25)),
 }
 
 
 def n_epochs(case: Case, n_sentences: int) -> int:
     """Passes over `n_sentences`."""
-    return max(case.min_epochs, round(case.passes / n_sentences))
+    fewest, most = case.epochs
+    return min(most, max(fewest, round(case.passes / n_sentences)))
 
 
 def trained(sentences: Sequence[Sentence], dev: Path, case: Case, start: Path, folder: Path, seed: int) -> float:
@@ -182,14 +184,14 @@ def pool_of(name: str, case: Case, data_dir: Path, seed: int) -> list[Sentence]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_data_option(parser)
-    parser.add_argument("--start-from", required=True, type=Path, metavar="FOLDER", help="model that training starts from")
+    parser.add_argument("--start-from", required=True, type=Path, metavar="FOLDER", help="model to start training from")
     parser.add_argument("--sets", nargs="+", choices=CASES, default=list(CASES), help="(default: all)")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5], help="(default: 1 to 5)")
     parser.add_argument(
         "--strategies", nargs="+", default=["random", "both"], metavar="NAME", help="both:character counts characters"
     )
     parser.add_argument("--threads", type=int, default=1, help="(default: 1)")
-    parser.add_argument("--json", metavar="FILE", help="write the result to this file after each curve, and go on from it")
+    parser.add_argument("--json", metavar="FILE", help="write to this file after each curve, and go on from it")
     args = parser.parse_args()
     use_threads(args.threads)
     result: dict[str, Any] = {"sets": {}}
@@ -213,11 +215,10 @@ def _one_seed(result: dict[str, Any], name: str, seed: int, args: argparse.Names
     for given in args.strategies:
         if key not in of_set["curves"].setdefault(given, {}):
             strategy, _, per = given.partition(":")
-            points = curve(
-                pool, dev, case, strategy, per=per or "sentence", start=args.start_from, seed=seed
-            )
+            points = curve(pool, dev, case, strategy, per=per or "sentence", start=args.start_from, seed=seed)
             of_set["curves"][given][key] = points
-            print(f"{name}, seed {seed}, {given}: " + ", ".join(f"{p['sentences']} {100 * p['f1']:.1f}" for p in points), flush=True)
+            shown = ", ".join(f"{p['sentences']} {100 * p['f1']:.1f}" for p in points)
+            print(f"{name}, seed {seed}, {given}: {shown}", flush=True)
             write(result, args.json)
     if key not in of_set["full"]:
         with tempfile.TemporaryDirectory() as scratch:

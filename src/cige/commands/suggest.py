@@ -127,7 +127,7 @@ def _settings(args: argparse.Namespace, kind: type[Settings]) -> Settings:
 
     low, high = args.chars
     if low > high:
-        raise DataError(f"--chars {low} {high}: the first number is the smallest, so expected it not to be above {high}")
+        raise DataError(f"--chars {low} {high}: expected the smallest number first, such as --chars {high} {low}")
     return kind(args.n, args.strategy, args.per, low, high, args.seed)
 
 
@@ -204,22 +204,21 @@ def _no_file(source: str) -> Exception:
     from cige.errors import DataError
 
     what = "a folder" if os.path.isdir(source) else "no such file"
-    return DataError(f"{source}: {what}; expected a file of unlabelled sentences, one per line, or - for standard input")
+    return DataError(f"{source}: {what}; expected a file of sentences, one per line, or - for standard input")
 
 
 def _nothing(args: argparse.Namespace, selector: Selector, n_labelled: int) -> Exception:
     from cige.errors import DataError
 
     known = f" and is not among the {n_labelled:,} of --exclude" if n_labelled else ""
+    low, high = args.chars
     return DataError(
-        f"{args.source}: none of its {selector.n_read:,} lines has {args.chars[0]} to {args.chars[1]} characters{known}; "
-        "give another file, or other --chars"
+        f"{args.source}: none of its {selector.n_read:,} lines has {low} to {high} characters{known}; give another "
+        "file, or other --chars"
     )
 
 
-def _fingerprint(
-    args: argparse.Namespace, settings: Settings, labelled: list[str], finder: EntityFinder | None
-) -> str:
+def _fingerprint(args: argparse.Namespace, settings: Settings, labelled: list[str], finder: EntityFinder | None) -> str:
     """What a selection depends on, as one hash."""
     from cige.bulk.fingerprint import versions_of
     from cige.folders.hub import model_folder

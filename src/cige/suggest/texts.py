@@ -66,6 +66,4 @@ class NearDuplicates:
         for gram in distinct:
             for number in self._with.get(gram, ()):
                 shared[number] = shared.get(number, 0) + 1
-        return any(
-            n >= self._threshold * (len(distinct) + self._sizes[number] - n) for number, n in shared.items()
-        )
+        return any(n >= self._threshold * (len(distinct) + self._sizes[number] - n) for number, n in shared.items())
