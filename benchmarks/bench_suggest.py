@@ -3,7 +3,8 @@
 The training sentences of a data set play the unlabelled file, and their labels the annotator. Each round chooses more
 sentences with the model of the round before (the first by diversity, with no model), and a model is trained on all
 chosen so far, from the same starting model with the settings of `cige train --data`. Its last epoch is scored: no
-sentence chooses an epoch. Random sentences are trained on in the same way.
+sentence chooses an epoch. Random sentences are trained on in the same way. A curve ends where it reaches the goal, 95%
+of the F1 of a model that is trained on all sentences.
 
 The starting model must not have seen the data set, so it is not the bundled one; `cige train msra/flat` makes one.
 Finished curves stay in the JSON file, and the same command goes on with those that are missing.
@@ -38,6 +39,7 @@ from cige.training.recipe import load_recipe
 from cige.training.train import train
 
 SHARE = 0.95  # of the F1 of all sentences
+POOL_SEED = 1  # draws the pool, the same for all curves
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Case:
 
     Attributes:
         scored_on: the split that scores.
-        n_pool: how many training sentences, drawn with the seed, may be chosen; None: all.
+        n_pool: how many training sentences, drawn once, may be chosen; None: all.
         sizes: labelled sentences after each round.
         passes: sentences that training reads in all, as far as that makes `epochs`.
         epochs: the fewest and the most.
@@ -89,9 +91,17 @@ def trained(sentences: Sequence[Sentence], dev: Path, case: Case, start: Path, f
 
 
 def curve(
-    pool: Sequence[Sentence], dev: Path, case: Case, strategy: Strategy, *, per: Any, start: Path, seed: int
+    pool: Sequence[Sentence],
+    dev: Path,
+    case: Case,
+    strategy: Strategy,
+    *,
+    per: Any,
+    start: Path,
+    goal: float,
+    seed: int,
 ) -> list[dict[str, Any]]:
-    """F1 after each round."""
+    """F1 after each round, up to the first that reaches the goal."""
     labels_of = {sentence.text.strip(): sentence for sentence in pool}
     chosen: list[str] = []
     points = []
@@ -120,6 +130,8 @@ def curve(
                     "selecting_seconds": selecting,
                 }
             )
+            if f1 >= goal:
+                break
     return points
 
 
@@ -137,20 +149,19 @@ def needed(points: Iterable[Mapping[str, float]], goal: float, what: str = "sent
 
 
 def summary(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row for each set and strategy: what it needs for SHARE of the F1 of all sentences, beside random sentences.
+    """A row for each set and strategy: what it needs for the goal, and as a share of what random sentences need.
 
-    Each seed is compared with itself. A curve that does not reach the goal counts with its last point, and `reached`
-    says how many do.
+    A curve that does not reach the goal counts with its last point, and `reached` says how many do. Shares compare
+    curves of the same seed.
     """
     rows = []
     for name, of_set in result["sets"].items():
-        full = of_set["full"]
+        goal = goal_of(of_set)
         for strategy, curves in of_set["curves"].items():
             needs: dict[str, list[float]] = {"sentences": [], "characters": []}
             ratios: dict[str, list[float]] = {"sentences": [], "characters": []}
             n_reached = 0
             for seed, points in curves.items():
-                goal = SHARE * full[seed]
                 n_reached += needed(points, goal) is not None
                 for what in needs:
                     own = needed(points, goal, what) or points[-1][what]
@@ -164,7 +175,7 @@ def summary(result: Mapping[str, Any]) -> list[dict[str, Any]]:
                     "strategy": strategy,
                     "seeds": len(curves),
                     "reached": n_reached,
-                    "goal_f1": 100 * SHARE * mean(full[seed] for seed in curves),
+                    "goal_f1": 100 * goal,
                     **{what: mean(values) for what, values in needs.items()},
                     **{f"{what}_sd": stdev(values) if len(values) > 1 else None for what, values in needs.items()},
                     **{f"{what}_of_random": mean(values) if values else None for what, values in ratios.items()},
@@ -173,11 +184,16 @@ def summary(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def pool_of(name: str, case: Case, data_dir: Path, seed: int) -> list[Sentence]:
-    """The sentences that may be chosen: each text once, `n_pool` of them drawn with the seed."""
+def goal_of(of_set: Mapping[str, Any]) -> float:
+    """SHARE of the mean F1 of all sentences."""
+    return SHARE * mean(of_set["full"].values())
+
+
+def pool_of(name: str, case: Case, data_dir: Path) -> list[Sentence]:
+    """The sentences that may be chosen: `n_pool` of those with different texts."""
     read = read_sentences(dataset_file(name, "train", data_dir=data_dir))
     distinct = list({sentence.text.strip(): sentence for sentence in read}.values())
-    order = np.random.default_rng(seed).permutation(len(distinct))[: case.n_pool]
+    order = np.random.default_rng(POOL_SEED).permutation(len(distinct))[: case.n_pool]
     return [distinct[k] for k in order.tolist()]
 
 
@@ -187,6 +203,7 @@ def main() -> None:
     parser.add_argument("--start-from", required=True, type=Path, metavar="FOLDER", help="model to start training from")
     parser.add_argument("--sets", nargs="+", choices=CASES, default=list(CASES), help="(default: all)")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5], help="(default: 1 to 5)")
+    parser.add_argument("--full-seeds", type=int, default=1, help="models of all sentences that set the goal (1)")
     parser.add_argument(
         "--strategies", nargs="+", default=["random", "both"], metavar="NAME", help="both:character counts characters"
     )
@@ -208,23 +225,24 @@ def main() -> None:
 def _one_seed(result: dict[str, Any], name: str, seed: int, args: argparse.Namespace) -> None:
     case, key = CASES[name], str(seed)
     of_set = result["sets"].setdefault(name, {"full": {}, "curves": {}, "n_pool": 0})
-    pool = pool_of(name, case, args.data_dir, seed)
+    pool = pool_of(name, case, args.data_dir)
     of_set["n_pool"] = len(pool)
     of_set["scored_on"] = case.scored_on
     dev = dataset_file(name, case.scored_on, data_dir=args.data_dir)
-    for given in args.strategies:
-        if key not in of_set["curves"].setdefault(given, {}):
-            strategy, _, per = given.partition(":")
-            points = curve(pool, dev, case, strategy, per=per or "sentence", start=args.start_from, seed=seed)
-            of_set["curves"][given][key] = points
-            shown = ", ".join(f"{p['sentences']} {100 * p['f1']:.1f}" for p in points)
-            print(f"{name}, seed {seed}, {given}: {shown}", flush=True)
-            write(result, args.json)
-    if key not in of_set["full"]:
+    if key not in of_set["full"] and len(of_set["full"]) < args.full_seeds:
         with tempfile.TemporaryDirectory() as scratch:
             of_set["full"][key] = trained(pool, dev, case, args.start_from, Path(scratch) / "full", seed)
         print(f"{name}, seed {seed}, all {len(pool):,}: {100 * of_set['full'][key]:.1f}", flush=True)
         write(result, args.json)
+    for given in args.strategies:
+        if key not in of_set["curves"].setdefault(given, {}):
+            strategy, _, per = given.partition(":")
+            options: dict[str, Any] = {"per": per or "sentence", "start": args.start_from, "seed": seed}
+            points = curve(pool, dev, case, strategy, goal=goal_of(of_set), **options)
+            of_set["curves"][given][key] = points
+            shown = ", ".join(f"{p['sentences']} {100 * p['f1']:.1f}" for p in points)
+            print(f"{name}, seed {seed}, {given}: {shown}", flush=True)
+            write(result, args.json)
 
 
 if __name__ == "__main__":

@@ -118,6 +118,8 @@ def test_a_selection_that_is_stopped_goes_on(model, raw, tmp_path, monkeypatch, 
         (["unlabelled.txt", "out.jsonl", "--chars", "9", "3"], "smallest number first, such as --chars 3 9"),
         (["unlabelled.txt", "out.jsonl", "--chars", "900", "901"], "none of its"),
         (["unlabelled.txt", "out.jsonl", "--exclude", "none.jsonl"], "none.jsonl"),
+        (["unlabelled.txt", "out.jsonl", "--exclude", "out.jsonl"], "both read and to be written"),
+        (["unlabelled.txt", "unlabelled.txt"], "both read and to be written"),
     ],
 )
 def test_mistakes_are_told_and_change_nothing(model, raw, monkeypatch, capsys, options, message):

@@ -96,6 +96,7 @@ def run(args: argparse.Namespace) -> int:
     settings = _settings(args, Settings)
     if args.source != "-" and not Path(args.source).is_file():
         raise _no_file(args.source)
+    _refuse_to_overwrite(args.output, [args.source, *args.exclude])
     request = request_of(args)
     labelled = list(_labelled(args.exclude))
     finder = load_finder(args) if settings.reads_doubts or not args.no_labels else None
@@ -129,6 +130,14 @@ def _settings(args: argparse.Namespace, kind: type[Settings]) -> Settings:
     if low > high:
         raise DataError(f"--chars {low} {high}: expected the smallest number first, such as --chars {high} {low}")
     return kind(args.n, args.strategy, args.per, low, high, args.seed)
+
+
+def _refuse_to_overwrite(output: str, inputs: list[str]) -> None:
+    from cige.errors import DataError
+
+    for path in inputs:
+        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(path, output):
+            raise DataError(f"{output} is both read and to be written; give another name for OUTPUT")
 
 
 def _labelled(paths: Iterable[str]) -> Iterator[str]:

@@ -110,8 +110,11 @@ class Selector:
         """
         lines = islice(iter(texts), self.n_read, None)
         while block := list(islice(lines, READ_AT_ONCE)):
+            n_fitting = 0
             for candidate in self._doubted(self._fitting(block)):
                 self._offer(candidate)
+                n_fitting += 1
+            self.n_fitting += n_fitting  # whole blocks count; one that is stopped is read again, which changes nothing
             self.n_read += len(block)
             on_block(self)
 
@@ -119,7 +122,6 @@ class Selector:
         low, high = self.settings.min_chars, self.settings.max_chars
         for line, text in enumerate(map(str.strip, block), self.n_read + 1):
             if low <= len(text) <= high and (key := text_key(text)) not in self._known:
-                self.n_fitting += 1
                 yield Candidate(text, key, line)
 
     def _doubted(self, candidates: Iterator[Candidate]) -> Iterator[Candidate]:
@@ -207,9 +209,10 @@ _ORDERS = {
 
 def _of_doubts(candidate: Candidate) -> dict[str, float]:
     """The amount of each doubt, in equal parts on the bigrams of its stretch."""
-    text, found = folded(candidate.text), Counter[str]()
+    text = folded(candidate.text)
+    found: dict[str, float] = {}
     for doubt in candidate.doubts:
         grams = bigrams(text, doubt.start, doubt.end)
         for gram in grams:
-            found[gram] += doubt.amount / len(grams)
-    return dict(found)
+            found[gram] = found.get(gram, 0.0) + doubt.amount / len(grams)
+    return found
