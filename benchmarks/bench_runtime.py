@@ -104,9 +104,8 @@ def products(*, n_rounds: int) -> list[dict[str, float]]:
         }
         if library is not None:
             packed, y = PackedLinear(library, weight), aligned(n_rows * 480)
-            sizes = np.array([n_rows, 160, packed.fields[1], 0], np.int64)
-            arguments = (address(sizes), *packed.fields[2:], address(x), address(y))
-            ways["product"] = lambda arguments=arguments: [library.one_product(*arguments) for _ in range(20)]
+            arrays = np.array([n_rows, 0], np.int64), np.array(packed.fields, np.int64), x, y
+            ways["product"] = lambda arrays=arrays: [library.one_product(*map(address, arrays)) for _ in range(20)]
         taken = in_turns(ways, n_rounds=n_rounds)
         work = {name: 20 * n_rows * 160 * 480 for name in taken} | {"large product": 1024**3}
         found.append({"rows": n_rows} | {name: work[name] / t.processor / 1e9 for name, t in taken.items()})
