@@ -9,7 +9,7 @@
 #define TARGET __attribute__((target("avx512vnni")))
 #define GROUP 4
 
-typedef __m512i sums_t;
+typedef ints_t sums_t;
 typedef struct {
   float scale;
   int32_t first; /* -128 times the sum of the row's numbers */
@@ -32,14 +32,14 @@ static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n)
   return (Factors){highest / 127, -128 * _mm512_reduce_add_epi32(total)};
 }
 
-static inline TARGET sums_t first_sums(const Factors *factors) { return _mm512_set1_epi32(factors->first); }
+static inline TARGET sums_t first_sums(const Factors *factors) { return (sums_t)_mm512_set1_epi32(factors->first); }
 
 static inline TARGET sums_t add_group(sums_t sums, __m512i weights, __m512i groups) {
-  return _mm512_dpbusd_epi32(sums, weights, groups);
+  return (sums_t)_mm512_dpbusd_epi32((__m512i)sums, weights, groups);
 }
 
 static inline TARGET vector_t finished(sums_t sums, const Factors *factors, vector_t start, const float *scales) {
-  return (vector_t)_mm512_cvtepi32_ps(sums) * factors->scale * *const_vectors(scales) + start;
+  return (vector_t)_mm512_cvtepi32_ps((__m512i)sums) * factors->scale * *const_vectors(scales) + start;
 }
 
 #include "product_narrow.h"
