@@ -22,7 +22,7 @@ from setuptools.command.build_ext import build_ext
 ABI = {"py_limited_api": True, "define_macros": [("Py_LIMITED_API", "0x030A0000")], "optional": True}
 NATIVE, RUNTIME, LEXICON = "src/cige/nn/native", "src/cige/runtime/native", "src/cige/lexicon"
 
-HEADERS = ("product", "product_narrow", "flat", "chain", "marginals", "rows_of_tables")  # of the runtime
+HEADERS = ("product", "product_narrow", "transpose", "attention", "flat", "chain", "marginals", "rows_of_tables")  # of the runtime
 
 # What the architecture guarantees, whatever the environment's CFLAGS ask for, since the last option counts.
 LEVELS = {"portable": []}
@@ -76,7 +76,8 @@ def kernels(level: str, options: list[str]) -> Extension:
 
 
 def runtime(level: str, options: list[str]) -> Extension:
-    names = ["product", "product_bf16", "product_int8", "attention", "flat", "chain", "marginals", "rows", "spans", "lstm"]
+    names = ["product", "product_bf16", "product_int8", "attention", "attention_bf16", "flat", "chain", "marginals"]
+    names += ["rows", "spans", "lstm"]
     module = f"_runtime_{level}"
     sources = sorted([*Path(RUNTIME).glob("*.[ch]"), *Path(NATIVE).glob("*.h")], key=lambda file: file.name)
     checksum = zlib.crc32(b"".join(file.read_bytes() for file in sources))  # see runtime/native/__init__.py

@@ -24,7 +24,7 @@ from cige.runtime.embedding_table import EmbeddingTable
 from cige.runtime.native import address, n_threads
 from cige.runtime.native_crf import NO_ROOM, LabelFamilies, NativeCRF, with_room
 from cige.runtime.packed_linear import N_FIELDS, PackedLinear
-from cige.runtime.precision import FLOAT32
+from cige.runtime.precision import BFLOAT16, FLOAT32, available
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars, joined
 from cige.runtime.relations import Relations, RelationTables
 from cige.runtime.row_products import row_by_row
@@ -48,6 +48,7 @@ class NativeFlat:
     ):
         self._config, self._weights, self._library = config, weights, library
         self.precision = precision
+        self._is_narrow = precision != FLOAT32 and BFLOAT16 in available(library)  # attention
         packed = partial(PackedLinear, library, precision=precision)
         self._relations = RelationTables(config, weights)
         self._n_threads = n_threads()
@@ -148,6 +149,7 @@ class _Described:
         config = flat._config
         self.relations = relations
         self._config, self._n_lanes = config, flat._library.panel_width() // 2
+        self._in_pairs = flat._is_narrow and config.position_score != "bias"
         shape = (config.n_layers, relations.max_reach + 2, relations.max_reach + 1)
         self._tables = np.zeros(shape, np.int64)  # addresses: of characters that ask, then of words of each reach
         self._kept: list[np.ndarray] = []
@@ -157,7 +159,7 @@ class _Described:
             *(config.n_layers, config.n_heads, config.head_width, config.width, config.ff_width, flat._input.step),
             *(relations.n_chars, relations.column_step, relations.max_reach + 1),
             *(config.residual, config.position_score == "bias", config.use_words, config.mask_self_matched),
-            *(config.max_distance or 0, config.max_distance is not None, flat._input.n_char_numbers),
+            *(config.max_distance or 0, config.max_distance is not None, flat._is_narrow, flat._input.n_char_numbers),
             *(int(np.float64(_scale(config)).view(np.int64)), *flat._input.fields, *flat._output.fields),
             address(self._layers),
         ]
@@ -169,7 +171,7 @@ class _Described:
         for number, tables in enumerate(self._tables):
             for key in keys:
                 if not tables[0, key]:
-                    tables[0, key] = address(self.relations.columns(number, key))
+                    tables[0, key] = address(self.relations.columns(number, key, in_pairs=self._in_pairs))
             if number + 1 < self._config.n_layers:
                 for query in reaches.tolist():
                     for key in keys:
