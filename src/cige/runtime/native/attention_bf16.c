@@ -110,8 +110,51 @@ INLINE void scores(const int n_keys, const int n_vectors, const Work *w, int64_t
     for (int v = 0; v < n_vectors; v++) vectors(w->score + (j + p) * LANES)[v] = (vector_t)sum[p][v];
 }
 
+/* The last N - `by` lanes of `low`, then the first of what follows it. */
+INLINE __m512i shifted(__m512i low, __m512i high, const int by) {
+  switch (by) { /* the instruction's number is a constant */
+    case 1: return _mm512_alignr_epi32(high, low, 1);
+    case 2: return _mm512_alignr_epi32(high, low, 2);
+    case 3: return _mm512_alignr_epi32(high, low, 3);
+    case 4: return _mm512_alignr_epi32(high, low, 4);
+    case 5: return _mm512_alignr_epi32(high, low, 5);
+    default: return low;
+  }
+}
+
+/* Scores of characters that stand side by side, which characters ask. Their columns of the table are the same but for
+   one, so they are made of three vectors: most loads would be of two lines of the cache. */
+INLINE void scores_of_neighbours(const int n_vectors, const Work *w, int64_t j, int64_t h, int64_t first_lane) {
+  const int64_t P = w->narrow.n_pairs, step = w->flat->relation_step, key_step = w->flat->n_heads * P;
+  const uint32_t *content = w->narrow.query[0] + h * P * LANES, *position = w->narrow.query[1] + h * P * LANES;
+  const uint32_t *key = w->narrow.key + j * key_step + h * P;
+  const uint32_t *column = (const uint32_t *)w->relation[j + KEYS - 1] + first_lane + h * P * step;
+  __m512 sum[KEYS][2];
+#pragma GCC unroll 6
+  for (int p = 0; p < KEYS; p++) sum[p][0] = sum[p][1] = _mm512_setzero_ps();
+  for (int64_t k = 0; k < P; k++, content += LANES, position += LANES, column += step) {
+    __m512i part[3];
+#pragma GCC unroll 3
+    for (int v = 0; v <= n_vectors; v++) part[v] = _mm512_loadu_si512(column + v * WIDTH);
+#pragma GCC unroll 6
+    for (int p = 0; p < KEYS; p++)
+#pragma GCC unroll 2
+      for (int v = 0; v < n_vectors; v++) {
+        const __m512i relation = shifted(part[v], part[v + 1], KEYS - 1 - p);
+        sum[p][v] = add_pairs(sum[p][v], _mm512_loadu_si512(content + v * WIDTH), _mm512_set1_epi32((int)key[p * key_step + k]));
+        sum[p][v] = add_pairs(sum[p][v], _mm512_loadu_si512(position + v * WIDTH), relation);
+      }
+  }
+#pragma GCC unroll 6
+  for (int p = 0; p < KEYS; p++)
+#pragma GCC unroll 2
+    for (int v = 0; v < n_vectors; v++) vectors(w->score + (j + p) * LANES)[v] = (vector_t)sum[p][v];
+}
+
 INLINE void all_scores(const int n_vectors, const Work *w, int64_t h, int64_t first_lane) {
   int64_t j = 0;
+  for (; first_lane >= 0 && !w->flat->is_bias && j + KEYS <= w->nodes->n_chars; j += KEYS)
+    scores_of_neighbours(n_vectors, w, j, h, first_lane);
   for (; j + KEYS <= w->n; j += KEYS) scores(KEYS, n_vectors, w, j, h, first_lane);
   switch (w->n - j) {
     case 1: scores(1, n_vectors, w, j, h, first_lane); break;
