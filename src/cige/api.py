@@ -73,7 +73,7 @@ def load(
     """Load any model that finds entities.
 
     Args:
-        path_or_hub_id: None for the bundled model; a model folder, whatever wrote it (`cige train`, `cige finetune`,
+        path_or_hub_id: None or "bundled" for the bundled model; a model folder, whatever wrote it (`cige train`, `cige finetune`,
             `cige export`, `save_pretrained`); the folder of a finished run; or a hub id ("owner/name").
         device: "cpu", or where PyTorch computes, such as "cuda:1". A model exported for ONNX Runtime runs on the CPU.
         backend: what computes a model that `cige train` wrote. "auto" takes cige's own runtime on the CPU for the

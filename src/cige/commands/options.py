@@ -24,7 +24,7 @@ def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False)
         "-m",
         metavar="M",
         action="append" if several else "store",
-        help="model folder or hub id (default: the bundled news model)" + ("; may be given again" if several else ""),
+        help="model folder or hub id (default: the bundled model)" + ("; may be given again" if several else ""),
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
     parser.add_argument(
