@@ -22,7 +22,16 @@ from setuptools.command.build_ext import build_ext
 ABI = {"py_limited_api": True, "define_macros": [("Py_LIMITED_API", "0x030A0000")], "optional": True}
 NATIVE, RUNTIME, LEXICON = "src/cige/nn/native", "src/cige/runtime/native", "src/cige/lexicon"
 
-HEADERS = ("product", "product_narrow", "transpose", "attention", "flat", "chain", "marginals", "rows_of_tables")  # of the runtime
+HEADERS = (
+    "product",
+    "product_narrow",
+    "transpose",
+    "attention",
+    "flat",
+    "chain",
+    "marginals",
+    "rows_of_tables",
+)  # of the runtime
 
 # What the architecture guarantees, whatever the environment's CFLAGS ask for, since the last option counts.
 LEVELS = {"portable": []}

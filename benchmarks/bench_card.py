@@ -85,7 +85,7 @@ def main() -> None:
     args = parser.parse_args()
     sources = read_sources(load_recipe(NAMES).data, args.data_dir)[0]
     chosen = [s for s in sources if s.dev and (args.only is None or s.name in args.only)]
-    ner = load(args.model)
+    ner = load(args.model, precision="float32")
     assert isinstance(ner, NER)
     rows = bench_card(ner, chosen)
     report("F1 of names and of each type, in per cent", rows)

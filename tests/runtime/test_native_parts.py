@@ -98,7 +98,9 @@ def test_rounding_to_bfloat16_is_that_of_pytorch():
     ties = (rng.integers(0, 2**16, 1000, dtype=np.uint32) << 16 | 0x8000).view(np.float32)
     x = np.concatenate([some, ties, np.float32([0, -0.0, np.inf, -np.inf, np.finfo(np.float32).max])])
     x = x[~np.isnan(x)]
-    np.testing.assert_array_equal(to_bfloat16(x), torch.from_numpy(x).bfloat16().view(torch.int16).numpy().view(np.uint16))
+    np.testing.assert_array_equal(
+        to_bfloat16(x), torch.from_numpy(x).bfloat16().view(torch.int16).numpy().view(np.uint16)
+    )
 
 
 def chains(rng: np.random.Generator, n_labels: int, scheme: str, *, constrained: bool) -> tuple[NumpyCRF, list[str]]:

@@ -304,7 +304,9 @@ class _Layer:
         name = f"encoder.layers.{number}"
         parts = _query_key_value(config, weights, number)
         linear = [packed(*_joined(parts), n_parts=3)] if number else []  # the first layer's are folded
-        linear += [packed(weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"]) for part in ("ff_in", "ff_out")]
+        linear += [
+            packed(weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"]) for part in ("ff_in", "ff_out")
+        ]
         second = "attention_norm" if config.shared_layer_norm else "ff_norm"
         norms = [
             np.ascontiguousarray(weights[f"{name}.{norm}.{part}"], np.float32)

@@ -31,7 +31,7 @@ from cige.runtime import native
 from cige.runtime.flat_native import NativeFlat
 from cige.runtime.flat_numpy import NumpyFlat
 from cige.runtime.native_crf import LabelFamilies, NativeCRF
-from cige.runtime.precision import FLOAT32, chosen
+from cige.runtime.precision import FLOAT32, available, chosen
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars
 from cige.runtime.soft_lexicon import RuntimeSoftLexicon
 from cige.runtime.tagger_folder import WEIGHTS, TaggerFolder, opened
@@ -70,6 +70,7 @@ class NativeModel:
         folder: where they were.
         manifest: of that folder.
         label_facts: kinds, lengths and whatever else is known of the labels.
+        wanted_precision: as it was asked for; a copy on another machine chooses anew what "auto" is.
     """
 
     network: Network
@@ -87,6 +88,7 @@ class NativeModel:
     folder: Path
     manifest: dict[str, Any] = field(default_factory=dict)
     label_facts: LabelFacts = field(default_factory=LabelFacts)
+    wanted_precision: str = FLOAT32
     _torch_form: Any = None
 
     @property
@@ -184,7 +186,7 @@ class NativeModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy opens the folder again, so processes that are sent the model share its weights; see `_reopened`."""
-        return _reopened, (type(self), self.folder.resolve(), self.lexicon, self.precision)
+        return _reopened, (type(self), self.folder.resolve(), self.lexicon, self.wanted_precision)
 
     def save(self, folder: Path | str) -> None:
         """Write the folder again, with the user's words of now; it appears whole or not at all.
@@ -245,16 +247,17 @@ class NativeModel:
                 folder=read.folder,
                 manifest=read.facts,
                 label_facts=label_facts,
+                wanted_precision=precision,
             )
 
 
 def _network(read: TaggerFolder, library: Any, precision: str) -> Network:
     config = read.config
     if isinstance(config, SoftLexiconConfig):
-        chosen(precision, None)
+        chosen(precision, [FLOAT32], of="a SoftLexicon")
         return RuntimeSoftLexicon(config, read.weights, read.vocabulary, library)
     assert isinstance(config, FlatConfig)
-    computed_in = chosen(precision, library)
+    computed_in = chosen(precision, available(library))
     if library is None:
         return NumpyFlat(config, read.weights)
     return NativeFlat(config, read.weights, library, computed_in)

@@ -2,7 +2,8 @@
 
 float32   everything, at every level
 bfloat16  weights, rows, queries, keys, values and relative spans in 16 bits, sums in float32 (AVX512-BF16)
-int8      the same, but weights and rows of products in 8 bits with scales, sums in int32 (AVX512-VNNI too)
+int8      weights and rows of products in 8 bits with scales, sums in int32 (AVX512-VNNI); the rest as in bfloat16 where
+          the processor has that too, and else as in float32
 
 In each of them normalisation, softmax and the CRF are float32 or wider. Results of a form do not depend on what is read
 beside a text.
@@ -11,13 +12,14 @@ beside a text.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
 import numpy as np
 
 from cige.errors import ModelError
 
 FLOAT32, BFLOAT16, INT8 = "float32", "bfloat16", "int8"
-PRECISIONS = (FLOAT32, BFLOAT16, INT8)  # numbered as in native/product.h
+PRECISIONS = (FLOAT32, BFLOAT16, INT8)  # from slow to fast, numbered as in native/product.h
 AUTO = "auto"
 
 
@@ -28,26 +30,24 @@ def available(library: ctypes.CDLL | None) -> tuple[str, ...]:
     return tuple(name for number, name in enumerate(PRECISIONS) if library.has_precision(number))
 
 
-def chosen(wanted: str, library: ctypes.CDLL | None) -> str:
+def chosen(wanted: str, found: Sequence[str], *, of: str = "this processor, or what was compiled for it") -> str:
     """The precision to compute in.
 
     Args:
-        wanted: one of PRECISIONS, or "auto": the fastest that loses no more than 0.05 F1 on development data
-            (docs/speed.md), which is bfloat16 where the processor has it.
+        wanted: one of PRECISIONS, or "auto": the fastest, since none of them lost more than 0.05 F1 on development data
+            (docs/speed.md).
+        found: those that there are, as `available` gives them.
+        of: what has no others, for the message.
 
     Raises:
-        ModelError: there is no such precision, or not on this processor.
+        ModelError: there is no such precision, or it was not found.
     """
-    found = available(library)
     if wanted == AUTO:
-        return BFLOAT16 if BFLOAT16 in found else FLOAT32
+        return found[-1]
     if wanted not in PRECISIONS:
         raise ModelError(f"precision {wanted!r}: expected one of {', '.join((AUTO, *PRECISIONS))}")
     if wanted not in found:
-        raise ModelError(
-            f"precision {wanted!r}: this processor, or the compiled runtime in use, has {', '.join(found)} alone; "
-            "use precision='auto'"
-        )
+        raise ModelError(f"precision {wanted!r}: {of} has {', '.join(found)} alone; use precision='auto'")
     return wanted
 
 
