@@ -74,15 +74,15 @@ def load(
     """Load any model that finds entities.
 
     Args:
-        path_or_hub_id: None or "bundled" for the bundled model; a model folder, whatever wrote it (`cige train`, `cige finetune`,
-            `cige export`, `save_pretrained`); the folder of a finished run; or a hub id ("owner/name").
+        path_or_hub_id: None or "bundled" for the bundled model; a model folder, whatever wrote it (`cige train`,
+            `cige finetune`, `cige export`, `save_pretrained`); the folder of a finished run; or a hub id ("owner/name").
         device: "cpu", or where PyTorch computes, such as "cuda:1". A model exported for ONNX Runtime runs on the CPU.
         backend: what computes a model that `cige train` wrote. "auto" takes cige's own runtime on the CPU for the
             models that it reads (FLAT and SoftLexicon without BERT features), and PyTorch otherwise; "native" and
             "torch" insist on one of them. In float32 the results are equal to about 1e-5; `ner.model` is a NativeModel
             or a LatticeModel.
         precision: what cige's own runtime computes a FLAT in: "float32", "bfloat16", "int8", or "auto" for the fastest
-            that this processor has. On development data none of them loses more than 0.05 F1 (docs/speed.md), but scores
+            that this processor has. None of them lost more than 0.05 F1 on development data (docs/speed.md), but scores
             differ in the second or third digit; "float32" gives the same ones on every machine, to about 1e-5.
             `ner.model.precision` is what was chosen. All else computes in float32.
         hub_options: `revision`, `token`, `cache_dir` and `local_files_only`, as huggingface_hub takes them.

@@ -145,7 +145,7 @@ def test_a_precision_is_chosen():
     assert chosen(FLOAT32, PRECISIONS) == FLOAT32
     with pytest.raises(ModelError, match="precision 'float16': expected one of auto, float32, bfloat16, int8"):
         chosen("float16", PRECISIONS)
-    with pytest.raises(ModelError, match="precision 'int8': this processor, .* has float32, bfloat16 alone; use"):
+    with pytest.raises(ModelError, match=r"precision 'int8': this processor, .* has float32, bfloat16 alone; use"):
         chosen(INT8, PRECISIONS[:2])
     assert available(None) == (FLOAT32,)
 

@@ -31,8 +31,8 @@ def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False)
         "--precision",
         choices=("auto", "float32", "bfloat16", "int8"),
         default="auto",
-        help="what cige's own runtime computes a FLAT in: auto takes the fastest that this processor has, float32 gives "
-        "the same scores everywhere (default: auto)",
+        help="what cige's own runtime computes a FLAT in: auto takes the fastest that this processor has, float32 "
+        "gives the same scores everywhere (default: auto)",
     )
     parser.add_argument(
         "--lexicon-add",

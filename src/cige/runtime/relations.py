@@ -66,8 +66,8 @@ class Relations:
         """The same for queries that are characters, transposed: float32[D, 2M - 1 and PADDING more].
 
         Args:
-            in_pairs: bfloat16 in place of float32, and two neighbouring numbers of a head in 32 bits, a last one that is
-                alone with a zero: uint32[H * pairs of a head, 2M - 1 and PADDING more].
+            in_pairs: bfloat16 in place of float32, and two neighbouring numbers of a head in 32 bits, a last one that
+                is alone with a zero: uint32[H * pairs of a head, 2M - 1 and PADDING more].
         """
         key = layer, key_reach, in_pairs
         if key not in self._columns:
