@@ -75,7 +75,7 @@ def load(
 
     Args:
         path_or_hub_id: None or "bundled" for the bundled model; a model folder, whatever wrote it (`cige train`,
-            `cige finetune`, `cige export`, `save_pretrained`); the folder of a finished run; or a hub id ("owner/name").
+            `cige finetune`, `cige export`, `save_pretrained`); the folder of a finished run; or a hub id.
         device: "cpu", or where PyTorch computes, such as "cuda:1". A model exported for ONNX Runtime runs on the CPU.
         backend: what computes a model that `cige train` wrote. "auto" takes cige's own runtime on the CPU for the
             models that it reads (FLAT and SoftLexicon without BERT features), and PyTorch otherwise; "native" and
