@@ -69,13 +69,15 @@ def load(
     *,
     backend: str = "auto",
     precision: str = "auto",
+    domain: str | None = None,
     **hub_options: Any,
 ) -> EntityFinder:
     """Load any model that finds entities.
 
     Args:
         path_or_hub_id: None or "bundled" for the bundled model; a model folder, whatever wrote it (`cige train`,
-            `cige finetune`, `cige export`, `save_pretrained`); the folder of a finished run; or a hub id.
+            `cige finetune`, `cige export`, `save_pretrained`); the folder of a finished run; or a hub id
+            ("owner/name").
         device: "cpu", or where PyTorch computes, such as "cuda:1". A model exported for ONNX Runtime runs on the CPU.
         backend: what computes a model that `cige train` wrote. "auto" takes cige's own runtime on the CPU for the
             models that it reads (FLAT and SoftLexicon without BERT features), and PyTorch otherwise; "native" and
@@ -85,6 +87,8 @@ def load(
             that this processor has. None of them lost more than 0.05 F1 on development data (docs/speed.md), but scores
             differ in the second or third digit; "float32" gives the same ones on every machine, to about 1e-5.
             `ner.model.precision` is what was chosen. All else computes in float32.
+        domain: the kind of text that is read, such as "posts", for scores that were calibrated on it; the model card
+            names those of the bundled model, and `cige calibrate --domain` makes others. The entities are the same.
         hub_options: `revision`, `token`, `cache_dir` and `local_files_only`, as huggingface_hub takes them.
 
     Returns:
@@ -105,7 +109,7 @@ def load(
         given = ", ".join(f"{name}={x!r}" for name, x in options.items())
         raise ModelError(f"{folder}: {given} was given; only a model that `cige train` wrote has a choice")
     try:
-        return kind.open_finder(folder, device=device, **options)
+        finder: EntityFinder = kind.open_finder(folder, device=device, **options)
     except ModuleNotFoundError as missing:
         if missing.name not in ("torch", "transformers"):
             raise
@@ -114,6 +118,11 @@ def load(
         raise ModelError(
             f'{folder}: reading this model{on_device} needs {missing.name}; pip install "cige[{extra}]"'
         ) from missing
+    if domain is None:
+        return finder
+    if not isinstance(finder, NER):
+        raise ModelError(f"{folder}: domain={domain!r} was given; only a model that `cige train` wrote has domains")
+    return finder.for_domain(domain)
 
 
 def open_tagger(folder: Path, *, device: str = "cpu", backend: str = "auto", precision: str = "auto") -> NER:
@@ -248,6 +257,17 @@ class NER(EntityFinder):
     def with_lexicon(self, lexicon: Lexicon) -> NER:
         """An NER with the same weights and another lexicon; both may be used side by side."""
         return NER(replace(self.model, lexicon=lexicon))
+
+    def for_domain(self, domain: str) -> NER:
+        """An NER with the same weights and lexicon whose scores are calibrated on text of this domain.
+
+        Raises:
+            ModelError: the model was not calibrated for such a domain.
+        """
+        try:
+            return NER(replace(self.model, label_facts=self.label_facts.for_domain(domain)))
+        except ValueError as reason:
+            raise ModelError(str(reason)) from None
 
     def with_words(self, words: UserWords) -> NER:
         """An NER that reads these words besides those of the lexicon of now, at the cost of these words alone.

@@ -35,6 +35,9 @@ def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False)
         "gives the same scores everywhere (default: auto)",
     )
     parser.add_argument(
+        "--domain", metavar="NAME", help="kind of text, for scores that were calibrated on it: posts ..."
+    )
+    parser.add_argument(
         "--lexicon-add",
         metavar="FILE",
         action="append",
@@ -102,7 +105,7 @@ def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> EntityFi
     from cige.nn.memory import keep_freed_memory
 
     keep_freed_memory()
-    finder = load(path_or_hub_id, device=args.device, precision=args.precision)
+    finder = load(path_or_hub_id, device=args.device, precision=args.precision, domain=args.domain)
     for path in args.lexicon_add:
         report = with_lexicon_only(finder, path_or_hub_id).lexicon.add_file(path)
         if report.n_refused or not report.n_taken:

@@ -74,6 +74,7 @@ def run(args: argparse.Namespace) -> None:
         model=args.model,
         device=args.device,
         precision=args.precision,
+        domain=args.domain,
         lexicon_files=tuple(args.lexicon_add),
         lexicon_file=args.lexicon_file,
         origins=tuple(args.allow_origin),
