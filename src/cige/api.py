@@ -68,18 +68,22 @@ def load(
     device: str = "cpu",
     *,
     backend: str = "auto",
+    domain: str | None = None,
     **hub_options: Any,
 ) -> EntityFinder:
     """Load any model that finds entities.
 
     Args:
-        path_or_hub_id: None or "bundled" for the bundled model; a model folder, whatever wrote it (`cige train`, `cige finetune`,
-            `cige export`, `save_pretrained`); the folder of a finished run; or a hub id ("owner/name").
+        path_or_hub_id: None or "bundled" for the bundled model; a model folder, whatever wrote it (`cige train`,
+            `cige finetune`, `cige export`, `save_pretrained`); the folder of a finished run; or a hub id
+            ("owner/name").
         device: "cpu", or where PyTorch computes, such as "cuda:1". A model exported for ONNX Runtime runs on the CPU.
         backend: what computes a model that `cige train` wrote. "auto" takes cige's own runtime on the CPU for the
             models that it reads (FLAT and SoftLexicon without BERT features), and PyTorch otherwise; "native" and
             "torch" insist on one of them. The results are equal to about 1e-5; `ner.model` is a NativeModel or a
             LatticeModel.
+        domain: the kind of text that is read, such as "posts", for scores that were calibrated on it; the model card
+            names those of the bundled model, and `cige calibrate --domain` makes others. The entities are the same.
         hub_options: `revision`, `token`, `cache_dir` and `local_files_only`, as huggingface_hub takes them.
 
     Returns:
@@ -99,7 +103,7 @@ def load(
     if options and kind is not KINDS[TAGGER]:
         raise ModelError(f"{folder}: backend={backend!r} was given; only a model that `cige train` wrote has a choice")
     try:
-        return kind.open_finder(folder, device=device, **options)
+        finder: EntityFinder = kind.open_finder(folder, device=device, **options)
     except ModuleNotFoundError as missing:
         if missing.name not in ("torch", "transformers"):
             raise
@@ -108,6 +112,11 @@ def load(
         raise ModelError(
             f'{folder}: reading this model{on_device} needs {missing.name}; pip install "cige[{extra}]"'
         ) from missing
+    if domain is None:
+        return finder
+    if not isinstance(finder, NER):
+        raise ModelError(f"{folder}: domain={domain!r} was given; only a model that `cige train` wrote has domains")
+    return finder.for_domain(domain)
 
 
 def open_tagger(folder: Path, *, device: str = "cpu", backend: str = "auto") -> NER:
@@ -239,6 +248,17 @@ class NER(EntityFinder):
     def with_lexicon(self, lexicon: Lexicon) -> NER:
         """An NER with the same weights and another lexicon; both may be used side by side."""
         return NER(replace(self.model, lexicon=lexicon))
+
+    def for_domain(self, domain: str) -> NER:
+        """An NER with the same weights and lexicon whose scores are calibrated on text of this domain.
+
+        Raises:
+            ModelError: the model was not calibrated for such a domain.
+        """
+        try:
+            return NER(replace(self.model, label_facts=self.label_facts.for_domain(domain)))
+        except ValueError as reason:
+            raise ModelError(str(reason)) from None
 
     def with_words(self, words: UserWords) -> NER:
         """An NER that reads these words besides those of the lexicon of now, at the cost of these words alone.

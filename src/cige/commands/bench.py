@@ -39,7 +39,21 @@ from cige.errors import CigeError
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 FIGURES = "figures"
 NAMES = (
-    *("bulk", "card", "coverage", "crf", "flat", "kept", "kernels", "lattice", "lexicon", "match", "models", "onnx"),
+    *(
+        "bulk",
+        "card",
+        "coverage",
+        "crf",
+        "domains",
+        "flat",
+        "kept",
+        "kernels",
+        "lattice",
+        "lexicon",
+        "match",
+        "models",
+        "onnx",
+    ),
     *("parity", "peers", "predict", "pretrain", "rivals", "runtime", "serve", "significance", "tables", "tokens"),
     *("train", "wasm", FIGURES),
 )
