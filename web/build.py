@@ -98,19 +98,9 @@ def _page_style() -> str:
 
 def _list_kept_files(out: Path) -> None:
     """Tell the service worker of `out` which files there are, and a version that changes with any of them."""
-    written = (
-        "*.js",
-        "*.json",
-        "*.css",
-        "*.wasm",
-        "index.html",
-        "model/*.json",
-        "model/*.safetensors",
-        "model/lexicon/*",
-    )
-    kept = sorted(
-        path for pattern in written for path in out.glob(pattern) if path.name not in (WORKER, "package.json")
-    )
+    written = ("*.js", "*.json", "*.css", "*.wasm", "index.html", "model/*.*", "model/lexicon/*")
+    found = (path for pattern in written for path in out.glob(pattern))
+    kept = sorted(path for path in found if path.name not in (WORKER, "package.json"))
     digest = hashlib.sha256()
     for path in kept:
         digest.update(f"{path.name} {path.stat().st_size} ".encode() + path.read_bytes())
