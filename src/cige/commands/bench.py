@@ -25,6 +25,7 @@ Examples:
   cige bench tables     entities in tables, by what sets the cells apart
   cige bench tokens     text to lattice tokens: megabytes a second
   cige bench train      steps of training, padding, memory
+  cige bench wasm       the browser's form against the native one: entities, loading, milliseconds a text
   cige bench figures    draw docs/figures from the results in docs/bench
 """
 
@@ -42,7 +43,7 @@ FIGURES = "figures"
 NAMES = (
     *("bulk", "card", "coverage", "crf", "domains", "flat", "kept", "kernels", "lattice", "lexicon"),
     *("match", "models", "onnx", "parity", "peers", "precision", "predict", "pretrain", "rivals"),
-    *("runtime", "serve", "significance", "suggest", "tables", "tokens", "train"),
+    *("runtime", "serve", "significance", "suggest", "tables", "tokens", "train", "wasm"),
     FIGURES,
 )
 
