@@ -41,7 +41,7 @@ from cige.errors import CigeError
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 FIGURES = "figures"
 NAMES = (
-    *("bulk", "card", "coverage", "crf", "domains", "flat", "kept", "kernels", "lattice", "lexicon"),
+    *("bulk", "card", "coverage", "crf", "domains", "flat", "fuzz", "kept", "kernels", "lattice", "lexicon"),
     *("match", "models", "onnx", "parity", "peers", "precision", "predict", "pretrain", "rivals"),
     *("runtime", "serve", "significance", "suggest", "tables", "tokens", "train", "wasm"),
     FIGURES,
