@@ -47,8 +47,12 @@ def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False)
     )
 
 
-def add_request_options(parser: argparse.ArgumentParser) -> None:
-    """Options that say which entities are reported; `request_of` reads them."""
+def add_request_options(parser: argparse.ArgumentParser, *, recall: bool = True) -> None:
+    """Options that say which entities are reported; `request_of` reads them.
+
+    Args:
+        recall: whether overlapping candidates may be asked for.
+    """
     parser.add_argument(
         "--min-score", type=float, default=0.0, metavar="P", help="leave out entities with a lower score, 0..1"
     )
@@ -59,6 +63,9 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
         default="fine",
         help="coarse: report COMPANY as ORG and the like, where the model knows of kinds (default: fine)",
     )
+    if not recall:
+        parser.set_defaults(recall=None)
+        return
     parser.add_argument(
         "--recall",
         type=float,
