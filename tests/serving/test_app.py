@@ -237,11 +237,11 @@ def test_requests_for_several_models_that_wait_together_are_each_read_by_theirs(
 
 
 def test_names_of_models(tmp_path, monkeypatch):
-    assert named_models([]) == {"bundled": None} and named_models(["a/b", "own=runs/x"]) == {
+    assert named_models([]) == {"bundled": "bundled"} and named_models(["a/b", "own=runs/x"]) == {
         "a/b": "a/b",
         "own": "runs/x",
     }
-    assert named_models(["news=bundled", "bundled"]) == {"news": None, "bundled": None}
+    assert named_models(["news=bundled", "bundled"]) == {"news": "bundled", "bundled": "bundled"}
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rate=0.1").mkdir()
     assert named_models(["rate=0.1", "runs/rate=0.1"]) == {"rate=0.1": "rate=0.1", "runs/rate=0.1": "runs/rate=0.1"}

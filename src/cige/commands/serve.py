@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_options(
         parser,
         models_help="model folder, hub id or `bundled`, or NAME=FOLDER to give it a name; may be given several times: "
-        "requests choose by name, and the first answers those that name none (default: the bundled news model)",
+        "requests choose by name, and the first answers those that name none (default: the bundled model)",
     )
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine alone)")
     parser.add_argument("--port", type=at_least(0), default=8000, help="(default: 8000)")
@@ -78,6 +78,8 @@ def run(args: argparse.Namespace) -> None:
     settings = Settings(
         models=tuple(args.model or ()),
         device=args.device,
+        precision=args.precision,
+        domain=args.domain,
         lexicon_files=tuple(args.lexicon_add),
         lexicon_file=args.lexicon_file,
         origins=tuple(args.allow_origin),

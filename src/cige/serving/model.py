@@ -15,27 +15,27 @@ from cige.serving.work import Reader
 
 WARM_UP = "昨天罗氏公司在上海宣布了新的计划。"
 UNNAMED = "default"  # the name of a model that was given without one
-BUNDLED = "bundled"  # the name of the model that comes with cige, and how it is asked for among others
+BUNDLED = "bundled"  # what `cige.load` calls the model that comes with cige
 _NAMED = re.compile(r"([^\s=/\\]{1,64})=(.+)")
 
 
-def named_models(given: Sequence[str]) -> dict[str, str | None]:
-    """Name -> model folder or hub id (None for the bundled model), in the order given.
+def named_models(given: Sequence[str]) -> dict[str, str]:
+    """Name -> model folder or hub id, in the order given.
 
     Args:
         given: each a folder or a hub id, which is its name as well; or NAME=FOLDER, unless that is a folder itself;
-            FOLDER may be `bundled`. None at all is the bundled model alone.
+            FOLDER may be `bundled`, as for `cige.load`. None at all is the bundled model alone.
 
     Raises:
         ModelError: two have one name.
     """
-    found: dict[str, str | None] = {}
+    found: dict[str, str] = {}
     for spec in given or (BUNDLED,):
         parts = None if Path(spec).exists() else _NAMED.fullmatch(spec)
         name, source = (parts[1], parts[2]) if parts else (spec, spec)
         if name in found:
             raise ModelError(f"two models are called {name}; give them names: --model NAME={source}")
-        found[name] = None if source == BUNDLED and not Path(source).exists() else source
+        found[name] = source
     return found
 
 
@@ -50,8 +50,8 @@ def open_models(settings: Settings) -> dict[str, NER]:
     return {name: _open(source, settings) for name, source in named_models(settings.models).items()}
 
 
-def _open(source: str | None, settings: Settings) -> NER:
-    ner = load(source, device=settings.device)
+def _open(source: str, settings: Settings) -> NER:
+    ner = load(source, device=settings.device, precision=settings.precision, domain=settings.domain)
     if not isinstance(ner, NER):
         raise ModelError(f"{source}: reads the words of its own vocabulary alone; serve a model with a lexicon")
     for path in settings.lexicon_files:

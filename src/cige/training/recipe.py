@@ -192,7 +192,7 @@ def recipe_from_dict(values: Mapping[str, Any]) -> Recipe:
 def start_folder(start_from: str) -> Path:
     """The folder of the model that a recipe starts from; RecipeError if there is none."""
     try:
-        return model_folder(None if start_from == "bundled" else start_from)
+        return model_folder(start_from)
     except ModelError as reason:
         raise RecipeError(f"start_from: {reason}") from reason
 
