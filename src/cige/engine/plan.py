@@ -15,7 +15,10 @@ _NO_LIMIT = 2**62
 
 
 class Place(NamedTuple):
-    """The position of a run in its data: epochs done, and batches done of the current epoch."""
+    """The position of a run in its data: epochs done, and batches done of the current epoch.
+
+    Where a plan divides epochs into rounds (see BatchPlan), `epoch` counts rounds.
+    """
 
     epoch: int = 0
     batch: int = 0
@@ -45,6 +48,8 @@ class BatchPlan:
 
     Args:
         sizes: int64[n], the size of each example in nodes or tokens, or a function that gives it for an epoch.
+        rounds_per_epoch: an epoch is read in so many rounds, each with examples of its own; wherever this class speaks
+            of an epoch, it is then one of these rounds.
         fill: fill up the last batch with the epoch's first examples, so that all batches are of `batch_size`.
         pass_pairs: pairs per forward pass, at most (examples x longest squared): a larger batch takes several passes.
     """
@@ -57,7 +62,9 @@ class BatchPlan:
         seed: int,
         fill: bool = False,
         pass_pairs: int = _NO_LIMIT,
+        rounds_per_epoch: int = 1,
     ):
+        self.rounds_per_epoch = rounds_per_epoch
         self._sizes, self._config, self._seed = sizes, config, seed
         self._fill, self._pass_pairs = fill, pass_pairs
 

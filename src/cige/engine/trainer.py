@@ -214,6 +214,9 @@ class Trainer:
     def _is_over(self) -> bool:
         return self.state.step >= self._end or self.state.has_run_out_of(self._config.patience)
 
+    def _epochs_done(self, objective: Objective[Any, Any]) -> int:
+        return self.state.place.epoch // objective.plan.rounds_per_epoch
+
     def _is_due(self, what: str) -> bool:
         """Whether an action is due after the newest step; everything is due at the end of an objective."""
         state, every = self.state, self._every.get(what)
@@ -255,7 +258,7 @@ class Trainer:
             total += loss.detach()
             self._totals = self._totals + counts
         self._clip_and_check(total)
-        self._learning_rate = config.optimizer.learning_rate * self._factor(state.step, state.place.epoch)
+        self._learning_rate = config.optimizer.learning_rate * self._factor(state.step, self._epochs_done(objective))
         set_learning_rate(self._optimizer, self._learning_rate)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
@@ -296,7 +299,7 @@ class Trainer:
         if train or scores:
             record = Record(
                 step=state.step,
-                epoch=state.place.epoch,
+                epoch=self._epochs_done(objective),
                 learning_rate=self._learning_rate,
                 train=train,
                 seconds=seconds,

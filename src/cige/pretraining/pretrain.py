@@ -111,7 +111,7 @@ def pretrain(
     accelerator.wait_for_everyone()
     if (folder / RESULT).is_file():
         return read_result(folder, PretrainResult)
-    data = open_data(data_dir, check_contents=accelerator.is_main_process)
+    data = open_data(data_dir, check_contents=False, check_as_opened=accelerator.is_main_process)
     _check_data(recipe, data)
     model, origins = _make_model(recipe, data, seed)
     trainer = Trainer(

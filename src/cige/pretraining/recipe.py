@@ -54,6 +54,9 @@ class PretrainingConfig:
     """How often the model is evaluated on held-out text, in addition to the end of each phase."""
     n_eval_instances: int = within(1000, min=0)
     """Maximum number of held-out instances to evaluate on."""
+    window_shards: int | None = within(None, min=1)
+    """Shuffle the instances of so many shards together, one such window of the corpus after the other; null shuffles
+    the whole corpus, which must then fit in memory. The windows are drawn anew in each epoch."""
     n_workers: int = within(0, min=0)
     """Number of processes that prepare batches for each training process; 0 prepares them in the training process."""
 
