@@ -1,6 +1,5 @@
 """The pages tell the truth: their Python runs, their commands parse, and every source file is described."""
 
-import argparse
 import re
 import shlex
 from importlib import import_module
@@ -11,6 +10,7 @@ from source_list import PAGE, expected
 
 from cige import load
 from cige.cli import VERBS
+from cige.commands.parser import VerbParser
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "README.zh.md", "docs/tutorial.md", "docs/reading.md", "docs/lattice_bert.md"]
@@ -44,7 +44,7 @@ def test_commands_parse(command):
     _, verb, *arguments = shlex.split(command)
     assert verb in VERBS
     module = import_module(f"cige.commands.{verb.replace('-', '_')}")
-    parser = argparse.ArgumentParser(exit_on_error=False)
+    parser = VerbParser(exit_on_error=False)
     module.add_arguments(parser)
     parser.parse_args(arguments)
 

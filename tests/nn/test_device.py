@@ -13,7 +13,7 @@ def test_the_cpu():
     assert prediction_device("cpu") == torch.device("cpu")
 
 
-@pytest.mark.parametrize("name", ["gpu", "", "cuda:x", 5.5])
+@pytest.mark.parametrize("name", ["tpu", "gpu:x", "", "cuda:x", 5.5])
 def test_what_is_no_device(name):
     with pytest.raises(ModelError, match=r"expected cpu, cuda or cuda:N"):
         prediction_device(name)
@@ -35,6 +35,6 @@ def test_a_gpu_that_is_not_there(monkeypatch):
 
 def test_models_and_commands_report_it(capsys):
     with pytest.raises(ModelError, match="expected cpu, cuda or cuda:N"):
-        load(device="gpu")
-    assert main(["predict", "北京", "--device", "gpu"]) == 2
-    assert "device 'gpu': expected cpu, cuda" in capsys.readouterr().err
+        load(device="tpu")
+    assert main(["predict", "北京", "--device", "tpu"]) == 2
+    assert "device 'tpu': expected cpu, cuda" in capsys.readouterr().err

@@ -66,7 +66,7 @@ def one_of_each_network() -> list[str]:
 @pytest.mark.parametrize("name", one_of_each_network())
 def test_trains_two_steps(name: str, data_dir: Path, tmp_path: Path) -> None:
     short = shortened(load_recipe(name), data_dir, tmp_path)
-    result = train(short, tmp_path, seed=1, data_dir=data_dir, device="cpu", show_progress=False)
+    result = train(short, tmp_path / "run", seed=1, data_dir=data_dir, device="cpu", show_progress=False)
     assert result.history[-1].step == 2 and (result.model / "model.safetensors").is_file()
 
 

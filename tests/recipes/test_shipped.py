@@ -39,7 +39,7 @@ def parse(command: str) -> argparse.Namespace:
     cige_, verb, *arguments = shlex.split(command)
     assert cige_ == "cige"
     parser = argparse.ArgumentParser(exit_on_error=False)
-    import_module(f"cige.commands.{verb}").add_arguments(parser)
+    import_module(f"cige.commands.{verb.replace('-', '_')}").add_arguments(parser)
     return parser.parse_args(arguments)
 
 
@@ -83,7 +83,7 @@ def test_the_command_of_a_recipe_parses(name: str) -> None:
     one = shipped()[name]
     parse(command_of(one))
     parse(command_of(one, "my recipes/a.yaml"))
-    if not one.data and name != "search/table6":
+    if not one.data and name not in ("search/table6", "learn_type"):  # other commands use these
         assert opening(FOLDER / f"{name}.yaml")[1] == command_of(one)
 
 

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "folders",
         metavar="[MODEL] OUT",
         nargs="+",
-        help="model folder or hub id (default: the bundled news model), and the folder to write",
+        help="model folder or hub id (default: the bundled model), and the folder to write",
     )
     parser.add_argument(
         "--int8", action="store_true", help="weights in 8 bits: a smaller model with slightly different scores"

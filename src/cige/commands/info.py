@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", "-m", metavar="M", help="model folder or hub id (default: the bundled news model)")
+    parser.add_argument("--model", "-m", metavar="M", help="model folder or hub id (default: the bundled model)")
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of tables")
     parser.set_defaults(run=run)
 
@@ -99,6 +99,7 @@ def _model(name: str | None) -> dict[str, Any]:
 def _lattice_model(model: Any) -> dict[str, Any]:
     """Facts about a model that reads a lexicon, in addition to its labels."""
     return {
+        "precision": getattr(model, "precision", "float32"),
         "scheme": model.scheme,
         "lexicon words": len(model.lexicon),
         "user words": len(model.lexicon.user_words),

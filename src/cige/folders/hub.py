@@ -23,14 +23,14 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
     """The folder of a model, fetched from the hub if need be.
 
     Args:
-        path_or_hub_id: a folder, that of a finished run too; a hub id ("owner/name"); or None for the model that comes
-            with cige.
+        path_or_hub_id: a folder, that of a finished run too; a hub id ("owner/name"); or None or "bundled" for the
+            model that comes with cige, unless a folder here is called so.
         hub_options: `revision`, `token`, `cache_dir`, `local_files_only` of huggingface_hub.snapshot_download.
 
     Raises:
         ModelError: there is no such folder, and no such model on the hub, no way to reach it, or no huggingface_hub.
     """
-    if path_or_hub_id is None:
+    if path_or_hub_id is None or (str(path_or_hub_id) == BUNDLED.name and not Path(path_or_hub_id).exists()):
         if not (BUNDLED / MANIFEST).is_file():
             raise ModelError(f"{BUNDLED}: this copy of cige has no bundled model; name a model folder or a hub id")
         return BUNDLED

@@ -9,7 +9,7 @@ from cige.errors import ModelError
 
 def canonical_name(name: str) -> str:
     """PyTorch's name of a device: what people call gpu is cuda."""
-    return "cuda" + name[3:] if name == "gpu" or name.startswith("gpu:") else name
+    return "cuda" + name[3:] if isinstance(name, str) and (name == "gpu" or name.startswith("gpu:")) else name
 
 
 def prediction_device(name: str) -> torch.device:

@@ -26,6 +26,8 @@ from cige.recipes.recipe_file import Overrides, default_name, dump_yaml, read_re
 from cige.recipes.shipped import TAGGING
 from cige.recipes.strict import build_strictly
 
+StartParts = Literal["all", "vectors"]
+
 
 @dataclass(frozen=True)
 class SourceConfig:
@@ -130,6 +132,9 @@ class Recipe:
     """A trained model to go on from: "bundled", a model's or a run's folder, or a hub id. Its words, vectors and
     encoder take the place of `vectors` and `lexicon`; `architecture` and `model` are its own where the recipe does not
     say otherwise."""
+    start_parts: StartParts = "all"
+    """What is taken of that model: "all", or "vectors", its words and their vectors alone, under a network that begins
+    anew and may have another shape."""
     architecture: str = "flat"
     """Which model: a name of models/registry.py."""
     model: ModelConfig = field(default_factory=FlatConfig)
@@ -170,7 +175,7 @@ def resolve_recipe(recipe: str | Path, overrides: Overrides = None) -> tuple[Rec
     values, origins = read_recipe_file(recipe, overrides, kind=TAGGING)
     if "name" not in values:
         values["name"], origins["name"] = default_name(recipe), "from the recipe's own name"
-    if isinstance(values.get("start_from"), str):
+    if isinstance(values.get("start_from"), str) and values.get("start_parts") != "vectors":
         _take_settings(values, origins, start_folder(values["start_from"]))
     built = _build(values, origins)
     _check(built, str(recipe))
@@ -187,7 +192,7 @@ def recipe_from_dict(values: Mapping[str, Any]) -> Recipe:
 def start_folder(start_from: str) -> Path:
     """The folder of the model that a recipe starts from; RecipeError if there is none."""
     try:
-        return model_folder(None if start_from == "bundled" else start_from)
+        return model_folder(start_from)
     except ModelError as reason:
         raise RecipeError(f"start_from: {reason}") from reason
 
@@ -271,6 +276,8 @@ def _contradictions(recipe: Recipe) -> list[str]:
                 f"user_words.{name} is {getattr(recipe.user_words, name)}, but the network reads no labels of words: "
                 "set model.word_labels to true (architecture flat with use_words), or leave it out"
             )
+    if recipe.start_from is None and recipe.start_parts != "all":
+        found.append(f"start_parts is {recipe.start_parts}, but start_from names no model to take them of")
     if recipe.start_from is not None:
         found += [
             f"{section} is given, but words and vectors are those of start_from ({recipe.start_from}); leave it out"

@@ -91,7 +91,7 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
         scheme=recipe.data.scheme,
         features=features,
     )
-    if source is not None:
+    if source is not None and recipe.start_parts == "all":
         take_over(tagger, source, word_labels=tables.vocabulary.word_labels)
     return TrainingSetup(sources, train, dev, train_lattices, dev_lattices, lexicon, tables.vocabulary, labels, tagger)
 
