@@ -25,9 +25,47 @@ if TYPE_CHECKING:  # imported late, so that atheris can prepare what is imported
     from fuzz_targets import Target
 
 PIECES = (
-    *(b"\x00", b"\xff", b"\xed\xa0\x80", "\u2028".encode(), "\ufeff".encode(), "😀".encode(), "　".encode(), b"\r", b"\n\n"),
-    *(b"\t", b",", b'"', b"{", b"}", b"[", b"]", b"null", b"true", b"NaN", b"-1", b"0", b"1e999", b"9" * 30, b"9" * 5000),
-    *(b"[" * 3000, b'{"a":' * 3000, b"\\ud83d", b"-0.5", b"B-", b"M-X", b"O", b"T1\t", b'"start": ', b'"labels": ', b"text"),
+    *(
+        b"\x00",
+        b"\xff",
+        b"\xed\xa0\x80",
+        "\u2028".encode(),
+        "\ufeff".encode(),
+        "😀".encode(),
+        "　".encode(),
+        b"\r",
+        b"\n\n",
+    ),
+    *(
+        b"\t",
+        b",",
+        b'"',
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b"null",
+        b"true",
+        b"NaN",
+        b"-1",
+        b"0",
+        b"1e999",
+        b"9" * 30,
+        b"9" * 5000,
+    ),
+    *(
+        b"[" * 3000,
+        b'{"a":' * 3000,
+        b"\\ud83d",
+        b"-0.5",
+        b"B-",
+        b"M-X",
+        b"O",
+        b"T1\t",
+        b'"start": ',
+        b'"labels": ',
+        b"text",
+    ),
 )
 SLOW_S = 2.0  # an input that takes longer is reported: damage should not make a reader slow
 

@@ -2,8 +2,8 @@
 
 Requests are sent when they are due, whether or not those before them were answered, and are timed from when they were
 due. The server and this program run on one machine and share its cores: `client_late_ms` says how late this program
-itself sent requests, and with `--server-nice` it goes before the server, as a client on another machine would. Texts are
-cut from a file.
+itself sent requests, and with `--server-nice` it goes before the server, as a client on another machine would. Texts
+are cut from a file.
 
   OMP_NUM_THREADS=1 cige bench serve --json serve.json
   OMP_NUM_THREADS=1 cige bench serve --workers 2 --rate 50 --seconds 20
@@ -133,9 +133,7 @@ async def send(address: str, texts: list[str], rate: float) -> list[Answer]:
     async def one(number: int, due: float) -> Answer:
         sent = time.perf_counter()
         try:
-            connection = (
-                idle.pop() if idle else (await loop.create_connection(Connection, url.hostname, url.port))[1]
-            )
+            connection = idle.pop() if idle else (await loop.create_connection(Connection, url.hostname, url.port))[1]
             status = await connection.post(requests[number])
             idle.append(connection)
         except OSError:

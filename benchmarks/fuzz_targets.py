@@ -108,7 +108,10 @@ def _written(name: str, folder: Path) -> tuple[bytes, ...]:
         "txt": [TEXT.encode()],
         "hugging-face": [json.dumps({"tokens": ["南", "京"], "ner_tags": [1, 2]}).encode()],
         "spacy-json": [json.dumps([[TEXT, {"entities": [[2, 7, "ORG"]]}]]).encode()],
-        "brat": ["南京市\x1eT1\tLOC 0 3\t南京市\nA1\tX T1\n".encode(), "南京\n市\x1eT1\tLOC 0 2;3 4\t南京 市\n".encode()],
+        "brat": [
+            "南京市\x1eT1\tLOC 0 3\t南京市\nA1\tX T1\n".encode(),
+            "南京\n市\x1eT1\tLOC 0 2;3 4\t南京 市\n".encode(),
+        ],
     }
     if name in by_hand:
         return tuple(by_hand[name])
@@ -209,7 +212,13 @@ def _changes(folder: Path) -> Target:
     from cige.serving.word_store import WordStore
 
     path = folder / "changes.json"
-    sound = {"version": 3, "added": ["甲甲", "乙"], "removed": ["南京"], "labels": {"乙": "X"}, "modes": {"乙": "force"}}
+    sound = {
+        "version": 3,
+        "added": ["甲甲", "乙"],
+        "removed": ["南京"],
+        "labels": {"乙": "X"},
+        "modes": {"乙": "force"},
+    }
     start = Lexicon.from_words(["南京", "市长"])
 
     def read(content: bytes) -> None:
@@ -229,9 +238,7 @@ def _match(content: bytes) -> None:
         return
     shown = normalize(text)
     known = {normalize(word) for word in words if normalize(word) in lexicon}
-    expected = {
-        (k, k + len(word)) for word in known for k in range(len(shown)) if word and shown.startswith(word, k)
-    }
+    expected = {(k, k + len(word)) for word in known for k in range(len(shown)) if word and shown.startswith(word, k)}
     found = {(int(start), int(end)) for start, end, _ in lexicon.match(text)}
     assert found == expected, (text, sorted(known), found ^ expected)
 

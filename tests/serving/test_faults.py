@@ -132,7 +132,9 @@ def test_a_full_disk_is_told_with_503_and_changes_nothing(own, tmp_path, monkeyp
         listed = own.get("/v1/lexicon").json()
         assert listed["version"] == 1 and [word["text"] for word in listed["words"]] == ["甲甲"]
     assert (tmp_path / "words.json").read_bytes() == sound
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["words.json", "words.json.lock"], "something is left over"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["words.json", "words.json.lock"], (
+        "something is left over"
+    )
     assert add(own, "乙乙").json() == {"version": 2, "n_words": 2}
 
 
@@ -178,12 +180,19 @@ def damage(path: Path, how: str) -> None:
     content = path.read_bytes()
     path.unlink()
     if how != "gone":
-        made = {"empty": b"", "cut": content[: len(content) // 2], "zeros": bytes(len(content)), "longer": content + b"x"}
+        made = {
+            "empty": b"",
+            "cut": content[: len(content) // 2],
+            "zeros": bytes(len(content)),
+            "longer": content + b"x",
+        }
         path.write_bytes(made[how])
 
 
 @pytest.mark.parametrize("how", ["empty", "cut", "zeros", "longer", "gone"])
-@pytest.mark.parametrize("name", ["manifest.json", "model.safetensors", "vocabulary.safetensors", "lexicon/trie_keys.npy"])
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "model.safetensors", "vocabulary.safetensors", "lexicon/trie_keys.npy"]
+)
 def test_a_damaged_model_is_told_before_anything_is_served(tmp_path, name, how):
     shutil.copytree(BUNDLED, tmp_path / "model", copy_function=os.symlink)
     damage(tmp_path / "model" / name, how)

@@ -1,4 +1,4 @@
-"""The server against its own OpenAPI document: what schemathesis makes of it, right and wrong, is answered as it says."""
+"""The server against its own OpenAPI document: what schemathesis makes of it is answered as the document says."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

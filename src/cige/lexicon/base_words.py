@@ -56,6 +56,7 @@ class BaseWords:
             matcher = Matcher(HashTrie.load(folder, **numbers))
         else:
             try:
+                words.check()
                 matcher = Matcher.build(words)
             except ValueError as reason:
                 raise LexiconError(f"{folder}: its words cannot be read ({reason}); build the folder again") from reason

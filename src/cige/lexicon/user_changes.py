@@ -42,8 +42,8 @@ class UserChanges:
         """
         if not _is_whole(user):
             raise LexiconError(
-                f"{source}: not the words that a user changed; expected an object with the lists added and removed, and "
-                "the objects labels and modes"
+                f"{source}: not the words that a user changed; expected an object with the lists added and removed, "
+                "and the objects labels and modes"
             )
         labels, modes = user.get("labels", {}), user.get("modes", {})
         words = tuple(UserWord(text, labels.get(text), modes.get(text, EVIDENCE)) for text in user["added"])

@@ -283,7 +283,9 @@ class _Server:
         except Stopping as stopping:
             raise Refused(503, str(stopping)) from None
         loop = asyncio.get_running_loop()
-        over = loop.create_future()  # one future: each that waits for another costs a round of the loop, long if it is busy
+        over = (
+            loop.create_future()
+        )  # one future: each that waits for another costs a round of the loop, long if it is busy
 
         def end(_: Any = None) -> None:
             if not over.done():
