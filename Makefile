@@ -9,7 +9,8 @@ override export TEXT := $(value TEXT)
 BIN = $(VENV)/bin
 
 # `make serve` answers over HTTP, with a page at http://127.0.0.1:8000; `make docs` builds the documentation site.
-.PHONY: ner serve test lint types docs wheel check-wheel clean
+# `make web` compiles the runtime to WebAssembly and builds build/web, a page that finds entities in the browser.
+.PHONY: ner serve test lint types docs web wheel check-wheel clean
 
 ner: $(VENV)/.core
 	@$(BIN)/cige predict "$${TEXT:-examples/news.txt}" --words
@@ -31,10 +32,16 @@ docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python .ci/check_site.py build/site
 
+web: $(VENV)/.web
+	$(BIN)/python web/build.py
+
 wheel: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py --keep dist
 
-check-wheel: $(VENV)/.dev
+check-web: $(VENV)/.web
+	$(BIN)/python web/build.py
+
+wheel: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py
 
 SOURCES_C = $(wildcard src/cige/nn/native/*.[ch] src/cige/runtime/native/*.[ch] src/cige/lexicon/*.c)
@@ -58,6 +65,10 @@ $(VENV)/.dev: $(VENV)/.core
 
 $(VENV)/.docs: $(VENV)/.core
 	$(PIP) --no-build-isolation --editable ".[docs]"
+	@touch $@
+
+$(VENV)/.web: $(VENV)/.core
+	$(PIP) --no-build-isolation --editable ".[web]"
 	@touch $@
 
 clean:

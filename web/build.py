@@ -1,7 +1,8 @@
-"""Build the folder that finds entities in a browser: `python web/build.py OUT [--model FOLDER]`.
+"""Build the folder that finds entities in a browser: `python web/build.py [OUT] [--model FOLDER]`.
 
 It holds the compiled runtime (cige.wasm), the tables and patterns by which texts are read (rules.json), the scripts and
-page beside this file, and the model. Serve it with `python -m http.server --directory OUT`; nothing else is loaded.
+page beside this file, and the model. Any server of static files will do (`python -m http.server --directory OUT`);
+nothing is loaded from elsewhere, and once it has been opened the page needs no network.
 
 The C sources are those of the package. The compiler is clang as the package ziglang carries it.
 """
@@ -9,6 +10,7 @@ The C sources are those of the package. The compiler is clang as the package zig
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
 import shutil
@@ -16,11 +18,14 @@ import subprocess
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import cige
+from cige.drawing.colours import colour_of
 from cige.errors import CigeError, ModelError
 from cige.folders.hub import model_folder
 from cige.folders.kinds import TAGGER
@@ -32,7 +37,9 @@ from cige.tagging.windows import READ_SPACE_AS
 from cige.text import cells, closed, normalize, windows
 
 HERE, PACKAGE = Path(__file__).parent, Path(cige.__file__).parent
-PAGE_FILES = ("*.js", "*.html", "*.css", "package.json")
+OUT = HERE.parent / "build" / "web"
+PAGE_FILES = ("*.js", "*.html", "package.json")
+WORKER = "sw.js"  # the service worker, which keeps all other files in the browser
 MODEL_FILES = ("manifest.json", "model.safetensors", "vocabulary.safetensors")
 LEXICON_FILES = ("manifest.json", "trie_keys.npy", "trie_numbers.npy", "user.json")
 SOURCES = (
@@ -71,12 +78,44 @@ def build(out: Path, model: str | None = None) -> None:
     (out / "model" / "lexicon").mkdir(parents=True, exist_ok=True)
     for name in (*MODEL_FILES, *(f"lexicon/{name}" for name in LEXICON_FILES)):
         shutil.copyfile(folder / name, out / "model" / name)
+    for path in (HERE.parent / "LICENSE", folder / "MODEL_CARD.md"):  # terms of the code and of the weights
+        if path.is_file():
+            shutil.copyfile(path, out / path.name)
+    (out / "page.css").write_text(_page_style(), encoding="utf-8")
+    colours = {label: colour_of(label) for label in facts["labels"]}
+    megabytes = round(sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) / 1e6)
+    (out / "page.json").write_text(json.dumps({"colours": colours, "megabytes": megabytes}), encoding="utf-8")
+    _list_kept_files(out)
+
+
+def _page_style() -> str:
+    """The style of the page that `cige serve` shows."""
+    page = files("cige.serving").joinpath("page.html").read_text(encoding="utf-8")
+    found = re.search(r"<style>\n(.*?)</style>", page, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def _list_kept_files(out: Path) -> None:
+    """Tell the service worker of `out` which files there are, and a version that changes with any of them."""
+    written = ("*.js", "*.json", "*.css", "*.wasm", "index.html", "model/*.*", "model/lexicon/*")
+    found = (path for pattern in written for path in out.glob(pattern))
+    kept = sorted(path for path in found if path.name not in (WORKER, "package.json"))
+    digest = hashlib.sha256()
+    for path in kept:
+        digest.update(f"{path.name} {path.stat().st_size} ".encode() + path.read_bytes())
+    names = ["./" if path.name == "index.html" else path.relative_to(out).as_posix() for path in kept]
+    worker = (out / WORKER).read_text(encoding="utf-8")
+    for mark, value in (('/*VERSION*/ ""', digest.hexdigest()[:16]), ("/*FILES*/ []", names)):
+        assert worker.count(mark) == 1, mark
+        worker = worker.replace(mark, json.dumps(value))
+    (out / WORKER).write_text(worker, encoding="utf-8")
 
 
 def compile_runtime(to: Path) -> None:
     """Raises ModelError where there is no compiler, or with what it says."""
     if find_spec("ziglang") is None:
-        raise ModelError("compiling to WebAssembly needs the package ziglang; pip install ziglang==0.17.1")
+        raise ModelError("compiling to WebAssembly needs the package ziglang; pip install 'cige[web]'")
     command = [sys.executable, "-m", "ziglang", "cc", *FLAGS, *(f"-Wl,--export={name}" for name in EXPORTED)]
     done = subprocess.run(
         [*command, *(str(PACKAGE / source) for source in SOURCES), "-o", str(to)], capture_output=True, text=True
@@ -159,6 +198,7 @@ def _translated(pattern: str) -> Iterator[str]:
             place += 2
 
 
+@cache
 def _inside(name: str) -> str:
     r"""What stands in a class for \s or \w."""
     bounds = ranges(lambda char: re.match(rf"\{name}", char) is not None)
@@ -168,7 +208,7 @@ def _inside(name: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("out", type=Path, help="the folder to write")
+    parser.add_argument("out", type=Path, nargs="?", default=OUT, help="the folder to write (default: build/web)")
     parser.add_argument("--model", help="a model folder or hub id; without it the bundled model")
     given = parser.parse_args()
     try:

@@ -76,7 +76,7 @@ def test_the_forms_of_a_model_read_the_same_texts(tmp_path):
     assert {"native", "numpy_processor", "native_to_torch"} <= speeds.keys() and all(x > 0 for x in speeds.values())
     stages = bench_runtime.stages(ners["native"], texts, batch_size=4, n_rounds=1)
     assert list(stages) == ["windows and match", "look-up", "encoder", "CRF", "match to spans", "all"]
-    assert {"product", "numpy product", "large product"} <= bench_runtime.products(n_rounds=1)[0].keys()
+    assert {"float32", "numpy product", "large product"} <= bench_runtime.products(n_rounds=1)[0].keys()
 
 
 def test_differences_between_two_forms():

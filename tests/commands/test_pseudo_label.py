@@ -66,10 +66,19 @@ def test_a_model_of_one_label_judges_it_alone(models, raw, tmp_path):
     assert len(read_sentences(out)) == 7
 
 
+def test_one_model_labels_what_it_is_sure_of(models, raw, tmp_path):
+    out = tmp_path / "out.jsonl"
+    everything = ["--max-open", "1", "--keep-empty", "1", "--chars", "1", "1000"]
+    assert main(["pseudo-label", str(raw), str(out), "--model", models[0], "--min-score", "0.5", *everything]) == 0
+    own = cige.load(models[0])
+    for sentence in read_sentences(out):
+        sure = [(e.start, e.end, e.label) for e in own(sentence.text) if e.score >= 0.5]
+        assert [(s.start, s.end, s.label) for s in sentence.spans if s.label != "?"] == sure
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--model", "{0}"], "at least two models"),
         (["--model", "{0}", "--model", "{1}=XYZ"], "it has no label XYZ; it has LOC"),
         (["--model", "{0}", "--model", "{1}", "--chars", "5000", "6000"], "no line of 5000 to 6000 characters"),
     ],

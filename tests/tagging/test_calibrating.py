@@ -84,6 +84,24 @@ def test_the_command_changes_the_manifest_alone(tmp_path, capsys):
     )
 
 
+def test_a_domain_has_scores_of_its_own(tmp_path, capsys):
+    folder = tmp_path / "model"
+    tiny.trained_model().save(folder)
+    write_sentences(tmp_path / "all.bmes", SENTENCES)
+    write_sentences(tmp_path / "posts.bmes", [Sentence(s.text, s.spans[:1]) for s in SENTENCES])
+    assert main(["calibrate", str(folder), str(tmp_path / "all.bmes")]) == 0
+    assert main(["calibrate", str(folder), str(tmp_path / "posts.bmes"), "--domain", "posts"]) == 0
+    text = max((s.text for s in SENTENCES), key=lambda text: len(load(folder)(text)))
+    general, posts = load(folder), load(folder, domain="posts")
+    assert [(e.start, e.label) for e in general(text)] == [(e.start, e.label) for e in posts(text)]
+    assert sum(e.score for e in posts(text)) < sum(e.score for e in general(text)), "half of it is wrong there"
+    general.save_pretrained(tmp_path / "again")
+    assert [e.score for e in load(tmp_path / "again", domain="posts")(text)] == [e.score for e in posts(text)]
+    capsys.readouterr()
+    assert main(["predict", text, "--model", str(folder), "--domain", "post"]) == 2
+    assert "no domain 'post'; the model is calibrated for posts" in capsys.readouterr().err
+
+
 def test_data_without_a_label_of_the_model_is_refused(tmp_path, capsys):
     tiny.model().save(tmp_path / "model")
     write_sentences(tmp_path / "dev.bmes", [Sentence("张三", (Span(0, 2, "TITLE"),))])

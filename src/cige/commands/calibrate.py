@@ -5,6 +5,7 @@ expected calibration error of each file before and after (by cross-validation).
 
 Examples:
   cige calibrate runs/weibo/model weibo/dev.bmes
+  cige calibrate runs/weibo/model posts.jsonl --domain posts
   cige calibrate my-model msra/dev.bmes --labels NR=PER NS=LOC NT=ORG --types coarse
 """
 
@@ -26,6 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="fine",
         help="whether the data has the model's own labels or their topmost kinds (default: fine)",
     )
+    parser.add_argument(
+        "--domain",
+        metavar="NAME",
+        help="keep this calibration for text of one kind, which `cige.load(domain=NAME)` and `--domain NAME` ask for",
+    )
     parser.add_argument("--repair", action="store_true", help="mend illegal tag transitions, do not refuse a file")
     parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences at once (16)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
@@ -40,10 +46,10 @@ def run(args: argparse.Namespace) -> None:
     from cige.errors import DataError, ModelError
     from cige.folders.hub import model_folder
     from cige.folders.manifest import update_manifest
-    from cige.tagging.calibrating import calibration_errors, calibration_of, read_labelled
+    from cige.tagging.calibrating import calibrated, calibration_errors, calibration_of, read_labelled
 
     folder = model_folder(args.model)
-    ner = load(folder, device=args.device)
+    ner = load(folder, device=args.device, precision="float32")
     if not isinstance(ner, NER):
         raise ModelError(
             f"{args.model}: a model that `cige finetune` wrote keeps no calibration; give one of `cige train`"
@@ -62,8 +68,7 @@ def run(args: argparse.Namespace) -> None:
     for path, own in [*readings, ("all", everything)]:
         errors = (f"{100 * error:.2f}%" for error in calibration_errors(own))
         table.add_row(path, f"{len(own):,}", f"{sum(len(r.gold) for r in own):,}", *errors)
-    facts = dict(ner.label_facts.calibration) | {args.types: calibration}
-    update_manifest(folder, calibration={types: found.to_dict() for types, found in facts.items()})
+    update_manifest(folder, **calibrated(ner.label_facts, calibration, args.types, args.domain).to_manifest())
     make_console().print(table)
     reached = max(calibration.thresholds, default=None)
     print(f"{folder}: calibrated; recall= goes up to {reached:g}" if reached else f"{folder}: scores calibrated")

@@ -1,11 +1,14 @@
 """Label raw text by what several models agree on, for `cige train` to learn from beside labelled sentences.
 
 Where the models differ the text is left open (label `?`), and training takes whatever the tagger reads there. A model
-with labels behind `=` is the only judge of these labels. The output goes into a recipe as one of `data.sources`.
+with labels behind `=` is the only judge of these labels. With one model, what it finds with a score of `--min-score` is
+labelled and what it is less sure of is left open, for a smaller model to learn. The output goes into a recipe as one of
+`data.sources`.
 
 Examples:
   cige pseudo-label raw.txt agreed.jsonl --model runs/a --model runs/b
   cige pseudo-label raw.txt agreed.jsonl --model runs/a --model runs/b --model runs/time=TIME --n 100000
+  cige pseudo-label raw.txt labelled.jsonl --model bundled --min-score 0.6
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="FOLDER[=LABEL,...]",
-        help="a model that judges, at least two times; with labels, the only judge of these",
+        help="a model that judges, usually given several times; with labels, the only judge of these",
     )
     parser.add_argument("--min-score", type=share, default=0.5, metavar="P", help="of every find (default: 0.5)")
     parser.add_argument(
@@ -77,8 +80,6 @@ def _agreed(args: argparse.Namespace) -> Iterator:
             )
         finders.append(finder)
         judges.append(Judge(frozenset(filter(None, labels.split(",")))))
-    if len(finders) < 2:
-        raise ModelError("--model was given once; agreement needs at least two models")
     rng = np.random.default_rng(args.seed)
     n_kept, texts = 0, (text for text in map(str.strip, texts_of(args.source)))
     texts = (text for text in texts if args.chars[0] <= len(text) <= args.chars[1])

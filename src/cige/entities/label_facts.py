@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cige.data.sentence import Sentence
@@ -22,6 +22,7 @@ class LabelFacts:
         coarse_labels: the labels that types="coarse" reports; if empty, these are the topmost ancestors of all labels.
         max_lengths: label -> the maximum length of entities in characters; other labels have no maximum.
         calibration: the calibration of scores for "fine" and for "coarse" labels.
+        domains: the same for text of one domain, such as "posts", by the domain's name.
     """
 
     parents: Mapping[str, str] = field(default_factory=dict)
@@ -29,6 +30,18 @@ class LabelFacts:
     max_lengths: Mapping[str, int] = field(default_factory=dict)
     calibration: Mapping[str, Calibration] = field(default_factory=dict)
     coarse_labels: frozenset[str] = frozenset()
+    domains: Mapping[str, Mapping[str, Calibration]] = field(default_factory=dict)
+
+    def for_domain(self, name: str) -> LabelFacts:
+        """The same facts with the calibration of a domain in place of the general one, where it has one.
+
+        Raises:
+            ValueError: there is no such domain.
+        """
+        if name not in self.domains:
+            known = ", ".join(sorted(self.domains)) or "none: `cige calibrate --domain` makes one"
+            raise ValueError(f"no domain {name!r}; the model is calibrated for {known}")
+        return replace(self, calibration={**self.calibration, **self.domains[name]})
 
     def spoken(self, label: str, labels: Collection[str], *, named: Collection[str] = ()) -> str | None:
         """The label among `labels` that types="fine" reports for entities of `label`, or None if it reports none."""
@@ -65,6 +78,10 @@ class LabelFacts:
             max_lengths={of(label): n for label, n in self.max_lengths.items()},
             calibration={types: found.renamed(names) for types, found in self.calibration.items()},
             coarse_labels=frozenset(map(of, self.coarse_labels)),
+            domains={
+                name: {types: found.renamed(names) for types, found in own.items()}
+                for name, own in self.domains.items()
+            },
         )
 
     def to_manifest(self) -> dict[str, Any]:
@@ -74,7 +91,8 @@ class LabelFacts:
             "silent": sorted(self.silent),
             "max_lengths": dict(sorted(self.max_lengths.items())),
             "coarse": sorted(self.coarse_labels),
-            "calibration": {types: found.to_dict() for types, found in sorted(self.calibration.items())},
+            "calibration": _to_dicts(self.calibration),
+            "domains": {name: _to_dicts(own) for name, own in sorted(self.domains.items())},
         }
         return {key: value for key, value in keys.items() if value}
 
@@ -91,8 +109,16 @@ class LabelFacts:
             raise ValueError("parents, silent and coarse must hold names of labels")
         if not all(isinstance(n, int) and n >= 1 for n in max_lengths.values()):
             raise ValueError("max_lengths must hold whole numbers from 1 on")
-        calibration = {types: Calibration.from_dict(found) for types, found in facts.get("calibration", {}).items()}
-        return cls(parents, silent, max_lengths, calibration, coarse)
+        domains = {name: _from_dicts(own) for name, own in facts.get("domains", {}).items()}
+        return cls(parents, silent, max_lengths, _from_dicts(facts.get("calibration", {})), coarse, domains)
+
+
+def _to_dicts(calibration: Mapping[str, Calibration]) -> dict[str, Any]:
+    return {types: found.to_dict() for types, found in sorted(calibration.items())}
+
+
+def _from_dicts(found: Mapping[str, Any]) -> dict[str, Calibration]:
+    return {types: Calibration.from_dict(own) for types, own in found.items()}
 
 
 def learn_max_lengths(sentences: Iterable[Sentence]) -> dict[str, int]:

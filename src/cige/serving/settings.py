@@ -52,6 +52,8 @@ class Settings:
     Attributes:
         model: model folder or hub id, None for the bundled model.
         device: where PyTorch computes.
+        precision: as in `cige.load`.
+        domain: kind of text for which scores are calibrated, as in `cige.load`.
         lexicon_files: word lists that every request is read with.
         lexicon_file: where words that are added over HTTP are kept; None keeps them in memory.
         origins: web origins whose pages may call the server; none may by default.
@@ -62,6 +64,8 @@ class Settings:
 
     model: str | None = None
     device: str = "cpu"
+    precision: str = "auto"
+    domain: str | None = None
     lexicon_files: tuple[str, ...] = ()
     lexicon_file: str | None = None
     origins: tuple[str, ...] = ()

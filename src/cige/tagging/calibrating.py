@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cige.data.sentence import Sentence, Span
 from cige.entities.calibration import Calibration, expected_calibration_error, fit
 from cige.entities.entity import Entity
+from cige.entities.label_facts import LabelFacts
 from cige.entities.labels import map_labels
 from cige.tagging.finder import EntityFinder
 from cige.tagging.selection import Request, Types, all_candidates, also_naming, best_uncalibrated, select
@@ -88,6 +89,14 @@ def calibration_of(readings: Sequence[SentenceReading]) -> Calibration:
         ValueError: the model found nothing.
     """
     return fit((p for r in readings for p in r.candidates), (g for r in readings for g in r.gold))
+
+
+def calibrated(facts: LabelFacts, calibration: Calibration, types: Types, domain: str | None = None) -> LabelFacts:
+    """The facts with a calibration added: the general one, or that of a domain."""
+    if domain is None:
+        return replace(facts, calibration={**facts.calibration, types: calibration})
+    own = {**facts.domains.get(domain, {}), types: calibration}
+    return replace(facts, domains={**facts.domains, domain: own})
 
 
 def calibration_errors(readings: Sequence[SentenceReading], *, seed: int = 0) -> tuple[float, float]:

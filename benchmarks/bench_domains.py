@@ -1,0 +1,130 @@
+"""How honest scores are in each domain: as the model has them, with its general calibration, and with the domain's own.
+
+Each domain's development sentences are those of some sets of the recipe `names`. Its own calibration is judged by
+cross-validation over fifths of the sentences. The expected calibration error of few entities is above zero even where
+every score is right: `least` is what scores that are right would show on as many entities (mean of 200 draws).
+
+  cige bench domains --json docs/bench/domains.json
+  cige bench domains --write my-model         # puts the calibrations of all domains into a model's manifest
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure import environment, report, write
+
+from cige.api import NER, load
+from cige.data.sentence import Span
+from cige.entities.calibration import expected_calibration_error
+from cige.folders.manifest import update_manifest
+from cige.recipes.shipped import NAMES
+from cige.runtime.native import n_threads
+from cige.tagging.calibrating import (
+    FLOOR,
+    SentenceReading,
+    calibrated,
+    calibration_errors,
+    calibration_of,
+)
+from cige.tagging.selection import Request, Types, all_candidates, best_uncalibrated, select
+from cige.training.recipe import load_recipe
+from cige.training.sources import Source, read_sources
+
+DOMAINS = {
+    "news": ("msra", "people1998", "time"),
+    "headlines": ("cluener",),
+    "posts": ("weibo",),
+    "tweets": ("cmner",),
+    "encyclopedia": ("uner_gsdsimp",),
+    "resumes": ("resume",),
+    "products": ("ecommerce",),
+}
+N_DRAWS = 200
+
+
+def readings_of(ner: NER, source: Source, types: Types) -> list[SentenceReading]:
+    """What the model makes of the development sentences of a set, judged by the types that the set annotates."""
+    facts, request, types_of_set = ner.label_facts, Request.of(types=types), source.types
+    assert types_of_set is not None
+    reported = sorted(select(request, ner.labels, facts).families)
+
+    def judged(spans: Iterable[Span]) -> list[tuple[int, int, str]]:
+        if types == "coarse":
+            tops = ((span, facts.coarse(span.label, ner.labels)) for span in spans)
+            spans = [Span(span.start, span.end, top) for span, top in tops if top is not None]
+        own = types_of_set.comparable(spans, reported, source.tree)
+        return [(span.start, span.end, span.label) for span in own]
+
+    texts = [sentence.text for sentence in source.dev]
+    everything = ner.stream(texts, all_candidates(request, ner.labels, facts, floor=FLOOR), batch_size=32)
+    best = ner.stream(texts, best_uncalibrated(request, ner.labels, facts), batch_size=32)
+    found = []
+    for sentence, candidates, answers in zip(source.dev, everything, best, strict=True):
+        right = set(judged(sentence.spans))
+        probable = [(key, e.score) for e in candidates for key in judged([Span(e.start, e.end, e.label)])]
+        highest: dict[tuple[int, int, str], float] = {}
+        for key, p in probable:
+            highest[key] = max(p, highest.get(key, 0.0))
+        found.append(
+            SentenceReading(
+                gold=[(key[2], highest.get(key, 0.0)) for key in sorted(right)],
+                candidates=[(p, key in right) for key, p in probable],
+                best=[(e.score, key in right) for e in answers for key in judged([Span(e.start, e.end, e.label)])],
+            )
+        )
+    return found
+
+
+def least_error(scores: Sequence[float], *, seed: int = 0) -> float:
+    """The expected calibration error, 0..1, that scores which are right show on entities as many as these."""
+    rng = np.random.default_rng(seed)
+    draws = rng.random((N_DRAWS, len(scores))) < np.array(scores)
+    return float(np.mean([expected_calibration_error(list(zip(scores, own.tolist(), strict=True))) for own in draws]))
+
+
+def bench_domain(ner: NER, readings: Sequence[SentenceReading], types: Types) -> dict[str, Any]:
+    """The errors of one domain in per cent."""
+    general = ner.label_facts.calibration.get(types)
+    before, own = calibration_errors(readings)
+    points = [point for reading in readings for point in reading.best]
+    scores = [calibration_of(readings).score(p) for p, _ in points]
+    row = {"entities": sum(len(r.gold) for r in readings), "found": len(points), "uncalibrated": 100 * before}
+    if general is not None:
+        row["general"] = 100 * expected_calibration_error([(general.score(p), right) for p, right in points])
+    return row | {"own": 100 * own, "least": 100 * least_error(scores)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", help="model folder (default: the bundled model)")
+    parser.add_argument(
+        "--write", metavar="FOLDER", type=Path, help="measure this model, and keep the calibrations in it"
+    )
+    parser.add_argument("--only", action="append", choices=DOMAINS, help="only this domain (several times)")
+    parser.add_argument("--data-dir", help="holds ner/ ($CIGE_DATA)")
+    parser.add_argument("--json", metavar="FILE", help="write the result to this file")
+    args = parser.parse_args()
+    sources = {source.name: source for source in read_sources(load_recipe(NAMES).data, args.data_dir)[0]}
+    ner = load(args.write or args.model)
+    assert isinstance(ner, NER)
+    rows, facts = [], ner.label_facts
+    for domain in args.only or DOMAINS:
+        for types in ("fine", "coarse"):
+            readings = [r for name in DOMAINS[domain] for r in readings_of(ner, sources[name], types)]
+            if not any(reading.gold for reading in readings):
+                continue
+            rows.append({"domain": domain, "types": types} | bench_domain(ner, readings, types))
+            facts = calibrated(facts, calibration_of(readings), types, domain)
+    report("Expected calibration error of the best readings, in per cent", rows)
+    if args.write is not None:
+        update_manifest(args.write, **facts.to_manifest())
+    write({"environment": environment(threads=n_threads(), n_rounds=1), "rows": rows}, args.json)
+
+
+if __name__ == "__main__":
+    main()
