@@ -18,6 +18,13 @@ from cige.lexicon.word_blob import WordBlob, load_array
 
 COUNTS_FILE = "counts.npy"
 STORED_FROM = 50_000  # words; with fewer, the trie is built in 0.05 s, and the folder without it is a third of the size
+_FACTS = {
+    "n_words": int,
+    "max_chars": int,
+    "max_probes": int,
+    "has_counts": bool,
+    "fingerprint": str,
+}  # of the manifest
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,9 @@ class BaseWords:
         Raises:
             LexiconError: the files do not belong together.
         """
+        wrong = [name for name, kind in _FACTS.items() if type(facts.get(name)) is not kind]
+        if wrong:
+            raise LexiconError(f"{folder}: its manifest does not tell {', '.join(wrong)}; build the folder again")
         words = WordBlob.load(folder, sha256=facts["fingerprint"])
         if KEYS_FILE in facts["files"]:
             numbers = {name: facts[name] for name in ("max_probes", "max_chars", "n_words")}
@@ -61,6 +71,8 @@ class BaseWords:
             except ValueError as reason:
                 raise LexiconError(f"{folder}: its words cannot be read ({reason}); build the folder again") from reason
         counts = load_array(folder / COUNTS_FILE) if facts["has_counts"] else None
+        if facts["n_words"] != len(words) or (counts is not None and counts.shape != (len(words),)):
+            raise LexiconError(f"{folder}: its manifest or counts belong to other words; build the folder again")
         return cls(words=words, counts=counts, matcher=matcher, folder=folder.resolve())
 
     def save(self, folder: Path) -> dict[str, Any]:
