@@ -18,13 +18,8 @@ from cige.lexicon.word_blob import WordBlob, load_array
 
 COUNTS_FILE = "counts.npy"
 STORED_FROM = 50_000  # words; with fewer, the trie is built in 0.05 s, and the folder without it is a third of the size
-_FACTS = {
-    "n_words": int,
-    "max_chars": int,
-    "max_probes": int,
-    "has_counts": bool,
-    "fingerprint": str,
-}  # of the manifest
+_FACTS = {"n_words": int, "has_counts": bool, "fingerprint": str}  # of the manifest
+_FACTS_OF_TRIE = {"max_chars": int, "max_probes": int}  # which folders with a stored trie have besides
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,8 @@ class BaseWords:
         Raises:
             LexiconError: the files do not belong together.
         """
-        wrong = [name for name, kind in _FACTS.items() if type(facts.get(name)) is not kind]
+        needed = _FACTS | (_FACTS_OF_TRIE if KEYS_FILE in facts["files"] else {})
+        wrong = [name for name, kind in needed.items() if type(facts.get(name)) is not kind]
         if wrong:
             raise LexiconError(f"{folder}: its manifest does not tell {', '.join(wrong)}; build the folder again")
         words = WordBlob.load(folder, sha256=facts["fingerprint"])
