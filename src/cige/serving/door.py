@@ -33,7 +33,7 @@ class Door(HttpToolsProtocol):
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
         self._pace: Pace | None = self.app_state.get(PACE)
-        self._metrics: Metrics = self.app_state.get(METRICS)
+        self._metrics: Metrics | None = self.app_state.get(METRICS)
         self._socket: socket.socket | None = None
         self._arrived = 0.0
         self._refused_for = 0  # in how many seconds the client may try the request again that is being refused
@@ -65,6 +65,7 @@ class Door(HttpToolsProtocol):
         if (
             path is not None
             and self._pace is not None
+            and self._metrics is not None
             and self.parser.get_method() == b"POST"
             and (self.cycle is None or self.cycle.response_complete)
             and not self.expect_100_continue
