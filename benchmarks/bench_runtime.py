@@ -5,8 +5,8 @@
 `native` is the runtime in C, `numpy` its form without a compiler, `onnx` the model exported for ONNX Runtime, `torch`
 the PyTorch form. A pass is `NER.pipe` over the texts of Weibo's dev part, or over the last of MSRA's training part, on
 which the bundled model was not trained. Products have the shape of the feed-forward network's first step, in thousand
-million multiplications with additions per second, those of the runtime by their precision; `large product` is NumPy's of
-1,024 x 1,024 x 1,024.
+million multiplications with additions per second, those of the runtime by their precision; `large product` is NumPy's
+of 1,024 x 1,024 x 1,024.
 """
 
 from __future__ import annotations

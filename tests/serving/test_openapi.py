@@ -1,4 +1,4 @@
-"""The server against its own OpenAPI document: what schemathesis makes of it is answered as the document says."""
+"""The server against its own OpenAPI document: each request that schemathesis makes is answered as it says."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

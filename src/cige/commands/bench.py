@@ -21,6 +21,7 @@ Examples:
   cige bench rivals     cige and LAC in turns: characters a second by batch and length of texts
   cige bench runtime    text to entities in each form of the same weights: characters a second, stages, products
   cige bench significance   how often `cige compare` tells equal systems apart, on simulated tables
+  cige bench scaling    pre-training on many GPUs and annotating 1 TB, simulated from measured rates
   cige bench serve      the HTTP server: seconds to an answer, overload, characters a second
   cige bench soak       100,000 requests: memory; 100,000 odd texts: offsets over HTTP, in spaCy and in files
   cige bench suggest    F1 by labelled sentences: chosen by `cige suggest`, and at random
@@ -45,7 +46,7 @@ FIGURES = "figures"
 NAMES = (
     *("bulk", "card", "coverage", "crf", "domains", "flat", "fuzz", "kept", "kernels", "lattice", "lexicon"),
     *("match", "models", "onnx", "parity", "peers", "precision", "predict", "pretrain", "rivals"),
-    *("runtime", "serve", "significance", "soak", "suggest", "tables", "tokens", "train", "wasm"),
+    *("runtime", "scaling", "serve", "significance", "soak", "suggest", "tables", "tokens", "train", "wasm"),
     FIGURES,
 )
 

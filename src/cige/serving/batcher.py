@@ -136,7 +136,7 @@ class Batcher:
 
     @property
     def wait_s(self) -> float:
-        """Seconds until one more request would have its first turn, with batches as fast as the last; 0 before any."""
+        """Seconds until one more request would have its first turn, at the speed of the last batches; 0 at first."""
         return 0.0 if self._read is None else self._before_turn / self._rate
 
     def submit(self, work: Work, *, deadline: float) -> Future[Any]:
