@@ -25,14 +25,11 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.models.config import ModelConfig
 from cige.models.flat_config import FlatConfig
-from cige.models.soft_lexicon_config import SoftLexiconConfig
 from cige.nn.crf_numpy import NumpyCRF
 from cige.runtime import native
 from cige.runtime.flat_native import NativeFlat
-from cige.runtime.flat_numpy import NumpyFlat
 from cige.runtime.native_crf import LabelFamilies, NativeCRF
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars
-from cige.runtime.soft_lexicon import RuntimeSoftLexicon
 from cige.runtime.tagger_folder import WEIGHTS, TaggerFolder, opened
 from cige.tagging.prediction import ScoredSpan
 
@@ -241,11 +238,19 @@ class NativeModel:
 
 
 def _network(read: TaggerFolder, library: Any) -> Network:
+    """The network of a folder; what another one needs is not imported, which would be a twentieth of the first answer."""
     config = read.config
-    if isinstance(config, SoftLexiconConfig):
-        return RuntimeSoftLexicon(config, read.weights, read.vocabulary, library)
-    assert isinstance(config, FlatConfig)
-    return NumpyFlat(config, read.weights) if library is None else NativeFlat(config, read.weights, library)
+    if isinstance(config, FlatConfig):
+        if library is not None:
+            return NativeFlat(config, read.weights, library)
+        from cige.runtime.flat_numpy import NumpyFlat
+
+        return NumpyFlat(config, read.weights)
+    from cige.models.soft_lexicon_config import SoftLexiconConfig
+    from cige.runtime.soft_lexicon import RuntimeSoftLexicon
+
+    assert isinstance(config, SoftLexiconConfig)
+    return RuntimeSoftLexicon(config, read.weights, read.vocabulary, library)
 
 
 def _reopened(kind: type[NativeModel], folder: Path, lexicon: Lexicon) -> NativeModel:
