@@ -143,6 +143,7 @@ def rules() -> dict[str, Any]:
         "line_breaks": cells.LINE_BREAKS,
         "commas": "".join(sorted(cells.COMMAS)),
         "read_space_as": READ_SPACE_AS,
+        "whole": windows.WHOLE,
         "core": windows.CORE,
         "context": windows.CONTEXT,
         "safe_share": windows.SAFE_SHARE,

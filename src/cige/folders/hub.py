@@ -20,7 +20,7 @@ _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 
 def is_bundled(folder: Path) -> bool:
-    """Whether a folder is the bundled model's, or one inside it: a part of the package, as the code that reads it is."""
+    """Whether a folder is the bundled model's, or one inside it: a part of the package, as its code is."""
     whole = folder.resolve()
     return BUNDLED in (whole, *whole.parents)
 

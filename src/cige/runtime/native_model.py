@@ -238,7 +238,7 @@ class NativeModel:
 
 
 def _network(read: TaggerFolder, library: Any) -> Network:
-    """The network of a folder; what another one needs is not imported, which would be a twentieth of the first answer."""
+    """The network of a folder; what other ones need is not imported, which would take a twentieth of a first answer."""
     config = read.config
     if isinstance(config, FlatConfig):
         if library is not None:

@@ -10,7 +10,13 @@ LINE_BREAKS = "\n\r\u2028\u2029"
 COMMAS = frozenset(",，、")
 _RUN = re.compile(r"\s+")
 # Scripts that are written without spaces: Chinese characters and kana; the first and the last of each block.
-_UNSPACED = ("\u3005\u3007", "\u3040\u30ff", "\u3400\u9fff", "\uf900\ufaff", "\U00020000\U0003ffff")
+_UNSPACED = (
+    ("\u3005", "\u3007"),
+    ("\u3040", "\u30ff"),
+    ("\u3400", "\u9fff"),
+    ("\uf900", "\ufaff"),
+    ("\U00020000", "\U0003ffff"),
+)
 
 
 def cells(text: str) -> Iterator[tuple[int, int]]:
