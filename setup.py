@@ -22,6 +22,17 @@ from setuptools.command.build_ext import build_ext
 ABI = {"py_limited_api": True, "define_macros": [("Py_LIMITED_API", "0x030A0000")], "optional": True}
 NATIVE, RUNTIME, LEXICON = "src/cige/nn/native", "src/cige/runtime/native", "src/cige/lexicon"
 
+HEADERS = (
+    "product",
+    "product_narrow",
+    "transpose",
+    "attention",
+    "flat",
+    "chain",
+    "marginals",
+    "rows_of_tables",
+)  # of the runtime
+
 # What the architecture guarantees, whatever the environment's CFLAGS ask for, since the last option counts.
 LEVELS = {"portable": []}
 if platform.machine().lower() in ("x86_64", "amd64") and sys.maxsize > 2**32 and sys.platform != "darwin":
@@ -74,12 +85,13 @@ def kernels(level: str, options: list[str]) -> Extension:
 
 
 def runtime(level: str, options: list[str]) -> Extension:
-    names = ["product", "attention", "flat", "chain", "marginals", "rows", "spans", "lstm"]
+    names = ["product", "product_bf16", "product_int8", "attention", "attention_bf16", "flat", "chain", "marginals"]
+    names += ["rows", "spans", "lstm"]
     module = f"_runtime_{level}"
     sources = sorted([*Path(RUNTIME).glob("*.[ch]"), *Path(NATIVE).glob("*.h")], key=lambda file: file.name)
     checksum = zlib.crc32(b"".join(file.read_bytes() for file in sources))  # see runtime/native/__init__.py
     headers = [f"{NATIVE}/rows.h", f"{NATIVE}/threads.h"]
-    headers += [f"{RUNTIME}/{name}.h" for name in ("product", "flat", "chain", "marginals", "rows_of_tables")]
+    headers += [f"{RUNTIME}/{name}.h" for name in HEADERS]
     return Extension(
         f"cige.runtime.native.{module}",
         sources=[f"{NATIVE}/module.c", *(f"{RUNTIME}/{name}.c" for name in names)],

@@ -39,17 +39,17 @@ def bench_card(ner: NER, sources: Iterable[Source]) -> list[dict[str, Any]]:
         compare = partial(source.types.comparable, labels=ner.labels, tree=source.tree)
         found = list(ner.pipe([s.text for s in source.dev], batch_size=32, labels=ner.labels))
         gold = [compare(s.spans) for s in source.dev]
-        own = [compare(map(_span, entities)) for entities in found]
+        own = [compare(spans_of(entities)) for entities in found]
         for type_ in sorted({span.label for spans in gold for span in spans}):
             rows.append(_row(source, type_, _of_type(gold, type_), _of_type(own, type_)))
-        gold, own = ([_names(spans, source.tree) for spans in group] for group in (gold, own))
+        gold, own = ([names_of(spans, source.tree) for spans in group] for group in (gold, own))
         if not any(gold):
             continue
         points = [
             (entity.score, span in right)
             for entities, right in zip(found, gold, strict=True)
             for entity in entities
-            for span in _names(compare([_span(entity)]), source.tree)
+            for span in names_of(compare(spans_of([entity])), source.tree)
         ]
         error = {"calibration error": 100 * expected_calibration_error(points)}
         rows.insert(0, _row(source, "names", gold, own) | error)
@@ -62,15 +62,16 @@ def _row(source: Source, type_: str, gold: Sequence[Sequence[Span]], found: Sequ
     return {"set": source.name, "type": type_, "sentences": len(gold), "entities": sum(map(len, gold)), **percent}
 
 
-def _span(entity: Entity) -> Span:
-    return Span(entity.start, entity.end, entity.label)
+def spans_of(entities: Iterable[Entity]) -> list[Span]:
+    return [Span(entity.start, entity.end, entity.label) for entity in entities]
 
 
 def _of_type(spans: Iterable[Sequence[Span]], type_: str) -> list[list[Span]]:
     return [[span for span in of_text if span.label == type_] for of_text in spans]
 
 
-def _names(spans: Iterable[Span], tree: TypeTree) -> list[Span]:
+def names_of(spans: Iterable[Span], tree: TypeTree) -> list[Span]:
+    """Those that are PER, LOC or ORG, or of one of their kinds, as these."""
     tops = ((span, next((x for x in tree.line(span.label) if x in CORE), None)) for span in spans)
     return [Span(span.start, span.end, top) for span, top in tops if top is not None]
 
@@ -84,7 +85,7 @@ def main() -> None:
     args = parser.parse_args()
     sources = read_sources(load_recipe(NAMES).data, args.data_dir)[0]
     chosen = [s for s in sources if s.dev and (args.only is None or s.name in args.only)]
-    ner = load(args.model)
+    ner = load(args.model, precision="float32")
     assert isinstance(ner, NER)
     rows = bench_card(ner, chosen)
     report("F1 of names and of each type, in per cent", rows)

@@ -6,8 +6,9 @@
 the PyTorch form. A pass is `NER.pipe` over the texts of Weibo's dev part, or over the last of MSRA's training part, on
 which the bundled model was not trained. Long texts are 50,000 characters of Weibo's training part in one line, as they
 are and without anything but letters, digits and Chinese characters, against the sentences of its development part in
-batches of 32 in the same turn. `product` is a product of the shape of the feed-forward network's first step,
-in thousand million multiplications with additions per second; `large product` is NumPy's of 1,024 x 1,024 x 1,024.
+batches of 32 in the same turn. Products have the shape of the feed-forward network's first step, in thousand million
+multiplications with additions per second, those of the runtime by their precision; `large product` is NumPy's of
+1,024 x 1,024 x 1,024.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from cige.runtime.native import address
 from cige.runtime.native_model import NativeModel
 from cige.runtime.onnx_model import OnnxModel
 from cige.runtime.packed_linear import PackedLinear, aligned
+from cige.runtime.precision import available
 from cige.tagging.prediction import batches_of_like_size
 from cige.tagging.windows import read_windows
 
@@ -102,7 +104,12 @@ def long_texts(ner: NER, data_dir: Path, *, n_chars: int, n_rounds: int) -> list
     taken = in_turns(ways, n_rounds=n_rounds)
     cost = {name: 1e6 * t.processor / sizes[name] for name, t in taken.items()}
     return [
-        {"text": name, "chars": sizes[name], "microseconds_per_char": cost[name], "ratio": cost[name] / cost["sentences"]}
+        {
+            "text": name,
+            "chars": sizes[name],
+            "microseconds_per_char": cost[name],
+            "ratio": cost[name] / cost["sentences"],
+        }
         for name in ways
     ]
 
@@ -122,10 +129,11 @@ def products(*, n_rounds: int) -> list[dict[str, float]]:
             "large product": lambda: square @ square,
         }
         if library is not None:
-            packed, y = PackedLinear(library, weight), aligned(n_rows * 480)
-            sizes = np.array([n_rows, 160, packed.fields[1], 0], np.int64)
-            arguments = (address(sizes), *packed.fields[2:], address(x), address(y))
-            ways["product"] = lambda arguments=arguments: [library.one_product(*arguments) for _ in range(20)]
+            y = aligned(n_rows * 480)
+            packed = {form: PackedLinear(library, weight, precision=form) for form in available(library)}
+            for form, linear in packed.items():
+                arrays = np.array([n_rows, 0], np.int64), np.array(linear.fields, np.int64), x, y
+                ways[form] = lambda arrays=arrays: [library.one_product(*map(address, arrays)) for _ in range(20)]
         taken = in_turns(ways, n_rounds=n_rounds)
         work = {name: 20 * n_rows * 160 * 480 for name in taken} | {"large product": 1024**3}
         found.append({"rows": n_rows} | {name: work[name] / t.processor / 1e9 for name, t in taken.items()})

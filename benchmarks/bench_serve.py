@@ -1,7 +1,9 @@
 """The HTTP server: seconds to an answer at a steady rate and at overload, and throughput beside `cige predict`.
 
 Requests are sent when they are due, whether or not those before them were answered, and are timed from when they were
-due. The server and this program run on one machine and share its cores. Texts are cut from a file.
+due. The server and this program run on one machine and share its cores: `client_late_ms` says how late this program
+itself sent requests, and with `--server-nice` it goes before the server, as a client on another machine would. Texts
+are cut from a file.
 
   OMP_NUM_THREADS=1 cige bench serve --json serve.json
   OMP_NUM_THREADS=1 cige bench serve --workers 2 --rate 50 --seconds 20
@@ -19,26 +21,35 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 import numpy as np
+import uvloop
 from measure import environment, write
 
 NEWS = Path(__file__).resolve().parents[1] / "examples" / "news.txt"
 
 
 @contextmanager
-def server(workers: int):
-    """A server on a free port, and how many seconds it took to be ready."""
+def server(workers: int, *, nice: int = 0, options: Sequence[str] = ()):
+    """A server on a free port, and how many seconds it took to be ready.
+
+    Args:
+        nice: how much lower its priority is than that of this program.
+        options: more of `cige serve`.
+    """
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
     started = time.perf_counter()
-    command = [sys.executable, "-m", "cige", "serve", "--port", str(port), "--workers", str(workers)]
+    command = ["nice", "-n", str(nice), sys.executable, "-m", "cige", "serve", "--port", str(port)]
+    command += ["--workers", str(workers), *options]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         while True:
@@ -61,53 +72,100 @@ def texts_of(path: Path, n: int, length: int) -> list[str]:
     return [(text * 2)[k % len(text) :][:length] for k in range(0, 7 * n, 7)]
 
 
-class Connections:
-    """A client that costs little beside the server: idle connections are used again, others are opened."""
+class Connection(asyncio.Protocol):
+    """One connection of the client, which costs little beside the server; it has one request at a time."""
 
-    def __init__(self, address: str):
-        self._url = urlsplit(address)
-        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    def __init__(self) -> None:
+        self._answer: asyncio.Future[int] | None = None
+        self._buffer = b""
 
-    async def post(self, body: bytes) -> int:
-        """The status of an answer, which is read whole."""
-        url = self._url
-        reader, writer = self._idle.pop() if self._idle else await asyncio.open_connection(url.hostname, url.port)
-        head = f"POST {url.path} HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
-        writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        answer = (await reader.readuntil(b"\r\n\r\n")).lower()
-        await reader.readexactly(int(answer.partition(b"content-length:")[2].partition(b"\r\n")[0]))
-        self._idle.append((reader, writer))
-        return int(answer.split(None, 2)[1])
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def post(self, content: bytes) -> asyncio.Future[int]:
+        """Send a request; the status of the answer, once it is there whole."""
+        self._answer = asyncio.get_running_loop().create_future()
+        self.transport.write(content)
+        return self._answer
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        head, end, body = self._buffer.partition(b"\r\n\r\n")
+        if end and len(body) >= int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]):
+            self._buffer = b""
+            if self._answer is not None and not self._answer.done():
+                self._answer.set_result(int(head.split(None, 2)[1]))
+
+    def connection_lost(self, reason: Exception | None) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(reason or ConnectionResetError("closed before the answer"))
 
 
-async def send(address: str, texts: list[str], rate: float) -> list[tuple[int, float]]:
-    """(status, milliseconds from when it was due) of each request."""
-    client = Connections(address)
-    bodies = [json.dumps({"text": text}).encode() for text in texts]
-    await asyncio.gather(*map(client.post, bodies[:20]))
+@dataclass(frozen=True)
+class Answer:
+    """What became of a request.
+
+    Attributes:
+        status: of HTTP; 0 where the connection broke.
+        sent, answered: milliseconds since it was due.
+    """
+
+    status: int
+    sent: float
+    answered: float
+
+
+def requests_of(address: str, texts: Iterable[str]) -> list[bytes]:
+    """A whole request for each text, as it goes over the wire."""
+    url = urlsplit(address)
+    head = f"POST {url.path} HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
+    bodies = [json.dumps({"text": text}, ensure_ascii=False).encode() for text in texts]
+    return [f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body for body in bodies]
+
+
+async def send(address: str, texts: list[str], rate: float) -> list[Answer]:
+    """Send each text when it is due, on an idle connection or a new one, whatever became of those before."""
+    url, requests = urlsplit(address), requests_of(address, texts)
+    loop = asyncio.get_running_loop()
+    idle: list[Connection] = []
+
+    async def one(number: int, due: float) -> Answer:
+        sent = time.perf_counter()
+        try:
+            connection = idle.pop() if idle else (await loop.create_connection(Connection, url.hostname, url.port))[1]
+            status = await connection.post(requests[number])
+            idle.append(connection)
+        except OSError:
+            status = 0
+        return Answer(status, 1e3 * (sent - due), 1e3 * (time.perf_counter() - due))
+
+    await asyncio.gather(*(one(k, time.perf_counter()) for k in range(min(20, len(texts)))))  # warm
     began = time.perf_counter() + 0.1
-
-    async def one(number: int) -> tuple[int, float]:
+    tasks = []
+    for number in range(len(texts)):
         due = began + number / rate
-        await asyncio.sleep(max(0, due - time.perf_counter()))
-        status = await client.post(bodies[number])
-        return status, 1e3 * (time.perf_counter() - due)
+        if (wait := due - time.perf_counter()) > 0:
+            await asyncio.sleep(wait)
+        tasks.append(loop.create_task(one(number, due)))
+    return await asyncio.gather(*tasks)
 
-    return await asyncio.gather(*map(one, range(len(texts))))
 
-
-def summary(found: list[tuple[int, float]], rate: float) -> dict[str, Any]:
-    answered = np.array([ms for status, ms in found if status == 200] or [np.nan])
-    statuses = [status for status, _ in found]
-    return {
+def summary(found: list[Answer], rate: float) -> dict[str, Any]:
+    statuses = [answer.status for answer in found]
+    result: dict[str, Any] = {
         "requests_per_second": rate,
         "n_requests": len(found),
         "n_answered": statuses.count(200),
         "n_refused": statuses.count(429),
-        "n_other": sum(status not in (200, 429) for status in statuses),
-        "ms_p50": float(np.percentile(answered, 50)),
-        "ms_p99": float(np.percentile(answered, 99)),
+        "n_broken": statuses.count(0),
+        "n_other": sum(status not in (200, 429, 0) for status in statuses),
+        "client_late_ms_p99": float(np.percentile([answer.sent for answer in found], 99)),
     }
+    for kind, status in (("", 200), ("refused_", 429)):
+        taken = [answer.answered for answer in found if answer.status == status] or [float("nan")]
+        for share in (50, 99):
+            result[f"{kind}ms_p{share}"] = float(np.percentile(taken, share))
+    return result
 
 
 def throughput(address: str, texts: list[str], at_once: int, clients: int) -> float:
@@ -145,6 +203,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1, help="(default: 1)")
     parser.add_argument("--rate", type=float, default=50, help="requests per second (default: 50)")
     parser.add_argument("--overload", type=float, default=600, help="requests per second at overload (default: 600)")
+    parser.add_argument(
+        "--server-nice", type=int, default=0, metavar="N", help="start the server with `nice -n N` (default: 0)"
+    )
     parser.add_argument("--seconds", type=float, default=10, help="of each measurement (default: 10)")
     parser.add_argument("--length", type=int, default=50, help="characters of a text (default: 50)")
     parser.add_argument("--texts", type=int, default=4000, help="texts whose throughput is measured (default: 4000)")
@@ -157,11 +218,11 @@ def main() -> None:
         "workers": args.workers,
         "load": os.getloadavg()[0],
     }
-    with server(args.workers) as (address, seconds):
+    with server(args.workers, nice=args.server_nice) as (address, seconds):
         results["seconds_to_ready"] = seconds
         for name, rate in (("steady", args.rate), ("overload", args.overload)):
             texts = texts_of(args.file, int(rate * args.seconds), args.length)
-            results[name] = summary(asyncio.run(send(address, texts, rate)), rate)
+            results[name] = summary(uvloop.run(send(address, texts, rate)), rate)
             print(name, results[name], flush=True)
         results["http_chars_per_second"] = throughput(address, many, 64, 2 * args.workers)
     results["predict_chars_per_second"] = predict(many)

@@ -115,6 +115,35 @@ def draw_crf(result: Mapping[str, Any]) -> Any:
     return figure
 
 
+def draw_suggest(result: Mapping[str, Any]) -> Any:
+    """F1 by labelled sentences, chosen and random: the mean over seeds at each size, and each seed thin behind it."""
+    sets = result["sets"]
+    figure, all_axes = plt.subplots(1, len(sets), figsize=(4.6 * len(sets), 3.9), squeeze=False)
+    for axes, (name, of_set) in zip(all_axes[0], sets.items(), strict=True):
+        for strategy, colour, mark in (("random", "#888888", "s"), ("both", "#00798c", "o")):
+            curves = of_set["curves"].get(strategy, {}).values()
+            scores: dict[int, list[float]] = {}
+            for points in curves:
+                sizes, f1 = [p["sentences"] for p in points], [100 * p["f1"] for p in points]
+                axes.plot(sizes, f1, color=colour, linewidth=0.7, alpha=0.4)
+                for size, score in zip(sizes, f1, strict=True):
+                    scores.setdefault(size, []).append(score)
+            whole = {size: sum(own) / len(own) for size, own in sorted(scores.items()) if len(own) == len(curves)}
+            axes.plot([*whole], [*whole.values()], color=colour, marker=mark, label=strategy)
+        full = [100 * f1 for f1 in of_set["full"].values()]
+        axes.axhline(0.95 * sum(full) / len(full), color="#d1495b", linestyle="--", label="95% of all sentences")
+        axes.set_xscale("log")
+        ticks = sorted({p["sentences"] for points in of_set["curves"]["random"].values() for p in points})
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+        axes.set_title(f"{name}, {of_set['n_pool']:,} sentences to choose from")
+        axes.set_xlabel("labelled sentences")
+        axes.set_ylabel("F1")
+        axes.legend(frameon=False, loc="lower right")
+    return figure
+
+
 def _log_axes(axes: Axes, ticks: Sequence[int]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
@@ -130,6 +159,7 @@ FIGURES: dict[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {
     "memory_by_nodes": ("train", draw_memory),
     "lexicon_by_size": ("lexicon", draw_lexicon),
     "crf_by_length": ("crf", draw_crf),
+    "f1_by_labelled": ("suggest", draw_suggest),
 }
 
 

@@ -50,7 +50,7 @@ def folder(tmp_path_factory) -> Path:
 def test_entities_are_those_of_pytorch(folder):
     from cige.api import load
 
-    code = f"import json, cige; print(json.dumps([e.to_dict() for e in cige.load()({NEWS!r})]))"
+    code = f"import json, cige; print(json.dumps([e.to_dict() for e in cige.load(precision='float32')({NEWS!r})]))"
     found = json.loads(core(code))
     expected = [e.to_dict() for e in load(backend="torch")(NEWS)]
     assert [{**e, "score": 0} for e in found] == [{**e, "score": 0} for e in expected] != []

@@ -22,7 +22,7 @@ LAYERS = [
     {"models", "tagging"},
     {"engine", "runtime", "explain"},
     {"training", "pretraining", "api"},
-    {"tasks", "reports", "serving", "bulk", "distant", "integrations"},
+    {"tasks", "reports", "serving", "bulk", "distant", "suggest", "integrations"},
     {"commands"},
     {"cli"},
     {"__main__"},

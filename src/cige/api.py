@@ -68,6 +68,7 @@ def load(
     device: str = "cpu",
     *,
     backend: str = "auto",
+    precision: str = "auto",
     domain: str | None = None,
     **hub_options: Any,
 ) -> EntityFinder:
@@ -80,8 +81,12 @@ def load(
         device: "cpu", or where PyTorch computes, such as "cuda:1". A model exported for ONNX Runtime runs on the CPU.
         backend: what computes a model that `cige train` wrote. "auto" takes cige's own runtime on the CPU for the
             models that it reads (FLAT and SoftLexicon without BERT features), and PyTorch otherwise; "native" and
-            "torch" insist on one of them. The results are equal to about 1e-5; `ner.model` is a NativeModel or a
-            LatticeModel.
+            "torch" insist on one of them. In float32 the results are equal to about 1e-5; `ner.model` is a NativeModel
+            or a LatticeModel.
+        precision: what cige's own runtime computes a FLAT in: "float32", "bfloat16", "int8", or "auto" for the fastest
+            that this processor has. None of them lost more than 0.05 F1 on development data (docs/speed.md), but scores
+            differ in the second or third digit; "float32" gives the same ones on every machine, to about 1e-5.
+            `ner.model.precision` is what was chosen. All else computes in float32.
         domain: the kind of text that is read, such as "posts", for scores that were calibrated on it; the model card
             names those of the bundled model, and `cige calibrate --domain` makes others. The entities are the same.
         hub_options: `revision`, `token`, `cache_dir` and `local_files_only`, as huggingface_hub takes them.
@@ -99,9 +104,10 @@ def load(
     if kind is None or kind.finder is None:
         read_manifest(folder, kind=TAGGER, version=0, error=ModelError)  # says what the folder holds
         raise ModelError(f"{folder}: not a model that finds entities")
-    options = {} if backend == "auto" else {"backend": backend}
+    options = {name: x for name, x in (("backend", backend), ("precision", precision)) if x != "auto"}
     if options and kind is not KINDS[TAGGER]:
-        raise ModelError(f"{folder}: backend={backend!r} was given; only a model that `cige train` wrote has a choice")
+        given = ", ".join(f"{name}={x!r}" for name, x in options.items())
+        raise ModelError(f"{folder}: {given} was given; only a model that `cige train` wrote has a choice")
     try:
         finder: EntityFinder = kind.open_finder(folder, device=device, **options)
     except ModuleNotFoundError as missing:
@@ -119,9 +125,10 @@ def load(
     return finder.for_domain(domain)
 
 
-def open_tagger(folder: Path, *, device: str = "cpu", backend: str = "auto") -> NER:
+def open_tagger(folder: Path, *, device: str = "cpu", backend: str = "auto", precision: str = "auto") -> NER:
     """The NER of a folder that a LatticeModel wrote; imports PyTorch only where that computes (see `load`)."""
     from cige.runtime.native_model import NativeModel
+    from cige.runtime.precision import FLOAT32, chosen
     from cige.runtime.tagger_folder import is_readable
 
     if backend not in BACKENDS:
@@ -129,10 +136,11 @@ def open_tagger(folder: Path, *, device: str = "cpu", backend: str = "auto") -> 
     if backend == "native" and device != "cpu":
         raise ModelError(f"device {device!r}: cige's own runtime computes on the CPU; use backend='torch'")
     if backend == "native" or (backend == "auto" and device == "cpu" and is_readable(folder)):
-        return NER(NativeModel.load(folder))
+        return NER(NativeModel.load(folder, precision=precision))
     from cige.models.model import LatticeModel
     from cige.nn.device import prediction_device
 
+    chosen(precision, [FLOAT32], of="PyTorch, which computes this model,")
     where = prediction_device(device)
     model = LatticeModel.load(folder)
     model.tagger.to(where)
@@ -185,7 +193,8 @@ class NER(EntityFinder):
         return () if vocabulary is None else tuple(vocabulary.word_labels)
 
     def _about(self) -> str:
-        kind = f"{getattr(self.model, 'architecture', '')} ({type(self.model).__name__})".strip()
+        form = ", ".join(filter(None, (type(self.model).__name__, getattr(self.model, "precision", None))))
+        kind = f"{getattr(self.model, 'architecture', '')} ({form})".strip()
         n_own = len(self.lexicon.user_entries)
         return f"{kind}; {len(self.lexicon):,} words" + (f" and {n_own:,} of your own" if n_own else "")
 
@@ -278,6 +287,7 @@ class NER(EntityFinder):
         *,
         device: str = "cpu",
         backend: str = "auto",
+        precision: str = "auto",
         **hub_options: Any,
     ) -> NER:
         """As `cige.load`, for the kinds of model that read a lexicon.
@@ -285,7 +295,7 @@ class NER(EntityFinder):
         Raises:
             ModelError: what `load` raises; or the model has no lexicon.
         """
-        found = load(path_or_hub_id, device, backend=backend, **hub_options)
+        found = load(path_or_hub_id, device, backend=backend, precision=precision, **hub_options)
         if not isinstance(found, cls):
             raise ModelError(
                 f"{path_or_hub_id}: opens as a {type(found).__name__}, which has no lexicon; use cige.load"

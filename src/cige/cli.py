@@ -24,6 +24,7 @@ VERBS = {
     "learn-type": "learn a new type of entity from a word list and raw text",
     "evaluate": "score a model on labelled sentences",
     "pseudo-label": "label raw text by what several models agree on, to train on",
+    "suggest": "choose which sentences to label next, with the model's labels to correct",
     "calibrate": "make a model's scores honest, by labelled sentences",
     "user-words": "measure what a user's own words gain on labelled sentences",
     "compare": "train and score several systems alike, with what separates them",

@@ -18,6 +18,18 @@ RESULTS = {
             for n, big in ((50, 9.0), (100, None))
         ]
     },
+    "suggest": {
+        "sets": {
+            "resume": {
+                "n_pool": 90,
+                "full": {"1": 0.9},
+                "curves": {
+                    "random": {"1": [{"sentences": n, "f1": n / 100} for n in (20, 40, 80)]},
+                    "both": {"1": [{"sentences": n, "f1": n / 50} for n in (20, 40)]},
+                },
+            }
+        }
+    },
     "crf": {
         "cases": [
             {"n_chars": n, "log Z, scan_ms": 2.0, "best tags, shipped_ms": 1.0, "marginals, x_ms": 1.0}

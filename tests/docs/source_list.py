@@ -35,6 +35,7 @@ FOLDERS = [
     "serving",
     "bulk",
     "distant",
+    "suggest",
     "integrations",
     "commands",
 ]

@@ -180,7 +180,7 @@ def test_a_model_that_decodes_by_itself_reports_the_same(tmp_path):
     made.label_facts = LabelFacts(max_lengths={"ORG": 3}, calibration={"fine": Calibration(((0.0, 0.0), (1.0, 0.5)))})
     made.save(tmp_path / "model")
     texts = [TEXT, "李明\t北京", "@李明😀在北京 南京市", "《李明》在“罗氏公司”", ""]
-    own, torch = load(tmp_path / "model", backend="native"), load(tmp_path / "model", backend="torch")
+    own, torch = (load(tmp_path / "model", backend=b, precision="float32") for b in ("native", "torch"))
     for options in ({}, {"labels": ["PER"]}, {"min_score": 0.3}, {"types": "coarse"}):
         for a, b in zip(own.pipe(texts, **options), torch.pipe(texts, **options), strict=True):
             assert [(e.start, e.end, e.label) for e in a] == [(e.start, e.end, e.label) for e in b]

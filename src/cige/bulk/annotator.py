@@ -21,7 +21,7 @@ class AnnotatorSettings:
 
     Attributes:
         model: a model folder or hub id; None for the bundled model.
-        device, domain: as in `cige.load`.
+        device, precision, domain: as in `cige.load`.
         lexicon_add: files with the user's words.
         min_score, labels, types, recall: what is reported, as in a call of an NER.
         batch_size: sentences to read at once; batches are cut by the size of the lattices before that if need be.
@@ -31,6 +31,7 @@ class AnnotatorSettings:
 
     model: str | None = None
     device: str = "cpu"
+    precision: str = "auto"
     domain: str | None = None
     lexicon_add: tuple[str, ...] = ()
     min_score: float = 0.0
@@ -98,7 +99,7 @@ class Annotator:
 
         keep_freed_memory()
         folder = model_folder(settings.model)
-        finder = load(folder, device=settings.device, domain=settings.domain)
+        finder = load(folder, device=settings.device, precision=settings.precision, domain=settings.domain)
         for path in settings.lexicon_add:
             if not isinstance(finder, NER):
                 raise ModelError(f"{settings.model}: this model has no lexicon, so it cannot take the words of {path}")

@@ -95,6 +95,7 @@ def settings_of(args: argparse.Namespace) -> AnnotatorSettings:
     return AnnotatorSettings(
         model=model,
         device=args.device,
+        precision=args.precision,
         domain=args.domain,
         lexicon_add=tuple(str(Path(path).absolute()) for path in args.lexicon_add),
         min_score=request.min_score,

@@ -15,11 +15,13 @@ Examples:
   cige bench parity     entities in C and in PyTorch on many texts
   cige bench peers      F1 and speed of cige, jieba, LAC and others on every labelled set
   cige bench predict    a prediction process: seconds to the first answer, memory, characters a second
+  cige bench precision  F1 and speed of the runtime in float32, bfloat16 and int8
   cige bench pretrain   steps of pre-training
   cige bench rivals     cige and LAC in turns: characters a second by batch and length of texts
   cige bench runtime    text to entities in each form of the same weights: characters a second, stages, products
   cige bench significance   how often `cige compare` tells equal systems apart, on simulated tables
   cige bench serve      the HTTP server: seconds to an answer, overload, characters a second
+  cige bench suggest    F1 by labelled sentences: chosen by `cige suggest`, and at random
   cige bench tables     entities in tables, by what sets the cells apart
   cige bench tokens     text to lattice tokens: megabytes a second
   cige bench train      steps of training, padding, memory
@@ -39,23 +41,10 @@ from cige.errors import CigeError
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 FIGURES = "figures"
 NAMES = (
-    *(
-        "bulk",
-        "card",
-        "coverage",
-        "crf",
-        "domains",
-        "flat",
-        "kept",
-        "kernels",
-        "lattice",
-        "lexicon",
-        "match",
-        "models",
-        "onnx",
-    ),
-    *("parity", "peers", "predict", "pretrain", "rivals", "runtime", "serve", "significance", "tables", "tokens"),
-    *("train", "wasm", FIGURES),
+    *("bulk", "card", "coverage", "crf", "domains", "flat", "fuzz", "kept", "kernels", "lattice", "lexicon"),
+    *("match", "models", "onnx", "parity", "peers", "precision", "predict", "pretrain", "rivals"),
+    *("runtime", "serve", "significance", "suggest", "tables", "tokens", "train", "wasm"),
+    FIGURES,
 )
 
 

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.tagging.calibrating import calibrated, calibration_errors, calibration_of, read_labelled
 
     folder = model_folder(args.model)
-    ner = load(folder, device=args.device)
+    ner = load(folder, device=args.device, precision="float32")
     if not isinstance(ner, NER):
         raise ModelError(
             f"{args.model}: a model that `cige finetune` wrote keeps no calibration; give one of `cige train`"

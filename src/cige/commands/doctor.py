@@ -117,6 +117,7 @@ def _version(name: str) -> str | None:
 def _compiled() -> Iterator[Finding]:
     from cige.nn import native
     from cige.runtime.native import load
+    from cige.runtime.precision import available, chosen
 
     slow = "it works, more slowly; with a C compiler, `pip install --force-reinstall --no-deps .` builds these parts"
     if os.environ.get(native.VARIABLE) == "off":
@@ -125,6 +126,8 @@ def _compiled() -> Iterator[Finding]:
         yield Finding("instruction sets", "note", "nothing was compiled", slow)
     else:
         yield Finding("instruction sets", "ok", f"{native.level()}, of {', '.join(native.levels())}")
+        found = available(load())
+        yield Finding("precision of FLAT", "ok", f"{chosen('auto', found)}, of {', '.join(found)}")
     for name, module in (("matching of words", "_walk"), ("reading of vectors", "_parse")):
         there = find_spec(f"cige.lexicon.{module}") is not None
         yield Finding(name, "ok" if there else "note", "compiled" if there else "in Python", "" if there else slow)

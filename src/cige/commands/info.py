@@ -99,6 +99,7 @@ def _model(name: str | None) -> dict[str, Any]:
 def _lattice_model(model: Any) -> dict[str, Any]:
     """Facts about a model that reads a lexicon, in addition to its labels."""
     return {
+        "precision": getattr(model, "precision", "float32"),
         "scheme": model.scheme,
         "lexicon words": len(model.lexicon),
         "user words": len(model.lexicon.user_words),

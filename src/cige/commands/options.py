@@ -28,6 +28,13 @@ def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False)
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
     parser.add_argument(
+        "--precision",
+        choices=("auto", "float32", "bfloat16", "int8"),
+        default="auto",
+        help="what cige's own runtime computes a FLAT in: auto takes the fastest that this processor has, float32 "
+        "gives the same scores everywhere (default: auto)",
+    )
+    parser.add_argument(
         "--domain", metavar="NAME", help="kind of text, for scores that were calibrated on it: posts ..."
     )
     parser.add_argument(
@@ -40,8 +47,12 @@ def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False)
     )
 
 
-def add_request_options(parser: argparse.ArgumentParser) -> None:
-    """Options that say which entities are reported; `request_of` reads them."""
+def add_request_options(parser: argparse.ArgumentParser, *, recall: bool = True) -> None:
+    """Options that say which entities are reported; `request_of` reads them.
+
+    Args:
+        recall: whether overlapping candidates may be asked for.
+    """
     parser.add_argument(
         "--min-score", type=float, default=0.0, metavar="P", help="leave out entities with a lower score, 0..1"
     )
@@ -52,6 +63,9 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
         default="fine",
         help="coarse: report COMPANY as ORG and the like, where the model knows of kinds (default: fine)",
     )
+    if not recall:
+        parser.set_defaults(recall=None)
+        return
     parser.add_argument(
         "--recall",
         type=float,
@@ -98,7 +112,7 @@ def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> EntityFi
     from cige.nn.memory import keep_freed_memory
 
     keep_freed_memory()
-    finder = load(path_or_hub_id, device=args.device, domain=args.domain)
+    finder = load(path_or_hub_id, device=args.device, precision=args.precision, domain=args.domain)
     for path in args.lexicon_add:
         report = with_lexicon_only(finder, path_or_hub_id).lexicon.add_file(path)
         if report.n_refused or not report.n_taken:

@@ -73,6 +73,7 @@ def run(args: argparse.Namespace) -> None:
     settings = Settings(
         model=args.model,
         device=args.device,
+        precision=args.precision,
         domain=args.domain,
         lexicon_files=tuple(args.lexicon_add),
         lexicon_file=args.lexicon_file,

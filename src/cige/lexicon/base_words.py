@@ -55,7 +55,10 @@ class BaseWords:
             numbers = {name: facts[name] for name in ("max_probes", "max_chars", "n_words")}
             matcher = Matcher(HashTrie.load(folder, **numbers))
         else:
-            matcher = Matcher.build(words)
+            try:
+                matcher = Matcher.build(words)
+            except ValueError as reason:
+                raise LexiconError(f"{folder}: its words cannot be read ({reason}); build the folder again") from reason
         counts = load_array(folder / COUNTS_FILE) if facts["has_counts"] else None
         return cls(words=words, counts=counts, matcher=matcher, folder=folder.resolve())
 

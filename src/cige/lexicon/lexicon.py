@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -122,7 +121,7 @@ class Lexicon:
         folder = Path(folder)
         facts = open_folder(folder, kind=LEXICON, check_up_to=0 if is_bundled(folder) else CHECKED_BYTES)
         lexicon = cls(base=BaseWords.load(folder, facts))
-        changes = UserChanges.from_dict(json.loads((folder / USER_FILE).read_text("utf-8")), source=folder / USER_FILE)
+        changes = UserChanges.load(folder / USER_FILE)
         return lexicon.changed(changes) if changes else lexicon
 
     def save(self, folder: str | os.PathLike[str]) -> None:

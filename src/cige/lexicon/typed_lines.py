@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cige.lexicon.user_word import EVIDENCE, MODES, NO_MODE, is_label
+from cige.lexicon.whole_number import MAX_NUMBER, whole_number
 from cige.text.normalize import fold_width
 
 COLUMNS = ("word", "label", "mode")
@@ -81,7 +82,7 @@ def _read_object(line: int, text: str) -> Entry:
     word = _encoded(found["word"])
     if not all(value is None or isinstance(value, str) for value in (label, mode)):
         return Entry(line, word, problem=NO_TEXT)
-    if not (count is None or type(count) is int):
+    if not (count is None or (type(count) is int and 0 <= count <= MAX_NUMBER)):
         return Entry(line, word, problem=BAD_COUNT)
     return _entry(line, word, label or "", mode or "", count)
 
@@ -98,9 +99,10 @@ def _row_reader(names: Sequence[str], delimiter: str, *, is_named: bool) -> Call
         if not is_named and label.isdecimal():
             label, count = "", label
         word = _encoded(value.get("word", ""))
-        if count and not count.isdecimal():
+        number = whole_number(count)
+        if count and number is None:
             return Entry(line, word, problem=BAD_COUNT)
-        return _entry(line, word, label, value.get("mode", ""), int(count) if count else None)
+        return _entry(line, word, label, value.get("mode", ""), number)
 
     return read
 

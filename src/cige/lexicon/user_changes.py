@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from cige.errors import LexiconError
@@ -36,11 +38,39 @@ class UserChanges:
             source: the file that it was read from, for the error.
 
         Raises:
-            LexiconError: a word cannot have its label or mode.
+            LexiconError: it is something else, or a word cannot have its label or mode.
         """
+        if not _is_whole(user):
+            raise LexiconError(
+                f"{source}: not the words that a user changed; expected an object with the lists added and removed, "
+                "and the objects labels and modes"
+            )
         labels, modes = user.get("labels", {}), user.get("modes", {})
         words = tuple(UserWord(text, labels.get(text), modes.get(text, EVIDENCE)) for text in user["added"])
         for word in words:
             if (word.label is not None or word.mode != EVIDENCE) and (reason := reason_to_refuse_user_word(word)):
                 raise LexiconError(f"{source}: {word.text!r} ({reason}); add the words again and save")
         return cls(words, tuple(user["removed"]))
+
+    @classmethod
+    def load(cls, path: Path) -> UserChanges:
+        """What `to_dict` wrote, from a JSON file.
+
+        Raises:
+            LexiconError: the file cannot be read or holds something else.
+        """
+        try:
+            user = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as reason:
+            raise LexiconError(f"{path}: cannot be read ({reason}); copy the folder again") from reason
+        return cls.from_dict(user, source=path)
+
+
+def _is_whole(user: Any) -> bool:
+    if not isinstance(user, Mapping):
+        return False
+    lists = (user.get("added"), user.get("removed"))
+    maps = (user.get("labels", {}), user.get("modes", {}))
+    return all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in lists) and all(
+        isinstance(of, Mapping) and all(isinstance(value, str) for value in of.values()) for of in maps
+    )

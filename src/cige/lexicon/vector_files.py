@@ -16,6 +16,7 @@ from cige.folders.packed import unpack
 from cige.lexicon.parse import NOT_NUMBERS, parse_rows
 from cige.lexicon.report import ReportBuilder
 from cige.lexicon.text_file import DAMAGE, UTF8_BOM, damaged, open_file, read_lines, shown
+from cige.lexicon.whole_number import whole_number
 from cige.lexicon.word_rules import CONTROL, EMPTY, NOT_UTF8
 from cige.lexicon.words_file import N_SAMPLE, is_header, word2vec_width
 from cige.text.normalize import normalize
@@ -160,10 +161,10 @@ def open_vectors(path: str | os.PathLike[str]) -> VectorFile:
         raise damaged(str(path), error) from error
     first, _, rest = head.partition(b"\n")
     fields = first.split()
-    numbers = len(fields) == 2 and all(field.isdigit() for field in fields)
+    numbers = [number for field in fields if (number := whole_number(field)) is not None]
     # Text contains no byte below that of a tab; float32 numbers contain one within the first rows.
-    if numbers and (".bin" in path.suffixes or any(byte < 9 for byte in rest)):
-        return VectorFile(path, "binary", width=int(fields[1]), n_promised=int(fields[0]))
+    if len(numbers) == len(fields) == 2 and (".bin" in path.suffixes or any(byte < 9 for byte in rest)):
+        return VectorFile(path, "binary", width=numbers[1], n_promised=numbers[0])
     sample = [raw for _, raw in islice(read_lines(path), N_SAMPLE)]
     width, header = word2vec_width(sample), is_header(sample)
     if not width:

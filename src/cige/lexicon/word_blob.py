@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from tokenize import TokenError  # from the header of an .npy file
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class WordBlob(Sequence[str]):
         """Map the two files in `folder`, which the caller has checked with their manifest; `sha256` comes from it."""
         offsets = load_array(folder / OFFSETS_FILE)
         blob = _map_bytes(folder / WORDS_FILE)
-        if offsets.ndim != 1 or not len(offsets) or offsets[-1] != len(blob):
+        if offsets.ndim != 1 or offsets.dtype.kind != "u" or not len(offsets) or offsets[-1] != len(blob):
             raise LexiconError(f"{folder}: {OFFSETS_FILE} does not belong to {WORDS_FILE}; build the folder again")
         words = cls(blob=blob, offsets=offsets)
         if sha256 is not None:
@@ -97,7 +98,7 @@ def load_array(file: Path) -> np.ndarray:
     """
     try:
         return np.load(file, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # np.memmap itself slices slowly
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, SyntaxError, TokenError) as error:
         raise LexiconError(f"{file}: not a readable .npy file ({error}); build the folder again") from error
 
 

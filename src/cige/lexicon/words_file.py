@@ -13,6 +13,7 @@ from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.text_file import read_lines, shown
 from cige.lexicon.typed_lines import TYPED_FORMATS, Entry, detect_typed, typed_entries
 from cige.lexicon.user_word import Mode, UserWord, reason_to_refuse_user_word
+from cige.lexicon.whole_number import whole_number
 from cige.lexicon.word_rules import DUPLICATE, NOT_UTF8, reason_to_refuse
 from cige.text.normalize import normalize
 
@@ -156,9 +157,11 @@ def word2vec_width(sample: list[bytes]) -> int | None:
 def is_header(sample: list[bytes]) -> tuple[int, int] | None:
     """(number of vectors, width) if the first line is a word2vec header that matches the second line, else None."""
     fields = sample[0].split() if sample else []
-    if len(fields) != 2 or not (fields[0].isdigit() and fields[1].isdigit()):
+    if len(fields) != 2:
         return None
-    n_rows, width = int(fields[0]), int(fields[1])
+    n_rows, width = map(whole_number, fields)
+    if n_rows is None or width is None:
+        return None
     if len(sample) == 1:
         return (n_rows, width) if n_rows == 0 else None
     return (n_rows, width) if width > 1 and _are_numbers(sample[1].split()[-width:], n=width) else None
@@ -204,8 +207,7 @@ def _word2vec_entries(lines: Iterator[tuple[int, bytes]]) -> Iterator[Entry]:
 
 
 def _count(fields: list[bytes]) -> int | None:
-    field = fields[1].strip() if len(fields) > 1 else b""
-    return int(field) if field.isdigit() else None
+    return whole_number(fields[1].strip()) if len(fields) > 1 else None
 
 
 def _are_numbers(fields: list[bytes], *, n: int | None = None) -> bool:

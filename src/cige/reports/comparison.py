@@ -158,7 +158,7 @@ def run_one(recipe_values: dict[str, Any], seed: int, runs: str, data_dir: str |
     kept = read_json(folder / SCORES)
     if kept and are_of_training(kept, read_json(folder / RESULT)):
         return kept
-    ner = load(result.model)
+    ner = load(result.model, precision="float32")
     scores: dict[str, Any] = {
         "name": recipe.name,
         "architecture": recipe.architecture,
@@ -284,7 +284,7 @@ def measure_speeds(
         if finished:
             sentences = list(splits_of(recipe, data_dir).values())[-1][:_SPEED_SENTENCES]
             folders[recipe.name] = finished[0].folder
-            ner = load(read_result(finished[0].folder, TrainResult).model, device=device)
+            ner = load(read_result(finished[0].folder, TrainResult).model, device=device, precision="float32")
             taggers[recipe.name] = (ner, [s.text for s in sentences])
     speeds: dict[str, dict[int, float]] = {name: dict.fromkeys(SPEED_BATCHES, 0.0) for name in taggers}
     for _ in range(_SPEED_ROUNDS):

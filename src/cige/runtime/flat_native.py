@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from cige.models.flat_config import FlatConfig
 from cige.runtime.embedding_table import EmbeddingTable
 from cige.runtime.native import address, n_threads
 from cige.runtime.native_crf import NO_ROOM, LabelFamilies, NativeCRF, with_room
-from cige.runtime.packed_linear import PackedLinear
+from cige.runtime.packed_linear import N_FIELDS, PackedLinear
+from cige.runtime.precision import BFLOAT16, FLOAT32, available
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars, joined
 from cige.runtime.relations import Relations, RelationTables
 from cige.runtime.row_products import in_one_thread, row_by_row
@@ -38,16 +40,22 @@ class NativeFlat:
         config: of the network; it reads no BERT.
         weights: of the whole tagger, by the names that its folder has.
         library: the compiled runtime.
+        precision: one that it has (runtime.precision).
     """
 
-    def __init__(self, config: FlatConfig, weights: Mapping[str, np.ndarray], library: ctypes.CDLL):
+    def __init__(
+        self, config: FlatConfig, weights: Mapping[str, np.ndarray], library: ctypes.CDLL, precision: str = FLOAT32
+    ):
         self._config, self._weights, self._library = config, weights, library
+        self.precision = precision
+        self._is_narrow = precision != FLOAT32 and BFLOAT16 in available(library)  # attention
+        packed = partial(PackedLinear, library, precision=precision)
         self._relations = RelationTables(config, weights)
         self._n_threads = n_threads()
         self._n_tags = len(weights["output.weight"])
-        self._output = PackedLinear(library, weights["output.weight"], weights["output.bias"])
-        self._input = _InputTables(config, weights, library)
-        self._layers = [_Layer(config, weights, library, number) for number in range(config.n_layers)]
+        self._output = packed(weights["output.weight"], weights["output.bias"])
+        self._input = _InputTables(config, weights, library.panel_width(), packed)
+        self._layers = [_Layer(config, weights, packed, number) for number in range(config.n_layers)]
         self._described: _Described | None = None
         self._making = threading.Lock()  # what C reads by address is made once and never replaced
 
@@ -141,6 +149,7 @@ class _Described:
         config = flat._config
         self.relations = relations
         self._config, self._n_lanes = config, flat._library.panel_width() // 2
+        self._in_pairs = flat._is_narrow and config.position_score != "bias"
         shape = (config.n_layers, relations.max_reach + 2, relations.max_reach + 1)
         self._tables = np.zeros(shape, np.int64)  # addresses: of characters that ask, then of words of each reach
         self._kept: list[np.ndarray] = []
@@ -150,7 +159,7 @@ class _Described:
             *(config.n_layers, config.n_heads, config.head_width, config.width, config.ff_width, flat._input.step),
             *(relations.n_chars, relations.column_step, relations.max_reach + 1),
             *(config.residual, config.position_score == "bias", config.use_words, config.mask_self_matched),
-            *(config.max_distance or 0, config.max_distance is not None, flat._input.n_char_numbers),
+            *(config.max_distance or 0, config.max_distance is not None, flat._is_narrow, flat._input.n_char_numbers),
             *(int(np.float64(_scale(config)).view(np.int64)), *flat._input.fields, *flat._output.fields),
             address(self._layers),
         ]
@@ -162,7 +171,7 @@ class _Described:
         for number, tables in enumerate(self._tables):
             for key in keys:
                 if not tables[0, key]:
-                    tables[0, key] = address(self.relations.columns(number, key))
+                    tables[0, key] = address(self.relations.columns(number, key, in_pairs=self._in_pairs))
             if number + 1 < self._config.n_layers:
                 for query in reaches.tolist():
                     for key in keys:
@@ -188,8 +197,9 @@ class _InputTables:
         fields: those of native/flat.h from char_rows to has_backoff.
     """
 
-    def __init__(self, config: FlatConfig, weights: Mapping[str, np.ndarray], library: ctypes.CDLL):
-        panel = library.panel_width()
+    def __init__(
+        self, config: FlatConfig, weights: Mapping[str, np.ndarray], panel: int, packed: Callable[..., PackedLinear]
+    ):
         self.step = -(-config.width // panel) * panel
         self._char = EmbeddingTable.of(weights, "encoder.embeddings.char")
         bigram = EmbeddingTable.of(weights, "encoder.embeddings.bigram") if config.use_bigrams else None
@@ -221,8 +231,8 @@ class _InputTables:
             self._labels[:] = self._in_parts(labels.T).T
             label_rows = address(self._labels)
         unused = np.zeros((4 * config.width, 1), np.float32)
-        self._from_bigram = PackedLinear(library, of_bigram if bigram is not None else unused, n_parts=4)
-        self._from_word = PackedLinear(library, words, word_bias, n_parts=4)
+        self._from_bigram = packed(of_bigram if bigram is not None else unused, n_parts=4)
+        self._from_word = packed(words, word_bias, n_parts=4)
         self.fields = [
             *(address(self._char_rows), label_rows, *_table_fields(bigram), *_table_fields(word)),
             *(*self._from_bigram.fields, *self._from_word.fields, bigram is not None, has_backoff),
@@ -290,13 +300,14 @@ class _Layer:
         fields: those of native/flat.h up to its tables of relations.
     """
 
-    def __init__(self, config: FlatConfig, weights: Mapping[str, np.ndarray], library: ctypes.CDLL, number: int):
+    def __init__(
+        self, config: FlatConfig, weights: Mapping[str, np.ndarray], packed: Callable[..., PackedLinear], number: int
+    ):
         name = f"encoder.layers.{number}"
         parts = _query_key_value(config, weights, number)
-        packed = [PackedLinear(library, *_joined(parts), n_parts=3)] if number else []  # the first layer's are folded
-        packed += [
-            PackedLinear(library, weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"])
-            for part in ("ff_in", "ff_out")
+        linear = [packed(*_joined(parts), n_parts=3)] if number else []  # the first layer's are folded
+        linear += [
+            packed(weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"]) for part in ("ff_in", "ff_out")
         ]
         second = "attention_norm" if config.shared_layer_norm else "ff_norm"
         norms = [
@@ -307,9 +318,9 @@ class _Layer:
         scale = _scale(config)
         u = np.ascontiguousarray(weights[f"{name}.attention.u"]).reshape(-1) * scale
         v = u if config.position_score == "bias" else weights[f"{name}.attention.v"].reshape(-1) * scale
-        self._kept = packed, norms, u, v
-        linear = [n for layer in packed for n in layer.fields]
-        self.fields = [*[0] * (12 - len(linear)), *linear, *map(address, (*norms, u, v))]
+        self._kept = linear, norms, u, v
+        fields = [n for one in linear for n in one.fields]
+        self.fields = [*[0] * (3 * N_FIELDS - len(fields)), *fields, *map(address, (*norms, u, v))]
 
 
 def _scale(config: FlatConfig) -> np.float32:

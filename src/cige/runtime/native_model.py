@@ -29,6 +29,7 @@ from cige.nn.crf_numpy import NumpyCRF
 from cige.runtime import native
 from cige.runtime.flat_native import NativeFlat
 from cige.runtime.native_crf import LabelFamilies, NativeCRF
+from cige.runtime.precision import FLOAT32, available, chosen
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars
 from cige.runtime.tagger_folder import WEIGHTS, TaggerFolder, opened
 from cige.tagging.prediction import ScoredSpan
@@ -66,6 +67,7 @@ class NativeModel:
         folder: where they were.
         manifest: of that folder.
         label_facts: kinds, lengths and whatever else is known of the labels.
+        wanted_precision: as it was asked for; a copy on another machine chooses anew what "auto" is.
     """
 
     network: Network
@@ -83,6 +85,7 @@ class NativeModel:
     folder: Path
     manifest: dict[str, Any] = field(default_factory=dict)
     label_facts: LabelFacts = field(default_factory=LabelFacts)
+    wanted_precision: str = FLOAT32
     _torch_form: Any = None
 
     @property
@@ -155,6 +158,11 @@ class NativeModel:
         return self.network.emissions(batch) if padded is None else padded(batch)
 
     @property
+    def precision(self) -> str:
+        """What the network computes in (runtime.precision)."""
+        return getattr(self.network, "precision", FLOAT32)
+
+    @property
     def torch_hooks(self) -> tuple[str, ...]:
         """What explanations may ask of the PyTorch form's encoder and not of this one (explain.attention)."""
         return ("word_sets",) if self.architecture == "soft_lexicon" else ()
@@ -175,7 +183,7 @@ class NativeModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy opens the folder again, so processes that are sent the model share its weights; see `_reopened`."""
-        return _reopened, (type(self), self.folder.resolve(), self.lexicon)
+        return _reopened, (type(self), self.folder.resolve(), self.lexicon, self.wanted_precision)
 
     def save(self, folder: Path | str) -> None:
         """Write the folder again, with the user's words of now; it appears whole or not at all.
@@ -195,21 +203,23 @@ class NativeModel:
             raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
 
     @classmethod
-    def load(cls, folder: Path | str, *, kernels: str | None = None) -> NativeModel:
+    def load(cls, folder: Path | str, *, kernels: str | None = None, precision: str = FLOAT32) -> NativeModel:
         """Read a folder that LatticeModel.save wrote.
 
         Args:
             kernels: None for what CIGE_KERNELS says; "off" for NumPy, or a level (see cige.nn.native).
+            precision: what FLAT computes in: "float32", "bfloat16", "int8" or "auto" (see runtime.precision). A
+                SoftLexicon computes in float32.
 
         Raises:
-            ModelError: a file is missing, cut short, foreign, the lexicon is not the one of the model, or the runtime
-                does not know the architecture.
+            ModelError: a file is missing, cut short, foreign, the lexicon is not the one of the model, the runtime
+                does not know the architecture, or it does not have the precision.
         """
         library = native.load(kernels)
         with opened(folder) as read:
             with must_fit_manifest(read.folder):
                 label_facts = LabelFacts.from_manifest(read.facts)
-                network = _network(read, library)
+                network = _network(read, library, precision)
                 chain = None
                 if library is not None:
                     crf, facts = read.crf, read.facts
@@ -234,15 +244,17 @@ class NativeModel:
                 folder=read.folder,
                 manifest=read.facts,
                 label_facts=label_facts,
+                wanted_precision=precision,
             )
 
 
-def _network(read: TaggerFolder, library: Any) -> Network:
+def _network(read: TaggerFolder, library: Any, precision: str) -> Network:
     """The network of a folder; what other ones need is not imported, which would take a twentieth of a first answer."""
     config = read.config
     if isinstance(config, FlatConfig):
+        computed_in = chosen(precision, available(library))
         if library is not None:
-            return NativeFlat(config, read.weights, library)
+            return NativeFlat(config, read.weights, library, computed_in)
         from cige.runtime.flat_numpy import NumpyFlat
 
         return NumpyFlat(config, read.weights)
@@ -250,12 +262,13 @@ def _network(read: TaggerFolder, library: Any) -> Network:
     from cige.runtime.soft_lexicon import RuntimeSoftLexicon
 
     assert isinstance(config, SoftLexiconConfig)
+    chosen(precision, [FLOAT32], of="a SoftLexicon")
     return RuntimeSoftLexicon(config, read.weights, read.vocabulary, library)
 
 
-def _reopened(kind: type[NativeModel], folder: Path, lexicon: Lexicon) -> NativeModel:
+def _reopened(kind: type[NativeModel], folder: Path, lexicon: Lexicon, precision: str) -> NativeModel:
     """Raises ModelError where the folder is gone or damaged."""
-    return replace(kind.load(folder), lexicon=lexicon)
+    return replace(kind.load(folder, precision=precision), lexicon=lexicon)
 
 
 def _padded(rows: np.ndarray, n_chars: np.ndarray, width: int) -> np.ndarray:

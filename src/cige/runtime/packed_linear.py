@@ -7,6 +7,7 @@ import ctypes
 import numpy as np
 
 from cige.runtime.native import address
+from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, PRECISIONS, to_bfloat16, to_int8
 
 CACHE_LINE = 64
 
@@ -18,24 +19,56 @@ class PackedLinear:
         weight: float[n_out, n_in].
         bias: float[n_out], or None.
         n_parts: how many equal parts the outputs have; each is padded to whole panels by itself.
+        precision: one that the library has (runtime.precision).
 
     Attributes:
         n_out: numbers of an output row, padding included.
-        fields: n_in, n_panels and the addresses of panels and bias, as native/product.h has them.
+        fields: the structure Linear of native/product.h.
     """
 
-    def __init__(self, library: ctypes.CDLL, weight: np.ndarray, bias: np.ndarray | None = None, *, n_parts: int = 1):
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        weight: np.ndarray,
+        bias: np.ndarray | None = None,
+        *,
+        n_parts: int = 1,
+        precision: str = FLOAT32,
+    ):
         panel = library.panel_width()
         n_in, width = weight.shape[1], len(weight) // n_parts
         padded_width = -(-width // panel) * panel
         weight = _parts_padded(weight, n_parts, padded_width)
-        bias = None if bias is None else _parts_padded(bias, n_parts, padded_width)
         self.n_in, self.n_out = n_in, n_parts * padded_width
-        self._panels, self._bias = aligned(self.n_out * n_in), aligned(self.n_out)
-        sizes = np.array([self.n_out, n_in], np.int64)
-        given = None if bias is None else address(bias)
-        library.pack_weights(address(sizes), address(weight), given, address(self._panels), address(self._bias))
-        self.fields = [n_in, self.n_out // panel, address(self._panels), address(self._bias)]
+        self._bias, self._scales = aligned(self.n_out), None
+        if bias is not None:
+            self._bias[:] = _parts_padded(bias, n_parts, padded_width)
+        if precision == BFLOAT16:
+            rows = in_groups(to_bfloat16(weight), 0)
+        elif precision == INT8:
+            whole, scales = to_int8(weight)
+            rows = in_groups((whole.astype(np.int16) + 128).astype(np.uint8), 128)
+            self._scales = aligned(self.n_out)
+            self._scales[:] = scales
+        else:
+            rows = weight.view(np.uint32)
+        self._panels = aligned(rows.size)
+        by_panel = rows.reshape(-1, panel, rows.shape[1]).transpose(0, 2, 1)
+        self._panels.view(np.uint32)[:] = by_panel.reshape(-1)
+        of_scales = 0 if self._scales is None else address(self._scales)
+        addresses = (address(self._panels), address(self._bias))
+        self.fields = [n_in, self.n_out // panel, *addresses, PRECISIONS.index(precision), of_scales]
+
+
+N_FIELDS = 6  # of a PackedLinear
+
+
+def in_groups(rows: np.ndarray, filling: int) -> np.ndarray:
+    """uint32[n, n_groups] of the numbers of uint8 or uint16 rows [n, n_in], as many side by side as fill 32 bits."""
+    of_group = 4 // rows.itemsize
+    padded = np.full((len(rows), -(-rows.shape[1] // of_group) * of_group), filling, rows.dtype)
+    padded[:, : rows.shape[1]] = rows
+    return padded.view(np.uint32)
 
 
 def _parts_padded(x: np.ndarray, n_parts: int, width: int) -> np.ndarray:

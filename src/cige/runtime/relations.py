@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from cige.models.flat_config import FlatConfig
+from cige.runtime.precision import to_bfloat16
 from cige.runtime.row_products import row_by_row
 
 FIRST_CHARS = 64  # M of the first tables
@@ -50,7 +51,7 @@ class Relations:
         self.n_chars, self.max_reach = n_chars, max_reach
         self._config, self._weights = config, weights
         self._rows: dict[tuple[int, int, int], np.ndarray] = {}
-        self._columns: dict[tuple[int, int], np.ndarray] = {}
+        self._columns: dict[tuple[int, int, bool], np.ndarray] = {}
 
     def rows(self, layer: int, query_reach: int, key_reach: int) -> np.ndarray:
         """float32[2M - 1, D], W_kR R for head_i - head_j from -(M - 1) to M - 1; in the form "bias" it is H wide."""
@@ -61,12 +62,22 @@ class Relations:
             self._rows[key] = row_by_row(self._fused(query_reach, key_reach), weight)
         return self._rows[key]
 
-    def columns(self, layer: int, key_reach: int) -> np.ndarray:
-        """The same for queries that are characters, transposed: float32[D, 2M - 1 and PADDING more]."""
-        key = layer, key_reach
+    def columns(self, layer: int, key_reach: int, *, in_pairs: bool = False) -> np.ndarray:
+        """The same for queries that are characters, transposed: float32[D, 2M - 1 and PADDING more].
+
+        Args:
+            in_pairs: bfloat16 in place of float32, and two neighbouring numbers of a head in 32 bits, a last one that
+                is alone with a zero: uint32[H * pairs of a head, 2M - 1 and PADDING more].
+        """
+        key = layer, key_reach, in_pairs
         if key not in self._columns:
             rows = self.rows(layer, 0, key_reach)
-            columns = np.zeros((rows.shape[1], self.column_step), np.float32)
+            if in_pairs:
+                by_head = to_bfloat16(rows).reshape(len(rows), self._config.n_heads, -1)
+                paired = np.zeros((*by_head.shape[:2], -(-by_head.shape[2] // 2) * 2), np.uint16)
+                paired[..., : by_head.shape[2]] = by_head
+                rows = paired.reshape(len(rows), -1).view(np.uint32)
+            columns = np.zeros((rows.shape[1], self.column_step), rows.dtype)
             columns[:, : len(rows)] = rows.T
             self._columns[key] = columns
         return self._columns[key]

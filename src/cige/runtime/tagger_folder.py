@@ -104,8 +104,8 @@ class TaggerFolder:
 def opened(folder: Path | str) -> Iterator[TaggerFolder]:
     """A folder to read in the body, after which it has been compared with the checksums of its manifest.
 
-    Of the bundled model, whose files were compared when the package was installed, only the sizes are; the rest would be
-    a fifth of the time to the first answer. `cige doctor` compares them.
+    Of the bundled model, whose files were compared when the package was installed, only the sizes are: the rest would
+    be a fifth of the time to the first answer. `cige doctor` compares them.
 
     Raises:
         ModelError: what `TaggerFolder.open` raises; or a file's contents differ.

@@ -7,12 +7,12 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
@@ -24,6 +24,7 @@ from cige.serving import schemas
 from cige.serving.batcher import Batcher, Overloaded, Stopping
 from cige.serving.guard import Guard
 from cige.serving.metrics import Metrics
+from cige.serving.pace import METRICS, PACE, Pace
 from cige.serving.page import page, reference
 from cige.serving.settings import TOKEN_VARIABLE, Settings
 from cige.serving.word_store import StoredWords, StoreError, VersionConflict, WordStore
@@ -42,10 +43,8 @@ class Refused(Exception):
         self.status, self.headers = status, headers
 
 
-class Json(Response):
+class Json(JSONResponse):
     """A JSON response; text with lone surrogates is written with escapes, which is the only form that has them."""
-
-    media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
         try:
@@ -86,28 +85,30 @@ class _Server:
                 allow_methods=["GET", "POST"],
                 allow_headers=["authorization", "content-type"],
             )
+        self.pace = Pace(self.limits.answer_s)
         self.app.add_middleware(
-            Guard, token=token, body_bytes=self.limits.body_bytes, metrics=self.metrics, busy_for=self._busy_for
+            Guard, token=token, body_bytes=self.limits.body_bytes, metrics=self.metrics, pace=self.pace
         )
-
-    def _busy_for(self) -> int:
-        return 0 if self.batcher is None else self.batcher.busy_for
 
     @asynccontextmanager
-    async def _lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+    async def _lifespan(self, app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         limits = self.limits
         self.batcher = Batcher(
-            batch_nodes=limits.batch_nodes, waiting_chars=limits.waiting_chars, observe=self.metrics.batch
+            batch_nodes=limits.batch_nodes,
+            waiting_chars=limits.waiting_chars,
+            observe=self.metrics.batch,
         )
+        self.pace.queue = self.batcher
         try:
-            yield
+            yield {PACE: self.pace, METRICS: self.metrics}
         finally:  # requests are answered before this, so nothing waits any more
-            batcher, self.batcher = self.batcher, None
+            batcher, self.batcher, self.pace.queue = self.batcher, None, None
             await asyncio.to_thread(batcher.stop, timeout_s=limits.drain_s)
 
     def _add_routes(self) -> None:
         app = self.app
         errors: dict[int | str, dict[str, Any]] = {
+            400: {"model": schemas.ErrorOut, "description": "the body is no JSON in UTF-8"},
             401: {"model": schemas.ErrorOut, "description": "the token is missing or another"},
             413: {"model": schemas.ErrorOut, "description": "more than one request may ask"},
             422: {"model": schemas.ErrorOut, "description": "the request is not as expected"},
@@ -192,18 +193,21 @@ class _Server:
                 }
             )
 
-        @app.get("/healthz", summary="Whether the process answers", response_class=Json, response_model=None)
+        @route("/healthz", "GET", schemas.HealthOut, {}, "Whether the process answers")
         async def healthy() -> Response:
             return Json({"status": "ok"})
 
-        @app.get("/readyz", summary="Whether requests are taken", response_class=Json, response_model=None)
+        @route("/readyz", "GET", schemas.ReadyOut, {503: changes[503]}, "Whether requests are taken")
         async def ready() -> Response:
             if self.batcher is None or not self.batcher.is_alive():
                 raise Refused(503, "not ready: requests are not read")
             await asyncio.to_thread(self.store.check)
             return Json({"status": "ready", "waiting": self.batcher.n_jobs})
 
-        @app.get("/metrics", summary="Figures for Prometheus", response_model=None)
+        @app.get(
+            "/metrics", summary="Figures for Prometheus", response_model=None, response_class=PlainTextResponse,
+            responses={401: errors[401]},
+        )  # fmt: skip
         async def metrics() -> Response:
             if self.batcher is not None:
                 self.metrics.queue(self.batcher.n_jobs, self.batcher.n_chars)
@@ -278,12 +282,23 @@ class _Server:
             raise Refused(429, str(full), **{"Retry-After": str(full.retry_after)}) from None
         except Stopping as stopping:
             raise Refused(503, str(stopping)) from None
-        answer: asyncio.Future[dict[str, Any]] = asyncio.wrap_future(future)
-        left = asyncio.ensure_future(_client_leaves(request))
+        loop = asyncio.get_running_loop()
+        over = (
+            loop.create_future()
+        )  # one future: each that waits for another costs a round of the loop, long if it is busy
+
+        def end(_: Any = None) -> None:
+            if not over.done():
+                over.set_result(None)
+
+        left = loop.create_task(_client_leaves(request))
+        left.add_done_callback(end)
+        timer = loop.call_later(seconds, end)
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(end))
         try:
-            await asyncio.wait((answer, left), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            if answer.done() and not answer.cancelled():
-                found = answer.result()
+            await over
+            if future.done() and not future.cancelled():
+                found = future.result()
                 labels = [entity["label"] for result in found["results"] for entity in result["entities"]]
                 self.metrics.answer(work.n_chars, labels)
                 return found
@@ -291,10 +306,9 @@ class _Server:
                 raise Refused(CLIENT_LEFT, "the client left")
             raise Refused(504, f"not answered within {1e3 * seconds:,.0f} ms")
         finally:
-            for task in (answer, left):
-                task.cancel()
-            with suppress(asyncio.CancelledError):
-                await left
+            timer.cancel()
+            left.cancel()
+            future.cancel()
 
 
 async def _client_leaves(request: Request) -> None:

@@ -18,7 +18,8 @@ from cige.tagging.selection import Selection
 
 RATE_MEMORY = 0.8  # share of the old estimate in the new one
 NO_ROOM = 64  # where less than this share of the queue is free, requests are refused before they are parsed
-LEAST_RATE = 500.0  # characters per second that are assumed before anything was read
+TURN = 512  # characters of a request that others wait for, at most: then it is their turn
+LEAST_RATE = 500.0  # characters per second that are assumed before anything was read, to say when to try again
 
 
 class Overloaded(Exception):
@@ -111,7 +112,8 @@ class Batcher:
         self._wake = threading.Condition()
         self._is_stopping = False
         self._load = 0  # what `_jobs` count for
-        self._rate = LEAST_RATE
+        self._before_turn = 0  # characters that are read before the first turn of one more
+        self._read: tuple[float, float] | None = None  # characters of the last batches, and their seconds
         self._thread = threading.Thread(target=self._run, name="cige-batcher", daemon=True)
         self._thread.start()
 
@@ -131,6 +133,11 @@ class Batcher:
         with self._wake:
             has_room = self._load + self._waiting_chars // NO_ROOM <= self._waiting_chars
             return 0 if has_room else self._seconds()
+
+    @property
+    def wait_s(self) -> float:
+        """Seconds until one more request would have its first turn, at the speed of the last batches; 0 at first."""
+        return 0.0 if self._read is None else self._before_turn / self._rate
 
     def submit(self, work: Work, *, deadline: float) -> Future[Any]:
         """Ask for an answer; cancelling the future takes the request out before the next batch.
@@ -153,6 +160,7 @@ class Batcher:
                 raise Overloaded(self._seconds())
             self._jobs.append(job)
             self._load += self._weight(job)
+            self._before_turn += _of_turn(job)
             self._wake.notify()
         return job.future
 
@@ -177,8 +185,9 @@ class Batcher:
                     return
             started, n_chars = time.monotonic(), self._read_batch(jobs)
             if n_chars:
-                rate = n_chars / max(1e-6, time.monotonic() - started)
-                self._rate = max(1.0, RATE_MEMORY * self._rate + (1 - RATE_MEMORY) * rate)
+                chars, seconds = self._read or (0.0, 0.0)
+                taken = time.monotonic() - started
+                self._read = (RATE_MEMORY * chars + n_chars, RATE_MEMORY * seconds + taken)
 
     def _drop_what_is_over(self) -> None:
         for job in [job for job in self._jobs if job.is_over]:
@@ -188,6 +197,13 @@ class Batcher:
     def _leave(self, job: _Job) -> None:
         self._jobs.remove(job)
         self._load -= self._weight(job)
+        self._before_turn -= _of_turn(job)
+
+    @property
+    def _rate(self) -> float:
+        """Characters per second: long batches count for more than short ones, whose rate says little."""
+        chars, seconds = self._read or (LEAST_RATE, 1.0)
+        return max(1.0, chars / max(1e-6, seconds))
 
     def _seconds(self) -> int:
         return max(1, math.ceil(self._load / self._rate))
@@ -270,6 +286,10 @@ class Batcher:
                 job.future.set_exception(answer)
             else:
                 job.future.set_result(answer)
+
+
+def _of_turn(job: _Job) -> int:
+    return min(job.work.n_chars, TURN)
 
 
 def _lattice(job: _Job, k: int) -> Lattice:

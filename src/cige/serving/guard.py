@@ -10,6 +10,7 @@ from typing import Any
 
 from cige.json_text import to_json
 from cige.serving.metrics import Metrics
+from cige.serving.pace import ARRIVED, Pace
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -32,13 +33,13 @@ class Guard:
         token: what `Authorization: Bearer ...` must say; None asks for nothing.
         body_bytes: the longest body; see `Limits`.
         metrics: counts requests by path and status, and times them.
-        busy_for: in how many seconds there is room for more texts, 0 for now; refusing before a body is read and parsed
-            leaves the time to those that were taken.
+        pace: whether there is time for more texts; refusing before a body is parsed leaves the time to those that were
+            taken.
     """
 
-    def __init__(self, app: App, *, token: str | None, body_bytes: int, metrics: Metrics, busy_for: Callable[[], int]):
+    def __init__(self, app: App, *, token: str | None, body_bytes: int, metrics: Metrics, pace: Pace):
         self._app, self._token, self._body_bytes, self._metrics = app, token, body_bytes, metrics
-        self._busy_for = busy_for
+        self._pace = pace
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -77,12 +78,20 @@ class Guard:
                 )
             elif length.isdigit() and int(length) > self._body_bytes:
                 await _answer(noted_send, 413, self._too_long(), (b"connection", b"close"))
-            elif scope["path"] in READING_PATHS and (seconds := self._busy_for()):
+            elif (is_reading := scope["path"] in READING_PATHS) and (
+                seconds := self._pace.refuse_for(scope.get("state", {}).get(ARRIVED))
+            ):
                 refused_path = scope["path"]
                 again = (b"retry-after", str(seconds).encode())
                 while (await counted_receive()).get("more_body"):  # a client must not be cut off while it sends
                     pass
-                await _answer(noted_send, 429, f"too many requests wait; try again in {seconds} s", again)
+                await _answer(noted_send, 429, refusal(seconds), again)
+            elif is_reading:
+                self._pace.begin()
+                try:
+                    await self._app(scope, counted_receive, noted_send)
+                finally:
+                    self._pace.end()
             else:
                 await self._app(scope, counted_receive, noted_send)
         except BodyTooLong:
@@ -105,6 +114,11 @@ class Guard:
 
     def _too_long(self) -> str:
         return f"the body is longer than {self._body_bytes:,} bytes; send fewer texts in a request"
+
+
+def refusal(seconds: int) -> str:
+    """What a client is told that should try again in so many seconds."""
+    return f"too many requests wait; try again in {seconds} s"
 
 
 async def _answer(send: Send, status: int, error: str, *headers: tuple[bytes, bytes]) -> None:

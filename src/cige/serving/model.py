@@ -18,7 +18,7 @@ def open_model(settings: Settings) -> NER:
         LexiconError: a word list cannot be read.
     """
     keep_freed_memory()
-    ner = load(settings.model, device=settings.device, domain=settings.domain)
+    ner = load(settings.model, device=settings.device, precision=settings.precision, domain=settings.domain)
     if not isinstance(ner, NER):
         raise ModelError(f"{settings.model}: reads the words of its own vocabulary alone; serve a model with a lexicon")
     for path in settings.lexicon_files:

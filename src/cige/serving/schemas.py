@@ -62,6 +62,15 @@ class ReadIn(_Strict):
 class EntitiesIn(ReadIn):
     """One text or many."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"properties": {"text": {"type": "string"}}, "required": ["text"]},
+                {"properties": {"texts": {"type": "array"}}, "required": ["texts"]},
+            ]
+        }
+    )
+
     text: Text | None = Field(None, examples=["昨天阿拉善贺兰草宣布了新的计划。"])
     texts: list[Text] | None = Field(None, description="in place of text; one result for each, in order")
     explain: bool = Field(False, description="list the words that each entity rests on, and what changes without them")
@@ -188,6 +197,19 @@ class ModelOut(BaseModel):
     silent_labels: list[str] = Field(description="labels that are reported only if they are named")
     word_labels: list[str] = Field(description="labels of words that the model was trained to read")
     limits: dict[str, float]
+
+
+class HealthOut(BaseModel):
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+class ReadyOut(BaseModel):
+    """Requests are taken."""
+
+    status: Literal["ready"]
+    waiting: int = Field(description="requests that wait or are being read")
 
 
 class ErrorOut(BaseModel):

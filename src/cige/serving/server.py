@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import socket
@@ -17,6 +18,7 @@ from cige.serving.settings import Settings
 
 log = logging.getLogger("cige.serve")
 KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that none is closed just as it is used again
+ACCEPTED_AT_ONCE = 64  # a round of uvloop takes one connection from each socket: of copies of one, as many as these
 WORKER_APP = "cige.serving.app:app_of_worker"
 
 
@@ -30,8 +32,10 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, acces
         access_log: log every request, without its text.
     """
     import uvicorn
+    from uvicorn.supervisors import Multiprocess
 
     from cige.serving.app import app_of_worker
+    from cige.serving.door import Door
 
     with ExitStack() as until_end:
         if n_workers > 1:
@@ -48,9 +52,9 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, acces
         log.setLevel(logging.INFO if access_log or settings.log_text else logging.WARNING)
         app = app_of_worker()  # what is wrong with the model or the words is told before any worker starts
         listening = _listen(host, port)
-        until_end.callback(listening.close)
         port = listening.getsockname()[1]
         options: dict[str, Any] = {
+            "http": Door,
             "access_log": False,  # the log of this package has no texts; theirs has query strings
             "log_level": "warning",
             "timeout_keep_alive": KEEP_ALIVE_S,
@@ -59,12 +63,16 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, acces
         }
         name = f"[{host}]" if ":" in host else host
         print(f"cige: serving at http://{name}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
+        doors = [listening, *(listening.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]
+        for door in doors:
+            until_end.callback(door.close)
         if n_workers == 1:
-            uvicorn.Server(uvicorn.Config(app, **options)).run([listening])
+            uvicorn.Server(uvicorn.Config(app, **options)).run(doors)
         else:
-            listening.close()
             del app
-            uvicorn.run(WORKER_APP, factory=True, host=host, port=port, workers=n_workers, **options)
+            config = uvicorn.Config(WORKER_APP, factory=True, workers=n_workers, **options)
+            older = "target" in inspect.signature(Multiprocess).parameters
+            Multiprocess(config, sockets=doors, **({"target": uvicorn.Server(config).run} if older else {})).run()
 
 
 def _listen(host: str, port: int) -> socket.socket:

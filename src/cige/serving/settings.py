@@ -26,6 +26,7 @@ class Limits:
         lexicon_words: words of the shared lexicon; adding beyond is answered with 409.
         waiting_chars: characters that may wait to be read; a request that would make it more is answered with 429,
             unless nothing else waits. A long request counts for a quarter of it at most.
+        answer_s: seconds within which a short request must be expected to be answered; beyond, it is answered with 429.
         batch_nodes: characters and words of the lattices that are read at once.
         deadline_s: seconds until a request is answered with 504, unless it asks for less.
         drain_s: seconds that requests have to be answered once the server is told to stop.
@@ -38,6 +39,7 @@ class Limits:
     words: int = 1_000
     lexicon_words: int = 200_000
     waiting_chars: int = 8_192
+    answer_s: float = 0.2
     batch_nodes: int = 4_096
     deadline_s: float = 30.0
     drain_s: float = 30.0
@@ -50,6 +52,7 @@ class Settings:
     Attributes:
         model: model folder or hub id, None for the bundled model.
         device: where PyTorch computes.
+        precision: as in `cige.load`.
         domain: kind of text for which scores are calibrated, as in `cige.load`.
         lexicon_files: word lists that every request is read with.
         lexicon_file: where words that are added over HTTP are kept; None keeps them in memory.
@@ -61,6 +64,7 @@ class Settings:
 
     model: str | None = None
     device: str = "cpu"
+    precision: str = "auto"
     domain: str | None = None
     lexicon_files: tuple[str, ...] = ()
     lexicon_file: str | None = None

@@ -179,14 +179,16 @@ class WordStore:
             if identity == self._seen:
                 return
             found: Any = json.loads(self._path.read_text(encoding="utf-8"))
-            version, changes = int(found["version"]), UserChanges.from_dict(found, source=self._path)
+            version, changes = found["version"], UserChanges.from_dict(found, source=self._path)
+            if type(version) is not int or version < 0:
+                raise ValueError(f"version {version!r}")
             self._now = StoredWords(version, changes, self._start.changed(changes))
             self._seen = identity
         except FileNotFoundError:
             self._seen = None
         except OSError as reason:
             raise StoreError(f"{self._path}: cannot be read ({reason.strerror})") from reason
-        except (ValueError, KeyError, TypeError, AttributeError) as reason:
+        except (ValueError, KeyError, TypeError, RecursionError) as reason:
             raise StoreError(
                 f"{self._path}: damaged ({reason or type(reason).__name__}); expected the words that a server wrote; "
                 "put a copy in its place, or remove it to start without words"

@@ -43,16 +43,6 @@ FILES = {
         ],
     ),
     "ls.json": ("label-studio", [{"id": 1, "data": {"body": TEXT}, "annotations": [{"result": LS_UTF_16}]}]),
-    "ls_predicted.json": (
-        "label-studio",
-        [
-            {
-                "data": {"text": TEXT},
-                "annotations": [{"was_cancelled": True, "result": []}],
-                "predictions": [{"score": 0.5, "result": LS_UTF_16}],
-            }
-        ],
-    ),
     "ls_min.json": ("label-studio", [{"text": TEXT, "label": [LS, {"start": 5, "end": 7, "labels": ["LOC"]}]}]),
     "pairs.json": ("spacy-json", [[TEXT, {"entities": [[1, 4, "PER"], [5, 7, "LOC"]]}]]),
     "hf.jsonl": ("hugging-face", [HF]),
@@ -74,6 +64,33 @@ def test_files_of_other_tools(tmp_path, name):
     (found,) = read_documents(path)
     assert (found.text, found.spans, found.is_labelled) == (TEXT, SPANS, True)
     assert read_sentences(path)[0].spans == SPANS  # what `cige train --data` and `cige evaluate` read
+
+
+def test_predictions_are_suggested_until_somebody_submits_them(tmp_path):
+    path = tmp_path / "tasks.json"
+    predicted = {"data": {"text": TEXT}, "predictions": [{"score": 0.5, "result": LS_UTF_16}]}
+    skipped = predicted | {"annotations": [{"was_cancelled": True, "result": LS_UTF_16}]}
+    corrected = predicted | {"annotations": [{"result": LS_UTF_16[:1]}]}
+    path.write_text(json.dumps([predicted, skipped, corrected]), encoding="utf-8")
+    found = read_documents(path)
+    assert [(d.spans, d.is_labelled, d.is_suggested) for d in found] == [
+        (SPANS, True, True),
+        ((), False, False),
+        (SPANS[:1], True, False),
+    ]
+    assert [s.spans for s in read_sentences(path)] == [SPANS[:1]]
+    path.write_text(json.dumps([predicted, skipped]), encoding="utf-8")
+    with pytest.raises(DataError, match="1 have a model's predictions, which nobody has submitted"):
+        read_sentences(path)
+
+
+def test_suggested_spans_are_written_as_predictions(tmp_path):
+    suggested = Document(TEXT, SPANS, {"rank": 1}, is_suggested=True)
+    write_documents(tmp_path / "tasks.json", [suggested, Document(TEXT)], format="label-studio")
+    tasks = json.loads((tmp_path / "tasks.json").read_text(encoding="utf-8"))
+    assert [sorted(task) for task in tasks] == [["data", "predictions"], ["annotations", "data"]]
+    first, second = read_documents(tmp_path / "tasks.json")
+    assert (first.spans, first.meta, first.is_suggested) == (SPANS, {"rank": 1}, True) and not second.is_suggested
 
 
 def spacy_doc() -> Doc:

@@ -27,6 +27,8 @@ class Document:
         spans: sorted; [start, end) in code points of `text`. They may overlap.
         meta: whatever else a file says of the text, by name; values that JSON can hold.
         is_labelled: False where the file does not say which entities there are.
+        is_suggested: whether the spans are a model's, which nobody has confirmed; training and scoring leave such
+            documents out.
         line: where it begins in its file, or its number there, from 1.
     """
 
@@ -35,6 +37,7 @@ class Document:
     meta: Mapping[str, Any] = field(default_factory=dict)
     is_labelled: bool = True
     line: int | None = None
+    is_suggested: bool = False
 
 
 @dataclass(frozen=True)

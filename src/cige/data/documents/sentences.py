@@ -17,19 +17,22 @@ PIECE = 128  # characters of a sentence that is cut out of a longer document
 def sentences_of(documents: Iterable[Document], *, name: str, format: str, keep_outermost: bool) -> LabelledFile:
     """The labelled documents as sentences; one with line breaks, or longer than a window, is cut outside its entities.
 
+    Documents whose labels are only suggested are left out, as those without labels are.
+
     Args:
         name: of the file, for messages.
         keep_outermost: of overlapping spans keep the longest and list the others as repairs.
 
     Raises:
-        DataError: spans overlap, and `keep_outermost` is false; or no document is labelled.
+        DataError: spans overlap, and `keep_outermost` is false; or no document is labelled by somebody.
     """
     sentences: list[Sentence] = []
     repairs: list[Repair] = []
-    n_unlabelled = 0
+    n_unlabelled = n_suggested = 0
     for number, document in enumerate(documents, 1):
-        if not document.is_labelled:
+        if not document.is_labelled or document.is_suggested:
             n_unlabelled += 1
+            n_suggested += document.is_suggested
             continue
         line = document.line or number
         kept, dropped = outermost(document.spans)
@@ -41,7 +44,8 @@ def sentences_of(documents: Iterable[Document], *, name: str, format: str, keep_
         repairs += [Repair(line, f"{show_span(span, document.text)} overlapped a longer entity") for span in dropped]
         sentences += _cut(document.text, kept, line)
     if n_unlabelled and not sentences:
-        raise DataError(f"{name}: none of its {n_unlabelled:,} texts is labelled; label them first")
+        seen = f" ({n_suggested:,} have a model's predictions, which nobody has submitted)" if n_suggested else ""
+        raise DataError(f"{name}: none of its {n_unlabelled:,} texts is labelled{seen}; label them first")
     return LabelledFile(tuple(sentences), format, tuple(repairs))
 
 

@@ -78,9 +78,10 @@ def write_displacy(path: Path, documents: Iterable[Document]) -> None:
 
 
 def read_label_studio(path: Path, options: ReadingOptions) -> list[Document]:
-    """Tasks: the first annotation that was not cancelled; without one, the first prediction; also JSON-MIN.
+    """Tasks: the first annotation that was not cancelled; also JSON-MIN.
 
-    A task with neither is not labelled.
+    A task without annotations has the spans of its first prediction, which are only suggested. A task with neither, and
+    one that the annotator skipped, is not labelled.
     """
     found = []
     for number, value in json_values(read_text(path), str(path)):
@@ -91,7 +92,10 @@ def read_label_studio(path: Path, options: ReadingOptions) -> list[Document]:
 
 
 def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
-    """Tasks for a project whose configuration has <Labels name="label" toName="text"> and <Text name="text">."""
+    """Tasks for a project whose configuration has <Labels name="label" toName="text"> and <Text name="text">.
+
+    Spans that are only suggested become predictions, which an annotator starts from, and others annotations.
+    """
     tasks = []
     for number, document in checked(documents):
         result = [
@@ -104,7 +108,8 @@ def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
             }
             for k, span in enumerate(span_dicts(document), 1)
         ]
-        answers = {"annotations": [{"result": result}]} if document.is_labelled else {}
+        kind = "predictions" if document.is_suggested else "annotations"
+        answers = {kind: [{"result": result}]} if document.is_labelled else {}
         tasks.append({"data": {"text": document.text} | dict(document.meta)} | answers)
     write_text(path, json_text(tasks, indent=1) + "\n")
 
@@ -117,14 +122,17 @@ def _task(record: dict[str, Any], number: int) -> Document:
         else next((k for k, v in data.items() if isinstance(v, str)), "text")
     )
     text = text_of(data, key)
-    answers = [a for a in record.get("annotations") or [] if isinstance(a, dict) and not a.get("was_cancelled")]
-    answers += [a for a in record.get("predictions") or [] if isinstance(a, dict)]
+    annotations = [a for a in record.get("annotations") or [] if isinstance(a, dict)]
+    answers = [a for a in annotations if not a.get("was_cancelled")]
+    is_suggested = not annotations  # and not where the annotator skipped the task
+    if is_suggested:
+        answers = [a for a in record.get("predictions") or [] if isinstance(a, dict)]
     meta = {name: own for name, own in data.items() if name != key}
     if not answers:
         return Document(text, (), meta, False, number)
     result = answers[0].get("result", [])
     values = [an_object(one).get("value") for one in result if isinstance(one, dict) and one.get("type") == "labels"]
-    return Document(text, _spans(values, text), meta, True, number)
+    return Document(text, _spans(values, text), meta, True, number, is_suggested)
 
 
 def _small_task(record: dict[str, Any], number: int) -> Document:

@@ -1,6 +1,6 @@
 """The runtime in C, called through ctypes, with the results of its NumPy form; it needs nothing but a C compiler.
 
-product.c    products of rows with packed weights
+product.c    products of rows with packed weights; product_bf16.c and product_int8.c: with weights of 16 and 8 bits
 attention.c  FLAT's attention, from tables of relative spans
 flat.c       FLAT from rows of tables to emissions
 lstm.c       a layer of an LSTM in both directions
@@ -30,8 +30,8 @@ from cige.nn.native import level
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 _FUNCTIONS: dict[str, list] = {
     "panel_width": [],
-    "pack_weights": [_POINTER] * 5,
-    "one_product": [_POINTER] * 5,
+    "has_precision": [_NUMBER],
+    "one_product": [_POINTER] * 4,
     "fill_codes": [_POINTER, _POINTER, _NUMBER, _NUMBER, _POINTER, _POINTER],
     "rows_of_lattices": [_POINTER, _NUMBER, _POINTER, _POINTER, _NUMBER, *[_POINTER] * 6],
     "flat_emissions": [_POINTER, _POINTER, _NUMBER, _POINTER, _POINTER],

@@ -6,27 +6,11 @@
 
 #include <stdlib.h>
 
-#include "flat.h"
+#include "attention.h"
+#include "transpose.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define KEYS 6        /* key nodes at once */
-#define LANES (2 * WIDTH)
-#define HIDDEN (-1e30f) /* the score of a pair that must not be seen; finite, so that no NaN comes of it */
-
-typedef struct { /* what is the same for all blocks of queries of a sentence */
-  const Flat *flat;
-  const Layer *layer;
-  const Nodes *nodes;
-  int64_t n;                   /* keys */
-  const float **key, **value;  /* rows of each key, at its first head */
-  const float **relation;      /* of each key: the column of the table for the character at 0 */
-  int64_t *head, *reach;
-  float *query[2];             /* [D][LANES]: q + u, q + v */
-  float *score;                /* [n][LANES] */
-  float *out;                  /* [d][LANES] */
-  float *by_pair;              /* [n][LANES][HP]: relation scores of queries that are words */
-} Work;
-
 INLINE void scores(const int n_keys, const int n_vectors, const Work *w, int64_t j, int64_t h, int64_t first_lane) {
   const Flat *f = w->flat;
   const int64_t d = f->head_width, step = f->relation_step;
@@ -78,14 +62,14 @@ INLINE void scores(const int n_keys, const int n_vectors, const Work *w, int64_t
     case 6: FUNCTION(6, __VA_ARGS__); break; \
   }
 
-INLINE void all_scores(const int n_vectors, const Work *w, int64_t h, int64_t first_lane) {
+INLINE void wide_scores(const int n_vectors, const Work *w, int64_t h, int64_t first_lane) {
   int64_t j = 0;
   for (; j + KEYS <= w->n; j += KEYS) scores(KEYS, n_vectors, w, j, h, first_lane);
   BY_COUNT(scores, w->n - j, n_vectors, w, j, h, first_lane);
 }
 
-/* out[first + k] of n_out numbers of a head, for all lanes. */
-INLINE void sums(const int n_out, const int n_vectors, const Work *w, int64_t offset, const vector_t *factor, float *out) {
+/* n_out numbers of all heads' from `offset` on, for all lanes. */
+INLINE void sums(const int n_out, const int n_vectors, const Work *w, int64_t offset, const vector_t *factor) {
   vector_t sum[KEYS][2] = {{{0}}};
   const float *score = w->score;
   for (int64_t j = 0; j < w->n; j++, score += LANES) {
@@ -99,10 +83,10 @@ INLINE void sums(const int n_out, const int n_vectors, const Work *w, int64_t of
 #pragma GCC unroll 6
   for (int k = 0; k < n_out; k++)
 #pragma GCC unroll 2
-    for (int v = 0; v < n_vectors; v++) vectors(out + k * LANES)[v] = sum[k][v] * factor[v];
+    for (int v = 0; v < n_vectors; v++) vectors(w->out + (offset + k) * LANES)[v] = sum[k][v] * factor[v];
 }
 
-INLINE void softmax_and_sums(const int n_vectors, const Work *w, int64_t h, vector_t *factor) {
+INLINE void wide_softmax_and_sums(const int n_vectors, const Work *w, int64_t h, vector_t *factor) {
   const int64_t d = w->flat->head_width, n = w->n;
   for (int v = 0; v < n_vectors; v++) {
     vector_t *row = vectors(w->score) + v, top = row[0], sum = {0};
@@ -113,7 +97,7 @@ INLINE void softmax_and_sums(const int n_vectors, const Work *w, int64_t h, vect
   const int64_t parts = (d + KEYS - 1) / KEYS;
   for (int64_t t = 0, k = 0; t < parts; t++) {
     const int64_t n_out = (d - k + parts - t - 1) / (parts - t);
-    BY_COUNT(sums, n_out, n_vectors, w, h * d + k, factor, w->out + k * LANES);
+    BY_COUNT(sums, n_out, n_vectors, w, h * d + k, factor);
     k += n_out;
   }
 }
@@ -139,7 +123,7 @@ static void pair_scores(const Work *w, int64_t first, int64_t n_lanes) {
   const int64_t d = f->head_width, H = f->n_heads, HP = stride(H), n_rows = f->is_bias ? 1 : d;
   for (int64_t l = 0; l < n_lanes; l++) {
     const int64_t i = w->nodes->n_chars + first + l;
-    float *query = w->out; /* [d][HP], free as yet */
+    float *query = w->score; /* [d][HP], free as yet */
     if (!f->is_bias)
       for (int64_t k = 0; k < d; k++)
         for (int64_t h = 0; h < HP; h++) query[k * HP + h] = h < H ? w->query[1][(h * d + k) * LANES + l] : 0;
@@ -160,61 +144,84 @@ static void pair_scores(const Work *w, int64_t first, int64_t n_lanes) {
   }
 }
 
+/* q + u and q + v of the queries, in lanes. */
+static void read_queries(const Work *w, const float *from, int64_t n_lanes, int words_ask) {
+  const Flat *f = w->flat;
+  const float scale = (float)f->scale, *added[2] = {w->layer->u, w->layer->v};
+  for (int kind = 0; kind < 2; kind++) {
+    for (int64_t l = 0; l < n_lanes; l++) {
+      const float *query = from + l * WIDE(f->step);
+      float *row = w->row[kind] + l * f->step;
+      for (int64_t k = 0; k < f->width; k++) row[k] = query[k] * scale + added[kind][k];
+    }
+    if (!f->is_narrow || words_ask) transpose(w->row[kind], f->step, n_lanes, f->width, w->query[kind], LANES);
+  }
+  if (f->is_narrow) narrow_queries(w, n_lanes);
+}
+
+static void all_scores(const Work *w, int n_vectors, int64_t h, int64_t first_lane) {
+  if (w->flat->is_narrow)
+    narrow_scores(w, n_vectors, h, first_lane);
+  else if (n_vectors == 2)
+    wide_scores(2, w, h, first_lane);
+  else
+    wide_scores(1, w, h, first_lane);
+}
+
+static void softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *factor) {
+  if (w->flat->is_narrow)
+    narrow_softmax_and_sums(w, n_vectors, h, factor);
+  else if (n_vectors == 2)
+    wide_softmax_and_sums(2, w, h, factor);
+  else
+    wide_softmax_and_sums(1, w, h, factor);
+}
+
+/* What each character reads of each word, the mean of layers and heads. */
+static void note_attention(const Work *w, int64_t first, int64_t n_lanes, const vector_t *factor) {
+  const Nodes *nodes = w->nodes;
+  for (int64_t j = nodes->n_chars; j < w->n; j++)
+    for (int64_t l = 0; l < n_lanes; l++) {
+      const float share = w->flat->is_narrow ? narrow_share(w, j, l) : w->score[j * LANES + l];
+      nodes->attention[(first + l) * nodes->n_words + j - nodes->n_chars] +=
+          share * ((const float *)factor)[l] / (w->flat->n_heads * w->flat->n_layers);
+    }
+}
+
 /* Queries first .. first + n_lanes - 1, all of them characters or all of them words. */
 static void attend_block(const Work *w, int64_t first, int64_t n_lanes, int words_ask) {
   const Flat *f = w->flat;
   const Nodes *nodes = w->nodes;
-  const int64_t d = f->head_width, H = f->n_heads, D = f->width, HP = stride(H), step = WIDE(f->step);
+  const int64_t H = f->n_heads, HP = stride(H), first_lane = words_ask ? -1 : first;
   const int n_vectors = n_lanes > WIDTH ? 2 : 1, is_masked = f->mask_self_matched || f->is_masked_by_distance;
-  const float scale = (float)f->scale;
-  const float *from = (words_ask ? nodes->words : nodes->chars) + first * step + f->step;
-  for (int64_t k = 0; k < D; k++) {
-    const float u = w->layer->u[k], v = f->is_bias ? 0 : w->layer->v[k];
-    float *content = w->query[0] + k * LANES, *position = w->query[1] + k * LANES;
-    for (int64_t l = 0; l < n_vectors * WIDTH; l++) {
-      const float q = l < n_lanes ? from[l * step + k] * scale : 0;
-      content[l] = q + u, position[l] = q + v;
-    }
-  }
+  read_queries(w, (words_ask ? nodes->words : nodes->chars) + first * WIDE(f->step) + f->step, n_lanes, words_ask);
   if (words_ask) pair_scores(w, first, n_lanes);
-  float *to = (words_ask ? nodes->to_words : nodes->to_chars) + first * f->step;
   for (int64_t h = 0; h < H; h++) {
-    const int64_t first_lane = words_ask ? -1 : first;
     vector_t factor[2];
-    if (n_vectors == 2)
-      all_scores(2, w, h, first_lane);
-    else
-      all_scores(1, w, h, first_lane);
+    all_scores(w, n_vectors, h, first_lane);
     if (words_ask)
       for (int64_t j = 0; j < w->n; j++)
         for (int64_t l = 0; l < n_lanes; l++) w->score[j * LANES + l] += w->by_pair[(j * LANES + l) * HP + h];
     if (is_masked) hide(w, first, n_lanes, words_ask);
-    if (n_vectors == 2)
-      softmax_and_sums(2, w, h, factor);
-    else
-      softmax_and_sums(1, w, h, factor);
-    for (int64_t l = 0; l < n_lanes; l++)
-      for (int64_t k = 0; k < d; k++) to[l * f->step + h * d + k] = w->out[k * LANES + l];
-    if (nodes->attention && !words_ask)
-      for (int64_t j = 0; j < nodes->n_words; j++)
-        for (int64_t l = 0; l < n_lanes; l++) {
-          const float share = w->score[(nodes->n_chars + j) * LANES + l] * ((float *)factor)[l];
-          nodes->attention[(first + l) * nodes->n_words + j] += share / (H * f->n_layers);
-        }
+    softmax_and_sums(w, n_vectors, h, factor);
+    if (nodes->attention && !words_ask) note_attention(w, first, n_lanes, factor);
   }
+  transpose(w->out, LANES, f->width, n_lanes, (words_ask ? nodes->to_words : nodes->to_chars) + first * f->step, f->step);
 }
 
 int attend(const Flat *f, const Layer *layer, const Nodes *nodes, int words_ask) {
-  const int64_t T = nodes->n_chars, W = nodes->n_words, n = T + W, D = f->width, HP = stride(f->n_heads);
-  const int64_t n_out = f->head_width * (LANES > HP ? LANES : HP);
-  const int64_t n_floats = 2 * D * LANES + n * LANES + n_out + (words_ask ? n * LANES * HP : 0);
-  char *memory = malloc(n * (3 * sizeof(float *) + 2 * sizeof(int64_t)) + in_bytes(n_floats));
+  const int64_t T = nodes->n_chars, W = nodes->n_words, n = T + W, HP = stride(f->n_heads), size = f->step * LANES;
+  const int64_t n_scores = n * LANES > f->head_width * HP ? n * LANES : f->head_width * HP;
+  const int64_t n_floats = 5 * size + n_scores + (words_ask ? n * LANES * HP : 0);
+  const size_t n_bytes = n * (3 * sizeof(float *) + 2 * sizeof(int64_t)) + in_bytes(n_floats);
+  char *memory = malloc(n_bytes + (f->is_narrow ? narrow_bytes(f, n) : 0));
   if (!memory) return 1;
   Work w = {.flat = f, .layer = layer, .nodes = nodes, .n = n};
   w.key = (const float **)memory, w.value = w.key + n, w.relation = w.value + n;
   w.head = (int64_t *)(w.relation + n), w.reach = w.head + n;
-  w.query[0] = aligned(w.reach + n), w.query[1] = w.query[0] + D * LANES;
-  w.score = w.query[1] + D * LANES, w.out = w.score + n * LANES, w.by_pair = w.out + n_out;
+  w.row[0] = aligned(w.reach + n), w.row[1] = w.row[0] + size;
+  w.query[0] = w.row[1] + size, w.query[1] = w.query[0] + size;
+  w.out = w.query[1] + size, w.score = w.out + size, w.by_pair = w.score + n_scores;
   for (int64_t j = 0; j < n; j++) {
     const int64_t word = j - T, is_char = j < T;
     const float *row = is_char ? nodes->chars + j * WIDE(f->step) : nodes->words + word * WIDE(f->step);
@@ -223,6 +230,7 @@ int attend(const Flat *f, const Layer *layer, const Nodes *nodes, int words_ask)
     w.reach[j] = is_char ? 0 : nodes->ends[word] - 1 - nodes->starts[word];
     w.relation[j] = layer->relation[w.reach[j]] + f->relation_chars - 1 - w.head[j];
   }
+  if (f->is_narrow) narrow_keys(&w, memory + n_bytes);
   for (int64_t i = 0; i < T; i += LANES) attend_block(&w, i, T - i < LANES ? T - i : LANES, 0);
   if (words_ask)
     for (int64_t i = 0; i < W; i += LANES) attend_block(&w, i, W - i < LANES ? W - i : LANES, 1);

@@ -11,6 +11,7 @@
 
 #include "../../nn/native/threads.h"
 
+#define AHEAD 8  /* rows of a table that are fetched before they are read */
 #define GROUP 96 /* characters that go through all steps together, so that what is between stays in the cache */
 
 static float from_half(uint16_t half) {
@@ -26,7 +27,11 @@ static float from_half(uint16_t half) {
 void look_up_rows(const Table *table, const int32_t *rows, int64_t n, float *to, int64_t step) {
   const int64_t width = table->width;
   for (int64_t r = 0; r < n; r++, to += step) {
-    const int64_t row = rows[r] - table->n_tuned;
+    const int64_t row = rows[r] - table->n_tuned, later = r + AHEAD < n ? rows[r + AHEAD] - table->n_tuned : -1;
+    if (later >= 0) {
+      __builtin_prefetch((const char *)table->fixed + later * width * table->n_bytes);
+      if (table->n_bytes == 1) __builtin_prefetch(table->scale + later);
+    }
     if (row < 0) {
       memcpy(to, table->tuned + rows[r] * width, width * sizeof(float));
     } else if (table->n_bytes == 1) {

@@ -58,13 +58,15 @@ static void rows_of_block(int64_t rows, const Block *b) {
 
 void product(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m, float *y,
              int64_t y_step, int mode) {
+  if (linear->precision == BFLOAT16) return product_bf16(linear, first, last, x, x_step, m, y, y_step, mode);
+  if (linear->precision == INT8) return product_int8(linear, first, last, x, x_step, m, y, y_step, mode);
   const int64_t n_in = linear->n_in, n_blocks = (m + ROWS - 1) / ROWS;
   for (int64_t p = first; p < last; p++) {
     float *column = y + (p - first) * PANEL;
     for (int64_t k = 0; k < n_in || k == 0; k += DEPTH) {
       const int64_t n = n_in - k < DEPTH ? n_in - k : DEPTH;
       const int is_first = k == 0 && !(mode & ADD), is_last = k + DEPTH >= n_in;
-      Block b = {.panel = linear->panels + (p * n_in + k) * PANEL, .x_step = x_step, .y_step = y_step, .n = n,
+      Block b = {.panel = (const float *)linear->panels + (p * n_in + k) * PANEL, .x_step = x_step, .y_step = y_step, .n = n,
                  .start = is_first ? linear->bias + p * PANEL : NULL, .relu = is_last && (mode & RELU)};
       for (int64_t t = 0, done = 0; t < n_blocks; t++) { /* blocks of nearly the same number of rows */
         const int64_t rows = (m - done + n_blocks - t - 1) / (n_blocks - t);
@@ -76,20 +78,13 @@ void product(const Linear *linear, int64_t first, int64_t last, const float *x, 
   }
 }
 
-/* weights float [n_out, n_in] and bias float [n_out] or NULL, as PyTorch keeps them -> packed, padded with 0. */
-void pack_weights(const int64_t *sizes, const float *weights, const float *bias, float *panels, float *padded_bias) {
-  const int64_t n_out = sizes[0], n_in = sizes[1], n_panels = (n_out + PANEL - 1) / PANEL;
-  for (int64_t p = 0; p < n_panels; p++)
-    for (int64_t k = 0; k < n_in; k++)
-      for (int64_t c = 0; c < PANEL; c++)
-        panels[(p * n_in + k) * PANEL + c] = p * PANEL + c < n_out ? weights[(p * PANEL + c) * n_in + k] : 0;
-  for (int64_t c = 0; c < n_panels * PANEL; c++) padded_bias[c] = bias && c < n_out ? bias[c] : 0;
-}
-
 int64_t panel_width(void) { return PANEL; }
 
-/* One product by itself, for tests and for measuring: sizes = {m, n_in, n_panels, mode}. */
-void one_product(const int64_t *sizes, const float *panels, const float *bias, const float *x, float *y) {
-  const Linear linear = {.n_in = sizes[1], .n_panels = sizes[2], .panels = panels, .bias = bias};
-  product(&linear, 0, sizes[2], x, sizes[1], sizes[0], y, sizes[2] * PANEL, (int)sizes[3]);
+int64_t has_precision(int64_t precision) {
+  return precision == FLOAT32 || (precision == BFLOAT16 && has_bf16()) || (precision == INT8 && has_int8());
+}
+
+/* One product by itself, for tests and for measuring: sizes = {m, mode}. */
+void one_product(const int64_t *sizes, const Linear *linear, const float *x, float *y) {
+  product(linear, 0, linear->n_panels, x, linear->n_in, sizes[0], y, linear->n_panels * PANEL, (int)sizes[1]);
 }

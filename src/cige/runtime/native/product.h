@@ -16,10 +16,14 @@
 #endif
 #define DEPTH 256 /* numbers of a row of x at once, so that a part of a panel stays in the first cache */
 
+enum { FLOAT32 = 0, BFLOAT16 = 1, INT8 = 2 }; /* what weights are kept as, and rows of x are rounded to */
+
 typedef struct {
   int64_t n_in, n_panels;
-  const float *panels; /* [n_panels][n_in][PANEL] */
+  const void *panels;  /* float [n_panels][n_in][PANEL]; see product_narrow.h for the other forms */
   const float *bias;   /* [n_panels * PANEL] */
+  int64_t precision;
+  const float *scales; /* [n_panels * PANEL]: what INT8 weights are multiplied by; NULL otherwise */
 } Linear;
 
 enum { PLAIN = 0, ADD = 1, RELU = 2 }; /* ADD: to what is in y, and no bias */
@@ -27,5 +31,15 @@ enum { PLAIN = 0, ADD = 1, RELU = 2 }; /* ADD: to what is in y, and no bias */
 /* Panels [first, last) of m rows; y has room for whole panels, x_step and y_step floats lie between rows. */
 void product(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m, float *y,
              int64_t y_step, int mode);
+
+/* The same where linear->precision is theirs; product() calls them. */
+void product_bf16(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
+                  float *y, int64_t y_step, int mode);
+void product_int8(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
+                  float *y, int64_t y_step, int mode);
+
+/* Whether this processor has the instructions, and the compiler of this level knew them. */
+int has_bf16(void);
+int has_int8(void);
 
 #endif

@@ -5,6 +5,7 @@
 #define END 0x1FFFFF /* stands after the last character of a sentence in its last bigram */
 #define SHIFT 21
 #define USER 2
+#define AT_ONCE 16
 
 static uint64_t home(uint64_t key, int64_t bits) { return key * 0x9E3779B97F4A7C15u >> (64 - bits); }
 
@@ -16,17 +17,25 @@ static int32_t row_of(const Codes *codes, uint64_t code) {
   }
 }
 
-static int32_t row_of_pair(const Pairs *pairs, uint64_t first, uint64_t second) {
-  const int32_t place = row_of(&pairs->firsts, first) - 2;
-  if (place < 0) return UNK_ROW;
-  const int64_t code = (int64_t)(first << SHIFT | second);
-  int64_t low = pairs->begin[place], high = pairs->begin[place + 1];
-  while (high - low > 1) { /* it is in [low, high) if it is there */
-    const int64_t middle = low + (high - low) / 2;
-    if (pairs->codes[middle] <= code) low = middle;
-    else high = middle;
+/* Rows of n bigrams, n <= AT_ONCE. Searches go on side by side, since each step waits for memory. */
+static void rows_of_pairs(const Pairs *pairs, const uint64_t *firsts, const uint64_t *seconds, int64_t n, int32_t *rows) {
+  int64_t low[AT_ONCE], left[AT_ONCE], most = 0; /* it is one of `left` codes from `low` on if it is there */
+  for (int64_t k = 0; k < n; k++) {
+    const int32_t place = row_of(&pairs->firsts, firsts[k]) - 2;
+    low[k] = place < 0 ? 0 : pairs->begin[place];
+    left[k] = place < 0 ? 0 : pairs->begin[place + 1] - low[k];
+    most = left[k] > most ? left[k] : most;
   }
-  return pairs->codes[low] == code ? pairs->rows[low] : UNK_ROW;
+  for (; most > 1; most -= most / 2)
+    for (int64_t k = 0; k < n; k++) {
+      const int64_t half = left[k] / 2, code = (int64_t)(firsts[k] << SHIFT | seconds[k]);
+      low[k] += half && pairs->codes[low[k] + half] <= code ? half : 0;
+      left[k] -= half;
+    }
+  for (int64_t k = 0; k < n; k++) {
+    const int64_t code = (int64_t)(firsts[k] << SHIFT | seconds[k]);
+    rows[k] = left[k] && pairs->codes[low[k]] == code ? pairs->rows[low[k]] : UNK_ROW;
+  }
 }
 
 /* codes int64 [n], rows int32 [n] -> keys, values of 2^bits slots, more than n; they arrive zeroed. */
@@ -45,12 +54,17 @@ void fill_codes(const int64_t *codes, const int32_t *rows, int64_t n, int64_t bi
 void rows_of_lattices(const Vocabulary *vocabulary, int64_t n, const int32_t *n_chars, const uint32_t *codes,
                       int64_t n_matches, const int32_t *matches, int32_t *chars, int32_t *bigrams, int32_t *words,
                       int32_t *starts, int32_t *ends) {
+  uint64_t firsts[AT_ONCE], seconds[AT_ONCE];
+  int64_t waiting = 0;
   for (int64_t b = 0; b < n; b++)
     for (int64_t left = n_chars[b]; left > 0; left--, codes++) {
-      const uint64_t next = left > 1 ? codes[1] : END;
       *chars++ = row_of(&vocabulary->chars, *codes);
-      *bigrams++ = row_of_pair(&vocabulary->bigrams, *codes, next);
+      firsts[waiting] = *codes, seconds[waiting++] = left > 1 ? codes[1] : END;
+      if (waiting < AT_ONCE) continue;
+      rows_of_pairs(&vocabulary->bigrams, firsts, seconds, waiting, bigrams);
+      bigrams += waiting, waiting = 0;
     }
+  rows_of_pairs(&vocabulary->bigrams, firsts, seconds, waiting, bigrams);
   for (int64_t k = 0; k < n_matches; k++) {
     starts[k] = matches[3 * k];
     ends[k] = matches[3 * k + 1];

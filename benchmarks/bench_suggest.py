@@ -1,0 +1,252 @@
+"""Learning curves: F1 by labelled sentences, where `cige suggest` chooses them and where they are drawn at random.
+
+The training sentences of a data set play the unlabelled file, and their labels the annotator. Each round chooses more
+sentences with the model of the round before (the first by diversity, with no model), and a model is trained on all
+chosen so far, from the same starting model with the settings of `cige train --data`. Its last epoch is scored: no
+sentence chooses an epoch. Random sentences are trained on in the same way. A curve ends where it reaches the goal, 95%
+of the F1 of a model that is trained on all sentences.
+
+The starting model must not have seen the data set, so it is not the bundled one; `cige train msra/flat` makes one.
+Finished curves stay in the JSON file, and the same command goes on with those that are missing.
+
+  cige bench suggest --start-from runs/msra --json docs/bench/suggest.json
+  cige bench suggest --start-from runs/msra --sets resume --seeds 1 2 3 --strategies both uncertainty
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import numpy as np
+from measure import add_data_option, environment, report, use_threads, write
+
+from cige.api import load
+from cige.data import Sentence, read_sentences, write_sentences
+from cige.data.registry import dataset_file
+from cige.errors import CigeError
+from cige.recipes.shipped import OWN_DATA
+from cige.suggest.selecting import Selector, Settings, Strategy
+from cige.training.recipe import load_recipe
+from cige.training.train import train
+
+SHARE = 0.95  # of the F1 of all sentences
+POOL_SEED = 1  # draws the pool, the same for all curves
+
+
+@dataclass(frozen=True)
+class Case:
+    """A data set.
+
+    Attributes:
+        scored_on: the split that scores.
+        n_pool: how many training sentences, drawn once, may be chosen; None: all.
+        sizes: labelled sentences after each round.
+        passes: sentences that training reads in all, as far as that makes `epochs`.
+        epochs: the fewest and the most.
+    """
+
+    scored_on: str
+    n_pool: int | None
+    sizes: tuple[int, ...]
+    passes: int
+    epochs: tuple[int, int]
+
+
+CASES = {
+    "resume": Case("test", 2000, (50, 100, 200, 400, 800), 2500, (6, 25)),
+    "cluener": Case("dev", 2000, (100, 200, 400, 800, 1200), 2500, (5, 25)),
+}
+
+
+def n_epochs(case: Case, n_sentences: int) -> int:
+    """Passes over `n_sentences`."""
+    fewest, most = case.epochs
+    return min(most, max(fewest, round(case.passes / n_sentences)))
+
+
+def trained(sentences: Sequence[Sentence], dev: Path, case: Case, start: Path, folder: Path, seed: int) -> float:
+    """F1 on `dev` of the last epoch of a model trained on these sentences, which is in `folder`/model."""
+    write_sentences(folder.with_suffix(".jsonl"), sentences)
+    n = n_epochs(case, len(sentences))
+    recipe = load_recipe(
+        OWN_DATA,
+        {
+            "start_from": str(start),
+            "data.train": str(folder.with_suffix(".jsonl")),
+            "data.dev": str(dev),
+            "training.n_epochs": n,
+            "training.eval_start_epoch": n,
+        },
+    )
+    return train(recipe, folder, seed=seed, device="cpu", resume=False, show_progress=False).dev_f1
+
+
+def curve(
+    pool: Sequence[Sentence],
+    dev: Path,
+    case: Case,
+    strategy: Strategy,
+    *,
+    per: Any,
+    start: Path,
+    goal: float,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """F1 after each round, up to the first that reaches the goal."""
+    labels_of = {sentence.text.strip(): sentence for sentence in pool}
+    chosen: list[str] = []
+    points = []
+    with tempfile.TemporaryDirectory() as scratch:
+        model: Path | None = None
+        for number, size in enumerate(case.sizes):
+            began = time.process_time()
+            own: Strategy = strategy if strategy == "random" or model is not None else "diversity"
+            longest = max(map(len, labels_of))
+            settings = Settings(size - len(chosen), own, per=per, min_chars=1, max_chars=longest, seed=seed)
+            selector = Selector(settings, finder=load(model) if settings.reads_doubts else None, labelled=chosen)
+            selector.read(labels_of)
+            chosen += [suggestion.text for suggestion in selector.chosen()]
+            selecting = time.process_time() - began
+            folder = Path(scratch) / f"round{number}"
+            labelled = [labels_of[text] for text in chosen]
+            f1 = trained(labelled, dev, case, start, folder, seed)
+            model = folder / "model"
+            points.append(
+                {
+                    "sentences": len(chosen),
+                    "characters": sum(map(len, chosen)),
+                    "entities": sum(len(sentence.spans) for sentence in labelled),
+                    "f1": f1,
+                    "seconds": time.process_time() - began,
+                    "selecting_seconds": selecting,
+                }
+            )
+            if f1 >= goal:
+                break
+    return points
+
+
+def needed(points: Iterable[Mapping[str, float]], goal: float, what: str = "sentences") -> float | None:
+    """Where a curve first reaches an F1, between its points on a logarithmic axis; None if it never does."""
+    before = None
+    for point in points:
+        if point["f1"] >= goal:
+            if before is None:
+                return float(point[what])
+            share = (goal - before["f1"]) / (point["f1"] - before["f1"])
+            return float(np.exp(log(before[what]) + share * (log(point[what]) - log(before[what]))))
+        before = point
+    return None
+
+
+def summary(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row for each set and strategy: what it needs for the goal, and as a share of what random sentences need.
+
+    A curve that does not reach the goal counts with its last point, and `reached` says how many do. Shares compare
+    curves of the same seed.
+    """
+    rows = []
+    for name, of_set in result["sets"].items():
+        goal = goal_of(of_set)
+        for strategy, curves in of_set["curves"].items():
+            needs: dict[str, list[float]] = {"sentences": [], "characters": []}
+            ratios: dict[str, list[float]] = {"sentences": [], "characters": []}
+            n_reached = 0
+            for seed, points in curves.items():
+                n_reached += needed(points, goal) is not None
+                for what in needs:
+                    own = needed(points, goal, what) or points[-1][what]
+                    needs[what].append(own)
+                    other = of_set["curves"].get("random", {}).get(seed)
+                    if other is not None:
+                        ratios[what].append(own / (needed(other, goal, what) or other[-1][what]))
+            rows.append(
+                {
+                    "set": name,
+                    "strategy": strategy,
+                    "seeds": len(curves),
+                    "reached": n_reached,
+                    "goal_f1": 100 * goal,
+                    **{what: mean(values) for what, values in needs.items()},
+                    **{f"{what}_sd": stdev(values) if len(values) > 1 else None for what, values in needs.items()},
+                    **{f"{what}_of_random": mean(values) if values else None for what, values in ratios.items()},
+                }
+            )
+    return rows
+
+
+def goal_of(of_set: Mapping[str, Any]) -> float:
+    """SHARE of the mean F1 of all sentences."""
+    return SHARE * mean(of_set["full"].values())
+
+
+def pool_of(name: str, case: Case, data_dir: Path) -> list[Sentence]:
+    """The sentences that may be chosen: `n_pool` of those with different texts."""
+    read = read_sentences(dataset_file(name, "train", data_dir=data_dir))
+    distinct = list({sentence.text.strip(): sentence for sentence in read}.values())
+    order = np.random.default_rng(POOL_SEED).permutation(len(distinct))[: case.n_pool]
+    return [distinct[k] for k in order.tolist()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_data_option(parser)
+    parser.add_argument("--start-from", required=True, type=Path, metavar="FOLDER", help="model to start training from")
+    parser.add_argument("--sets", nargs="+", choices=CASES, default=list(CASES), help="(default: all)")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5], help="(default: 1 to 5)")
+    parser.add_argument("--full-seeds", type=int, default=1, help="models of all sentences that set the goal (1)")
+    parser.add_argument(
+        "--strategies", nargs="+", default=["random", "both"], metavar="NAME", help="both:character counts characters"
+    )
+    parser.add_argument("--threads", type=int, default=1, help="(default: 1)")
+    parser.add_argument("--json", metavar="FILE", help="write to this file after each curve, and go on from it")
+    args = parser.parse_args()
+    use_threads(args.threads)
+    result: dict[str, Any] = {"sets": {}}
+    if args.json and Path(args.json).is_file():
+        result = json.loads(Path(args.json).read_text(encoding="utf-8"))
+    result["environment"] = environment(threads=args.threads, n_rounds=1)
+    for seed in args.seeds:
+        for name in args.sets:
+            _one_seed(result, name, seed, args)
+    rows = summary(result)
+    report(f"sentences and characters for {SHARE:.0%} of the F1 of all", rows)
+
+
+def _one_seed(result: dict[str, Any], name: str, seed: int, args: argparse.Namespace) -> None:
+    case, key = CASES[name], str(seed)
+    of_set = result["sets"].setdefault(name, {"full": {}, "curves": {}, "n_pool": 0})
+    pool = pool_of(name, case, args.data_dir)
+    of_set["n_pool"] = len(pool)
+    of_set["scored_on"] = case.scored_on
+    dev = dataset_file(name, case.scored_on, data_dir=args.data_dir)
+    if key not in of_set["full"] and len(of_set["full"]) < args.full_seeds:
+        with tempfile.TemporaryDirectory() as scratch:
+            of_set["full"][key] = trained(pool, dev, case, args.start_from, Path(scratch) / "full", seed)
+        print(f"{name}, seed {seed}, all {len(pool):,}: {100 * of_set['full'][key]:.1f}", flush=True)
+        write(result, args.json)
+    for given in args.strategies:
+        if key not in of_set["curves"].setdefault(given, {}):
+            strategy, _, per = given.partition(":")
+            options: dict[str, Any] = {"per": per or "sentence", "start": args.start_from, "seed": seed}
+            points = curve(pool, dev, case, strategy, goal=goal_of(of_set), **options)
+            of_set["curves"][given][key] = points
+            shown = ", ".join(f"{p['sentences']} {100 * p['f1']:.1f}" for p in points)
+            print(f"{name}, seed {seed}, {given}: {shown}", flush=True)
+            write(result, args.json)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except CigeError as error:
+        raise SystemExit(f"bench suggest: {error}") from None

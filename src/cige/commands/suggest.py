@@ -1,0 +1,238 @@
+"""Suggest which sentences to label next, and write them as tasks of doccano or Label Studio with the model's labels.
+
+Examples:
+  cige suggest unlabelled.txt round1.jsonl --strategy diversity --n 200
+  cige suggest unlabelled.txt round2.jsonl --model runs/round1 --exclude answers.jsonl --n 200
+  cige suggest posts.txt tasks.json --format label-studio --lexicon-add products.txt --n 100
+  cige suggest unlabelled.txt dev.jsonl --strategy random --n 100 --no-labels
+
+The file has a sentence per line. An annotator corrects the labels, and `cige train --data` learns from what the tool
+exports. The first lines of the output are those that matter most. A selection that was stopped goes on when the same
+command is given again.
+
+strategies:
+  both         sentences that together have the most doubtful stretches, each kind of stretch counting less when it is
+               chosen again (the default)
+  uncertainty  sentences with the most doubtful entities
+  diversity    sentences that together have the most common pairs of characters; asks no model which to choose, so it
+               is for the first round, while no model knows your labels
+  random       any; for sentences to score models on
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cige.commands.exit_codes import INTERRUPTED
+from cige.commands.options import (
+    add_model_options,
+    add_request_options,
+    at_least,
+    load_finder,
+    request_of,
+)
+from cige.commands.texts import texts_of
+
+if TYPE_CHECKING:
+    from cige.data.documents import Document
+    from cige.suggest.kept import KeptReading
+    from cige.suggest.selecting import Selector, Settings, Suggestion
+    from cige.tagging.finder import EntityFinder
+    from cige.tagging.selection import Request
+
+FORMATS = ("doccano", "label-studio", "jsonl")
+STRATEGIES = ("both", "uncertainty", "diversity", "random")  # those of suggest.selecting, which is not imported here
+KEEP_EVERY = 5  # blocks of selecting.READ_AT_ONCE texts
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="FILE|-", help="unlabelled sentences, one per line; - is standard input")
+    parser.add_argument("output", metavar="OUTPUT", help="file of tasks to write")
+    parser.add_argument("--n", type=at_least(1), default=200, metavar="N", help="sentences to suggest (default: 200)")
+    parser.add_argument("--strategy", choices=STRATEGIES, default="both", help="see below (default: both)")
+    parser.add_argument(
+        "--format", choices=FORMATS, default="doccano", help="of OUTPUT; jsonl has text and entities (default: doccano)"
+    )
+    parser.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="sentences that are labelled already, in any format of `cige convert`; may be given several times",
+    )
+    parser.add_argument(
+        "--per",
+        choices=("sentence", "character"),
+        default="sentence",
+        help="what the time of an annotator grows with; with `character`, long sentences are not favoured "
+        "(default: sentence)",
+    )
+    parser.add_argument(
+        "--chars",
+        type=at_least(1),
+        nargs=2,
+        default=(5, 200),
+        metavar=("MIN", "MAX"),
+        help="pass over shorter and longer sentences (default: 5 200)",
+    )
+    parser.add_argument("--no-labels", action="store_true", help="write the sentences without the model's labels")
+    parser.add_argument("--seed", type=int, default=1, help="of samples, and between equals (default: 1)")
+    add_model_options(parser)
+    add_request_options(parser, recall=False)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from cige.data.documents import write_documents
+    from cige.suggest.kept import KeptReading
+    from cige.suggest.selecting import Selector, Settings
+
+    settings = _settings(args, Settings)
+    if args.source != "-" and not Path(args.source).is_file():
+        raise _no_file(args.source)
+    _refuse_to_overwrite(args.output, [args.source, *args.exclude])
+    request = request_of(args)
+    labelled = list(_labelled(args.exclude))
+    finder = load_finder(args) if settings.reads_doubts or not args.no_labels else None
+    if finder is not None:
+        finder.select(request)  # a label that the model does not have is told before anything is read
+    selector = Selector(settings, finder=finder, request=request, labelled=labelled)
+    kept = None
+    if args.source != "-":
+        output = Path(args.output)
+        kept = KeptReading(output.with_name(f".{output.name}.kept"), _fingerprint(args, settings, labelled, finder))
+    try:
+        _read(selector, args.source, kept)
+        suggestions = selector.chosen()
+        if not suggestions:
+            raise _nothing(args, selector, len(labelled))
+        write_documents(args.output, _documents(suggestions, finder, request, args), format=args.format)
+    except KeyboardInterrupt:
+        goes_on = "" if kept is None else "; give the same command again to go on"
+        print(f"cige: stopped; nothing was written to {args.output}{goes_on}", file=sys.stderr)
+        return INTERRUPTED
+    if kept is not None:
+        kept.drop()
+    _report(args, selector, suggestions, len(labelled))
+    return 0
+
+
+def _settings(args: argparse.Namespace, kind: type[Settings]) -> Settings:
+    from cige.errors import DataError
+
+    low, high = args.chars
+    if low > high:
+        raise DataError(f"--chars {low} {high}: expected the smallest number first, such as --chars {high} {low}")
+    return kind(args.n, args.strategy, args.per, low, high, args.seed)
+
+
+def _refuse_to_overwrite(output: str, inputs: list[str]) -> None:
+    from cige.errors import DataError
+
+    for path in inputs:
+        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(path, output):
+            raise DataError(f"{output} is both read and to be written; give another name for OUTPUT")
+
+
+def _labelled(paths: Iterable[str]) -> Iterator[str]:
+    """The texts of labelled files: a document by its lines, as it may have been suggested a line at a time."""
+    from cige.data.documents import read_documents
+
+    for path in paths:
+        for document in read_documents(path):
+            yield from document.text.split("\n")
+
+
+def _read(selector: Selector, source: str, kept: KeptReading | None) -> None:
+    if kept is not None and kept.take_up(selector):
+        print(f"cige: going on after line {selector.n_read:,}", file=sys.stderr)
+    n_blocks = 0
+
+    def on_block(selector: Selector) -> None:
+        nonlocal n_blocks
+        n_blocks += 1
+        if sys.stderr.isatty():
+            print(f"\r{selector.n_read:,} lines read", end="", file=sys.stderr, flush=True)
+        if kept is not None and n_blocks % KEEP_EVERY == 0:
+            kept.keep(selector)
+
+    try:
+        selector.read(texts_of(source), on_block=on_block)
+    except KeyboardInterrupt:
+        if kept is not None:
+            kept.keep(selector)
+        raise
+    finally:
+        if n_blocks and sys.stderr.isatty():
+            print(file=sys.stderr)
+
+
+def _documents(
+    suggestions: list[Suggestion], finder: EntityFinder | None, request: Request, args: argparse.Namespace
+) -> list[Document]:
+    """The tasks: each sentence with what the model finds in it, its rank, its line and its uncertainty."""
+    from cige.data.documents import Document
+    from cige.data.sentence import Span
+
+    texts = [suggestion.text for suggestion in suggestions]
+    labels: list[tuple[Span, ...]] = [()] * len(texts)
+    if finder is not None and not args.no_labels:
+        found = finder.stream(texts, finder.select(request))
+        labels = [tuple(Span(e.start, e.end, e.label) for e in entities) for entities in found]
+    return [
+        Document(
+            suggestion.text,
+            spans,
+            {"rank": suggestion.rank, "line": suggestion.line}
+            | ({} if suggestion.uncertainty is None else {"uncertainty": round(suggestion.uncertainty, 4)}),
+            is_labelled=not args.no_labels,
+            is_suggested=not args.no_labels,
+        )
+        for suggestion, spans in zip(suggestions, labels, strict=True)
+    ]
+
+
+def _report(args: argparse.Namespace, selector: Selector, suggestions: list[Suggestion], n_labelled: int) -> None:
+    n_chars = sum(len(suggestion.text) for suggestion in suggestions)
+    known = f"; {n_labelled:,} are labelled already" if n_labelled else ""
+    print(
+        f"wrote {args.output}: {len(suggestions):,} sentences of {n_chars:,} characters, out of {selector.n_fitting:,} "
+        f"(of {selector.n_read:,} lines{known})"
+    )
+    if len(suggestions) < args.n:
+        print(f"cige: {args.n:,} were asked for; there are no more that differ enough", file=sys.stderr)
+
+
+def _no_file(source: str) -> Exception:
+    from cige.errors import DataError
+
+    what = "a folder" if os.path.isdir(source) else "no such file"
+    return DataError(f"{source}: {what}; expected a file of sentences, one per line, or - for standard input")
+
+
+def _nothing(args: argparse.Namespace, selector: Selector, n_labelled: int) -> Exception:
+    from cige.errors import DataError
+
+    known = f" and is not among the {n_labelled:,} of --exclude" if n_labelled else ""
+    low, high = args.chars
+    return DataError(
+        f"{args.source}: none of its {selector.n_read:,} lines has {low} to {high} characters{known}; give another "
+        "file, or other --chars"
+    )
+
+
+def _fingerprint(args: argparse.Namespace, settings: Settings, labelled: list[str], finder: EntityFinder | None) -> str:
+    """What a selection depends on, as one hash."""
+    from cige.bulk.fingerprint import versions_of
+    from cige.folders.hub import model_folder
+
+    file = os.stat(args.source)
+    versions = None if finder is None else versions_of(finder, model_folder(args.model))
+    parts = (settings, versions, args.labels, args.types, labelled, os.path.abspath(args.source))
+    return hashlib.sha256(repr((*parts, file.st_size, file.st_mtime_ns)).encode("utf-8", "surrogatepass")).hexdigest()

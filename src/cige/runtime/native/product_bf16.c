@@ -1,0 +1,56 @@
+/* Products of bfloat16 numbers with sums in float32 (AVX512-BF16). A weight or a number of a row is rounded to nearest,
+   ties to even; a subnormal one counts as 0. */
+
+#include "product.h"
+
+#if defined(__AVX512BW__) && __has_include(<avx512bf16intrin.h>)
+
+#define TARGET __attribute__((target("avx512bf16")))
+#define GROUP 2
+
+typedef __m512 sums_t;
+typedef struct { /* nothing */
+  char none;
+} Factors;
+
+static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n) {
+  for (int64_t k = 0; k < n; k += 2 * WIDTH) {
+    const int64_t left = n - k;
+    const __mmask16 low = left < WIDTH ? (1u << left) - 1 : 0xffff;
+    const __mmask16 high = left < WIDTH ? 0 : left < 2 * WIDTH ? (1u << (left - WIDTH)) - 1 : 0xffff;
+    const __m512 a = _mm512_maskz_loadu_ps(low, x + k), b = _mm512_maskz_loadu_ps(high, x + k + WIDTH);
+    _mm512_storeu_si512(groups + k / GROUP, (__m512i)_mm512_cvtne2ps_pbh(b, a));
+  }
+  return (Factors){0};
+}
+
+static inline TARGET sums_t first_sums(const Factors *factors) {
+  (void)factors;
+  return _mm512_setzero_ps();
+}
+
+static inline TARGET sums_t add_group(sums_t sums, __m512i weights, __m512i groups) {
+  return _mm512_dpbf16_ps(sums, (__m512bh)weights, (__m512bh)groups);
+}
+
+static inline TARGET vector_t finished(sums_t sums, const Factors *factors, vector_t start, const float *scales) {
+  (void)factors, (void)scales;
+  return (vector_t)sums + start;
+}
+
+#include "product_narrow.h"
+
+int has_bf16(void) { return __builtin_cpu_supports("avx512bf16") != 0; }
+
+void product_bf16(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
+                  float *y, int64_t y_step, int mode) {
+  product_narrow(linear, first, last, x, x_step, m, y, y_step, mode);
+}
+
+#else
+int has_bf16(void) { return 0; }
+void product_bf16(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
+                  float *y, int64_t y_step, int mode) {
+  (void)linear, (void)first, (void)last, (void)x, (void)x_step, (void)m, (void)y, (void)y_step, (void)mode;
+}
+#endif

@@ -1,0 +1,100 @@
+/* product() where a number takes less than 32 bits: the loops that product_bf16.c and product_int8.c share.
+
+   Both instruction sets multiply what fills 32 bits with as many weights and add all of it to a sum: a *group*, GROUP
+   neighbouring numbers of a row. The weights of a panel stand as [n_groups][PANEL] groups. Rows of x are narrowed
+   here, some rows and DEPTH numbers at a time, and stay in the first cache while all panels read them.
+
+   Whoever includes this defines GROUP; TARGET, the attribute of functions that use the instructions; sums_t, a vector of
+   sums; `Factors`, what is to be known of a narrowed row besides its groups; and
+     narrow(groups, x, n) -> Factors      a row's groups, a last one that is not full filled up with zeros
+     first_sums(factors) -> sums_t
+     add_group(sums, weights, groups) -> sums_t
+     finished(sums, factors, start, scales) -> vector_t   the result, added to `start` */
+
+#include "product.h"
+
+#define INLINE static inline TARGET __attribute__((always_inline))
+#define NARROW_DEPTH (2 * DEPTH) /* numbers of a row of x at once */
+#define NARROW_ROWS (4 * ROWS)
+#define GROUPS(N) (((N) + GROUP - 1) / GROUP)
+
+typedef struct {
+  const uint32_t *x, *panel; /* x: NARROW_DEPTH / GROUP groups lie between rows */
+  const Factors *factors;    /* of the rows */
+  const float *start, *scales; /* start: of the results, or NULL where y has them */
+  float *y;
+  int64_t y_step, n_groups;
+  int relu;
+} Block;
+
+INLINE void block(const int rows, const Block *b) {
+  sums_t sum[ROWS][2];
+#pragma GCC unroll 12
+  for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = first_sums(b->factors + r);
+  const uint32_t *panel = b->panel;
+  for (int64_t k = 0; k < b->n_groups; k++, panel += PANEL) {
+    const __m512i left = _mm512_loadu_si512(panel), right = _mm512_loadu_si512(panel + WIDTH);
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++) {
+      const __m512i group = _mm512_set1_epi32((int)b->x[r * (NARROW_DEPTH / GROUP) + k]);
+      sum[r][0] = add_group(sum[r][0], left, group);
+      sum[r][1] = add_group(sum[r][1], right, group);
+    }
+  }
+#pragma GCC unroll 12
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; v++) {
+      vector_t *to = vectors(b->y + r * b->y_step) + v;
+      const vector_t zero = {0}, start = b->start ? const_vectors(b->start)[v] : *to;
+      const vector_t y = finished(sum[r][v], b->factors + r, start, b->scales ? b->scales + v * WIDTH : NULL);
+      *to = b->relu ? higher(y, zero) : y;
+    }
+}
+
+static TARGET void rows_of_block(int64_t rows, const Block *b) {
+  switch (rows) {
+    case 1: block(1, b); break;
+    case 2: block(2, b); break;
+    case 3: block(3, b); break;
+    case 4: block(4, b); break;
+    case 5: block(5, b); break;
+    case 6: block(6, b); break;
+    case 7: block(7, b); break;
+    case 8: block(8, b); break;
+    case 9: block(9, b); break;
+    case 10: block(10, b); break;
+    case 11: block(11, b); break;
+    case 12: block(12, b); break;
+  }
+}
+
+/* How many to take of `left` in `parts` parts of nearly the same size. */
+static inline int64_t share_of(int64_t left, int64_t parts) { return (left + parts - 1) / parts; }
+
+static TARGET void product_narrow(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step,
+                                  int64_t m, float *y, int64_t y_step, int mode) {
+  uint32_t groups[NARROW_ROWS * (NARROW_DEPTH / GROUP)] __attribute__((aligned(64)));
+  Factors factors[NARROW_ROWS];
+  const int64_t n_in = linear->n_in, n_groups = GROUPS(n_in);
+  for (int64_t parts = share_of(m, NARROW_ROWS), rows; parts > 0; parts--, m -= rows, x += rows * x_step, y += rows * y_step) {
+    rows = share_of(m, parts);
+    for (int64_t k = 0; k < n_in || k == 0; k += NARROW_DEPTH) {
+      const int64_t n = n_in - k < NARROW_DEPTH ? n_in - k : NARROW_DEPTH;
+      const int is_first = k == 0 && !(mode & ADD), is_last = k + NARROW_DEPTH >= n_in;
+      for (int64_t r = 0; r < rows; r++)
+        factors[r] = narrow(groups + r * (NARROW_DEPTH / GROUP), x + r * x_step + k, n);
+      for (int64_t p = first; p < last; p++) {
+        Block b = {.panel = (const uint32_t *)linear->panels + (p * n_groups + k / GROUP) * PANEL, .y_step = y_step,
+                   .start = is_first ? linear->bias + p * PANEL : NULL, .n_groups = GROUPS(n),
+                   .scales = linear->scales ? linear->scales + p * PANEL : NULL, .relu = is_last && (mode & RELU)};
+        for (int64_t blocks = share_of(rows, ROWS), done = 0, now; blocks > 0; blocks--, done += now) {
+          now = share_of(rows - done, blocks);
+          b.x = groups + done * (NARROW_DEPTH / GROUP), b.factors = factors + done;
+          b.y = y + (p - first) * PANEL + done * y_step;
+          rows_of_block(now, &b);
+        }
+      }
+    }
+  }
+}

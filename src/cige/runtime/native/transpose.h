@@ -1,0 +1,51 @@
+/* to[c * to_step + r] = from[r * from_step + c] for n_rows x n_columns numbers of 32 bits.
+
+   Rows of `to` have room for whole vectors; what is behind n_rows in the last of them becomes 0. */
+
+#ifndef CIGE_TRANSPOSE_H
+#define CIGE_TRANSPOSE_H
+
+#include "../../nn/native/rows.h"
+
+#if WIDTH == 16
+/* One square of 16 x 16: squares of half the size change places above and below the diagonal, four times. */
+static inline void transpose_square(const float *from, int64_t from_step, int64_t n_rows, int64_t n_columns, float *to,
+                                    int64_t to_step) {
+  const __mmask16 read = n_columns < 16 ? (1u << n_columns) - 1 : 0xffff;
+  const ints_t lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  __m512i row[16];
+#pragma GCC unroll 16
+  for (int r = 0; r < 16; r++)
+    row[r] = r < n_rows ? _mm512_maskz_loadu_epi32(read, from + r * from_step) : _mm512_setzero_si512();
+#pragma GCC unroll 4
+  for (int size = 8; size > 0; size /= 2) {
+    const ints_t other = ((lane & size) != 0) & (16 - size); /* 16 + l is lane l of the second row */
+    const ints_t upper = lane + other, lower = upper + size;
+#pragma GCC unroll 16
+    for (int r = 0; r < 16; r++)
+      if (!(r & size)) {
+        const __m512i a = row[r], b = row[r + size];
+        row[r] = _mm512_permutex2var_epi32(a, (__m512i)upper, b);
+        row[r + size] = _mm512_permutex2var_epi32(a, (__m512i)lower, b);
+      }
+  }
+#pragma GCC unroll 16
+  for (int c = 0; c < 16; c++)
+    if (c < n_columns) _mm512_storeu_si512(to + c * to_step, row[c]);
+}
+#else
+static inline void transpose_square(const float *from, int64_t from_step, int64_t n_rows, int64_t n_columns, float *to,
+                                    int64_t to_step) {
+  for (int64_t c = 0; c < WIDTH && c < n_columns; c++)
+    for (int64_t r = 0; r < WIDTH; r++) to[c * to_step + r] = r < n_rows ? from[r * from_step + c] : 0;
+}
+#endif
+
+static inline void transpose(const float *from, int64_t from_step, int64_t n_rows, int64_t n_columns, float *to,
+                      int64_t to_step) {
+  for (int64_t r = 0; r < n_rows; r += WIDTH)
+    for (int64_t c = 0; c < n_columns; c += WIDTH)
+      transpose_square(from + r * from_step + c, from_step, n_rows - r, n_columns - c, to + c * to_step + r, to_step);
+}
+
+#endif

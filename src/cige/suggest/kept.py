@@ -1,0 +1,54 @@
+"""What a selection that was stopped has read so far, so that it can go on from there."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cige.folders.atomic import atomic_file
+from cige.json_text import to_json
+from cige.suggest.pool import Candidate, Pool
+from cige.suggest.selecting import Selector
+
+
+@dataclass(frozen=True)
+class KeptReading:
+    """The file beside an output in which a selection keeps what it has read.
+
+    Attributes:
+        path: of the file; it is written whole or not at all.
+        fingerprint: what the selection depends on. What another selection kept is not gone on with.
+    """
+
+    path: Path
+    fingerprint: str
+
+    def keep(self, selector: Selector) -> None:
+        """Write how far a selector is, and its candidates."""
+        counts = {"fingerprint": self.fingerprint, "n_read": selector.n_read, "n_fitting": selector.n_fitting}
+        entries = ([worth, tie, *c.to_list()] for worth, tie, c in selector.pool.entries())
+        with atomic_file(self.path) as aside, aside.open("w", encoding="utf-8") as file:
+            file.write(to_json(counts) + "\n")
+            file.writelines(to_json(entry, ensure_ascii=True) + "\n" for entry in entries)
+
+    def take_up(self, selector: Selector) -> bool:
+        """Put a new selector where the kept one was; False if nothing was kept of this selection."""
+        try:
+            first, *entries = self.path.read_text(encoding="utf-8").splitlines()
+            counts = json.loads(first)
+            if counts["fingerprint"] != self.fingerprint:
+                return False
+            parsed = [json.loads(entry) for entry in entries]
+            pool = [(worth, tie, Candidate.from_list(values)) for worth, tie, *values in parsed]
+        except (OSError, ValueError, KeyError, TypeError):  # none, or not one of ours
+            return False
+        selector.pool = Pool(selector.settings.pool_size, pool)
+        selector.n_read, selector.n_fitting = counts["n_read"], counts["n_fitting"]
+        return True
+
+    def drop(self) -> None:
+        """Delete the file, when the output is there."""
+        with suppress(FileNotFoundError):
+            self.path.unlink()

@@ -1,0 +1,218 @@
+"""Selecting: the sentences of a text file that are worth labelling next, in one pass and in bounded memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, tee
+from typing import Literal
+
+from cige.suggest.coverage import greedy
+from cige.suggest.doubts import doubts_of, total
+from cige.suggest.pool import Candidate, Pool
+from cige.suggest.texts import NearDuplicates, bigrams, folded, shuffled, text_key
+from cige.tagging.finder import EntityFinder
+from cige.tagging.selection import Request
+
+Strategy = Literal["both", "uncertainty", "diversity", "random"]
+STRATEGIES: tuple[Strategy, ...] = ("both", "uncertainty", "diversity", "random")
+PER = ("sentence", "character")
+
+READ_AT_ONCE = 2000  # texts; between two such blocks a selection may be kept and gone on with
+POOL_PER_SENTENCE, SMALLEST_POOL = 20, 2000  # candidates that are kept for each sentence to choose
+SMALLEST_SAMPLE = 20_000  # of a file, for `diversity`
+DOUBT_SCALE = 0.1  # of one bigram: about what one doubtful entity of a few characters brings
+COUNT_SCALE = 1.0  # of one bigram that is in the sentence
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How sentences are chosen.
+
+    Attributes:
+        n: how many.
+        strategy: "uncertainty" takes those in which a model is most often wrong by its own account, "diversity" those
+            that together have most of the common bigrams, "both" those that together have most of the doubtful
+            stretches, and "random" any.
+        per: what an annotator's time is counted in: sentences, whatever their length, or characters.
+        min_chars, max_chars: of a sentence; others are passed over.
+        seed: of the sample of "random" and "diversity", and of what is taken of equals.
+    """
+
+    n: int
+    strategy: Strategy = "both"
+    per: Literal["sentence", "character"] = "sentence"
+    min_chars: int = 5
+    max_chars: int = 200
+    seed: int = 1
+
+    @property
+    def reads_doubts(self) -> bool:
+        """Whether a model has to read every sentence."""
+        return self.strategy in ("both", "uncertainty")
+
+    @property
+    def pool_size(self) -> int:
+        """How many candidates are kept while the file is read."""
+        smallest = SMALLEST_SAMPLE if self.strategy == "diversity" else SMALLEST_POOL
+        return max(smallest, POOL_PER_SENTENCE * self.n)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A sentence to label.
+
+    Attributes:
+        text: without whitespace at its ends.
+        line: where it stands in the file, from 1.
+        rank: from 1, the best first.
+        uncertainty: about how many of its entities the model gets wrong; None where no model was asked.
+    """
+
+    text: str
+    line: int
+    rank: int
+    uncertainty: float | None
+
+
+class Selector:
+    """Reads sentences and keeps the candidates among them.
+
+    Args:
+        finder: the model that doubts; needed for "both" and "uncertainty".
+        request: which labels count.
+        labelled: texts that are labelled already. They are not suggested again, and what they say counts as said.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        finder: EntityFinder | None = None,
+        request: Request | None = None,
+        labelled: Iterable[str] = (),
+    ):
+        if settings.reads_doubts and finder is None:
+            raise ValueError(f"strategy {settings.strategy!r} needs a model")
+        self.settings = settings
+        self.pool = Pool(settings.pool_size)
+        self.n_read = self.n_fitting = 0
+        self._finder, self._request = finder, request or Request()
+        self._labelled = list(dict.fromkeys(text.strip() for text in labelled))
+        self._known = {text_key(text) for text in self._labelled}
+
+    def read(self, texts: Iterable[str], *, on_block: Callable[[Selector], None] = lambda _: None) -> None:
+        """Take in texts, one a line; those after the `n_read` first, if some were read before.
+
+        Args:
+            on_block: called after every READ_AT_ONCE texts.
+        """
+        lines = islice(iter(texts), self.n_read, None)
+        while block := list(islice(lines, READ_AT_ONCE)):
+            n_fitting = 0
+            for candidate in self._doubted(self._fitting(block)):
+                self._offer(candidate)
+                n_fitting += 1
+            self.n_fitting += n_fitting  # whole blocks count; one that is stopped is read again, which changes nothing
+            self.n_read += len(block)
+            on_block(self)
+
+    def _fitting(self, block: Collection[str]) -> Iterator[Candidate]:
+        low, high = self.settings.min_chars, self.settings.max_chars
+        for line, text in enumerate(map(str.strip, block), self.n_read + 1):
+            if low <= len(text) <= high and (key := text_key(text)) not in self._known:
+                yield Candidate(text, key, line)
+
+    def _doubted(self, candidates: Iterator[Candidate]) -> Iterator[Candidate]:
+        if not self.settings.reads_doubts:
+            yield from candidates
+            return
+        assert self._finder is not None
+        candidates, read = tee(candidates)
+        doubts = doubts_of(self._finder, (candidate.text for candidate in read), self._request)
+        for candidate, own in zip(candidates, doubts, strict=True):
+            yield Candidate(candidate.text, candidate.key, candidate.line, tuple(own))
+
+    def _offer(self, candidate: Candidate) -> None:
+        tie = shuffled(candidate.key, self.settings.seed)
+        worth = total(candidate.doubts) / self._cost(candidate) if self.settings.reads_doubts else 0.0
+        self.pool.offer(worth, tie, candidate)
+
+    def _cost(self, candidate: Candidate) -> float:
+        return 1.0 if self.settings.per == "sentence" else float(len(candidate.text))
+
+    def chosen(self) -> list[Suggestion]:
+        """The best `n` of what was read, or fewer where there are not as many."""
+        order = islice(_ORDERS[self.settings.strategy](self, self.pool.best()), self.settings.n)
+        return [
+            Suggestion(c.text, c.line, rank, total(c.doubts) if self.settings.reads_doubts else None)
+            for rank, c in enumerate(order, 1)
+        ]
+
+    def _at_random(self, candidates: list[Candidate]) -> Iterator[Candidate]:
+        yield from candidates
+
+    def _by_doubt(self, candidates: list[Candidate]) -> Iterator[Candidate]:
+        seen = self._seen()
+        for candidate in candidates:
+            grams = bigrams(folded(candidate.text))
+            if not seen.has(grams):
+                seen.add(grams)
+                yield candidate
+
+    def _by_doubtful_stretches(self, candidates: list[Candidate]) -> Iterator[Candidate]:
+        return self._greedily(candidates, [_of_doubts(candidate) for candidate in candidates], DOUBT_SCALE, {})
+
+    def _by_content(self, candidates: list[Candidate]) -> Iterator[Candidate]:
+        grams = [Counter(bigrams(folded(candidate.text))) for candidate in candidates]
+        n_texts = Counter(gram for own in grams for gram in own)
+        # What stands in one sentence alone is no reason to choose it: that is where misprints and junk are.
+        weighed = [{gram: float(n) for gram, n in own.items() if n_texts[gram] > 1} for own in grams]
+        covered = Counter(gram for text in self._labelled for gram in bigrams(folded(text)))
+        return self._greedily(candidates, weighed, COUNT_SCALE, covered)
+
+    def _greedily(
+        self,
+        candidates: list[Candidate],
+        features: list[dict[str, float]],
+        scale: float,
+        covered: Mapping[str, float],
+    ) -> Iterator[Candidate]:
+        seen = self._seen()
+
+        def is_new(number: int) -> bool:
+            grams = bigrams(folded(candidates[number].text))
+            if seen.has(grams):
+                return False
+            seen.add(grams)
+            return True
+
+        costs = [self._cost(candidate) for candidate in candidates]
+        for number in greedy(features, costs=costs, scale=scale, covered=covered, accepts=is_new):
+            yield candidates[number]
+
+    def _seen(self) -> NearDuplicates:
+        seen = NearDuplicates()
+        for text in self._labelled:
+            seen.add(bigrams(folded(text)))
+        return seen
+
+
+_ORDERS = {
+    "random": Selector._at_random,
+    "uncertainty": Selector._by_doubt,
+    "diversity": Selector._by_content,
+    "both": Selector._by_doubtful_stretches,
+}
+
+
+def _of_doubts(candidate: Candidate) -> dict[str, float]:
+    """The amount of each doubt, in equal parts on the bigrams of its stretch."""
+    text = folded(candidate.text)
+    found: dict[str, float] = {}
+    for doubt in candidate.doubts:
+        grams = bigrams(text, doubt.start, doubt.end)
+        for gram in grams:
+            found[gram] = found.get(gram, 0.0) + doubt.amount / len(grams)
+    return found

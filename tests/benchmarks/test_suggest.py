@@ -1,0 +1,44 @@
+"""Learning curves: how much less has to be labelled."""
+
+import bench_suggest
+import pytest
+
+from cige.data.registry import dataset_file
+
+POINTS = [{"sentences": 100, "characters": 900, "f1": 0.5}, {"sentences": 400, "characters": 3600, "f1": 0.7}]
+
+
+def test_the_goal_lies_between_two_points_on_a_logarithmic_axis():
+    assert bench_suggest.needed(POINTS, 0.6) == pytest.approx(200)
+    assert bench_suggest.needed(POINTS, 0.6, "characters") == pytest.approx(1800)
+    assert bench_suggest.needed(POINTS, 0.4) == 100 and bench_suggest.needed(POINTS, 0.7) == pytest.approx(400)
+    assert bench_suggest.needed(POINTS, 0.71) is None
+
+
+def test_shares_compare_curves_of_a_seed():
+    better = [{"sentences": 50, "characters": 800, "f1": 0.5}, {"sentences": 200, "characters": 1600, "f1": 0.7}]
+    curves = {"random": {"1": POINTS, "2": POINTS}, "both": {"1": better, "2": better[:1]}}
+    rows = bench_suggest.summary({"sets": {"x": {"full": {"1": 0.6 / 0.95}, "curves": curves}}})
+    random, both = rows
+    assert random["sentences"] == pytest.approx(200) and random["sentences_of_random"] == pytest.approx(1)
+    assert both["reached"] == 1 and both["seeds"] == 2 and both["goal_f1"] == pytest.approx(60)
+    assert both["sentences_of_random"] == pytest.approx((100 / 200 + 50 / 200) / 2)
+
+
+def test_a_curve_is_measured_by_the_labels_of_the_data(monkeypatch, tmp_path, shared_data):
+    case = bench_suggest.Case("test", 60, (10, 20, 30), 100, (2, 3))
+    pool = bench_suggest.pool_of("resume", case, shared_data)
+    assert len({s.text for s in pool}) == 60
+    trained_on = []
+
+    def scored(sentences, dev, case, start, folder, seed):
+        trained_on.append([s.text for s in sentences])
+        assert all(s in pool for s in sentences)  # with their own labels
+        return len(sentences) / 40
+
+    monkeypatch.setattr(bench_suggest, "trained", scored)
+    dev = dataset_file("resume", "test", data_dir=shared_data)
+    points = bench_suggest.curve(pool, dev, case, "random", per="sentence", start=tmp_path, goal=0.5, seed=1)
+    assert [p["sentences"] for p in points] == [10, 20]  # it stops where the goal is reached
+    assert trained_on[1][:10] == trained_on[0] and len(set(trained_on[1])) == 20
+    assert bench_suggest.n_epochs(case, 10) == 3 and bench_suggest.n_epochs(case, 1000) == 2

@@ -1,0 +1,187 @@
+"""The runtime in bfloat16 and int8: against a NumPy form that rounds alike, against float32, and how one is chosen."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from flat_variants import SMALL, TEXTS, VARIANTS
+
+from cige.api import NER, load
+from cige.errors import ModelError
+from cige.models.flat import FlatConfig
+from cige.models.soft_lexicon_config import SoftLexiconConfig
+from cige.nn.native import levels
+from cige.runtime import native
+from cige.runtime.flat_numpy import NumpyFlat
+from cige.runtime.native_model import NativeModel
+from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, PRECISIONS, available, chosen
+
+LEVELS = [level for level in levels() if native.load(level) is not None]
+NARROW = [(level, name) for level in LEVELS for name in (BFLOAT16, INT8) if name in available(native.load(level))]
+MORE = {
+    "odd heads": {"n_heads": 3, "head_width": 6, "ff_width": 19},
+    "heads of an odd width": {"n_heads": 6, "head_width": 7, "n_layers": 2},
+    "one wide head": {"n_heads": 1, "head_width": 38, "n_layers": 2},
+    "wide": {"n_heads": 8, "head_width": 20, "ff_width": 480},
+    "three layers, bias, masks": {
+        "n_layers": 3,
+        "position_score": "bias",
+        "max_distance": 3,
+        "mask_self_matched": True,
+    },
+}
+LONG = "".join(s.text for s in tiny.sentences(12, seed=3))
+BATCH = [LONG, *TEXTS, *(s.text for s in tiny.sentences(8, seed=4))]
+
+
+def saved(folder, **changes):
+    """The lattices of some texts, and where a model of random weights is."""
+    model = tiny.model(config=FlatConfig(**{**SMALL, **changes}), seed=5)
+    torch.manual_seed(1)
+    for name, parameter in model.tagger.named_parameters():
+        if name.endswith("bias"):
+            parameter.data += 0.3 * torch.randn_like(parameter)
+    model.lexicon.add("轩辕", "澜沧江", "轩辕澜沧江渊瀚海说话")
+    model.save(folder)
+    return model.lattices(BATCH)
+
+
+@pytest.mark.parametrize("changes", (VARIANTS | MORE).values(), ids=(VARIANTS | MORE).keys())
+def test_narrow_forms_are_near_float32(tmp_path, changes):
+    """To a few roundings of 1/256 and 1/127; a number read from a wrong place is as far off as emissions are apart."""
+    lattices = saved(tmp_path / "model", **changes)
+    for level, precision in NARROW:
+        exact = NativeModel.load(tmp_path / "model", kernels=level)
+        other = NativeModel.load(tmp_path / "model", kernels=level, precision=precision)
+        assert (exact.precision, other.precision) == (FLOAT32, precision)
+        (expected, shares), (emissions, own) = exact.read_words(lattices), other.read_words(lattices)
+        spread, error = expected.std(), np.abs(emissions - expected)
+        assert 0 < error.max() < (0.06 if precision == BFLOAT16 else 0.25) * spread, (level, precision)
+        assert np.abs(own - shares).max(initial=0) < 0.02
+
+
+@pytest.mark.parametrize(("level", "precision"), NARROW)
+def test_a_text_is_read_alike_in_any_batch(tmp_path, level, precision):
+    lattices = saved(tmp_path / "model", n_layers=2)
+    model = NativeModel.load(tmp_path / "model", kernels=level, precision=precision)
+    together = model.emissions(lattices)
+    for row, lattice in zip(together, lattices, strict=True):
+        np.testing.assert_array_equal(model.emissions([lattice])[0, : lattice.n_chars], row[: lattice.n_chars])
+
+
+def rounded(x: np.ndarray) -> np.ndarray:
+    return torch.from_numpy(np.array(x, np.float32)).bfloat16().float().numpy()
+
+
+def power_of_two(x: np.ndarray) -> np.ndarray:
+    """As attention_bf16.c has it, since what is 1e-4 off is often rounded to another number."""
+    whole = np.rint(x)
+    r, (c3, c2, c1) = x - whole, np.float32([0.05500902, 0.24221131, 0.69328296])
+    power = ((r * c3 + c2) * r + c1) * r + 1
+    np.testing.assert_allclose(power, 2.0**r, rtol=1.1e-4)
+    return np.ldexp(power, whole.astype(np.int32)).astype(np.float32)
+
+
+class RoundedFlat(NumpyFlat):
+    """FLAT of characters alone, rounded where the compiled form rounds; the rows of characters are float32 there."""
+
+    def _linear(self, x, name):
+        if name.endswith("projection") or "layers.0.attention" in name:
+            return super()._linear(x, name)
+        y = rounded(x) @ rounded(self._weights[f"{name}.weight"]).T
+        bias = self._weights.get(f"{name}.bias")
+        return y if bias is None else y + bias
+
+    def _of_chars(self, number, position, sentence, relations):
+        class Columns:
+            n_chars = relations.n_chars
+
+            @staticmethod
+            def columns(number, reach):
+                return rounded(relations.columns(number, reach))
+
+        return super()._of_chars(number, rounded(position), sentence, Columns)
+
+    def _attend(self, number, query, key, sentence, relations, scale):
+        config, name = self._config, f"encoder.layers.{number}.attention"
+        query, key = (x.reshape(len(x), config.n_heads, -1).transpose(1, 0, 2) for x in (query, key))
+        u, v = (self._weights[f"{name}.{part}"][:, None] * scale for part in "uv")
+        score = rounded(query + u) @ rounded(key).transpose(0, 2, 1)
+        score += self._of_chars(number, query + v, sentence, relations)
+        shares = power_of_two((score - score.max(-1, keepdims=True)) * np.float32(1.44269504))
+        return rounded(shares) / shares.sum(-1, keepdims=True)
+
+    def _layer(self, number, x, *more):
+        linear = self._linear
+        try:  # values are rounded, but not where anything else is made of them
+            self._linear = lambda x, name: rounded(linear(x, name)) if name.endswith("value") else linear(x, name)
+            return super()._layer(number, x, *more)
+        finally:
+            del self._linear
+
+
+@pytest.mark.parametrize("level", [level for level, precision in NARROW if precision == BFLOAT16])
+@pytest.mark.parametrize("n_layers", [1, 2])
+@pytest.mark.parametrize("shape", [(4, 8), (6, 7), (8, 20)])
+def test_bfloat16_is_that_of_numpy(tmp_path, level, n_layers, shape):
+    """What is left are sums in another order that round to another number, each layer more of them."""
+    n_heads, head_width = shape
+    changes = {"use_words": False, "use_bigrams": False, "n_layers": n_layers}
+    lattices = saved(tmp_path / "model", **changes, n_heads=n_heads, head_width=head_width)
+    exact = NativeModel.load(tmp_path / "model", kernels="off")
+    batch = exact.rows(lattices)
+    expected = RoundedFlat(exact.config, exact.network._weights).emissions(batch)
+    emissions = NativeModel.load(tmp_path / "model", kernels=level, precision=BFLOAT16).network.emissions(batch)
+    error, of_rounding = (np.square(emissions - x).mean() ** 0.5 for x in (expected, exact.network.emissions(batch)))
+    assert error < of_rounding / (8 if n_layers == 1 else 4)
+
+
+def test_a_precision_is_chosen():
+    assert [chosen("auto", PRECISIONS[:n]) for n in (1, 2, 3)] == list(PRECISIONS)
+    assert chosen(FLOAT32, PRECISIONS) == FLOAT32
+    with pytest.raises(ModelError, match="precision 'float16': expected one of auto, float32, bfloat16, int8"):
+        chosen("float16", PRECISIONS)
+    with pytest.raises(ModelError, match=r"precision 'int8': this processor, .* has float32, bfloat16 alone; use"):
+        chosen(INT8, PRECISIONS[:2])
+    assert available(None) == (FLOAT32,)
+
+
+def test_load_takes_a_precision(tmp_path):
+    own = native.load()
+    assert load().model.precision == available(own)[-1]
+    ner = load(precision="float32")
+    assert ner.model.precision == FLOAT32 and ", float32)" in repr(ner)
+    for kernels in LEVELS[:1]:  # the portable level has no other
+        with pytest.raises(ModelError, match="has float32 alone"):
+            NativeModel.load(ner.model.folder, kernels=kernels, precision=BFLOAT16)
+    with pytest.raises(ModelError, match="PyTorch, which computes this model, has float32 alone"):
+        load(backend="torch", precision="int8")
+    config = SoftLexiconConfig(lstm_width=8)
+    tiny.model(config=config, architecture="soft_lexicon").save(tmp_path / "soft")
+    assert load(tmp_path / "soft", backend="torch", precision="float32").labels
+    assert NER(NativeModel.load(tmp_path / "soft", precision="auto")).model.precision == FLOAT32
+    with pytest.raises(ModelError, match="a SoftLexicon has float32 alone"):
+        load(tmp_path / "soft", precision="bfloat16")
+
+
+@pytest.mark.parametrize("wanted", ["auto", FLOAT32])
+def test_a_copy_computes_in_what_was_asked_for(wanted):
+    model = load(precision=wanted).model
+    copy = pickle.loads(pickle.dumps(model))
+    assert (copy.wanted_precision, copy.precision) == (wanted, model.precision)
+
+
+@pytest.mark.skipif(not NARROW, reason="this processor has float32 alone")
+def test_the_bundled_model_finds_the_same_names_in_every_precision():
+    texts = ["罗氏公司总部设在瑞士巴塞尔。", "李明和王芳昨天从北京大学去了上海。", "腾讯的马化腾在深圳出席了发布会。"]
+    found = {}
+    for precision in available(native.load()):
+        ner = load(precision=precision)
+        found[precision] = [[(e.text, e.label) for e in entities] for entities in ner.pipe(texts)]
+        scores = [e.score for entities in load(precision=FLOAT32).pipe(texts) for e in entities]
+        np.testing.assert_allclose([e.score for x in ner.pipe(texts) for e in x], scores, atol=0.05)
+    assert all(x == found[FLOAT32] for x in found.values()) and all(found[FLOAT32])

@@ -1,0 +1,57 @@
+"""The server against its own OpenAPI document: each request that schemathesis makes is answered as it says."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import cige
+from cige.serving.app import create_app
+from cige.serving.settings import Limits, Settings
+
+schemathesis = pytest.importorskip("schemathesis")
+asgi = pytest.importorskip("schemathesis.python.asgi")
+from schemathesis.specs.openapi.checks import positive_data_acceptance  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """An app whose lexicon is in a file and may be changed, and a client that reaches it within this process."""
+    folder = tmp_path_factory.mktemp("served")
+    limits = Limits(body_bytes=100_000, texts=8, words=8, explained_chars=400)
+    app = create_app(cige.load(), Settings(lexicon_file=str(folder / "words.json"), limits=limits))
+    with asgi.get_client(app) as client:
+        yield schemathesis.openapi.from_asgi("/openapi.json", app), client
+
+
+POSTS = ["/v1/entities", "/v1/lattice", "/v1/lexicon", "/v1/lexicon/remove"]
+GETS = ["/v1/lexicon", "/v1/model", "/healthz", "/readyz", "/metrics"]
+OPERATIONS = [*(f"POST {path}" for path in POSTS), *(f"GET {path}" for path in GETS)]
+# A word of one character, a label that the model does not have: no schema says that they are refused.
+MORE_THAN_A_SCHEMA_SAYS = [positive_data_acceptance]
+BOTH = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
+
+
+def test_every_operation_is_tried(served):
+    assert sorted(found.ok().label for found in served[0].get_all_operations()) == sorted(OPERATIONS)
+
+
+@pytest.mark.parametrize("mode", BOTH, ids=lambda mode: mode.value)
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_answers_are_as_the_document_says(served, name, mode):
+    schema, client = served
+    method, path = name.split()
+    operation = schema[path][method]
+    if mode is BOTH[1] and method == "GET" and path != "/v1/lexicon":
+        pytest.skip("takes nothing that could be wrong")
+
+    @settings(
+        max_examples=15,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def test(case):
+        case.call_and_validate(session=client, excluded_checks=MORE_THAN_A_SCHEMA_SAYS)
+
+    test()
