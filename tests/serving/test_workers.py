@@ -117,18 +117,8 @@ def test_every_limit_is_an_option(monkeypatch):
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     args = parser.parse_args(
-        [
-            "--max-waiting-chars",
-            "5",
-            "--max-deadline",
-            "7",
-            "--allow-origin",
-            "https://a.b",
-            "-m",
-            "bundled",
-            "-m",
-            "x=y",
-        ]
+        ["--max-waiting-chars", "5", "--max-deadline", "7", "--max-answer", "0.5", "--allow-origin", "https://a.b"]
+        + ["--model", "bundled", "-m", "x=y"]
     )
     given = {}
     monkeypatch.setattr(
@@ -136,6 +126,8 @@ def test_every_limit_is_an_option(monkeypatch):
     )
     args.run(args)
     assert given["settings"] == Settings(
-        models=("bundled", "x=y"), origins=("https://a.b",), limits=Limits(waiting_chars=5, deadline_s=7)
+        models=("bundled", "x=y"),
+        origins=("https://a.b",),
+        limits=Limits(waiting_chars=5, deadline_s=7, answer_s=0.5),
     )
     assert (given["host"], given["port"], given["n_workers"]) == ("127.0.0.1", 8000, 1)

@@ -168,6 +168,17 @@ def make_console() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
 
 
+def seconds(text: str) -> float:
+    """A type for argparse: seconds, more than 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"given {text!r}, expected seconds, more than 0")
+    return number
+
+
 def at_least(minimum: int):  # type: ignore[no-untyped-def]
     """A type for argparse: whole numbers from `minimum` on."""
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from cige.commands.options import add_model_options, at_least
+from cige.commands.options import add_model_options, at_least, seconds
 
 # Limits that can be set, and what they limit.
 LIMITS = {
@@ -29,6 +29,7 @@ LIMITS = {
     "batch_nodes": ("N", "characters and words that are read at once"),
 }
 SECONDS = {
+    "answer_s": "seconds within which a short request must be expected to be answered; beyond, it is answered with 429",
     "deadline_s": "seconds until a request is answered with 504",
     "drain_s": "seconds that requests have to be answered once the server is told to stop",
 }
@@ -61,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, (metavar, what) in LIMITS.items():
         _add_limit(parser, name, what, getattr(defaults, name), type=at_least(1), metavar=metavar)
     for name, what in SECONDS.items():
-        _add_limit(parser, name, what, getattr(defaults, name), type=at_least(1), metavar="S")
+        _add_limit(parser, name, what, getattr(defaults, name), type=seconds, metavar="S")
     parser.set_defaults(run=run)
 
 

@@ -39,7 +39,7 @@ class Limits:
     words: int = 1_000
     lexicon_words: int = 200_000
     waiting_chars: int = 8_192
-    answer_s: float = 0.2
+    answer_s: float = 0.15
     batch_nodes: int = 4_096
     deadline_s: float = 30.0
     drain_s: float = 30.0
