@@ -44,8 +44,8 @@ from cige.errors import CigeError
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 FIGURES = "figures"
 NAMES = (
-    *("bulk", "card", "coverage", "crf", "domains", "flat", "fuzz", "kept", "kernels", "lattice", "lexicon"),
-    *("match", "models", "onnx", "parity", "peers", "precision", "predict", "pretrain", "rivals"),
+    *("bulk", "card", "consistency", "coverage", "crf", "domains", "flat", "fuzz", "kept", "kernels", "lattice"),
+    *("lexicon", "match", "models", "onnx", "parity", "peers", "precision", "predict", "pretrain", "rivals"),
     *("runtime", "scaling", "serve", "significance", "soak", "suggest", "tables", "tokens", "train", "wasm"),
     FIGURES,
 )
