@@ -52,6 +52,11 @@ class WordBlob(Sequence[str]):
             words.sha256 = sha256  # this avoids reading a hundred megabytes to compute it
         return words
 
+    def check(self) -> None:
+        """Raises ValueError if the offsets are not where the lines of the blob begin; this reads every word."""
+        if not np.array_equal(self.offsets, _offsets(self.blob)):
+            raise ValueError("the offsets are those of other words")
+
     def save(self, folder: Path) -> None:
         self.blob.tofile(folder / WORDS_FILE)
         np.save(folder / OFFSETS_FILE, self.offsets)
