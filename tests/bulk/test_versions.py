@@ -27,7 +27,7 @@ def test_the_precision_is_recorded_and_never_mixed(tmp_path):
     assert json_of(tmp_path / "out" / "manifest.json")["precision"] == precision
     assert json_of(tmp_path / "out" / "commits" / "part-000000.json")["precision"] == precision
     other = replace(job, versions=replace(job.versions, precision="another"))
-    with pytest.raises(ModelError, match="has another precision .the precision was "):
+    with pytest.raises(ModelError, match=r"has another precision .the precision was "):
         other.begin()
     with pytest.raises(ModelError, match="give --precision float32"):
         other.annotate(made.annotator(), job.parts[0])
