@@ -79,7 +79,7 @@ def refused(command: list[str], capsys) -> str:
 def test_data_tells_what_it_made(folder, capsys):
     assert main(data_command(folder, "told")) == 0
     out = capsys.readouterr().out
-    assert "40 documents, 160 lines" in out and "held out  1 shards" in out and "wrote" in out
+    assert "40 documents, 160 lines" in out and "held out  181 characters" in out and "wrote" in out
     # The same command again finds all shards and changes nothing.
     before = (folder / "told/manifest.json").read_bytes()
     assert main(data_command(folder, "told")) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -203,14 +204,42 @@ def test_a_checkpoint_of_another_origin_or_damaged(tmp_path: Path) -> None:
     other._origin = "another"
     with pytest.raises(ModelError, match="other data"):
         other.resume()
-    (path,) = tmp_path.glob("checkpoint-*/optimizer.pt")
+    (path,) = tmp_path.glob("checkpoint-*/state.json")
     manifest = path.with_name("manifest.json")
     values = json.loads(manifest.read_text(encoding="utf-8"))
     path.write_bytes(b"not a state")
-    values["files"]["optimizer.pt"]["bytes"] = path.stat().st_size
+    values["files"]["state.json"]["bytes"] = path.stat().st_size
     manifest.write_text(json.dumps(values), encoding="utf-8")
     with pytest.raises(ModelError, match=r"optimiser's state cannot be read.*resume=False"):
         toy.trainer(tmp_path, n_steps=20).resume()
+
+
+@pytest.mark.parametrize("average_weights", [0.0, 0.6])
+def test_checkpoints_in_the_background(tmp_path: Path, average_weights: float) -> None:
+    settings: dict[str, Any] = {"average_weights": average_weights, "every": "1 steps"}
+    whole = run(tmp_path / "whole", **settings)
+    settings["in_background"] = True
+    with killed.stopped_at(13, killed.interrupt), pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "cut", **settings)
+    for thread in threading.enumerate():
+        if thread.name == "checkpoint":
+            thread.join()
+    (found,) = (tmp_path / "cut").glob("checkpoint-*")
+    assert found.name == "checkpoint-13"  # what the copy held, although step 14 had begun
+    cut = run(tmp_path / "cut", **settings)
+    assert toy.weights(cut.network) == toy.weights(whole.network) and figures(cut) == figures(whole)
+
+
+def test_a_failure_in_the_background_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("cige.engine.state_files.StatePart.write", full)
+    objective = toy.Objective()
+    made = toy.trainer(tmp_path, n_steps=objective.n_steps, every="2 steps", in_background=True)
+    with pytest.raises(CigeError, match="checkpoint-2 could not be written \\(no space left"):
+        made.run(objective)
+    assert made.state.step == 4
 
 
 def test_workers_share_what_planning_an_epoch_took(tmp_path: Path) -> None:
@@ -248,10 +277,3 @@ def test_a_warm_up_that_does_not_fit_the_run(tmp_path: Path) -> None:
 def test_unknown_devices(device: str) -> None:
     with pytest.raises(CigeError, match="expected auto, cpu or cuda"):
         prepare(device)
-
-
-def test_several_processes_are_refused_where_they_cannot_help(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accelerate.Accelerator.num_processes", 2)
-    with pytest.raises(CigeError, match="in one process, but 2 were started"):
-        prepare("cpu")
-    assert prepare("cpu", one_process=False).num_processes == 2

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from cige.engine.devices import prepare
 from cige.engine.history import Record, RunState
 from cige.engine.plan import BatchPlan
+from cige.engine.run_config import RunConfig
 from cige.engine.settings import BatchConfig, CheckpointConfig, OptimizerConfig, ScheduleConfig
-from cige.engine.trainer import RunConfig, Trainer
+from cige.engine.trainer import Trainer
 from cige.nn.embeddings import SplitEmbedding
 
 N_WORDS, N_EXAMPLES, SEED = 40, 30, 5
@@ -79,7 +80,11 @@ def trainer(folder: Path, *, n_steps: int, n_epochs: int | None = 4, **settings:
     parts = {
         "optimizer": OptimizerConfig(learning_rate=0.05),
         "schedule": ScheduleConfig(warmup="2 steps"),
-        "checkpoints": CheckpointConfig(every=settings.pop("every", None), keep=settings.pop("keep", 1)),
+        "checkpoints": CheckpointConfig(
+            every=settings.pop("every", None),
+            keep=settings.pop("keep", 1),
+            in_background=settings.pop("in_background", False),
+        ),
     }
     config = RunConfig(name="toy", n_steps=n_steps, n_epochs=n_epochs, **(parts | settings))
     options: dict[str, Any] = {"folder": folder, "origin": "toy", "seed": SEED, "show_progress": False}

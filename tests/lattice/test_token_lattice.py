@@ -220,7 +220,7 @@ def test_many_texts_in_several_blocks():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "expected"), [([], [0]), ([3], [1]), ([9], [1, 0]), ([4, 4, 1], [2, 1]), ([20, 1, 1], [1, 2])]
+    ("sizes", "expected"), [([], []), ([3], [1]), ([9], [1]), ([4, 4, 1], [2, 1]), ([20, 1, 1], [1, 2])]
 )
 def test_texts_are_read_in_blocks_of_bounded_size(sizes, expected, monkeypatch):
     monkeypatch.setattr("cige.lattice.tokenizer._BLOCK_CHARS", 10)

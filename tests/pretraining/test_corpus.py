@@ -11,12 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cige.errors import CigeError
-from cige.pretraining.corpus import CorpusReport, CorpusRules, cut_line, read_documents
+from cige.pretraining.corpus import CorpusReport, CorpusRules, cut_line, documents_of
+from cige.pretraining.units import cut_units
 
 
 def read(path: Path, **rules) -> tuple[list[tuple[str, ...]], CorpusReport]:
+    return read_all([path], CorpusRules(**rules))
+
+
+def read_all(paths: list[Path], rules: CorpusRules) -> tuple[list[tuple[str, ...]], CorpusReport]:
     report = CorpusReport()
-    return list(read_documents([path], CorpusRules(**rules), report)), report
+    units = cut_units(paths, 1 << 30, is_document_a_line=rules.is_document_a_line)
+    stretches = [stretch for unit in units for stretch in unit.stretches]
+    return [document for stretch in stretches for document in documents_of(stretch, rules, report)], report
 
 
 def written(folder: Path, text: str | bytes) -> Path:
@@ -36,8 +43,7 @@ def test_documents_are_parted_by_blank_lines(tmp_path: Path) -> None:
 def test_packed_files_and_several(tmp_path: Path, pack) -> None:
     (tmp_path / "a").write_bytes(pack("甲\n乙".encode()))
     (tmp_path / "b").write_text("丙", encoding="utf-8")
-    report = CorpusReport()
-    found = list(read_documents([tmp_path / "a", tmp_path / "b"], CorpusRules(), report))
+    found, _ = read_all([tmp_path / "a", tmp_path / "b"], CorpusRules())
     assert found == [("甲", "乙"), ("丙",)]
 
 
@@ -93,9 +99,3 @@ def test_a_few_bad_lines_are_left_out_and_named(tmp_path: Path) -> None:
 def test_binary_junk_is_refused(tmp_path: Path, junk: bytes) -> None:
     with pytest.raises(CigeError, match="not UTF-8 text"):
         read(written(tmp_path, junk))
-
-
-@pytest.mark.parametrize("text", ["", "\n\n \n"])
-def test_a_corpus_without_text_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(CigeError, match="no text found"):
-        read(written(tmp_path, text))

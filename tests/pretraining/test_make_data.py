@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from dataclasses import replace
@@ -13,10 +14,12 @@ import tiny_corpus
 
 from cige.errors import CigeError, DataError
 from cige.lattice.tokenizer import LatticeTokenizer
-from cige.pretraining import make_data as module
-from cige.pretraining.corpus import CorpusReport, CorpusRules, read_documents
+from cige.lexicon.joint_vocabulary import JointVocabulary
+from cige.pretraining import make_shard as module
+from cige.pretraining.corpus import CorpusReport, CorpusRules
 from cige.pretraining.data import open_data
-from cige.pretraining.make_data import DataSettings, make_data
+from cige.pretraining.make_data import make_data
+from cige.pretraining.make_shard import DataSettings
 from cige.pretraining.shards import check_shard, open_shard
 
 SETTINGS = DataSettings(rules=CorpusRules(max_line=40), held_out=5, shard_size=1500, segment_words=False)
@@ -45,10 +48,17 @@ def made(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_shards_hold_the_lattice_of_every_line(data_folder: Path) -> None:
-    rules = CorpusRules(max_line=40)
-    documents = list(read_documents([data_folder.parent / "corpus.txt"], rules, CorpusReport()))
-    kept = [d for number, d in enumerate(documents, start=1) if number % 5]
-    held_out = [d for number, d in enumerate(documents, start=1) if number % 5 == 0]
+    corpus = (data_folder.parent / "corpus.txt").read_text(encoding="utf-8")
+    documents = [tuple(document.split("\n")) for document in corpus.rstrip("\n").split("\n\n")]
+    index = json.loads((data_folder / "manifest.json").read_text(encoding="utf-8"))["shards"].values()
+    starts = [part["text"][0][1] for part in index]
+    n_before = [corpus.encode()[:start].decode().count("\n\n") for start in starts]
+    first = [int(unit * 0.6180339887498949 % 1 * 5) for unit in range(len(starts))]
+    kept, held_out = [], []
+    for number, document in enumerate(documents):
+        unit = max(k for k, n in enumerate(n_before) if n <= number)
+        (kept if (number - n_before[unit] + first[unit] + 1) % 5 else held_out).append(document)
+    assert abs(len(held_out) - 12) < 5
     tokenizer = LatticeTokenizer(tiny_corpus.vocabulary())
     data = open_data(data_folder)
     assert len(data.train) > 2 and data.vocabulary.fingerprint == tiny_corpus.vocabulary().fingerprint
@@ -90,15 +100,15 @@ def test_finished_shards_are_kept(source: Path, made: Path, tmp_path: Path, monk
     output = tmp_path / "data"
     written = []
 
-    def write_two(packet):
+    def write_two(shard, folder, **options):
         if len(written) == 2:
             raise KeyboardInterrupt
-        written.append(packet.folder.name)
-        return ordinary(packet)
+        written.append(folder.name)
+        return ordinary(shard, folder, **options)
 
-    ordinary = module.write_packet
+    ordinary = module.write_shard
     with monkeypatch.context() as patch:
-        patch.setattr(module, "write_packet", write_two)
+        patch.setattr(module, "write_shard", write_two)
         with pytest.raises(KeyboardInterrupt):
             make(source, output)
     with pytest.raises(DataError, match="no manifest"):
@@ -152,10 +162,41 @@ def test_other_input_than_before_is_refused(source: Path, tmp_path: Path, change
         (own / "corpus.txt").write_text("我在北京大学。\n" + text, encoding="utf-8")
     elif change == "vocabulary":
         shutil.rmtree(own / "vocabulary")
-        module.JointVocabulary.build(tiny_corpus.PIECES, tiny_corpus.WORDS[:5]).save(own / "vocabulary")
+        JointVocabulary.build(tiny_corpus.PIECES, tiny_corpus.WORDS[:5]).save(own / "vocabulary")
     settings = replace(SETTINGS, shard_size=1400) if change == "settings" else SETTINGS
     with pytest.raises(CigeError, match="choose another output folder"):
         make(own, output, settings=settings)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n \n"])
+def test_a_corpus_without_text_is_refused(tmp_path: Path, text: str) -> None:
+    tiny_corpus.vocabulary().save(tmp_path / "vocabulary")
+    (tmp_path / "corpus.txt").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match="no text found"):
+        make(tmp_path, tmp_path / "data")
+
+
+def test_packing_and_parting_the_corpus_change_nothing(source: Path, made: Path, tmp_path: Path) -> None:
+    """A packed corpus, and one in several files that are smaller than a shard, give the same shards."""
+    text = (source / "corpus.txt").read_bytes()
+    (tmp_path / "corpus.txt").write_bytes(gzip.compress(text))
+    made_of = {"vocabulary": source / "vocabulary", "settings": SETTINGS, "show_progress": False}
+    make_data([tmp_path / "corpus.txt"], output=tmp_path / "data", **made_of)
+    packed, plain = (contents(folder) for folder in (tmp_path / "data", made))
+    assert {name: packed[name] for name in packed if name != "manifest.json"} == {
+        name: plain[name] for name in plain if name != "manifest.json"
+    }
+    assert open_data(tmp_path / "data").fingerprint == open_data(made).fingerprint
+    place = text.index(b"\n\n", 1000) + 2
+    parts = [text[:place], text[place:]]
+    for number, part in enumerate(parts):
+        (tmp_path / f"{number}.txt").write_bytes(part)
+    files = [tmp_path / "0.txt", tmp_path / "1.txt"]
+    make_data(files, output=tmp_path / "parts", **made_of)
+    assert open_data(tmp_path / "parts").n_tokens == open_data(made).n_tokens
+    shards = json.loads((tmp_path / "parts/manifest.json").read_text(encoding="utf-8"))["shards"]
+    assert shards["shard-00000"]["text"][0] == [str(files[0]), 0, len(parts[0])]
+    assert shards["shard-00000"]["text"][1][:2] == [str(files[1]), 0]
 
 
 def test_lines_of_many_tokens_are_cut(tmp_path: Path) -> None:
@@ -178,5 +219,6 @@ def test_all_documents_held_out_is_refused(tmp_path: Path) -> None:
 def test_manifest_tells_sizes_and_report(made: Path) -> None:
     facts = json.loads((made / "manifest.json").read_text(encoding="utf-8"))
     assert facts["report"]["n_documents"] == 60
-    assert sum(shard["n_documents"] for shard in facts["shards"].values()) == 60
+    shards = facts["shards"].values()
+    assert sum(shard["n_documents"] + shard["held_out"]["n_documents"] for shard in shards) == 60
     assert check_shard(made / "shard-00000")["n_tokens"] == facts["shards"]["shard-00000"]["n_tokens"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +16,6 @@ import tiny_corpus
 import tiny_pretraining
 import torch
 
-from cige.engine.run_folder import read_result
 from cige.engine.trainer import Trainer
 from cige.errors import CigeError, DataError, ModelError, RecipeError
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
@@ -145,29 +142,6 @@ def test_workers_make_the_same_batches(folder: Path, tmp_path: Path, whole: Pret
     assert weights(tmp_path) == weights(whole.folder)
 
 
-def test_two_processes_do_what_one_does(folder: Path, tmp_path: Path, one_thread: None) -> None:
-    alone = run(folder, tmp_path / "one", **NO_DROPOUT)
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = str(found.getsockname()[1])
-    settings = [f"{key}={value}" for key, value in NO_DROPOUT.items()]
-    shared = os.environ | {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    processes = [
-        subprocess.Popen(
-            command(folder, tmp_path / "two", *settings), env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-        )
-        for rank in range(2)
-    ]
-    assert [process.wait(timeout=120) for process in processes] == [0, 0]
-    together = read_result(tmp_path / "two", PretrainResult)
-    assert len(alone.logs) == len(together.logs) == 6
-    for a, b in zip(alone.history, together.history, strict=True):
-        for name in ("mlm_loss", "sentence_loss", "mlm_accuracy"):
-            for figures, others in ((a.train, b.train), (a.scores, b.scores)):
-                assert figures.get(name, 0.0) == pytest.approx(others.get(name, 0.0), abs=2e-4)
-    assert [r.train["n_tokens"] for r in alone.logs] == [r.train["n_tokens"] for r in together.logs]
-
-
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -219,7 +193,7 @@ def test_a_finished_run_is_not_repeated(folder: Path, whole: PretrainResult, mon
     assert run(folder, whole.folder) == whole
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.pt", "history.json"])
+@pytest.mark.parametrize("name", ["state-00000-of-00001.safetensors", "state.json", "history.json"])
 def test_damaged_checkpoint_is_named(folder: Path, tmp_path: Path, one_thread: None, name: str) -> None:
     run(folder, tmp_path, stop_after=0.0)
     path = tmp_path / "checkpoint-1" / name

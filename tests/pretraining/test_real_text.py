@@ -11,7 +11,8 @@ from cige.lexicon.joint_vocabulary import JointVocabulary, read_pieces
 from cige.pretraining.census import census
 from cige.pretraining.data import PretrainingData, open_data
 from cige.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
-from cige.pretraining.make_data import DataSettings, make_data
+from cige.pretraining.make_data import make_data
+from cige.pretraining.make_shard import DataSettings
 from cige.pretraining.packing import Room
 
 N_WORDS, EVERY = 20_000, 250

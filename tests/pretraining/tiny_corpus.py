@@ -7,7 +7,8 @@ from pathlib import Path
 
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.pretraining.corpus import CorpusRules
-from cige.pretraining.make_data import DataSettings, make_data
+from cige.pretraining.make_data import make_data
+from cige.pretraining.make_shard import DataSettings
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = ["研究", "研究生", "生活", "很充实", "充实", "北京", "大学", "北京大学", "学生", "今天", "天气", "天下", "下雨"]

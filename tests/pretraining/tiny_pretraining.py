@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,6 @@ SEED = 3
 
 def recipe(folder: Path, **overrides: Any) -> PretrainRecipe:
     """The recipe above with `overrides`, keys such as "short.n_steps"."""
-    path = folder / "tiny.yaml"
+    path = folder / f"tiny-{os.getpid()}.yaml"  # processes that share a run each write their own
     path.write_text(TEXT, encoding="utf-8")
     return load_pretrain_recipe(path, [f"{key}={value}" for key, value in overrides.items()])

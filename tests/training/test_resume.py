@@ -17,8 +17,8 @@ import pytest
 import tiny_run
 from safetensors.torch import load_file
 
-from cige.engine import checkpoint
 from cige.engine.history import Record
+from cige.engine.state_files import StatePart
 from cige.engine.trainer import Trainer
 from cige.errors import CigeError, ModelError, RecipeError
 from cige.training.recipe import LexiconConfig
@@ -152,16 +152,16 @@ def test_full_disk_keeps_the_old_checkpoint(
 ) -> None:
     calls = []
 
-    def full(weights, path):
-        if len(calls) == 3:
+    def full(part, path):
+        if len(calls) == 2:
             Path(path).write_bytes(b"half of it")
             raise OSError(errno.ENOSPC, "No space left on device")
         calls.append(path)
-        save_file(weights, path)
+        write(part, path)
 
-    save_file = checkpoint.save_file
+    write = StatePart.write
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "save_file", full)
+        patch.setattr(StatePart, "write", full)
         with pytest.raises(CigeError, match=r"No space left on device.*run the same command again"):
             run(data_dir, tmp_path)
     names = sorted(p.name for p in tmp_path.iterdir() if p.name != "tensorboard")
@@ -169,7 +169,7 @@ def test_full_disk_keeps_the_old_checkpoint(
     assert weights(run(data_dir, tmp_path)) == weights(uninterrupted)
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.pt", "history.json"])
+@pytest.mark.parametrize("name", ["state-00000-of-00001.safetensors", "state.json", "history.json"])
 @pytest.mark.parametrize("damage", ["missing", "cut"])
 def test_damaged_checkpoint_is_named(data_dir: Path, tmp_path: Path, name: str, damage: str) -> None:
     interrupted(data_dir, tmp_path, step=4)

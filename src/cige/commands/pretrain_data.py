@@ -6,7 +6,8 @@ finished data it makes any missing shards.
 
 Examples:
   cige pretrain data corpus.txt.xz --vocab vocabulary --output data
-  cige pretrain data news.txt titles.txt --vocab vocabulary --output data --document-a-line --workers 8
+  cige pretrain data news.txt titles.txt --vocab vocabulary --output data --document-a-line --processes 8
+  cige pretrain data crawl/*.txt.xz --vocab vocabulary --output data --no-words --engine ray --processes 256
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("corpus", nargs="+", metavar="CORPUS", help="UTF-8 text; plain, .gz or .xz")
     parser.add_argument("--vocab", required=True, metavar="FOLDER", help="vocabulary that `cige pretrain vocab` wrote")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="where to write the data")
-    parser.add_argument("--workers", type=at_least(1), default=1, metavar="N", help="processes (default: 1)")
+    parser.add_argument(
+        "--processes", "--workers", type=at_least(1), default=1, metavar="N", help="processes or tasks (default: 1)"
+    )
+    parser.add_argument(
+        "--engine", choices=("local", "ray"), default="local", help="processes of this machine, or Ray's (local)"
+    )
     parser.add_argument("--document-a-line", action="store_true", help="every line is a document")
     parser.add_argument(
         "--max-line", type=at_least(1), default=80, metavar="N", help="maximum characters per sentence (80)"
@@ -45,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from cige.pretraining.corpus import CorpusRules
     from cige.pretraining.data import open_data
-    from cige.pretraining.make_data import DataSettings, make_data
+    from cige.pretraining.make_data import make_data
+    from cige.pretraining.make_shard import DataSettings
 
     rules = CorpusRules(max_line=args.max_line, is_document_a_line=args.document_a_line)
     settings = DataSettings(
@@ -55,7 +62,9 @@ def run(args: argparse.Namespace) -> None:
         held_out=args.held_out,
         shard_size=args.shard_size,
     )
-    report = make_data(args.corpus, args.vocab, args.output, settings=settings, n_workers=args.workers)
+    report = make_data(
+        args.corpus, args.vocab, args.output, settings=settings, n_workers=args.processes, engine=args.engine
+    )
     for note in report.notes(rules):
         print(note)
     data = open_data(args.output, check_contents=False)
@@ -65,5 +74,5 @@ def run(args: argparse.Namespace) -> None:
         f"tokens, {data.n_tokens / data.n_pieces:.2f} per character"
     )
     n_held_out = sum(len(shard.word_starts) for shard in data.held_out)
-    print(f"held out  {len(data.held_out)} shards, {n_held_out:,} characters")
+    print(f"held out  {n_held_out:,} characters")
     print(f"wrote {args.output}")

@@ -24,7 +24,7 @@ from cige.json_text import to_json
 T = TypeVar("T")
 
 PREFIX = "checkpoint-"
-_VERSION, _HISTORY = 1, "history.json"
+_VERSION, _HISTORY = 2, "history.json"
 
 
 def trained_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -89,6 +89,11 @@ def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
         return None
     newest = found[-1]
     facts = read_manifest(newest, kind=CHECKPOINT, version=_VERSION, error=ModelError)
+    if facts["version"] < _VERSION:
+        raise ModelError(
+            f"{newest}: written by an earlier version of cige; finish the run with that one, or start over with "
+            "resume=False (--no-resume)"
+        )
     if facts.get("origin") != origin:
         raise ModelError(
             f"{newest}: written by a run that started from other data, vectors or words, so this one cannot continue "

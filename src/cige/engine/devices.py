@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import platform
 from typing import TYPE_CHECKING, Any
 
@@ -18,31 +20,66 @@ if TYPE_CHECKING:
 DEVICES = ("auto", "cpu", "cuda")
 
 
-def prepare(device: str = "auto", *, precision: Precision = "fp32", one_process: bool = True) -> Accelerator:
+def prepare(device: str = "auto", *, precision: Precision = "fp32", may_skip_weights: bool = True) -> Accelerator:
     """Create the accelerator of a run; from then on, the process keeps freed memory.
 
     Args:
         device: "auto" (a GPU if there is one), "cpu" or "cuda".
-        one_process: raise an error if this is one of several processes.
+        may_skip_weights: whether some weights may have no part in the loss of a batch. Several processes have to look
+            for these in each step.
 
     Raises:
-        CigeError: an unknown device, no GPU, several processes, or accelerate is not installed.
+        CigeError: an unknown device, no GPU, or accelerate is not installed.
     """
     if canonical_name(device) not in DEVICES:
         raise CigeError(f"device {device!r}: expected {', '.join(DEVICES[:-1])} or {DEVICES[-1]}")
     if canonical_name(device) == "cuda" and not torch.cuda.is_available():
         raise CigeError(f"device {device}: this machine's PyTorch sees no GPU; use auto or cpu")
     try:
-        from accelerate import Accelerator
+        from accelerate import Accelerator, DistributedDataParallelKwargs
         from accelerate.state import AcceleratorState
     except ImportError as reason:
         raise CigeError(f"training needs accelerate ({reason}); pip install 'cige[train]'") from reason
+    if is_restart():
+        _meet_again(on_cpu=device == "cpu" or not torch.cuda.is_available())
     AcceleratorState._reset_state()  # another run in this process may have had another precision or device
-    made = Accelerator(mixed_precision="bf16" if precision == "bf16" else "no", cpu=device == "cpu")
-    if one_process and made.num_processes > 1:
-        raise CigeError(f"this training runs in one process, but {made.num_processes} were started; start one")
+    made = Accelerator(
+        mixed_precision="bf16" if precision == "bf16" else "no",
+        cpu=device == "cpu",
+        kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=may_skip_weights)],
+    )
+    if made.num_processes > 1:
+        atexit.register(_leave)  # gloo may wait forever for others where this is left to the end of the interpreter
     keep_freed_memory()
     return made
+
+
+def is_restart() -> bool:
+    """Whether torchrun started this process again after a failure (--max-restarts)."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
+def _meet_again(*, on_cpu: bool) -> None:
+    """Join the other processes after a restart.
+
+    torchrun keeps one store over all restarts, in which gloo would find the addresses of processes that have ended
+    ("Connection refused"). Names in the store therefore begin with the number of the restart.
+    """
+    from torch import distributed
+    from torch.distributed.rendezvous import rendezvous
+
+    if not distributed.is_initialized():
+        store, rank, n_processes = next(iter(rendezvous("env://")))
+        store = distributed.PrefixStore(f"restart-{os.environ['TORCHELASTIC_RESTART_COUNT']}", store)
+        backend = "gloo" if on_cpu else "cuda:nccl,cpu:gloo"
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=n_processes)
+
+
+def _leave() -> None:
+    from torch import distributed
+
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 def machine_facts(accelerator: Accelerator) -> dict[str, Any]:
@@ -51,5 +88,6 @@ def machine_facts(accelerator: Accelerator) -> dict[str, Any]:
         "processor": platform.machine(),
         "n_threads": torch.get_num_threads(),
         "device": str(accelerator.device),
+        "n_processes": accelerator.num_processes,
         "torch": torch.__version__,
     }

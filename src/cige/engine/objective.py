@@ -42,8 +42,7 @@ class Objective(Protocol[N, B]):
     def losses(self, network: N, batch: B) -> tuple[Tensor, Tensor]:
         """float[K], the summed loss of each part; and float64[M], the sums for `summary`, without gradients.
 
-        Args:
-            network: the network that is trained, or a wrapper with the same forward pass.
+        This is called within a forward pass of the module that shares it among processes, see engine/parallel.py.
         """
         ...
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from cige.engine.parallel import values_of, whole
 from cige.engine.row_adam import RowAdamW
 from cige.engine.settings import OptimizerConfig
 from cige.nn.embeddings import SplitEmbedding
@@ -16,7 +17,11 @@ SCALE = "scale"  # key of a parameter group: the factor by which its learning ra
 
 
 def make_optimizer(
-    network: nn.Module, config: OptimizerConfig, *, scales: Mapping[nn.Module, float] | None = None
+    network: nn.Module,
+    config: OptimizerConfig,
+    *,
+    scales: Mapping[nn.Module, float] | None = None,
+    by_rows: bool = True,
 ) -> torch.optim.Optimizer:
     """Create the optimiser of a network; parameters with one axis (biases, normalisation gains) have no weight decay.
 
@@ -25,13 +30,14 @@ def make_optimizer(
 
     Args:
         scales: maps parts of the network to the factor by which their learning rate is multiplied.
+        by_rows: False takes the dense form on a CPU as well, which several processes need: each has read other rows.
     """
     groups = _parameter_groups(network, config, scales or {})
     modules = [m for m in network.modules() if isinstance(m, SplitEmbedding)]
     if config.name == "sgd":
         return torch.optim.SGD(groups, lr=config.learning_rate, momentum=config.momentum)
     settings: dict[str, Any] = {"lr": config.learning_rate, "betas": config.betas, "eps": config.epsilon}
-    if not modules or any(module.tuned.is_cuda for module in modules):
+    if not by_rows or not modules or any(module.tuned.is_cuda for module in modules):
         return torch.optim.AdamW(groups, **settings, fused=True)
     optimizer = RowAdamW(groups, tables=[module.tuned for module in modules], **settings)
     for module in modules:
@@ -55,8 +61,9 @@ def settle(optimizer: torch.optim.Optimizer) -> None:
 @torch.no_grad()
 def clip_gradients(parameters: Iterable[nn.Parameter], config: OptimizerConfig) -> Tensor:
     """Clip the gradient in place; returns its norm before clipping."""
-    gradients = [_values(p) for p in parameters if p.grad is not None]
-    norm = nn.utils.get_total_norm(gradients)
+    found = [_values(p) for p in parameters if p.grad is not None]
+    norm = whole(nn.utils.get_total_norm(found))
+    gradients = [values_of(gradient) for gradient in found]
     if config.clip_norm is not None:
         torch._foreach_mul_(gradients, (config.clip_norm / (norm + 1e-6)).clamp(max=1.0))
     elif config.clip_value is not None:

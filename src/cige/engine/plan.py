@@ -15,7 +15,10 @@ _NO_LIMIT = 2**62
 
 
 class Place(NamedTuple):
-    """The position of a run in its data: epochs done, and batches done of the current epoch."""
+    """The position of a run in its data: epochs done, and batches done of the current epoch.
+
+    Where a plan divides epochs into rounds (see BatchPlan), `epoch` counts rounds.
+    """
 
     epoch: int = 0
     batch: int = 0
@@ -29,11 +32,14 @@ class StepPart:
         place: the position after the step.
         epoch: the epoch of the examples, from 0.
         passes: the numbers of the examples, one list per forward pass.
+        is_idle: there are fewer passes than processes, so this process repeats one that does not count. (Processes
+            wait for one another's passes.)
     """
 
     place: Place
     epoch: int
     passes: list[list[int]]
+    is_idle: bool = False
 
 
 class BatchPlan:
@@ -45,6 +51,8 @@ class BatchPlan:
 
     Args:
         sizes: int64[n], the size of each example in nodes or tokens, or a function that gives it for an epoch.
+        rounds_per_epoch: an epoch is read in so many rounds, each with examples of its own; wherever this class speaks
+            of an epoch, it is then one of these rounds.
         fill: fill up the last batch with the epoch's first examples, so that all batches are of `batch_size`.
         pass_pairs: pairs per forward pass, at most (examples x longest squared): a larger batch takes several passes.
     """
@@ -57,7 +65,9 @@ class BatchPlan:
         seed: int,
         fill: bool = False,
         pass_pairs: int = _NO_LIMIT,
+        rounds_per_epoch: int = 1,
     ):
+        self.rounds_per_epoch = rounds_per_epoch
         self._sizes, self._config, self._seed = sizes, config, seed
         self._fill, self._pass_pairs = fill, pass_pairs
 
@@ -91,9 +101,10 @@ class BatchPlan:
         while True:
             batches, sizes = self.batches(epoch), self._sizes_in(epoch)
             for number in range(done, len(batches)):
-                passes = self._passes(batches[number], sizes, n_processes)[rank::n_processes]
-                is_last = number + 1 == len(batches)
-                yield StepPart(Place(epoch + 1, 0) if is_last else Place(epoch, number + 1), epoch, passes)
+                passes = self._passes(batches[number], sizes, n_processes)
+                is_last, is_idle = number + 1 == len(batches), rank >= len(passes)
+                own = passes[:1] if is_idle else passes[rank::n_processes]
+                yield StepPart(Place(epoch + 1, 0) if is_last else Place(epoch, number + 1), epoch, own, is_idle)
             epoch, done = epoch + 1, 0
 
     def padding_share(self, epoch: int = 0) -> float:
@@ -110,7 +121,11 @@ class BatchPlan:
         return self._sizes(epoch) if callable(self._sizes) else self._sizes
 
     def _passes(self, batch: list[int], sizes: np.ndarray, n_processes: int) -> list[list[int]]:
-        n_most = max(1, min(self._config.micro_batch_size or len(batch), len(batch) // n_processes))
+        n_most = self._config.micro_batch_size or len(batch)
+        if n_processes > 1 and self._pass_pairs == _NO_LIMIT:  # as many passes for each process, of about one size
+            n_passes = n_processes * -(-len(batch) // (n_processes * n_most))
+            return [part.tolist() for part in np.array_split(np.array(batch), n_passes) if len(part)]
+        n_most = max(1, min(n_most, len(batch) // n_processes))
         cuts = batches_by_budget(sizes[batch].tolist(), max_sentences=n_most, max_pairs=self._pass_pairs)
         return [[batch[k] for k in cut] for cut in cuts]
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from cige.engine.checkpoint import PREFIX, discard_checkpoints, says_what_survives
 from cige.engine.curves import FOLDER as CURVES
+from cige.engine.devices import is_restart
 from cige.engine.history import Record, RunState
 from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
@@ -29,7 +30,8 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
     """Claim a folder for this run: write every setting to recipe.yaml, or check that it holds this run already.
 
     Without `resume`, everything that a previous run left there is deleted. A run that failed before it saved anything
-    (because of a wrong setting or a missing file) does not count, so its folder can be used with corrected settings.
+    (because of a wrong setting or a missing file) does not count, so its folder can be used with corrected settings. A
+    run that torchrun restarted goes on even without `resume`, because what is there is its own.
 
     Args:
         recipe: a dataclass, which `load` reads from a YAML file.
@@ -39,7 +41,7 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
     """
     refuse_foreign(folder)
     path = folder / RECIPE
-    if resume and path.is_file() and _holds_training(folder):
+    if (resume or is_restart()) and path.is_file() and _holds_training(folder):
         changed = changes_since(folder, recipe, seed=seed, load=load)
         if changed:
             raise RecipeError(

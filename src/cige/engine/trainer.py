@@ -7,14 +7,13 @@ exactly, no generator state is saved, and several processes compute the same as 
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from pickle import UnpicklingError
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -22,82 +21,26 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from cige.engine.average import WeightAverage
-from cige.engine.checkpoint import last_checkpoint, load_weights, new_checkpoint, read_state, save_weights
+from cige.engine.checkpoint import last_checkpoint, load_weights, read_state, save_weights, trained_weights
+from cige.engine.checkpoint_writer import VALUES, CheckpointWriter
 from cige.engine.curves import Curves
 from cige.engine.history import Record, RunState
 from cige.engine.objective import Objective
 from cige.engine.optimizer import clip_gradients, make_optimizer, set_learning_rate, settle
+from cige.engine.parallel import distributed, gathering
 from cige.engine.plan import Place, StepPart
 from cige.engine.progress import ProgressBar
+from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import BEST
 from cige.engine.schedule import learning_rate_factor
-from cige.engine.settings import CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
+from cige.engine.state_files import StateFiles, restore
 from cige.errors import CigeError, ModelError
 from cige.recipes.spans import steps_of
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-_WEIGHTS, _OPTIMIZER = "weights.safetensors", "optimizer.pt"
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunConfig:
-    """The settings of a run that do not depend on its objective.
-
-    Attributes:
-        name: name that is shown with the progress.
-        n_steps: number of steps of all objectives together; n_epochs: the corresponding number of epochs, or None if
-            the length of the run is given in steps.
-        scales: maps parts of the network to the factor by which their learning rate is multiplied.
-        average_weights, eval_start_epoch, patience: see TrainingConfig.
-        log_every, eval_every: interval between summaries of training and between evaluations; None for the end of each
-            epoch. Both are also made at the end of an objective.
-        n_workers: number of processes that prepare batches for each training process; 0 prepares them in the training
-            process.
-    """
-
-    name: str
-    n_steps: int
-    n_epochs: int | None = None
-    optimizer: OptimizerConfig
-    schedule: ScheduleConfig
-    checkpoints: CheckpointConfig
-    scales: Mapping[nn.Module, float] | None = None
-    average_weights: float = 0.0
-    eval_start_epoch: int = 1
-    patience: int = 0
-    log_every: str | None = None
-    eval_every: str | None = None
-    n_workers: int = 0
-
-    @classmethod
-    def in_epochs(cls, settings: EpochSettings, **others: Any) -> RunConfig:
-        """The configuration of a run whose length is given in epochs; `others` are the attributes besides settings."""
-        training = settings.training
-        return cls(
-            n_epochs=training.n_epochs,
-            optimizer=settings.optimizer,
-            schedule=settings.schedule,
-            checkpoints=settings.checkpoints,
-            average_weights=training.average_weights,
-            eval_start_epoch=training.eval_start_epoch,
-            patience=training.patience,
-            **others,
-        )
-
-
-class EpochSettings(Protocol):
-    """The sections that all recipes whose length is given in epochs have."""
-
-    @property
-    def training(self) -> TrainingConfig: ...
-    @property
-    def optimizer(self) -> OptimizerConfig: ...
-    @property
-    def schedule(self) -> ScheduleConfig: ...
-    @property
-    def checkpoints(self) -> CheckpointConfig: ...
+_WEIGHT, _MOMENT = "run.weights.", "run.optimizer.state."  # how the names of such tensors begin in a checkpoint
 
 
 class Trainer:
@@ -127,11 +70,20 @@ class Trainer:
         self.network = network.to(accelerator.device)
         self._config, self._accelerator, self._folder = config, accelerator, folder
         self._origin, self._seed = origin, seed
-        self._optimizer = make_optimizer(network, config.optimizer, scales=config.scales)
+        is_alone = accelerator.num_processes == 1
+        self._model = distributed(network, accelerator, config.sharding, config.shards)  # first: FSDP replaces weights
+        self._optimizer = make_optimizer(network, config.optimizer, scales=config.scales, by_rows=is_alone)
         self._factor = learning_rate_factor(config.schedule, n_steps=config.n_steps, n_epochs=config.n_epochs)
         self._average = WeightAverage(network, decay=config.average_weights) if config.average_weights else None
-        # Wrapped only if necessary, because accelerate's wrapper of a single network costs time.
-        self._model = accelerator.prepare_model(network) if accelerator.num_processes > 1 else network
+        self._writer = CheckpointWriter(
+            folder,
+            origin=origin,
+            n_kept=config.checkpoints.keep,
+            in_background=config.checkpoints.in_background,
+            rank=accelerator.process_index,
+            n_processes=accelerator.num_processes,
+            meet=accelerator.wait_for_everyone,
+        )
         self._totals = torch.zeros((), dtype=torch.float64, device=accelerator.device)
         spans = {"log": config.log_every, "evaluate": config.eval_every, "save": config.checkpoints.every}
         n_steps, n_epochs = config.n_steps, config.n_epochs
@@ -152,17 +104,27 @@ class Trainer:
         if checkpoint is None:
             return
         self.state = read_state(checkpoint, RunState.from_dict)
-        load_weights(self.network, checkpoint / _WEIGHTS)
-        path = checkpoint / _OPTIMIZER
+        saved, own = StateFiles(checkpoint), trained_weights(self.network)
+        found = {name.removeprefix(_WEIGHT): s for name, s in saved.shapes.items() if name.startswith(_WEIGHT)}
+        wrong = sorted(name for name, _ in found.items() ^ {name: w.shape for name, w in own.items()}.items())
+        if wrong:
+            raise ModelError(
+                f"{checkpoint}: not the weights of this network ({wrong[0]} does not fit); start the run over with "
+                "resume=False"
+            )
         try:
-            state = torch.load(path, map_location=self._accelerator.device, weights_only=True)
+            flat = json.loads((checkpoint / VALUES).read_text(encoding="utf-8"))
+            state = restore(flat, lambda name: saved.read(name, self._like(name)))
+            with torch.no_grad():
+                for name, weight in own.items():
+                    weight.copy_(state["weights"][name])
             self._optimizer.load_state_dict(state["optimizer"])
             if self._average is not None:
                 self._average.load_state_dict(state["average"])
-        except (OSError, RuntimeError, ValueError, LookupError, EOFError, UnpicklingError) as reason:
+        except (OSError, RuntimeError, ValueError, LookupError, TypeError) as reason:
             shown = str(reason).partition(". ")[0].partition("\n")[0]
             raise ModelError(
-                f"{path}: the optimiser's state cannot be read ({shown}); start the run over with resume=False"
+                f"{checkpoint}: the optimiser's state cannot be read ({shown}); start the run over with resume=False"
             ) from reason
         if self._accelerator.is_main_process:  # the totals of all processes; the other processes start from zero
             self._totals = self._totals.new_tensor(self.state.totals or 0.0)
@@ -188,7 +150,7 @@ class Trainer:
         self._clock = time.perf_counter()
         try:
             for part, batches in self._loader(objective):
-                must_stop = self._step(objective, batches, stop_at)
+                must_stop = self._step(objective, batches, stop_at, is_idle=part.is_idle)
                 state.step, state.place = state.step + 1, part.place
                 self._bar.update(state.step)
                 self._record(objective)
@@ -197,6 +159,8 @@ class Trainer:
                 if is_over or must_stop or self._is_due("save"):
                     self._save()
                 if is_over or must_stop:
+                    self._writer.wait()
+                    self._accelerator.wait_for_everyone()
                     return is_over
         finally:
             self._bar.stop()
@@ -211,8 +175,20 @@ class Trainer:
         load_weights(self.network, self._folder / BEST)
         return best
 
+    def _like(self, name: str) -> Tensor | None:
+        """The parameter that decides how a tensor of the state is divided among processes."""
+        if name.startswith(_WEIGHT):
+            return dict(self.network.named_parameters())[name.removeprefix(_WEIGHT)]
+        if name.startswith(_MOMENT):
+            parameters = [p for group in self._optimizer.param_groups for p in group["params"]]
+            return parameters[int(name.removeprefix(_MOMENT).partition(".")[0])]  # type: ignore[no-any-return]
+        return None
+
     def _is_over(self) -> bool:
         return self.state.step >= self._end or self.state.has_run_out_of(self._config.patience)
+
+    def _epochs_done(self, objective: Objective[Any, Any]) -> int:
+        return self.state.place.epoch // objective.plan.rounds_per_epoch
 
     def _is_due(self, what: str) -> bool:
         """Whether an action is due after the newest step; everything is due at the end of an objective."""
@@ -235,27 +211,34 @@ class Trainer:
             num_workers=self._config.n_workers,
         )
 
-    def _step(self, objective: Objective[Any, Any], batches: Sequence[Any], stop_at: float) -> bool:
-        """One step of the optimiser; returns whether the time is up for any process."""
+    def _step(
+        self, objective: Objective[Any, Any], batches: Sequence[Any], stop_at: float, *, is_idle: bool = False
+    ) -> bool:
+        """One step of the optimiser; returns whether the time is up for any process.
+
+        Args:
+            is_idle: the batches are those of another process and do not count here.
+        """
         accelerator, state, config = self._accelerator, self.state, self._config
         seed_step(self._seed, state.step, accelerator.process_index)
         sums: Sequence[float] = [sum(parts) for parts in zip(*map(objective.weights, batches), strict=True)]
-        sums = [*sums, time.monotonic() >= stop_at]
+        share = 0.0 if is_idle else 1.0
+        sums = [*(share * weight for weight in sums), time.monotonic() >= stop_at]
         if accelerator.num_processes > 1:
             sums = self._summed(torch.tensor(sums, dtype=torch.float64, device=accelerator.device)).tolist()
         weights = torch.tensor(sums[:-1], dtype=torch.float32, device=accelerator.device).clamp(min=1)
         total = torch.zeros((), device=accelerator.device)
         for number, batch in enumerate(batches, start=1):
-            with nullcontext() if number == len(batches) else accelerator.no_sync(self._model):
+            with gathering(self._model, accelerator, is_last=number == len(batches)):
                 with accelerator.autocast():
-                    losses, counts = objective.losses(self._model, batch)
+                    losses, counts = self._model(objective.losses, batch)
                 # Means over the whole step, across all processes.
-                loss = (losses / weights).sum()
+                loss = share * (losses / weights).sum()
                 accelerator.backward(loss * accelerator.num_processes)  # processes average their gradients
             total += loss.detach()
-            self._totals = self._totals + counts
+            self._totals = self._totals + share * counts
         self._clip_and_check(total)
-        self._learning_rate = config.optimizer.learning_rate * self._factor(state.step, state.place.epoch)
+        self._learning_rate = config.optimizer.learning_rate * self._factor(state.step, self._epochs_done(objective))
         set_learning_rate(self._optimizer, self._learning_rate)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
@@ -296,7 +279,7 @@ class Trainer:
         if train or scores:
             record = Record(
                 step=state.step,
-                epoch=state.place.epoch,
+                epoch=self._epochs_done(objective),
                 learning_rate=self._learning_rate,
                 train=train,
                 seconds=seconds,
@@ -312,23 +295,30 @@ class Trainer:
         """Evaluate the network (with averaged weights, if any), and save its weights if they are the best so far."""
         settle(self._optimizer)
         with self._average.applied() if self._average is not None else nullcontext():
-            scores = objective.evaluate(self.network)
+            scores = self._agreed(objective.evaluate(self.network))
             best = self.state.best
             is_better = bool(scores) and (best is None or next(iter(scores.values())) > best.score)
             if objective.keeps_best and is_better and self._accelerator.is_main_process:
                 save_weights(self.network, self._folder / BEST)
         return scores
 
+    def _agreed(self, scores: dict[str, float]) -> dict[str, float]:
+        """The scores of the first process, so that rounding cannot let processes decide differently."""
+        if self._accelerator.num_processes == 1:
+            return scores
+        from accelerate.utils import broadcast_object_list
+
+        return broadcast_object_list([scores])[0]  # type: ignore[no-any-return]
+
     def _save(self) -> None:
         self._count_seconds()
         self.state.totals = np.atleast_1d(self._summed(self._totals).cpu().numpy()).tolist()
-        if self._accelerator.is_main_process:
-            kept, step = self._config.checkpoints.keep, self.state.step
-            with new_checkpoint(self._folder, step, self.state, origin=self._origin, n_kept=kept) as folder:
-                save_weights(self.network, folder / _WEIGHTS)
-                average = None if self._average is None else self._average.state_dict()
-                torch.save({"optimizer": self._optimizer.state_dict(), "average": average}, folder / _OPTIMIZER)
-        self._accelerator.wait_for_everyone()
+        values = {
+            "weights": trained_weights(self.network),
+            "optimizer": self._optimizer.state_dict(),
+            "average": None if self._average is None else self._average.state_dict(),
+        }
+        self._writer.write(self.state, values)
         self._clock = time.perf_counter()
 
     def _count_seconds(self) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +13,27 @@ from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.text.word_pieces import PieceSequence
 
 _BLOCK_CHARS = 1 << 16  # size of a block: limits memory, and avoids a call for each short text
+
+
+@dataclass(frozen=True)
+class TokenLines:
+    """The lattices of n texts in one; pieces and tokens are numbered from those of the first text.
+
+    Attributes:
+        texts: the texts.
+        ids, starts, ends: int32[n_tokens], as in a TokenLattice.
+        piece_starts, piece_ends: int32[n_pieces], half-open, in code points of the texts joined with line feeds.
+        line_tokens, line_pieces: int64[n + 1], the first token and piece of each text, then their number.
+    """
+
+    texts: Sequence[str]
+    ids: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    piece_starts: np.ndarray
+    piece_ends: np.ndarray
+    line_tokens: np.ndarray
+    line_pieces: np.ndarray
 
 
 class LatticeTokenizer:
@@ -41,15 +63,8 @@ class LatticeTokenizer:
 
     def tokenize_all(self, texts: Iterable[str]) -> Iterator[TokenLattice]:
         """The lattice of each text, in order, as `tokenize` returns it; texts are processed in blocks."""
-        block: list[str] = []
-        n_chars = 0
-        for text in texts:
-            block.append(text)
-            n_chars += len(text) + 1
-            if n_chars >= _BLOCK_CHARS:
-                yield from self._tokenize_block(block)
-                block, n_chars = [], 0
-        yield from self._tokenize_block(block)
+        for block in _blocks(texts):
+            yield from self._tokenize_block(block)
 
     def encode(
         self,
@@ -77,23 +92,42 @@ class LatticeTokenizer:
         ]
         return token_inputs(lattices, vocabulary=self.vocabulary, max_tokens=max_tokens, max_chars=max_chars)
 
+    def tokenize_lines(self, texts: Iterable[str]) -> Iterator[TokenLines]:
+        """The lattices of many texts as flat arrays, a block at a time; the fastest way to tokenise a corpus."""
+        return map(self._flat, _blocks(texts))
+
     def _tokenize_block(self, texts: list[str]) -> Iterator[TokenLattice]:
-        pieces = self._cutter.split("\n".join(texts))
-        ids, starts, ends, n_until = self._tokens(pieces)
+        flat = self._flat(texts)
+        pieces, tokens = flat.line_pieces.tolist(), flat.line_tokens.tolist()
         begins = np.cumsum([0, *(len(text) + 1 for text in texts)])
-        edges = np.searchsorted(pieces.starts, begins).tolist()  # number of pieces before each text
         for k, text in enumerate(texts):
             begin = np.int32(begins[k])
-            piece, end_piece = edges[k], edges[k + 1]
-            token, end_token = n_until[piece], n_until[end_piece]
+            piece, end_piece = pieces[k], pieces[k + 1]
+            token, end_token = tokens[k], tokens[k + 1]
             yield TokenLattice(
                 text=text,
-                ids=ids[token:end_token].copy(),  # a view would keep the arrays of the whole block
-                starts=starts[token:end_token] - np.int32(piece),
-                ends=ends[token:end_token] - np.int32(piece),
-                piece_starts=pieces.starts[piece:end_piece] - begin,
-                piece_ends=pieces.ends[piece:end_piece] - begin,
+                ids=flat.ids[token:end_token].copy(),  # a view would keep the arrays of the whole block
+                starts=flat.starts[token:end_token] - np.int32(piece),
+                ends=flat.ends[token:end_token] - np.int32(piece),
+                piece_starts=flat.piece_starts[piece:end_piece] - begin,
+                piece_ends=flat.piece_ends[piece:end_piece] - begin,
             )
+
+    def _flat(self, texts: list[str]) -> TokenLines:
+        pieces = self._cutter.split("\n".join(texts))
+        ids, starts, ends, n_until = self._tokens(pieces)
+        sizes = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
+        line_pieces = np.searchsorted(pieces.starts, np.concatenate([[0], np.cumsum(sizes)]))
+        return TokenLines(
+            texts=texts,
+            ids=ids,
+            starts=starts,
+            ends=ends,
+            piece_starts=pieces.starts,
+            piece_ends=pieces.ends,
+            line_tokens=n_until[line_pieces],
+            line_pieces=line_pieces,
+        )
 
     def _tokens(self, pieces: PieceSequence) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """(ids, starts, ends of the tokens in order, int64[P + 1]: how many of them end within the first p pieces)."""
@@ -122,6 +156,19 @@ class LatticeTokenizer:
         words = words[np.lexsort((words[:, 0], words[:, 1]))]
         is_sound = pieces.is_edge[words[:, 0]] & pieces.is_edge[words[:, 1]]
         return words[is_sound]
+
+
+def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
+    block: list[str] = []
+    n_chars = 0
+    for text in texts:
+        block.append(text)
+        n_chars += len(text) + 1
+        if n_chars >= _BLOCK_CHARS:
+            yield block
+            block, n_chars = [], 0
+    if block:
+        yield block
 
 
 def _restore(vocabulary: JointVocabulary, use_words: bool) -> LatticeTokenizer:

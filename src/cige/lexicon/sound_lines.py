@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cige.errors import LexiconError
 from cige.lexicon.text_file import read_lines, shown
@@ -15,6 +15,10 @@ _N_TRIED, _MAX_BAD_SHARE = 1000, 0.01  # a file with a larger share of bad lines
 class SoundLines:
     """Iterates over (line number from 1, text) of a UTF-8 file, plain, .gz or .xz.
 
+    Args:
+        path: of the file.
+        lines: (number from 1, line) of a part of the file that `path` names in messages; None reads the file.
+
     Attributes:
         n_lines: number of lines read so far.
         n_bad: number of lines left out because they are not UTF-8 or contain a NUL.
@@ -24,14 +28,14 @@ class SoundLines:
         LexiconError: the file cannot be read, or more than 1% of its lines are bad.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = path
+    def __init__(self, path: str | os.PathLike[str], lines: Iterable[tuple[int, bytes]] | None = None) -> None:
+        self._path, self._lines = path, lines
         self.n_lines = 0
         self.n_bad = 0
         self.bad_lines: list[str] = []
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        for number, raw in read_lines(self._path):
+        for number, raw in read_lines(self._path) if self._lines is None else self._lines:
             self.n_lines = number
             text = _decoded(raw)
             if text is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,7 +69,7 @@ def census(instances: InstanceSet, *, n_most: int = 5000, epoch: int = 0, seed: 
     )
 
 
-def long_documents(shards: list[Shard], n_characters: int) -> tuple[float, float]:
+def long_documents(shards: Sequence[Shard], n_characters: int) -> tuple[float, float]:
     """The share of documents with at least `n_characters` characters, and their share of all characters."""
     sizes = np.concatenate([np.diff(shard.line_pieces[shard.document_lines]) for shard in shards])
     is_long = sizes >= n_characters

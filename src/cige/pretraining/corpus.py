@@ -1,16 +1,16 @@
-"""Read raw text as documents: one sentence per line, a blank line between documents; corrections are counted."""
+"""Raw text as documents: one sentence per line, a blank line between documents; corrections are counted."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
 
-from cige.errors import DataError
 from cige.lexicon.sound_lines import SoundLines
+from cige.pretraining.units import Stretch
 
 _SENTENCE_END = re.compile("[。！？!?…]+[”’」』）)\"']*")
+_N_SHOWN = 3
 _CLAUSE_END = re.compile(r"[；;：:，,、]|\s")
 
 
@@ -37,8 +37,8 @@ class CorpusReport:
     Attributes:
         n_documents, n_lines, n_characters: numbers after cutting.
         n_blank: lines of only white space; several in a row count as one document boundary.
-        n_bad: lines that were left out because they are not UTF-8 or contain a NUL; bad_lines shows the first of each
-            file.
+        n_bad: lines that were left out because they are not UTF-8 or contain a NUL; bad_lines shows the first
+            of them.
         n_cut_lines: lines that were longer than max_line; n_forced: cuts that had to be made without punctuation.
         n_cut_documents: documents that were longer than max_document.
     """
@@ -52,6 +52,16 @@ class CorpusReport:
     n_forced: int = 0
     n_cut_documents: int = 0
     bad_lines: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, reports: Iterable[CorpusReport]) -> CorpusReport:
+        """The report on a whole corpus, from those on its parts in order."""
+        total = cls()
+        for report in reports:
+            for own in fields(cls):
+                setattr(total, own.name, getattr(total, own.name) + getattr(report, own.name))
+        total.bad_lines = total.bad_lines[:_N_SHOWN]
+        return total
 
     def notes(self, rules: CorpusRules) -> list[str]:
         """Messages for the user about anything unexpected; empty if there was nothing."""
@@ -69,38 +79,33 @@ class CorpusReport:
                 f"{self.n_forced:,} times where there was none"
             )
         if self.n_bad:
-            found.append(f"{self.n_bad:,} lines left out (not UTF-8, or with a NUL): {'; '.join(self.bad_lines[:3])}")
+            found.append(f"{self.n_bad:,} lines left out (not UTF-8, or with a NUL): {'; '.join(self.bad_lines)}")
         return found
 
 
-def read_documents(
-    paths: Sequence[str | os.PathLike[str]], rules: CorpusRules, report: CorpusReport
-) -> Iterator[tuple[str, ...]]:
-    """Yield the lines of each document that is not empty; the end of a file ends a document.
+def documents_of(stretch: Stretch, rules: CorpusRules, report: CorpusReport) -> Iterator[tuple[str, ...]]:
+    """Yield the lines of each document of a stretch that is not empty.
 
     Args:
-        paths: UTF-8 text, plain, .gz or .xz.
         report: updated while reading.
 
     Raises:
-        CigeError: a file cannot be read or is not UTF-8 text, or no file contains text.
+        CigeError: the file cannot be read or is not UTF-8 text.
     """
-    for path in paths:
-        lines: list[str] = []
-        is_continued = False
-        for line in _sentences(path, rules, report):
-            if line is None or len(lines) == rules.max_document:
-                if lines:
-                    yield _counted(lines, report)
-                report.n_cut_documents += line is not None and not is_continued
-                is_continued = line is not None
-                lines = []
-            if line is not None:
-                lines.append(line)
-        if lines:
-            yield _counted(lines, report)
-    if not report.n_documents:
-        raise DataError(f"{', '.join(map(str, paths))}: no text found; expected one sentence per line")
+    lines: list[str] = []
+    is_continued = stretch.begins_inside
+    for line in _sentences(stretch, rules, report):
+        if line is None or len(lines) == rules.max_document:
+            if lines:
+                yield _counted(lines, report)
+            report.n_cut_documents += line is not None and not is_continued
+            is_continued = line is not None
+            lines = []
+        if line is not None:
+            lines.append(line)
+    if lines:
+        yield _counted(lines, report)
+    report.n_cut_documents += stretch.ends_inside and not is_continued
 
 
 def cut_line(text: str, max_line: int) -> tuple[list[str], int]:
@@ -122,9 +127,11 @@ def cut_line(text: str, max_line: int) -> tuple[list[str], int]:
     return [part for part in parts if part], n_forced
 
 
-def _sentences(path: str | os.PathLike[str], rules: CorpusRules, report: CorpusReport) -> Iterator[str | None]:
-    """Yield each sentence of a file, and None at the end of each document."""
-    lines = SoundLines(path)
+def _sentences(stretch: Stretch, rules: CorpusRules, report: CorpusReport) -> Iterator[str | None]:
+    """Yield each sentence of a stretch, and None at the end of each document."""
+    raw = stretch.read()
+    numbered = enumerate((line.rstrip(b"\r") for line in raw.removesuffix(b"\n").split(b"\n")), start=1)
+    lines = SoundLines(stretch.place, numbered if raw else ())
     for _, line in lines:
         text = line.strip()
         if not text:
@@ -141,7 +148,7 @@ def _sentences(path: str | os.PathLike[str], rules: CorpusRules, report: CorpusR
         if rules.is_document_a_line:
             yield None
     report.n_bad += lines.n_bad
-    report.bad_lines += [f"{path}, {line}" for line in lines.bad_lines]
+    report.bad_lines += [f"{stretch.place}, {line}" for line in lines.bad_lines]
 
 
 def _counted(lines: list[str], report: CorpusReport) -> tuple[str, ...]:

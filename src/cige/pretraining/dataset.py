@@ -87,58 +87,75 @@ class MaskedInstance:
 
 
 class InstanceSet:
-    """Every instance of every epoch over some shards.
+    """Every instance of every round over some shards. A round is an epoch, or with `window` a part of one.
+
+    Attributes:
+        rounds_per_epoch: number of rounds of an epoch.
 
     Args:
         shards: tokenised documents.
         room: the maximum size of an instance; the same for models with and without words, so that both read the same
             text.
         seed: determines the text, the order of its parts and what is masked, together with the epoch and the number.
+        window: a round reads so many shards, drawn anew in each epoch, so that neither all text nor a plan of the whole
+            epoch is needed in memory; None for all of them.
     """
 
-    def __init__(self, shards: Sequence[Shard], *, config: InstanceConfig, ids: TokenIds, room: Room, seed: int):
+    def __init__(
+        self,
+        shards: Sequence[Shard],
+        *,
+        config: InstanceConfig,
+        ids: TokenIds,
+        room: Room,
+        seed: int,
+        window: int | None = None,
+    ):
         self.room = room
-        self._shards = list(shards)
+        self._all_shards = shards
+        self._window = min(window or len(shards), len(shards))
+        self.rounds_per_epoch = -(-len(shards) // self._window) if len(shards) else 1
         self._config = config
         self._ids = ids
         self._seed = seed
-        self._epoch = -1
+        self._round = -1
+        self._shards: list[Shard] = []
         self._packs: list[Packs] = []
         self._ends = np.zeros(0, np.int64)  # number of instances up to and including each shard
 
-    def n_tokens(self, epoch: int) -> np.ndarray:
-        """int64[n]: number of lattice tokens of each instance of an epoch, including words and three special tokens but
+    def n_tokens(self, round: int) -> np.ndarray:
+        """int64[n]: number of lattice tokens of each instance of a round, including words and three special tokens but
         not second parts from another document."""
-        self._open(epoch)
+        self._open(round)
         return np.concatenate([packs.n_tokens for packs in self._packs]) + N_SPECIAL
 
-    def passage(self, epoch: int, number: int) -> Passage:
+    def passage(self, round: int, number: int) -> Passage:
         """The text of an instance, without a second part from another document."""
-        self._open(epoch)
+        self._open(round)
         shard, pack = self._place(number)
         packs = self._packs[shard]
         return Passage(self._shards[shard], int(packs.starts[pack]), int(packs.ends[pack]))
 
-    def instance(self, epoch: int, number: int) -> Instance:
+    def instance(self, round: int, number: int) -> Instance:
         """The instance before masking."""
-        return self._instance(epoch, number, self._rng(epoch, number))
+        return self._instance(round, number, self._rng(round, number))
 
-    def masked(self, epoch: int, number: int) -> MaskedInstance:
+    def masked(self, round: int, number: int) -> MaskedInstance:
         """The masked instance that is used in training."""
-        rng = self._rng(epoch, number)
-        instance = self._instance(epoch, number, rng)
+        rng = self._rng(round, number)
+        instance = self._instance(round, number, rng)
         selected = self._select(self.groups(instance), rng)
         ids = corrupt(instance.row.ids, selected, mask_id=self._ids.mask_id, n_ids=self._ids.n_ids, rng=rng)
         return _masked(instance, ids, selected)
 
-    def hidden(self, epoch: int, number: int) -> MaskedInstance:
+    def hidden(self, round: int, number: int) -> MaskedInstance:
         """The instance with whole segments of its lattice replaced by [MASK], however masking is done in training.
 
         For models without words, the characters of segments are masked. They are drawn with the same random numbers, so
         models with and without words predict almost the same characters.
         """
-        rng = self._rng(epoch, number)
-        instance = self._instance(epoch, number, rng)
+        rng = self._rng(round, number)
+        instance = self._instance(round, number, rng)
         selected = self._select(instance.segments, rng)
         return _masked(instance, hide(instance.row.ids, selected, mask_id=self._ids.mask_id), selected)
 
@@ -151,8 +168,8 @@ class InstanceSet:
         is_special = instance.words == NO_GROUP
         return np.where(is_special, NO_GROUP, np.arange(len(is_special)))
 
-    def _instance(self, epoch: int, number: int, rng: np.random.Generator) -> Instance:
-        self._open(epoch)
+    def _instance(self, round: int, number: int, rng: np.random.Generator) -> Instance:
+        self._open(round)
         shard, pack = self._place(number)
         parts, label = make_parts(
             self._shards,
@@ -177,14 +194,17 @@ class InstanceSet:
         select = select_evenly if self._config.mask_selection == "even" else select_within
         return select(groups, budget(len(groups), self._config.mask_prob), rng)
 
-    def _rng(self, epoch: int, number: int) -> np.random.Generator:
-        return np.random.default_rng((self._seed, epoch, number))
+    def _rng(self, round: int, number: int) -> np.random.Generator:
+        return np.random.default_rng((self._seed, round, number))
 
-    def _open(self, epoch: int) -> None:
-        """Pack the text of an epoch, unless that has been done."""
-        if epoch == self._epoch:
+    def _open(self, round: int) -> None:
+        """Pack the text of a round, unless that has been done."""
+        if round == self._round:
             return
+        epoch = round // self.rounds_per_epoch
+        numbers = self._shards_of(round)
         other_prob = 1 / 3 if self._config.sentence_task == "three_way" else 0.0
+        self._shards = [self._all_shards[number] for number in numbers]
         self._packs = [
             pack_shard(
                 shard,
@@ -193,10 +213,19 @@ class InstanceSet:
                 other_prob=other_prob,
                 rng=np.random.default_rng((self._seed, epoch, number, 0)),
             )
-            for number, shard in enumerate(self._shards)
+            for number, shard in zip(numbers, self._shards, strict=True)
         ]
         self._ends = np.cumsum([len(packs) for packs in self._packs])
-        self._epoch = epoch
+        self._round = round
+
+    def _shards_of(self, round: int) -> list[int]:
+        """The numbers of the shards that a round reads."""
+        n = len(self._all_shards)
+        if self.rounds_per_epoch == 1:
+            return list(range(n))
+        epoch, window = divmod(round, self.rounds_per_epoch)
+        order = np.random.default_rng((self._seed, epoch, n, 1)).permutation(n)
+        return sorted(order[window * self._window : (window + 1) * self._window].tolist())
 
 
 def _masked(instance: Instance, ids: np.ndarray, selected: np.ndarray) -> MaskedInstance:

@@ -47,17 +47,21 @@ def evaluate(
     processes, device = PartialState(), next(model.parameters()).device
     own = range(processes.process_index, n, processes.num_processes)
     numbers = [own[k : k + micro_batch_size] for k in range(0, len(own), micro_batch_size)]
+    # As many passes in every process, because those of a model in shards wait for one another; some do not count.
+    n_passes = -(-n // (processes.num_processes * micro_batch_size))
+    numbers += [range(0)] * (n_passes - len(numbers))
 
     def measured(make: Callable[[int, int], MaskedInstance], *, chars_only: bool = False) -> dict[str, float]:
         total = torch.zeros(N_COUNTS, dtype=torch.float64, device=device)
         for part in numbers:
-            batch = collate_masked([make(0, number) for number in part])
+            batch = collate_masked([make(0, number) for number in part or [0]])
             if chars_only:
                 targets = batch.targets.masked_fill(batch.targets >= n_pieces, NO_TARGET)
                 batch = replace(batch, targets=targets, n_targets=int((targets != NO_TARGET).sum()))
             batch = batch.to(device)
             with autocast(model, precision):
-                total += counts_of(forward(model, batch), batch)
+                counts = counts_of(forward(model, batch), batch)
+            total += counts if part else 0.0
         return figures(reduce(total, "sum").tolist())
 
     was_training = model.training

@@ -28,7 +28,13 @@ class PretrainingObjective:
         self._instances = self._instance_set(is_held_out=False)
         # Instances are sorted by length within each batch, so that forward passes need little padding.
         batches = BatchConfig(batch_size=phase.batch_size, micro_batch_size=phase.micro_batch_size, pool_batches=1)
-        self.plan = BatchPlan(self._instances.n_tokens, batches, seed=seed, fill=True)
+        self.plan = BatchPlan(
+            self._instances.n_tokens,
+            batches,
+            seed=seed,
+            fill=True,
+            rounds_per_epoch=self._instances.rounds_per_epoch,
+        )
         self.n_steps = phase.n_steps
 
     def read(self, epoch: int, numbers: Sequence[int]) -> MaskedBatch:
@@ -73,7 +79,8 @@ class PretrainingObjective:
         config = self._recipe.instances
         ids = TokenIds.of(self._data.vocabulary, use_words=config.use_words)
         shards = self._data.held_out if is_held_out else self._data.train
-        return InstanceSet(shards, config=config, ids=ids, room=self._phase.room, seed=self._seed)
+        window = None if is_held_out else self._recipe.training.window_shards
+        return InstanceSet(shards, config=config, ids=ids, room=self._phase.room, seed=self._seed, window=window)
 
 
 def _accuracies(figures: Mapping[str, float]) -> str:

@@ -15,15 +15,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from cige.engine.checkpoint import says_what_survives
 from cige.engine.devices import prepare
 from cige.engine.history import Record, RunState
+from cige.engine.parallel import is_sharded, whole_weights
+from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
-from cige.engine.trainer import RunConfig, Trainer
+from cige.engine.trainer import Trainer
 from cige.errors import RecipeError
 from cige.lexicon.joint_vocabulary import JointVocabulary
 from cige.models.lattice_bert.heads import LatticeBertForPreTraining
@@ -33,6 +35,9 @@ from cige.pretraining.instances import N_SENTENCE_CLASSES
 from cige.pretraining.objective import PretrainingObjective
 from cige.pretraining.recipe import PretrainRecipe, load_pretrain_recipe
 from cige.pretraining.start import Origins, go_on_from
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 
 @dataclass(frozen=True)
@@ -104,19 +109,20 @@ def pretrain(
     """
     stop_at = math.inf if stop_after is None else time.monotonic() + stop_after
     folder = Path(output_dir)
-    accelerator = prepare(device, precision=recipe.training.precision, one_process=False)
+    accelerator = prepare(device, precision=recipe.training.precision, may_skip_weights=False)
     _check_batches(recipe, accelerator.num_processes)
     if accelerator.is_main_process:
         claim(folder, recipe, seed=seed, resume=resume, load=load_pretrain_recipe)
     accelerator.wait_for_everyone()
     if (folder / RESULT).is_file():
         return read_result(folder, PretrainResult)
-    data = open_data(data_dir, check_contents=accelerator.is_main_process)
+    data = open_data(data_dir, check_contents=False, check_as_opened=accelerator.is_main_process)
     _check_data(recipe, data)
     model, origins = _make_model(recipe, data, seed)
+    model.bert.recomputes_layers = recipe.training.gradient_checkpointing
     trainer = Trainer(
         model,
-        _run_config(recipe),
+        replace(_run_config(recipe), sharding=recipe.training.sharding, shards=list(model.bert.layers)),
         accelerator=accelerator,
         folder=folder,
         origin=_origin(model, data),
@@ -129,10 +135,10 @@ def pretrain(
         end += phase.n_steps
         if not trainer.run(PretrainingObjective(phase, recipe, data, seed=seed), stop_at=stop_at):
             return None
-        if accelerator.is_main_process and end < recipe.n_steps and trainer.state.step == end:
-            _save_model(model, data, folder / f"{MODEL}-short", recipe, trainer.state)
+        if end < recipe.n_steps and trainer.state.step == end:
+            _save_model(model, data, folder / f"{MODEL}-short", recipe, trainer.state, accelerator)
+    _save_model(model, data, folder / MODEL, recipe, trainer.state, accelerator)
     if accelerator.is_main_process:
-        _save_model(model, data, folder / MODEL, recipe, trainer.state)
         write_result(folder, _facts(recipe, model, trainer.state, seed, origins), trainer.state)
     accelerator.wait_for_everyone()
     return read_result(folder, PretrainResult)
@@ -153,10 +159,11 @@ def _run_config(recipe: PretrainRecipe) -> RunConfig:
 
 def _check_batches(recipe: PretrainRecipe, n_processes: int) -> None:
     for phase in recipe.phases:
-        if phase.batch_size < n_processes:
+        n_passes = -(-phase.batch_size // (n_processes * phase.micro_batch_size))  # of each process
+        if phase.batch_size < n_processes * n_passes:
             raise RecipeError(
-                f"{recipe.name}: batch_size {phase.batch_size} is less than the {n_processes} processes; "
-                "each needs an instance per step"
+                f"{recipe.name}: a batch of {phase.batch_size} instances cannot be shared by {n_processes} processes; "
+                f"each needs {n_passes} per step, so choose a batch_size of at least {n_processes * n_passes}"
             )
 
 
@@ -188,8 +195,20 @@ def _origin(model: torch.nn.Module, data: PretrainingData) -> str:
 
 
 def _save_model(
-    model: LatticeBertForPreTraining, data: PretrainingData, folder: Path, recipe: PretrainRecipe, state: RunState
+    model: LatticeBertForPreTraining,
+    data: PretrainingData,
+    folder: Path,
+    recipe: PretrainRecipe,
+    state: RunState,
+    accelerator: Accelerator,
 ) -> None:
+    """Save the model; all processes call this together, since each may have a part of it, and the first one writes."""
+    weights = whole_weights(model)
+    if not accelerator.is_main_process:
+        return
+    if any(map(is_sharded, model.parameters())):
+        model = LatticeBertForPreTraining(model.config, model.sentence.out_features)
+        model.load_state_dict(model.state_dict() | weights)
     vocabulary = data.vocabulary
     if not recipe.instances.use_words:
         vocabulary = JointVocabulary(pieces=vocabulary.pieces, words=[])

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from cige.engine.parallel import Sharding
 from cige.engine.schedule import warmup_problems
 from cige.engine.settings import CheckpointConfig, OptimizerConfig, Precision, ScheduleConfig
 from cige.errors import RecipeError
@@ -54,6 +55,14 @@ class PretrainingConfig:
     """How often the model is evaluated on held-out text, in addition to the end of each phase."""
     n_eval_instances: int = within(1000, min=0)
     """Maximum number of held-out instances to evaluate on."""
+    sharding: Sharding = "ddp"
+    """How several processes share the model. ddp: each has all of it. fsdp: each has a part of every weight, gradient
+    and moment, for models that do not fit otherwise."""
+    gradient_checkpointing: bool = False
+    """Keep only the input of each layer and compute the rest again for the gradient, which saves memory."""
+    window_shards: int | None = within(None, min=1)
+    """Shuffle the instances of so many shards together, one such window of the corpus after the other; null shuffles
+    the whole corpus, which must then fit in memory. The windows are drawn anew in each epoch."""
     n_workers: int = within(0, min=0)
     """Number of processes that prepare batches for each training process; 0 prepares them in the training process."""
 

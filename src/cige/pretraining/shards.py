@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,8 @@ from cige.errors import DataError
 from cige.folders.atomic import atomic_folder
 from cige.folders.kinds import SHARD
 from cige.folders.manifest import read_manifest, write_manifest
-from cige.lattice.token_lattice import TokenLattice
 
-VERSION = 1
+VERSION = 2  # in version 1 no shard had both documents to train on and documents that are held out
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,31 @@ class Shard:
     document_lines: np.ndarray
     word_starts: np.ndarray
 
+    def parted(self, n_last: int) -> tuple[Shard, Shard]:
+        """The shard without its last `n_last` documents, and these documents. Only the latter are copied."""
+        n_documents = len(self.document_lines) - 1
+        line = int(self.document_lines[n_documents - n_last])
+        token, piece = int(self.line_tokens[line]), int(self.line_pieces[line])
+        first = Shard(
+            ids=self.ids[:token],
+            starts=self.starts[:token],
+            lengths=self.lengths[:token],
+            line_tokens=self.line_tokens[: line + 1],
+            line_pieces=self.line_pieces[: line + 1],
+            document_lines=self.document_lines[: n_documents - n_last + 1],
+            word_starts=self.word_starts[:piece],
+        )
+        last = Shard(
+            ids=self.ids[token:].copy(),
+            starts=self.starts[token:] - np.int32(piece),
+            lengths=self.lengths[token:].copy(),
+            line_tokens=self.line_tokens[line:] - token,
+            line_pieces=self.line_pieces[line:] - piece,
+            document_lines=self.document_lines[n_documents - n_last :] - line,
+            word_starts=self.word_starts[piece:].copy(),
+        )
+        return first, last
+
     @property
     def counts(self) -> dict[str, int]:
         """Sizes by name, as listed in the manifest."""
@@ -50,44 +75,22 @@ class Shard:
         }
 
 
-@dataclass(frozen=True)
-class TokenLine:
-    """A tokenised line, from which shards are made.
+def write_shard(shard: Shard, folder: Path, *, n_held_out: int = 0, **facts: Any) -> dict[str, Any]:
+    """Write a shard and its manifest, which lists its sizes and `facts`; returns the manifest's facts.
 
-    Attributes:
-        tokens: its lattice.
-        word_starts: bool[n_pieces].
+    Args:
+        n_held_out: so many of the last documents are held out for evaluation, and are counted separately.
     """
-
-    tokens: TokenLattice
-    word_starts: np.ndarray
-
-
-def pack(documents: Sequence[Sequence[TokenLine]]) -> Shard:
-    """Combine documents, each with at least one line, to a shard."""
-    lines = [line for document in documents for line in document]
-    line_pieces = _offsets([len(line.word_starts) for line in lines])
-    tokens = [line.tokens for line in lines]
-    return Shard(
-        ids=_joined([t.ids for t in tokens], np.int32),
-        starts=_joined([t.starts + first for t, first in zip(tokens, line_pieces, strict=False)], np.int32),
-        lengths=_joined([t.ends - t.starts for t in tokens], np.uint16),
-        line_tokens=_offsets([len(t.ids) for t in tokens]),
-        line_pieces=line_pieces,
-        document_lines=_offsets([len(document) for document in documents]),
-        word_starts=_joined([line.word_starts for line in lines], np.bool_),
-    )
-
-
-def write_shard(shard: Shard, folder: Path, **facts: str) -> None:
-    """Write a shard and its manifest, which lists its sizes and `facts`."""
+    train, held_out = shard.parted(n_held_out)
+    facts |= train.counts | {"held_out": held_out.counts}
     with atomic_folder(folder) as aside:
         for field in fields(shard):
             np.save(aside / f"{field.name}.npy", getattr(shard, field.name))
-        write_manifest(aside, kind=SHARD, version=VERSION, **shard.counts, **facts)
+        write_manifest(aside, kind=SHARD, version=VERSION, **facts)
+    return facts
 
 
-def check_shard(folder: Path, *, check_contents: bool = False) -> dict[str, int | str]:
+def check_shard(folder: Path, *, check_contents: bool = False) -> dict[str, Any]:
     """Check that every file of a shard exists in full size, and return the facts of its manifest; raises DataError.
 
     Args:
@@ -97,16 +100,35 @@ def check_shard(folder: Path, *, check_contents: bool = False) -> dict[str, int 
 
 
 def open_shard(folder: Path) -> Shard:
-    """Map the arrays of a shard into memory; raises DataError if one cannot be read."""
+    """Map the arrays of a shard into memory, those of its held-out documents too.
+
+    Raises:
+        DataError: one cannot be read.
+    """
     try:
         return Shard(**{f.name: np.asarray(np.load(folder / f"{f.name}.npy", mmap_mode="r")) for f in fields(Shard)})
     except (OSError, ValueError) as reason:
         raise DataError(f"{folder}: cannot be read ({reason}); delete it and make the data again") from reason
 
 
-def _joined(arrays: Sequence[np.ndarray], kind: type) -> np.ndarray:
-    return np.concatenate([np.zeros(0, kind), *arrays], dtype=kind, casting="unsafe")
+def joined(shards: Sequence[Shard]) -> Shard:
+    """The documents of several shards as one, in memory."""
 
+    def concatenated(name: str) -> np.ndarray:
+        return np.concatenate([getattr(shard, name) for shard in shards])
 
-def _offsets(counts: Sequence[int]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+    def offsets(name: str) -> np.ndarray:
+        ends = np.cumsum([0, *(int(getattr(shard, name)[-1]) for shard in shards)])
+        parts = [getattr(shard, name)[1:] + end for shard, end in zip(shards, ends, strict=False)]
+        return np.concatenate([np.zeros(1, np.int64), *parts])
+
+    firsts = np.cumsum([0, *(len(shard.word_starts) for shard in shards)]).astype(np.int32)
+    return Shard(
+        ids=concatenated("ids"),
+        starts=np.concatenate([shard.starts + first for shard, first in zip(shards, firsts, strict=False)]),
+        lengths=concatenated("lengths"),
+        line_tokens=offsets("line_tokens"),
+        line_pieces=offsets("line_pieces"),
+        document_lines=offsets("document_lines"),
+        word_starts=concatenated("word_starts"),
+    )

@@ -41,6 +41,8 @@ class TuningConfig:
     """Dropout before the output layer; inside the model it is as in pre-training."""
     crf: bool = False
     """Sequence labelling: learn transition scores (released code) rather than a softmax per piece (the paper)."""
+    gradient_checkpointing: bool = False
+    """Keep only the input of each layer and compute the rest again for the gradient, which saves memory."""
     n_train: int | None = None
     """Train on the first n training examples only (for trials)."""
     n_dev: int | None = None

@@ -18,8 +18,9 @@ import torch
 from cige.engine.checkpoint import says_what_survives
 from cige.engine.devices import prepare
 from cige.engine.history import Record
+from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
-from cige.engine.trainer import RunConfig, Trainer
+from cige.engine.trainer import Trainer
 from cige.errors import DataError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import model_folder
@@ -104,6 +105,8 @@ def finetune(
 ) -> TuningResult:
     """Fine-tune a pre-trained model on a task, and keep the weights of the best epoch on the development examples.
 
+    This runs in one process or as one of several.
+
     With `resume`, an interrupted run continues from its last epoch and ends with the same weights as an uninterrupted
     one (identical to the bit on one machine with one thread); a finished run is not repeated.
 
@@ -121,7 +124,9 @@ def finetune(
     config = config or task.config
     accelerator = prepare(device, precision=config.training.precision)
     settings = RunSettings(task.name, model_fingerprint(source), data.fingerprint, config)
-    claim(folder, settings, seed=seed, resume=resume, load=_load_settings)
+    if accelerator.is_main_process:
+        claim(folder, settings, seed=seed, resume=resume, load=_load_settings)
+    accelerator.wait_for_everyone()
     if (folder / RESULT).is_file():
         return read_result(folder, TuningResult)
     train, dev, test = data.train[: config.n_train], data.dev[: config.n_dev], data.test[: config.n_dev]
@@ -142,6 +147,7 @@ def finetune(
         max_pairs=max_pairs_on(accelerator.device),
     )
     name = f"{task.name} {config.optimizer.learning_rate:g} seed {seed}"
+    tuned.network.bert.recomputes_layers = config.gradient_checkpointing
     trainer = Trainer(
         tuned.network,
         RunConfig.in_epochs(config, name=name, n_steps=objective.n_steps),
@@ -155,26 +161,28 @@ def finetune(
     trainer.run(objective)
     best = trainer.load_best()
     used.put_back()
-    tuned.network.to(accelerator.device)
-    facts = {"n_train": len(train), "n_dev": len(dev), "n_test": len(test), "n_items": len(learnt)}
-    values: dict[str, Any] = {
-        "task": task.name,
-        "seed": seed,
-        "learning_rate": config.optimizer.learning_rate,
-        "data": data.state + (f", the first {len(train):,} learnt" if len(train) < len(data.train) else ""),
-        "best_epoch": best.epoch,
-        "dev": dict(best.scores),
-        "test": _answer(tuned, {"dev": dev, "test": test}, task, config, folder)["test"],
-        "n_parameters": n_parameters,
-        "seconds": trainer.state.total_seconds,
-        "facts": facts | tuned.kind.count(train) | {"n_not_learnt": len(train) - len({i.example for i in learnt})},
-    }
-    if keep_model:
-        tuned.network.to("cpu").eval()
-        tuned.facts = values
-        with says_what_survives(folder):
-            tuned.save(folder / MODEL)
-    write_result(folder, values, trainer.state)
+    if accelerator.is_main_process:
+        tuned.network.to(accelerator.device)
+        facts = {"n_train": len(train), "n_dev": len(dev), "n_test": len(test), "n_items": len(learnt)}
+        values: dict[str, Any] = {
+            "task": task.name,
+            "seed": seed,
+            "learning_rate": config.optimizer.learning_rate,
+            "data": data.state + (f", the first {len(train):,} learnt" if len(train) < len(data.train) else ""),
+            "best_epoch": best.epoch,
+            "dev": dict(best.scores),
+            "test": _answer(tuned, {"dev": dev, "test": test}, task, config, folder)["test"],
+            "n_parameters": n_parameters,
+            "seconds": trainer.state.total_seconds,
+            "facts": facts | tuned.kind.count(train) | {"n_not_learnt": len(train) - len({i.example for i in learnt})},
+        }
+        if keep_model:
+            tuned.network.to("cpu").eval()
+            tuned.facts = values
+            with says_what_survives(folder):
+                tuned.save(folder / MODEL)
+        write_result(folder, values, trainer.state)
+    accelerator.wait_for_everyone()
     return read_result(folder, TuningResult)
 
 

@@ -1,6 +1,7 @@
 """train: a recipe becomes a model folder.
 
     cige train weibo/flat --seed 1 --output runs/weibo/flat
+    torchrun --nproc-per-node 4 -m cige.cli train weibo/flat --output runs/weibo/flat      # the same on four GPUs
 
 The output folder holds recipe.yaml (every setting), checkpoint-N (where to go on after a kill), best.safetensors,
 result.json (dev scores by epoch) and model/ (what `cige.load` reads).
@@ -16,8 +17,9 @@ from typing import Any
 from cige.engine.checkpoint import says_what_survives
 from cige.engine.devices import machine_facts, prepare
 from cige.engine.history import Record
+from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
-from cige.engine.trainer import RunConfig, Trainer
+from cige.engine.trainer import Trainer
 from cige.entities.label_facts import LabelFacts, learn_max_lengths
 from cige.models.model import LatticeModel
 from cige.training.dataset import TrainingSet
@@ -66,7 +68,7 @@ def train(
     resume: bool = True,
     show_progress: bool = True,
 ) -> TrainResult:
-    """Train by a recipe and write the model folder `output_dir/model`.
+    """Train by a recipe and write the model folder `output_dir/model`, in one process or as one of several.
 
     With `resume`, a run that was cut off goes on from its last checkpoint and ends with the weights it would have had
     (to the bit on one machine with one thread); a finished run is not repeated, its result is returned.
@@ -81,7 +83,9 @@ def train(
     """
     folder = Path(output_dir)
     accelerator = prepare(device, precision=recipe.training.precision)
-    claim(folder, recipe, seed=seed, resume=resume, load=load_recipe)
+    if accelerator.is_main_process:
+        claim(folder, recipe, seed=seed, resume=resume, load=load_recipe)
+    accelerator.wait_for_everyone()
     if (folder / RESULT).is_file():
         return read_result(folder, TrainResult)
     setup = set_up(recipe, seed=seed, data_dir=data_dir)
@@ -113,9 +117,11 @@ def train(
         "padding_share": objective.plan.padding_share(),
         "machine": machine_facts(accelerator),
     }
-    with says_what_survives(folder):
-        _model(recipe, setup, facts).save(folder / MODEL)
-    write_result(folder, facts, trainer.state)
+    if accelerator.is_main_process:
+        with says_what_survives(folder):
+            _model(recipe, setup, facts).save(folder / MODEL)
+        write_result(folder, facts, trainer.state)
+    accelerator.wait_for_everyone()
     return read_result(folder, TrainResult)
 
 

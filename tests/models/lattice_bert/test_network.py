@@ -372,3 +372,23 @@ def test_one_batch_is_learned_by_heart(settings):
     losses = model(*example)
     assert float(losses.total.detach()) < 0.1
     assert losses.mlm_accuracy == losses.sentence_accuracy == 1.0
+
+
+@pytest.mark.parametrize("dropout_prob", [0.0, 0.2])
+def test_layers_that_are_computed_again_give_the_same_gradient(dropout_prob):
+    """Dropout draws the same masks again."""
+    bert = network(replace(SMALL, dropout_prob=dropout_prob, attention_dropout_prob=dropout_prob)).train()
+    batch, calls, gradients = batch_of("研究生活很充实", "北京"), [], []
+    bert.layers[0].register_forward_pre_hook(lambda *_: calls.append(1))
+    for recomputes in (False, True):
+        bert.recomputes_layers = recomputes
+        bert.zero_grad()
+        torch.manual_seed(0)
+        bert(batch).pooled.square().sum().backward()
+        gradients.append({name: p.grad.clone() for name, p in bert.named_parameters() if p.grad is not None})
+    assert len(calls) == 1 + 2 and gradients[0].keys() == gradients[1].keys()
+    for name, gradient in gradients[0].items():
+        torch.testing.assert_close(gradients[1][name], gradient, rtol=0, atol=0)
+    calls.clear()
+    bert.eval()(batch).pooled.sum().backward()
+    assert len(calls) == 1  # only training computes them again

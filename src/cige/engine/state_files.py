@@ -1,0 +1,180 @@
+"""The state of a run as files: one per process, each with a part of it; any number of processes can read them.
+
+A state is nested dicts, lists and plain values with tensors in them. A tensor that several processes share by rows
+(DTensor, of FSDP) is written in these rows. Any other tensor is the same in all processes, and one of them writes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from cige.engine.parallel import is_sharded
+from cige.errors import ModelError
+from cige.folders.atomic import atomic_file
+
+_NAME, _GLOB = "state-{:05}-of-{:05}.safetensors", "state-*-of-*.safetensors"
+
+
+@dataclass(frozen=True)
+class StatePart:
+    """What one process writes.
+
+    Attributes:
+        tensors: on the CPU.
+        rows: of each tensor, its first row in the whole tensor, and the shape of that.
+    """
+
+    tensors: dict[str, Tensor]
+    rows: dict[str, tuple[int, list[int]]]
+
+    def write(self, path: Path) -> None:
+        """Write a safetensors file, completely or not at all."""
+        with atomic_file(path) as aside:
+            save_file(self.tensors, aside, metadata={name: json.dumps(rows) for name, rows in self.rows.items()})
+
+
+def part_name(rank: int, n_processes: int) -> str:
+    """The name of the file of a process."""
+    return _NAME.format(rank, n_processes)
+
+
+def flatten(value: Any, name: str, tensors: dict[str, Tensor]) -> dict[str, Any]:
+    """Put all tensors of a nested value into `tensors`; returns the rest for JSON, from which `restore` makes it."""
+    if isinstance(value, Tensor):
+        tensors[name] = value
+        return {"tensor": name}
+    if isinstance(value, Mapping):
+        return {"dict": [[key, flatten(own, f"{name}.{key}", tensors)] for key, own in value.items()]}
+    if isinstance(value, (list, tuple)):
+        return {"list": [flatten(own, f"{name}.{k}", tensors) for k, own in enumerate(value)]}
+    return {"value": value}
+
+
+def restore(flat: Mapping[str, Any], read: Callable[[str], Tensor]) -> Any:
+    """The value that `flatten` flattened, with tuples as lists; `read` gives the tensor of a name."""
+    if "tensor" in flat:
+        return read(flat["tensor"])
+    if "dict" in flat:
+        return {key: restore(own, read) for key, own in flat["dict"]}
+    if "list" in flat:
+        return [restore(own, read) for own in flat["list"]]
+    return flat["value"]
+
+
+def own_part(tensors: Mapping[str, Tensor], rank: int, n_processes: int, *, copy: bool) -> StatePart:
+    """What process `rank` writes: its rows of shared tensors, and whole tensors of about an equal share of the bytes.
+
+    Args:
+        copy: whether the part must stay as it is while training changes the tensors.
+    """
+    whole = {name: tensor for name, tensor in tensors.items() if not is_sharded(tensor)}
+    n_bytes = [0] * n_processes
+    found: dict[str, Tensor] = {}
+    rows: dict[str, tuple[int, list[int]]] = {}
+    for name in sorted(whole, key=lambda name: (-whole[name].nbytes, name)):
+        writer = n_bytes.index(min(n_bytes))
+        n_bytes[writer] += whole[name].nbytes
+        if writer == rank:
+            found[name], rows[name] = whole[name], (0, list(whole[name].shape))
+    for name in tensors.keys() - whole.keys():
+        tensor: Any = tensors[name]
+        if tensor.to_local().numel():
+            found[name], rows[name] = tensor.to_local(), (_rows(tensor, len(tensor))[0], list(tensor.shape))
+    kept = {name: tensor.detach().to("cpu", copy=copy).contiguous() for name, tensor in found.items()}
+    return StatePart(kept, rows)
+
+
+class StateFiles:
+    """The tensors of a state in a folder.
+
+    Attributes:
+        shapes: of the whole tensors, by name.
+
+    Raises:
+        ModelError: a file is missing or cannot be read.
+    """
+
+    def __init__(self, folder: Path):
+        self._places: dict[str, list[tuple[int, Path]]] = {}
+        self.shapes: dict[str, torch.Size] = {}
+        paths = sorted(folder.glob(_GLOB))
+        expected = int(paths[0].stem.rpartition("-")[2]) if paths else 1
+        if [path.name for path in paths] != [part_name(rank, expected) for rank in range(expected)]:
+            raise ModelError(f"{folder}: holds {len(paths)} of {expected} files of the state; start over (--no-resume)")
+        for path in paths:
+            with _opened(path) as file:
+                for name, text in (file.metadata() or {}).items():
+                    first, shape = json.loads(text)
+                    self._places.setdefault(name, []).append((first, path))
+                    self.shapes[name] = torch.Size(shape)
+
+    def read(self, name: str, like: Tensor | None = None) -> Tensor:
+        """A tensor: the rows of this process if `like` is shared by rows and of its shape, else the whole.
+
+        Raises:
+            ModelError: it is missing, or a file cannot be read.
+        """
+        places = sorted(self._places.get(name, []))
+        if not places:
+            raise ModelError(f"{name}: missing in the state; start the run over with resume=False")
+        if not self.shapes[name]:
+            return self._rows_of(places[0], name, None, None)[0]
+        is_shared = like is not None and is_sharded(like) and like.shape == self.shapes[name]
+        n_rows = self.shapes[name][0]
+        begin, end = _rows(like, n_rows) if is_shared else (0, n_rows)
+        parts = [part for place in places for part in self._rows_of(place, name, begin, end)]
+        if sum(map(len, parts)) != end - begin:
+            raise ModelError(f"{name}: rows are missing in the state; start the run over with resume=False")
+        found = parts[0] if len(parts) == 1 else torch.cat(parts) if parts else self._empty(places[0], name)
+        if not is_shared:
+            return found
+        from torch.distributed.tensor import DTensor
+
+        shared: Any = like
+        return DTensor.from_local(
+            found.to(shared.device),
+            shared.device_mesh,
+            shared.placements,
+            shape=shared.shape,
+            stride=shared.stride(),
+        )
+
+    def _rows_of(self, place: tuple[int, Path], name: str, begin: int | None, end: int | None) -> list[Tensor]:
+        first, path = place
+        with _opened(path) as file:
+            if begin is None or end is None:
+                return [file.get_tensor(name)]
+            rows = file.get_slice(name)
+            start, stop = max(begin - first, 0), min(end - first, rows.get_shape()[0])
+            return [rows[start:stop]] if start < stop else []
+
+    def _empty(self, place: tuple[int, Path], name: str) -> Tensor:
+        with _opened(place[1]) as file:
+            whole: Tensor = file.get_tensor(name)
+        return whole[:0]
+
+
+def _opened(path: Path) -> Any:
+    try:
+        return safe_open(path, framework="pt")
+    except (OSError, SafetensorError) as reason:
+        raise ModelError(f"{path}: cannot be read ({reason}); start the run over with resume=False") from reason
+
+
+def _rows(tensor: Any, n_rows: int) -> tuple[int, int]:
+    """Rows [begin, end) that this process has of a DTensor, which FSDP divides as torch.chunk does."""
+    (placement,) = tensor.placements
+    if not placement.is_shard(0):
+        raise ValueError(f"a tensor that is placed as {placement}, expected one that is divided by rows")
+    n, rank = tensor.device_mesh.size(), tensor.device_mesh.get_local_rank()
+    chunk = -(-n_rows // n)
+    return min(rank * chunk, n_rows), min((rank + 1) * chunk, n_rows)

@@ -1,0 +1,152 @@
+"""Units: the stretches of a corpus that become one shard each.
+
+A stretch ends where a document ends. Where it is cut depends on the text and the size of a unit alone, so any number of
+processes cuts the same units, and each of them reads the bytes of its own units only. To cut a plain file, a few
+kilobytes are read behind each place where a unit is full. Packed files cannot be sought, so their text is unpacked by
+the process that cuts and travels with the unit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from cige.errors import DataError, LexiconError
+from cige.folders.packed import unpack
+from cige.lexicon.text_file import DAMAGE, UTF8_BOM, damaged, open_file
+from cige.text.encodings import UTF16_MARKS, how_to_convert
+
+_PROBE = 1 << 16  # bytes that are read at once in search of the end of a document
+_BLANK_LINE, _LINE = re.compile(rb"\n[ \t\r\f\v]*\n"), re.compile(rb"\n")
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Bytes [start, stop) of a file, which are whole lines.
+
+    Attributes:
+        path: of the file; start, stop: in bytes of its unpacked text.
+        text: the bytes of a packed file; None if the file is to be read.
+        begins_inside, ends_inside: whether a document was so long that it was cut at this end.
+    """
+
+    path: str
+    start: int
+    stop: int
+    text: bytes | None = None
+    begins_inside: bool = False
+    ends_inside: bool = False
+
+    def read(self) -> bytes:
+        """The bytes.
+
+        Raises:
+            LexiconError: the file cannot be read, or is UTF-16.
+            DataError: it is shorter than when it was cut.
+        """
+        raw = self._bytes() if self.text is None else self.text
+        if len(raw) != self.stop - self.start:
+            raise DataError(f"{self.path}: became shorter while it was read; leave a corpus as it is, and start again")
+        if self.start == 0:
+            if raw.startswith(UTF16_MARKS):
+                raise LexiconError(f"{self.path}, line 1: {how_to_convert(raw[:200])}")
+            raw = raw.removeprefix(UTF8_BOM)
+        return raw
+
+    @property
+    def place(self) -> str:
+        """Where line 1 of the stretch is, for messages."""
+        return f"{self.path} from byte {self.start:,}" if self.start else self.path
+
+    def _bytes(self) -> bytes:
+        try:
+            with open_file(self.path) as file:
+                file.seek(self.start)
+                return file.read(self.stop - self.start)
+        except OSError as reason:
+            raise damaged(self.place, reason) from reason
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The text of shard `number`: stretches of one file, or of several small ones."""
+
+    number: int
+    stretches: tuple[Stretch, ...]
+
+
+def cut_units(corpus: Sequence[str | os.PathLike[str]], size: int, *, is_document_a_line: bool) -> Iterator[Unit]:
+    """Cut a corpus into units of at least `size` bytes, except the last.
+
+    A document of more than twice that size is cut at the end of a line.
+
+    Raises:
+        LexiconError: a file cannot be read, or is packed and damaged.
+    """
+    found: list[Stretch] = []
+    number = n_bytes = 0
+
+    def room() -> int:
+        return size - n_bytes
+
+    for path in corpus:
+        for stretch in _stretches(str(path), room, size, _LINE if is_document_a_line else _BLANK_LINE):
+            found.append(stretch)
+            n_bytes += stretch.stop - stretch.start
+            if n_bytes >= size:
+                yield Unit(number, tuple(found))
+                found, n_bytes, number = [], 0, number + 1
+    if found:
+        yield Unit(number, tuple(found))
+
+
+def _stretches(path: str, room: Callable[[], int], most: int, end: re.Pattern[bytes]) -> Iterator[Stretch]:
+    start, begins_inside = 0, False
+    try:
+        with open_file(path) as file, unpack(file) as content:
+            ahead: bytes | None = None if content is file else b""  # what was read ahead of a packed file
+            while True:
+                stop, ahead, text, ends_inside = _next(content, start, ahead, room(), most, end)
+                if stop == start:
+                    return
+                yield Stretch(path, start, stop, text, begins_inside, ends_inside)
+                start, begins_inside = stop, ends_inside
+    except DAMAGE as reason:
+        raise damaged(f"{path}, after byte {start:,}", reason) from reason
+
+
+def _next(
+    content: IO[bytes], start: int, ahead: bytes | None, room: int, most: int, end: re.Pattern[bytes]
+) -> tuple[int, bytes | None, bytes | None, bool]:
+    """(end of the stretch that begins at `start`, what was read beyond it, its text, whether it ends in a document)."""
+    if ahead is None:
+        size = os.fstat(content.fileno()).st_size
+        content.seek(min(start + room, size))
+        held, tail = b"", b""
+        full = min(room, size - start)
+    else:
+        ahead += content.read(max(0, room - len(ahead)))
+        held, tail = ahead[:room], ahead[room:]
+        full = len(held)
+    n, tail, ends_inside = _end_in(content, tail, most, end)
+    if ahead is None:
+        return start + full + n, None, None, ends_inside
+    return start + full + n, tail[n:], held + tail[:n], ends_inside
+
+
+def _end_in(content: IO[bytes], tail: bytes, most: int, end: re.Pattern[bytes]) -> tuple[int, bytes, bool]:
+    """(where the first document ends in what follows, what was read of that, whether the document goes on there)."""
+    while True:
+        if found := end.search(tail, 0, most):
+            return found.end(), tail, False
+        if len(tail) >= most:
+            line = tail.rfind(b"\n", 0, most) + 1 or tail.find(b"\n", most) + 1
+            if line:
+                return line, tail, True
+        block = content.read(_PROBE)
+        if not block:
+            return len(tail), tail, False
+        tail += block
