@@ -46,9 +46,10 @@ from cige.errors import CigeError
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 FIGURES = "figures"
 NAMES = (
-    *("bulk", "card", "consistency", "coverage", "crf", "domains", "engines", "flat", "fuzz", "kept", "kernels", "kills"),
-    *("lattice", "lexicon", "match", "models", "onnx", "parity", "peers", "precision", "predict", "pretrain", "rivals"),
-    *("runtime", "scaling", "serve", "significance", "soak", "suggest", "tables", "tokens", "train", "wasm"),
+    *("bulk", "card", "consistency", "coverage", "crf", "domains", "engines", "flat", "fuzz", "kept", "kernels"),
+    *("kills", "lattice", "lexicon", "match", "models", "onnx", "parity", "peers", "precision", "predict"),
+    *("pretrain", "rivals", "runtime", "scaling", "serve", "significance", "soak", "suggest", "tables", "tokens"),
+    *("train", "wasm"),
     FIGURES,
 )
 
