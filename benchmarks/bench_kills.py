@@ -2,8 +2,8 @@
 
 Each run kills after a number of parts that the seed draws, and somewhere within the next part: of local processes a
 worker or the whole job, which is drawn too; of Ray an actor, of Spark a Python worker, while the driver of all runs
-goes on. A job that does not end well is given again until it does. Then every file of the output is compared with that of a
-job that nothing disturbed: a lost or doubled row would change one.
+goes on. A job that does not end well is given again until it does. Then every file of the output is compared with that
+of a job that nothing disturbed: a lost or doubled row would change one.
 
   cige bench kills                                  20 runs of local processes, Ray actors and Spark workers
   cige bench kills --engines local --runs 5

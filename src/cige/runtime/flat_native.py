@@ -20,6 +20,7 @@ import numpy as np
 
 from cige.lattice.lattice import Lattice
 from cige.models.flat_config import FlatConfig
+from cige.nn.memory import zeros_on_demand
 from cige.runtime.embedding_table import EmbeddingTable
 from cige.runtime.native import address, n_threads
 from cige.runtime.native_crf import NO_ROOM, LabelFamilies, NativeCRF, with_room
@@ -221,7 +222,7 @@ class _InputTables:
             bias = weights["encoder.embeddings.backoff.bias"]
             self._bias = np.concatenate([self._bias, bias, np.zeros_like(bias)])
         self.n_char_numbers = len(self._from_char)
-        self._char_rows = np.zeros((len(self._char), self.n_char_numbers), np.float32)  # no memory until written to
+        self._char_rows = zeros_on_demand((len(self._char), self.n_char_numbers))  # only characters that were seen
         self.is_known = np.zeros(len(self._char), bool)
         self._kept = (bigram, word)
         label_rows = 0  # null: the labels of words are not read, whatever they are
