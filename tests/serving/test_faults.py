@@ -145,13 +145,13 @@ def test_a_file_that_may_not_grow_is_told_by_the_operating_system_itself(tmp_pat
         "import resource, sys; from pathlib import Path\n"
         "from cige.lexicon.lexicon import Lexicon; from cige.lexicon.user_word import UserWord\n"
         "from cige.serving.word_store import StoreError, WordStore\n"
-        "store = WordStore([Lexicon.from_words(['南京'])], Path(sys.argv[1]))\n"
+        "def open_store(): return WordStore([Lexicon.from_words(['南京'])], Path(sys.argv[1]))\n"
+        "store = open_store()\n"
         "store.add([UserWord('甲甲')])\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "try: store.add([UserWord(f'很长的一个词{k}') for k in range(1000)])\n"
         "except StoreError as told: print(told)\n"
-        "again = WordStore([Lexicon.from_words(['南京'])], Path(sys.argv[1]))\n"
-        "print(store.current().version, again.current().version)\n"
+        "print(store.current().version, open_store().current().version)\n"
     )
     path = tmp_path / "words.json"
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=SOON)
