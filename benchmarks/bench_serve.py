@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,17 +115,18 @@ class Answer:
     answered: float
 
 
-def requests_of(address: str, texts: Iterable[str]) -> list[bytes]:
-    """A whole request for each text, as it goes over the wire."""
+def requests_of(address: str, bodies: Iterable[bytes]) -> Iterator[bytes]:
+    """A whole request for each body, as it goes over the wire."""
     url = urlsplit(address)
     head = f"POST {url.path} HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
-    bodies = [json.dumps({"text": text}, ensure_ascii=False).encode() for text in texts]
-    return [f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body for body in bodies]
+    for body in bodies:
+        yield f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 async def send(address: str, texts: list[str], rate: float) -> list[Answer]:
     """Send each text when it is due, on an idle connection or a new one, whatever became of those before."""
-    url, requests = urlsplit(address), requests_of(address, texts)
+    url = urlsplit(address)
+    requests = list(requests_of(address, (json.dumps({"text": x}, ensure_ascii=False).encode() for x in texts)))
     loop = asyncio.get_running_loop()
     idle: list[Connection] = []
 

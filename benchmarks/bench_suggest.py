@@ -20,7 +20,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import log
 from pathlib import Path
 from statistics import mean, stdev
@@ -63,7 +63,7 @@ class Case:
 
 CASES = {
     "resume": Case("test", 2000, (50, 100, 200, 400, 800), 2500, (6, 25)),
-    "cluener": Case("dev", 2000, (100, 200, 400, 800, 1200), 2500, (5, 25)),
+    "cluener": Case("dev", 2000, (100, 200, 400, 800, 1200), 8000, (14, 40)),
 }
 
 
@@ -226,8 +226,10 @@ def _one_seed(result: dict[str, Any], name: str, seed: int, args: argparse.Names
     case, key = CASES[name], str(seed)
     of_set = result["sets"].setdefault(name, {"full": {}, "curves": {}, "n_pool": 0})
     pool = pool_of(name, case, args.data_dir)
+    settings = json.loads(json.dumps(asdict(case)))
+    if of_set.setdefault("case", settings) != settings:
+        raise CigeError(f"{args.json} has curves of {name} with other settings ({of_set['case']}); give another file")
     of_set["n_pool"] = len(pool)
-    of_set["scored_on"] = case.scored_on
     dev = dataset_file(name, case.scored_on, data_dir=args.data_dir)
     if key not in of_set["full"] and len(of_set["full"]) < args.full_seeds:
         with tempfile.TemporaryDirectory() as scratch:

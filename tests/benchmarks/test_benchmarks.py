@@ -6,6 +6,7 @@ import bench_kernels
 import bench_lattice
 import bench_onnx
 import bench_parity
+import bench_precision
 import bench_rivals
 import bench_runtime
 import bench_tokens
@@ -15,8 +16,11 @@ import numpy as np
 import pytest
 import tiny
 
+from cige.api import NER
 from cige.entities.entity import Entity
 from cige.lexicon.joint_vocabulary import JointVocabulary
+from cige.runtime import native, precision
+from cige.runtime.native_model import NativeModel
 from cige.training.recipe import load_recipe
 
 
@@ -77,6 +81,15 @@ def test_the_forms_of_a_model_read_the_same_texts(tmp_path):
     stages = bench_runtime.stages(ners["native"], texts, batch_size=4, n_rounds=1)
     assert list(stages) == ["windows and match", "look-up", "encoder", "CRF", "match to spans", "all"]
     assert {"float32", "numpy product", "large product"} <= bench_runtime.products(n_rounds=1)[0].keys()
+
+
+def test_precisions_take_turns(tmp_path):
+    tiny.model().save(tmp_path / "model")
+    ners = {
+        form: NER(NativeModel.load(tmp_path / "model", precision=form)) for form in precision.available(native.load())
+    }
+    found = bench_precision.speeds(ners, ["李明在北京。", "好"], batch_size=2, n_rounds=1)
+    assert list(found) == [*ners, *(f"{form} ratio" for form in list(ners)[1:])] and all(x > 0 for x in found.values())
 
 
 def test_differences_between_two_forms():

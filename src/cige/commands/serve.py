@@ -7,6 +7,7 @@ there; without, until the server stops. If the environment has CIGE_SERVE_TOKEN,
 Examples:
   cige serve                                              # http://127.0.0.1:8000
   cige serve --workers 2 --lexicon-file words.json
+  cige serve --model news=bundled --model own=runs/own    # requests choose with "model": "own"
   CIGE_SERVE_TOKEN=secret cige serve --host 0.0.0.0 --port 80 --model runs/own/model
   curl -d '{"text": "李娜出生于武汉。"}' -H 'Content-Type: application/json' http://127.0.0.1:8000/v1/entities
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from cige.commands.options import add_model_options, at_least
+from cige.commands.options import add_model_options, at_least, seconds
 
 # Limits that can be set, and what they limit.
 LIMITS = {
@@ -28,6 +29,7 @@ LIMITS = {
     "batch_nodes": ("N", "characters and words that are read at once"),
 }
 SECONDS = {
+    "answer_s": "seconds within which a short request must be expected to be answered; beyond, it is answered with 429",
     "deadline_s": "seconds until a request is answered with 504",
     "drain_s": "seconds that requests have to be answered once the server is told to stop",
 }
@@ -36,7 +38,11 @@ SECONDS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from cige.serving.settings import Limits
 
-    add_model_options(parser)
+    add_model_options(
+        parser,
+        models_help="model folder, hub id or `bundled`, or NAME=FOLDER to give it a name; may be given several times: "
+        "requests choose by name, and the first answers those that name none (default: the bundled model)",
+    )
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine alone)")
     parser.add_argument("--port", type=at_least(0), default=8000, help="(default: 8000)")
     parser.add_argument("--workers", type=at_least(1), default=1, metavar="N", help="processes (default: 1)")
@@ -56,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, (metavar, what) in LIMITS.items():
         _add_limit(parser, name, what, getattr(defaults, name), type=at_least(1), metavar=metavar)
     for name, what in SECONDS.items():
-        _add_limit(parser, name, what, getattr(defaults, name), type=at_least(1), metavar="S")
+        _add_limit(parser, name, what, getattr(defaults, name), type=seconds, metavar="S")
     parser.set_defaults(run=run)
 
 
@@ -71,7 +77,7 @@ def run(args: argparse.Namespace) -> None:
 
     limits = dataclasses.replace(Limits(), **{name: getattr(args, name) for name in (*LIMITS, *SECONDS)})
     settings = Settings(
-        model=args.model,
+        models=tuple(args.model or ()),
         device=args.device,
         precision=args.precision,
         domain=args.domain,

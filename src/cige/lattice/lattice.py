@@ -91,6 +91,9 @@ def build_lattice(text: str, lexicon: WordMatcher, *, max_words_per_char: float 
 
     If there are more words, user words are kept first, then longer words, then earlier ones; `n_dropped` is the number
     of the others. Characters are never dropped.
+
+    Args:
+        lexicon: words that nobody changes meanwhile: `lexicon.snapshot()` of a Lexicon.
     """
     text = normalize(text)
     words = lexicon.match(text)

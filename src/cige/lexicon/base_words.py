@@ -18,6 +18,8 @@ from cige.lexicon.word_blob import WordBlob, load_array
 
 COUNTS_FILE = "counts.npy"
 STORED_FROM = 50_000  # words; with fewer, the trie is built in 0.05 s, and the folder without it is a third of the size
+_FACTS = {"n_words": int, "has_counts": bool, "fingerprint": str}  # of the manifest
+_FACTS_OF_TRIE = {"max_chars": int, "max_probes": int}  # which folders with a stored trie have besides
 
 
 @dataclass(frozen=True)
@@ -50,16 +52,23 @@ class BaseWords:
         Raises:
             LexiconError: the files do not belong together.
         """
+        needed = _FACTS | (_FACTS_OF_TRIE if KEYS_FILE in facts["files"] else {})
+        wrong = [name for name, kind in needed.items() if type(facts.get(name)) is not kind]
+        if wrong:
+            raise LexiconError(f"{folder}: its manifest does not tell {', '.join(wrong)}; build the folder again")
         words = WordBlob.load(folder, sha256=facts["fingerprint"])
         if KEYS_FILE in facts["files"]:
             numbers = {name: facts[name] for name in ("max_probes", "max_chars", "n_words")}
             matcher = Matcher(HashTrie.load(folder, **numbers))
         else:
             try:
+                words.check()
                 matcher = Matcher.build(words)
             except ValueError as reason:
                 raise LexiconError(f"{folder}: its words cannot be read ({reason}); build the folder again") from reason
         counts = load_array(folder / COUNTS_FILE) if facts["has_counts"] else None
+        if facts["n_words"] != len(words) or (counts is not None and counts.shape != (len(words),)):
+            raise LexiconError(f"{folder}: its manifest or counts belong to other words; build the folder again")
         return cls(words=words, counts=counts, matcher=matcher, folder=folder.resolve())
 
     def save(self, folder: Path) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
@@ -53,6 +52,11 @@ class WordBlob(Sequence[str]):
             words.sha256 = sha256  # this avoids reading a hundred megabytes to compute it
         return words
 
+    def check(self) -> None:
+        """Raises ValueError if the offsets are not where the lines of the blob begin; this reads every word."""
+        if not np.array_equal(self.offsets, _offsets(self.blob)):
+            raise ValueError("the offsets are those of other words")
+
     def save(self, folder: Path) -> None:
         self.blob.tofile(folder / WORDS_FILE)
         np.save(folder / OFFSETS_FILE, self.offsets)
@@ -60,6 +64,8 @@ class WordBlob(Sequence[str]):
     @cached_property
     def sha256(self) -> str:
         """Hex digest of the blob, which depends on the words and their order."""
+        import hashlib  # loads OpenSSL; a loaded lexicon has its checksum in the manifest
+
         return hashlib.sha256(self.blob.data).hexdigest()
 
     def __len__(self) -> int:

@@ -22,7 +22,7 @@ from cige.serving.metrics import Metrics
 from cige.serving.pace import ARRIVED, METRICS, PACE, Pace
 
 log = logging.getLogger("cige.serve")
-TCP_INFO = getattr(socket, "TCP_INFO", None) if sys.platform == "linux" else None
+TCP_INFO: int | None = getattr(socket, "TCP_INFO", None) if sys.platform == "linux" else None
 _LAST_RECEIVED = struct.Struct("@I")  # tcpi_last_data_recv, milliseconds; at 52 in Linux's struct tcp_info
 _PATHS = {path.encode(): path for path in READING_PATHS}
 
@@ -33,14 +33,14 @@ class Door(HttpToolsProtocol):
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
         self._pace: Pace | None = self.app_state.get(PACE)
-        self._metrics: Metrics = self.app_state.get(METRICS)
+        self._metrics: Metrics | None = self.app_state.get(METRICS)
         self._socket: socket.socket | None = None
         self._arrived = 0.0
         self._refused_for = 0  # in how many seconds the client may try the request again that is being refused
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._socket = transport.get_extra_info("socket") if TCP_INFO is not None else None
+        self._socket = transport.get_extra_info("socket")
 
     def data_received(self, data: bytes) -> None:
         self._arrived = time.monotonic() - self._waited()
@@ -48,7 +48,7 @@ class Door(HttpToolsProtocol):
 
     def _waited(self) -> float:
         """Seconds since the operating system received the data that is being read; 0 where it does not tell."""
-        if self._socket is None:
+        if self._socket is None or TCP_INFO is None:
             return 0.0
         try:
             (milliseconds,) = _LAST_RECEIVED.unpack_from(self._socket.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 64), 52)
@@ -65,6 +65,7 @@ class Door(HttpToolsProtocol):
         if (
             path is not None
             and self._pace is not None
+            and self._metrics is not None
             and self.parser.get_method() == b"POST"
             and (self.cycle is None or self.cycle.response_complete)
             and not self.expect_100_continue

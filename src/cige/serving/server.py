@@ -58,7 +58,7 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, acces
             "access_log": False,  # the log of this package has no texts; theirs has query strings
             "log_level": "warning",
             "timeout_keep_alive": KEEP_ALIVE_S,
-            "timeout_graceful_shutdown": round(settings.limits.drain_s),
+            "timeout_graceful_shutdown": max(1, round(settings.limits.drain_s)),
             "server_header": False,
         }
         name = f"[{host}]" if ":" in host else host

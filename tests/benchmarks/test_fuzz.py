@@ -1,0 +1,49 @@
+"""Damaged input: each reader is given its sound files, what once went wrong, and some damage by chance."""
+
+import random
+
+import bench_fuzz
+import fuzz_targets
+import pytest
+
+N_DAMAGED = 15
+
+
+@pytest.fixture(scope="module")
+def found():
+    with fuzz_targets.scratch() as folder:
+        yield fuzz_targets.targets(folder)
+
+
+def names():
+    with fuzz_targets.scratch() as folder:
+        return list(fuzz_targets.targets(folder))
+
+
+@pytest.mark.filterwarnings("ignore::cige.data.reading.RepairWarning")
+@pytest.mark.parametrize("name", names())
+def test_damage_is_told_or_read(found, name):
+    target, rng = found[name], random.Random(name)
+    others = [seed for other in found.values() for seed in other.seeds]
+    for content in (
+        *target.seeds,
+        *(bench_fuzz.damaged(rng.choice(target.seeds), others, rng) for _ in range(N_DAMAGED)),
+    ):
+        fuzz_targets.run(target, content)
+
+
+def test_what_no_user_can_mend_is_a_fault_and_its_input_is_kept(tmp_path, capsys):
+    def read(content):
+        if b"\xff" in content:
+            raise KeyError("a fault")
+
+    faults = bench_fuzz.fuzz({"x": fuzz_targets.Target(read, (b"sound", b"\xff"))}, 0.05, 0, tmp_path)
+    assert faults == 1 and "KeyError: 'a fault'" in capsys.readouterr().out
+    assert b"\xff" in next(tmp_path.iterdir()).read_bytes()
+
+
+def test_the_same_seed_gives_the_same_inputs():
+    first, second = (
+        [bench_fuzz.damaged(b"sound file", [b"other"], rng) for _ in range(20)] for rng in map(random.Random, (3, 3))
+    )
+    assert first == second and len(set(first)) > 15
