@@ -20,6 +20,7 @@ from torch import Tensor
 from cige.engine.parallel import is_sharded
 from cige.errors import ModelError
 from cige.folders.atomic import atomic_file
+from cige.json_text import to_json
 
 _NAME, _GLOB = "state-{:05}-of-{:05}.safetensors", "state-*-of-*.safetensors"
 
@@ -39,7 +40,7 @@ class StatePart:
     def write(self, path: Path) -> None:
         """Write a safetensors file, completely or not at all."""
         with atomic_file(path) as aside:
-            save_file(self.tensors, aside, metadata={name: json.dumps(rows) for name, rows in self.rows.items()})
+            save_file(self.tensors, aside, metadata={name: to_json(rows) for name, rows in self.rows.items()})
 
 
 def part_name(rank: int, n_processes: int) -> str:
