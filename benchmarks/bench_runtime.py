@@ -4,9 +4,11 @@
 
 `native` is the runtime in C, `numpy` its form without a compiler, `onnx` the model exported for ONNX Runtime, `torch`
 the PyTorch form. A pass is `NER.pipe` over the texts of Weibo's dev part, or over the last of MSRA's training part, on
-which the bundled model was not trained. Products have the shape of the feed-forward network's first step, in thousand
-million multiplications with additions per second, those of the runtime by their precision; `large product` is NumPy's
-of 1,024 x 1,024 x 1,024.
+which the bundled model was not trained. Long texts are 50,000 characters of Weibo's training part in one line, as they
+are and without anything but letters, digits and Chinese characters, against the sentences of its development part in
+batches of 32 in the same turn. Products have the shape of the feed-forward network's first step, in thousand million
+multiplications with additions per second, those of the runtime by their precision; `large product` is NumPy's of
+1,024 x 1,024 x 1,024.
 """
 
 from __future__ import annotations
@@ -90,6 +92,28 @@ def stages(ner: NER, texts: Sequence[str], *, batch_size: int, n_rounds: int) ->
     return {name: 1e6 * t.processor / n_chars for name, t in taken.items()}
 
 
+def long_texts(ner: NER, data_dir: Path, *, n_chars: int, n_rounds: int) -> list[dict[str, Any]]:
+    """Processor microseconds per character of texts without a line break, and how many times those of sentences."""
+    sentences = [s.text for s in read_sentences(data_dir / "ner/weibo/dev.bmes")]
+    joined = "".join("".join(s.text.split()) for s in read_sentences(data_dir / "ner/weibo/train.bmes"))
+    texts = {"joined": joined, "nothing but characters": "".join(filter(str.isalnum, joined))}
+    ways: dict[str, Callable[[], Any]] = {"sentences": lambda: list(ner.pipe(sentences, batch_size=32))}
+    sizes = {"sentences": sum(map(len, sentences))}
+    for name, text in texts.items():
+        ways[name], sizes[name] = (lambda part=text[:n_chars]: ner(part)), len(text[:n_chars])
+    taken = in_turns(ways, n_rounds=n_rounds)
+    cost = {name: 1e6 * t.processor / sizes[name] for name, t in taken.items()}
+    return [
+        {
+            "text": name,
+            "chars": sizes[name],
+            "microseconds_per_char": cost[name],
+            "ratio": cost[name] / cost["sentences"],
+        }
+        for name in ways
+    ]
+
+
 def products(*, n_rounds: int) -> list[dict[str, float]]:
     """Thousand million multiplications with additions per processor second."""
     library = native.load()
@@ -142,6 +166,7 @@ def bench_runtime(
         "environment": environment(threads=threads, n_rounds=n_rounds) | {"OMP": os.environ.get("OMP_NUM_THREADS")},
         "chars_per_second": by_batch,
         "microseconds_per_char": shares,
+        "long_texts": long_texts(ners["native"], data_dir, n_chars=50_000, n_rounds=n_rounds),
         "products": products(n_rounds=n_rounds),
     }
 
@@ -156,6 +181,7 @@ def main() -> None:
     report("characters per second (`processor`: per processor second)", result["chars_per_second"])
     if result["microseconds_per_char"]:
         report("processor microseconds per character, native", result["microseconds_per_char"])
+    report("long texts, native", result["long_texts"])
     report("thousand million multiplications with additions per processor second", result["products"])
     write(result, args.json)
 

@@ -2,11 +2,11 @@
 
     python benchmarks/bench_wasm.py --data-dir DATA --json wasm.json
 
-The folder that `python web/build.py` writes is read by node, and its page by Chromium through Playwright where both are
-installed. Texts are sentences of the development parts of Weibo, CLUENER and Resume, and odd ones: emoji, traditional
-characters, lone surrogates, tabs, addresses, long lines. Each is read with every option that the browser's form has,
-and with words of a user's own, every second of them with a label. A text differs if one form finds a span or label in
-it that the other lacks.
+Both compute in float32. The folder that `python web/build.py` writes is read by node, and its page by Chromium through
+Playwright where both are installed. Texts are sentences of the development parts of Weibo, CLUENER and Resume, and odd
+ones: emoji, traditional characters, lone surrogates, tabs, addresses, long lines. Each is read with every option that
+the browser's form has, and with words of a user's own, every second of them with a label. A text differs if one form
+finds a span or label in it that the other lacks.
 
 The page is opened from a static server; then the server is stopped, the network cut, and the page opened again.
 """
@@ -219,7 +219,7 @@ def bench_wasm(data_dir: Path, folder: Path, *, n_texts: int, n_typed: int) -> d
     """All measurements as a JSON-ready dict; `data_dir` holds ner/weibo/dev.bmes and the like."""
     if not (folder / "cige.wasm").is_file():
         raise CigeError(f"{folder}: no build for browsers; run python web/build.py first")
-    ner = load()
+    ner = load(precision="float32")  # what WebAssembly computes in
     assert isinstance(ner, NER)
     texts = texts_of(data_dir, n_texts)
     requests = requests_of(texts, ner.labels)

@@ -224,7 +224,7 @@ def _changes(folder: Path) -> Target:
 
     def read(content: bytes) -> None:
         path.write_bytes(content)
-        WordStore(start, path).current().lexicon.match(TEXT)
+        WordStore([start], path).current().lexicons[0].match(TEXT)
 
     return Target(read, (json.dumps(sound).encode(), *ODD_TEXTS, b"{}", b"[]", b'{"version": 1e999}'))
 

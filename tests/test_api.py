@@ -268,12 +268,14 @@ def test_prediction_batches_change_nothing(ner):
 def test_saved_and_loaded(own_ner, tmp_path):
     own_ner.lexicon.add("轩辕")
     own_ner.save_pretrained(tmp_path / "model")
-    again = load(tmp_path / "model")
+    again = load(tmp_path / "model", precision="float32")
     assert same(again(SENTENCE), own_ner(SENTENCE))
     assert again.labels == ["LOC", "ORG", "PER"]
     assert again.lexicon.user_words == ("轩辕",)
-    assert same(cige.load(str(tmp_path / "model"))(SENTENCE), own_ner(SENTENCE))
-    assert same(load(tmp_path)(SENTENCE), own_ner(SENTENCE))  # the folder of a run, whose model is in model/
+    assert same(cige.load(str(tmp_path / "model"), precision="float32")(SENTENCE), own_ner(SENTENCE))
+    assert same(
+        load(tmp_path, precision="float32")(SENTENCE), own_ner(SENTENCE)
+    )  # the folder of a run, whose model is in model/
 
 
 def test_no_such_model(tmp_path):

@@ -119,6 +119,18 @@ def test_what_looks_like_an_option_is_told_how_to_be_read(run, model):
     assert json.loads(run("predict", "--model", model, "--format", "jsonl", "--", "-x北京")[1])["text"] == "-x北京"
 
 
+def test_a_file_may_be_read_as_one_document(run, tmp_path):
+    lines = ["著名演员云杉在北京出席了发布会。", "随后云杉说，明年再来。很多人喜欢云杉。"]
+    (tmp_path / "report.txt").write_text("\n".join(lines), encoding="utf-8")
+    code, out, _ = run("predict", tmp_path / "report.txt", "--consistent", "--format", "jsonl")
+    (found,) = map(json.loads, out.splitlines())
+    assert code == 0 and found["text"] == "\n".join(lines)
+    assert [e["text"] for e in found["entities"]].count("云杉") == 3
+    for option in (["--words"], ["--recall", "0.9"]):
+        code, _, err = run("predict", TEXT, "--consistent", *option)
+        assert code == 2 and f"--consistent goes with no {option[0]}" in err
+
+
 @pytest.mark.parametrize("device", ["cuda", "gpu"])
 @pytest.mark.parametrize("verb", ["predict", "evaluate", "train", "search", "compare"])
 def test_a_device_that_is_not_there_is_told_in_one_line(run, data, monkeypatch, tmp_path, verb, device):

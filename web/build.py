@@ -43,11 +43,15 @@ WORKER = "sw.js"  # the service worker, which keeps all other files in the brows
 MODEL_FILES = ("manifest.json", "model.safetensors", "vocabulary.safetensors")
 LEXICON_FILES = ("manifest.json", "trie_keys.npy", "trie_numbers.npy", "user.json")
 SOURCES = (
-    *(f"runtime/native/{name}.c" for name in ("product", "attention", "flat", "chain", "marginals", "rows", "spans")),
+    *(
+        f"runtime/native/{name}.c"
+        for name in ("product", "product_bf16", "product_int8", "attention", "attention_bf16")
+    ),
+    *(f"runtime/native/{name}.c" for name in ("flat", "chain", "marginals", "rows", "spans")),
     "lexicon/trie.c",
 )
 EXPORTED = (
-    *("malloc", "free", "panel_width", "pack_weights", "one_product", "fill_codes", "rows_of_lattices"),
+    *("malloc", "free", "panel_width", "one_product", "fill_codes", "rows_of_lattices"),
     *("look_up_rows", "read_lattices", "find_words", "free_words"),
 )
 FLAGS = (
@@ -143,6 +147,7 @@ def rules() -> dict[str, Any]:
         "line_breaks": cells.LINE_BREAKS,
         "commas": "".join(sorted(cells.COMMAS)),
         "read_space_as": READ_SPACE_AS,
+        "whole": windows.WHOLE,
         "core": windows.CORE,
         "context": windows.CONTEXT,
         "safe_share": windows.SAFE_SHARE,

@@ -4,6 +4,7 @@ import { long, pointer, real } from "./memory.js";
 import { Relations } from "./relations.js";
 
 const FIRST_CHARS = 64, FIRST_REACH = 15; // of the first tables of relations
+const FLOAT32 = 0; // of product.h: what weights are kept as
 const N_BYTES = { I8: 1, F16: 2, F32: 4 };
 
 export class Flat {
@@ -33,16 +34,16 @@ export class Flat {
     const { memory, panel } = this, nOut = weight.length / nIn, own = nOut / nParts;
     const wide = Math.ceil(own / panel) * panel, n = nParts * wide;
     const padded = inParts(weight, nParts, wide, nIn), paddedBias = bias && inParts(bias, nParts, wide, 1);
-    const panels = memory.allocate(4 * n * nIn), biases = memory.allocate(4 * n);
-    const sizes = BigInt64Array.of(BigInt(n), BigInt(nIn));
-    memory.withCopies([sizes, padded, paddedBias], (...given) => memory.exports.pack_weights(...given, panels, biases));
+    const panels = memory.put(inPanels(padded, nIn, panel)), biases = memory.put(paddedBias ?? new Float32Array(n));
+    const fields = [long(nIn), long(n / panel), pointer(panels), pointer(biases), long(FLOAT32), pointer(0)];
+    const address = memory.struct(fields);
     return {
-      fields: [long(nIn), long(n / panel), pointer(panels), pointer(biases)],
+      fields,
       nOut: n,
       // What it makes of rows in memory, written to memory; m rows of nIn and of nOut numbers.
       run: (from, m, to) => {
-        const run = BigInt64Array.of(BigInt(m), BigInt(nIn), BigInt(n / panel), 0n);
-        memory.withCopies([run], (address) => memory.exports.one_product(address, panels, biases, from, to));
+        const run = BigInt64Array.of(BigInt(m), 0n);
+        memory.withCopies([run], (sizes) => memory.exports.one_product(sizes, address, from, to));
       },
       // float32[m, nOut without padding] of float32[m, nIn].
       rows(x) {
@@ -55,7 +56,7 @@ export class Flat {
         memory.free(to);
         return out;
       },
-      free: () => [panels, biases].forEach((address) => memory.free(address)),
+      free: () => [panels, biases, address].forEach((each) => memory.free(each)),
     };
   }
 
@@ -144,7 +145,7 @@ export class Flat {
 
   #layer(number) {
     const { memory, config } = this, D = config.width, name = `encoder.layers.${number}`;
-    const unused = [long(0), long(0), pointer(0), pointer(0)];
+    const unused = [long(0), long(0), pointer(0), pointer(0), long(FLOAT32), pointer(0)];
     let first = unused; // the first layer's are folded into the input tables
     if (number) {
       const parts = this.#queryKeyValue(number);
@@ -174,7 +175,7 @@ export class Flat {
       config.n_layers, config.n_heads, config.head_width, config.width, config.ff_width, this.step,
       relations.nChars, relations.columnStep, relations.maxReach + 1,
       config.residual, config.position_score === "bias", config.use_words, config.mask_self_matched,
-      config.max_distance ?? 0, isMasked, this.input.learn.nOut,
+      config.max_distance ?? 0, isMasked, false, this.input.learn.nOut, // false: attention is not narrow
     ];
     this.address = memory.struct([
       ...numbers.map((n) => long(Number(n))), real(this.scale), ...this.inputFields, this.output.fields, pointer(this.layersAddress),
@@ -211,6 +212,16 @@ export class Flat {
 function inParts(x, nParts, wide, width) {
   const out = new Float32Array(nParts * wide * width), own = x.length / nParts;
   for (let p = 0; p < nParts; p++) out.set(x.subarray(p * own, (p + 1) * own), p * wide * width);
+  return out;
+}
+
+// Rows of nIn weights in panels of `panel` rows, as product.h has them: float32[n / panel][nIn][panel].
+function inPanels(rows, nIn, panel) {
+  const out = new Float32Array(rows.length), n = rows.length / nIn;
+  for (let r = 0; r < n; r++) {
+    const at = (r - (r % panel)) * nIn + (r % panel);
+    for (let k = 0; k < nIn; k++) out[at + k * panel] = rows[r * nIn + k];
+  }
   return out;
 }
 

@@ -51,9 +51,9 @@ export class TextRules {
 
   // The windows worth reading: { start, end, coreStart, coreEnd }.
   windows(codes) {
-    const { core, context, safe_share: share } = this.json, windows = [];
+    const { whole, context, safe_share: share } = this.json, windows = [];
     for (const [cellStart, cellEnd] of this.#cells(codes)) {
-      if (cellEnd - cellStart <= 2 * core) {
+      if (cellEnd - cellStart <= whole) {
         windows.push({ start: cellStart, end: cellEnd, coreStart: cellStart, coreEnd: cellEnd });
         continue;
       }
@@ -63,7 +63,7 @@ export class TextRules {
         windows.push({
           start: Math.max(cellStart, start - before), end: Math.min(cellEnd, end + after), coreStart: start, coreEnd: end,
         });
-        start = end, before = after;
+        start = end, before = Math.floor(after / 2);
       }
     }
     return windows.filter((w) => !codes.subarray(w.coreStart, w.coreEnd).every(this.isSpace));

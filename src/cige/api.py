@@ -280,6 +280,9 @@ class NER(EntityFinder):
         listed = user_words_of(words)
         return self.with_lexicon(self.lexicon.with_words(listed)) if listed else self
 
+    def _as_it_is(self) -> NER:
+        return self.with_lexicon(self.lexicon.with_words(()))
+
     @classmethod
     def from_pretrained(
         cls,

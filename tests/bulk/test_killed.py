@@ -42,6 +42,7 @@ def test_a_killed_worker_is_replaced(texts, undisturbed, tmp_path):
         records.append(record)
         if len(records) in (1, 9):
             os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
+            (tmp_path / "out" / "data" / ".part-000000.jsonl.x.part").write_text("what it leaves if it was writing")
     assert sorted(record["part"] for record in records) == list(range(20))
     job.finish()
     assert made.contents(tmp_path / "out") == undisturbed

@@ -13,10 +13,20 @@ from cige.cli import VERBS
 from cige.commands.parser import VerbParser
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "README.zh.md", "docs/tutorial.md", "docs/reading.md", "docs/lattice_bert.md"]
-PAGES += ["docs/integrations.md", "docs/integrations.zh.md", "docs/command_line.md", "docs/command_line.zh.md"]
-WITHOUT_PYTHON = {"docs/command_line.md", "docs/command_line.zh.md"}
-PAGES += [f"docs/{name}{language}.md" for name in ("bulk", "documents", "serving") for language in ("", ".zh")]
+GUIDES = [
+    "tutorial",
+    "reading",
+    "systems",
+    "lattice_bert",
+    "integrations",
+    "command_line",
+    "bulk",
+    "documents",
+    "serving",
+]
+PAGES = ["README.md", "README.zh.md"]
+PAGES += [f"docs/{name}{language}.md" for name in GUIDES for language in ("", ".zh")]
+WITHOUT_PYTHON = {f"docs/{name}{language}.md" for name in ("command_line", "systems") for language in ("", ".zh")}
 
 
 def blocks(page: str, language: str) -> list[str]:

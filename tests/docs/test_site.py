@@ -14,6 +14,7 @@ from page_code import DOCS, ROOT, blocks, run_page, site_pages, twin, without_co
 
 from cige.cli import VERBS
 
+GUIDES = ("tutorial", "reading", "systems", "lattice_bert", "serving", "documents")
 NOTEBOOKS = sorted(path.name for path in (DOCS / "notebooks").glob("*.ipynb"))
 
 
@@ -26,12 +27,25 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, m
 
 @pytest.mark.parametrize("page", site_pages())
 def test_the_chinese_page_has_the_same_code_and_leads_to_the_same_places(page):
-    english, chinese = ((DOCS / name).read_text(encoding="utf-8") for name in (page, twin(page)))
+    _compare(page, twin(page), r"^(#+) ", r"\]\(([^)#]+)")
+
+
+def _compare(page: str, other: str, *patterns: str) -> None:
+    """Two pages have the same code without its comments, and outside of it the same matches, in any order."""
+    english, chinese = ((DOCS / name).read_text(encoding="utf-8") for name in (page, other))
     assert [without_comments(block) for block in blocks(chinese)] == [
         without_comments(block) for block in blocks(english)
     ]
-    for pattern in (r"^(#+) ", r"\]\(([^)#]+)"):
+    for pattern in patterns:
         assert _outside_blocks(pattern, chinese) == _outside_blocks(pattern, english), pattern
+
+
+@pytest.mark.parametrize("page", GUIDES)
+def test_the_chinese_guide_has_the_code_headings_links_and_figures_of_the_english_one(page):
+    english, chinese = (f"{page}{language}.md" for language in ("", ".zh"))
+    _compare(english, chinese, r"^(#+) ", r"\]\((?!serving|bulk|documents|integrations|command_line)([^)#]+)")
+    numbers = [re.findall(r"[0-9]+\.[0-9]+", (DOCS / name).read_text(encoding="utf-8")) for name in (english, chinese)]
+    assert sorted(numbers[0]) == sorted(numbers[1])
 
 
 def _outside_blocks(pattern: str, text: str) -> list[str]:

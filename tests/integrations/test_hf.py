@@ -7,7 +7,7 @@ import pytest
 from cige import load
 from cige.errors import CigeError
 from cige.integrations import hf
-from cige.text.windows import CONTEXT
+from cige.text.windows import OVERLAP
 
 TEXT = "罗氏公司总裁林晓岚从巴塞尔飞抵南京市长江大桥。"
 
@@ -87,7 +87,7 @@ def test_long_texts_are_read_whole_with_any_stride(find):
     [
         ({"aggregation_strategy": "sum"}, "expected one of none, simple"),
         ({"stride": 3}, "other than 'none'"),
-        ({"stride": 999, "aggregation_strategy": "simple"}, f"from 0 to {CONTEXT}"),
+        ({"stride": 999, "aggregation_strategy": "simple"}, f"from 0 to {OVERLAP}"),
         ({"top_k": 3}, "no option top_k"),
         ({"ignore_labels": "O"}, "expected a list"),
         ({"batch_size": 0}, "from 1 on"),

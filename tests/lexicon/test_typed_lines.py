@@ -73,15 +73,54 @@ def test_comments_above_a_plain_list(tmp_path):
 
 
 def test_a_number_in_the_second_column_is_a_count(tmp_path):
-    found = read(tmp_path, "贺兰草\t12\n沙葱\t3\n苁蓉\tPRODUCT\n")
+    found = read(tmp_path, "贺兰草\t12\n沙葱\t3\n苁蓉\n")
     assert (found.report.format, found.counts, refusals(found)) == (
         "counts", [12, 3], [(3, "count missing or not a whole number")],
     )  # fmt: skip
+    found = read(tmp_path, "贺兰草\t12\n沙葱\t3\n苁蓉\tPRODUCT\n")
+    assert (found.user_words[2], found.counts) == (UserWord("苁蓉", "PRODUCT"), [12, 3, 1])
     found = read(tmp_path, "贺兰草\tPRODUCT\n沙葱\tPRODUCT\n苁蓉\t7\n")
     assert found.user_words[2] == UserWord("苁蓉") and found.counts == [1, 1, 7]
     found = read(tmp_path, "word,count,label\n贺兰草,12,PRODUCT\n沙葱,3,\n苁蓉,many,\n", min_count=4)
     assert found.user_words == [UserWord("贺兰草", "PRODUCT")] and found.counts == [12]
     assert found.report.n_skipped == 1 and refusals(found) == [(4, BAD_COUNT)]
+
+
+PLAIN = "".join(f"词语{k}\n" for k in range(300))  # more lines than the format is detected from
+
+
+@pytest.mark.parametrize("before", ["", PLAIN], ids=["at the start", "far from the start"])
+def test_labels_count_however_few_lines_have_one(tmp_path, before):
+    found = read(tmp_path, before + "沙葱\n贺兰草\tPRODUCT\n京\tLOC\tforce\n苁蓉\tMY PRODUCT\n锁阳\n苹果\t\tblock\n")
+    assert found.user_words[before.count("\n") :] == [
+        UserWord("沙葱"),
+        UserWord("贺兰草", "PRODUCT"),
+        UserWord("京", "LOC", "force"),
+        UserWord("锁阳"),
+        UserWord("苹果", None, "block"),
+    ]
+    assert refusals(found) == [(before.count("\n") + 4, BAD_LABEL)] and "MY PRODUCT" not in str(found.words)
+    plain = read(tmp_path, before + "沙葱\n贺兰草\tPRODUCT\n锁阳\n", format="list")
+    assert plain.report.n_refused == 1, "whoever asks for a list gets one"
+
+
+def test_labels_far_from_the_start_of_words_with_counts(tmp_path):
+    counted = PLAIN.replace("\n", "\t7\tn\n")
+    found = read(tmp_path, counted + "贺兰草\tPRODUCT\n沙葱\n苁蓉\t\tblock\n")
+    assert found.user_words[300:] == [UserWord("贺兰草", "PRODUCT"), UserWord("苁蓉", None, "block")]
+    assert found.counts == [7] * 300 + [1, 1] and refusals(found) == [(302, "count missing or not a whole number")]
+
+
+def test_dictionaries_of_word_segmenters(tmp_path):
+    with_tabs = "云计算\t5\tn\n李小福\t2\tnr\n创新办\t3\ti\n贺兰草\tPRODUCT\n"
+    found = read(tmp_path, with_tabs)
+    assert found.user_words == [*map(UserWord, ("云计算", "李小福", "创新办")), UserWord("贺兰草", "PRODUCT")]
+    assert (found.counts, found.report.n_refused) == ([5, 2, 3, 1], 0)
+    with_spaces = read(tmp_path, "云计算 5 n\n李小福 2 nr\n创新办 3 i\n台中\n")
+    assert with_spaces.words == ["云计算", "李小福", "创新办"] and with_spaces.counts == [5, 2, 3]
+    assert refusals(with_spaces) == [(4, "count missing or not a whole number")]
+    names = ["小米 14 pro", "iPhone 15", "奔驰 600"]
+    assert read(tmp_path, "\n".join(names)).words == names, "numbers that belong to names"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +188,9 @@ def test_base_words_have_no_rules(tmp_path):
         (["word,label", "红"], "csv"),
         (["word", "label"], None),
         (["贺兰草\t产品", "沙葱"], "labels"),
-        (["贺兰草\t产品", "沙葱", "苁蓉"], None),
+        (["贺兰草\t产品", "沙葱", "苁蓉"], "labels"),
+        (["贺兰草\t12", "沙葱", "苁蓉\t3\tn"], None),
+        (["贺兰草\t12", "沙葱\t产品"], "labels"),
         (['{"word": "贺兰草"}'], "jsonl"),
         (["{贺兰草}"], None),
         ([], None),

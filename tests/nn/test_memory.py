@@ -5,6 +5,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from cige.nn import memory
@@ -88,3 +89,10 @@ def test_where_a_gigabyte_is_too_much_older_versions_take_less(monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", lambda path: SimpleNamespace(mallopt=mallopt))
     assert memory.keep_freed_memory()
     assert asked[:2] == [(memory.MMAP_THRESHOLD, 1 << 30), (memory.MMAP_THRESHOLD, 32 << 20)] and len(asked) == 4
+
+
+def test_zeros_take_memory_where_they_are_written_to():
+    found = memory.zeros_on_demand((3, 1 << 20))
+    assert found.shape == (3, 1 << 20) and found.dtype == np.float32 and not found.any()
+    found[1, 5] = 2
+    assert found.sum() == 2 and memory.zeros_on_demand((0, 4)).shape == (0, 4)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+import shutil
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_corpus
 
+from cige.errors import DataError
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.pretraining.data import PretrainingData, open_data
 from cige.pretraining.dataset import InstanceConfig, InstanceSet, MaskedInstance, TokenIds
@@ -251,3 +255,39 @@ def test_hidden_segments_are_the_same_characters_with_and_without_words(data: Pr
         assert (chars.instance(*key).segments == kept).all()
         n_same += set(hidden.row.starts[hidden.positions]) >= set(other.row.starts[other.positions])
     assert n_same > 0
+
+
+def test_windows_read_every_instance_once_an_epoch(data: PretrainingData) -> None:
+    """As many rounds as windows, each of other shards, which are drawn anew in each epoch."""
+    ids = TokenIds.of(data.vocabulary, use_words=True)
+    settings = {"config": InstanceConfig(short_prob=0.0), "ids": ids, "room": Room(48, 65), "seed": 4}
+    whole, made = InstanceSet(data.train, **settings), InstanceSet(data.train, **settings, window=2)
+    n_shards = len(data.train)
+    assert whole.rounds_per_epoch == 1 and made.rounds_per_epoch == -(-n_shards // 2) > 1
+    everything = sorted(whole.n_tokens(0).tolist())
+    seen = []
+    for epoch in range(6):
+        rounds = range(epoch * made.rounds_per_epoch, (epoch + 1) * made.rounds_per_epoch)
+        assert sorted(n for round in rounds for n in made.n_tokens(round).tolist()) == everything
+        seen.append([made._shards_of(round) for round in rounds])
+        assert sorted(shard for window in seen[-1] for shard in window) == list(range(n_shards))
+    assert any(windows != seen[0] for windows in seen)
+    first = made.masked(1, 3)
+    made.n_tokens(4)
+    again = made.masked(1, 3)
+    assert (first.row.ids == again.row.ids).all() and (first.targets == again.targets).all()
+
+
+def test_shards_are_opened_when_they_are_read(data_folder: Path, tmp_path: Path, monkeypatch) -> None:
+    own = tmp_path / "data"
+    shutil.copytree(data_folder, own)
+    path = own / "shard-00001/ids.npy"
+    path.write_bytes(path.read_bytes()[:-4] + b"\1\2\3\4")  # as long as it was
+    monkeypatch.setattr("cige.pretraining.shard_list.MOST_OPEN", 2)
+    shards = open_data(own, check_contents=False, check_as_opened=True).train
+    with pytest.raises(DataError, match=r"ids.npy.*contents differ"):
+        shards[1]
+    for _ in range(2):
+        assert all(len(shards[k].ids) for k in range(len(shards)) if k != 1)
+    assert len(shards._open) == 2 and len(pickle.loads(pickle.dumps(shards))) == len(shards)
+    assert open_data(own, check_contents=False).train[1].word_starts.any()  # what was not to be checked

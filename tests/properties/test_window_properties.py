@@ -14,14 +14,14 @@ TEXTS = st.text(st.sampled_from("天地，。！\n\r\u2028 \t\u3000a”\u0000\ud
 
 @given(TEXTS, st.integers(1, 20), st.integers(0, 15))
 def test_windows_of_any_text(text, core, context):
-    windows, whole = split_windows(text, core=core, context=context), set(cells(text))
+    windows, whole = split_windows(text, whole=2 * core, core=core, context=context), set(cells(text))
     assert "".join(text[w.core_start : w.core_end] for w in windows) == text  # cores partition the text
     assert all(a.core_end == b.core_start for a, b in pairwise(windows))
     for w in windows:
         assert 0 <= w.start <= w.core_start < w.core_end <= w.end <= len(text)
         is_whole = (w.core_start, w.core_end) in whole
         assert w.core_end - w.core_start <= (2 * core if is_whole else core)
-        assert w.core_start - w.start <= context and w.end - w.core_end <= context
+        assert w.core_start - w.start <= context // 2 and w.end - w.core_end <= context
         cell = text[w.start : w.end].rstrip()
         assert not any(c in LINE_BREAKS for c in cell)  # nothing is read beyond a line break
         assert not re.search(r"(?<![,，、])(?<!\s)(\t|\s\s)", cell)  # nor beyond a tab or two spaces, but after a comma
@@ -30,8 +30,8 @@ def test_windows_of_any_text(text, core, context):
 @given(TEXTS, st.integers(1, 20))
 def test_context_is_full_where_no_sentence_ends(text, context):
     line = "".join(c for c in text if not c.isspace() and c not in "。！？!?；;…")
-    for w in split_windows(line, core=8, context=context):
-        assert w.start == max(0, w.core_start - context)
+    for w in split_windows(line, whole=16, core=8, context=context):
+        assert w.start == max(0, w.core_start - context // 2)
         assert w.end == min(len(line), w.core_end + context)
 
 

@@ -8,14 +8,18 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+import tiny
 from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cige
+from cige.api import NER
+from cige.errors import ModelError
 from cige.serving import schemas
 from cige.serving.app import create_app
 from cige.serving.batcher import Batcher
+from cige.serving.model import named_models
 from cige.serving.settings import Limits, Settings
 from cige.serving.work import Reader
 
@@ -127,6 +131,7 @@ def test_explanations_and_lattices(client):
         ("entities", {"text": "秘密", "wrods": []}, 422, "wrods: Extra inputs are not permitted"),
         ("entities", {"text": "秘密", "labels": ["PRE"]}, 422, "no label PRE; .* did you mean PER"),
         ("entities", {"text": "秘密", "min_score": 2}, 422, "min_score: "),
+        ("entities", {"text": "秘密", "model": "other"}, 422, "none of that name; expected one of default"),
         ("entities", {"text": "秘密", "words": ["好"]}, 422, "'好' \\(single character\\)"),
         ("entities", {"text": "秘密", "words": [{"text": "好的", "mode": "force"}]}, 422, "without a label to force"),
         ("entities", {"texts": ["a"] * 513}, 413, "given 513 texts; at most 512"),
@@ -188,6 +193,62 @@ def test_the_lexicon_is_changed_at_once_and_kept(own, ner, tmp_path):
     assert ner.lexicon.user_words == () and "昨天" in ner.lexicon
 
 
+def test_several_models_answer_by_name_and_share_the_words_that_are_added(ner):
+    other = NER(tiny.model())
+    with TestClient(create_app({"news": ner, "tiny": other}, Settings())) as client:
+        listed = client.get("/v1/models").json()["models"]
+        assert [(model["name"], model["labels"]) for model in listed] == [("news", ner.labels), ("tiny", tiny.LABELS)]
+        schemas.ModelsOut.model_validate({"models": listed})
+        assert client.get("/v1/model").json()["name"] == "news"
+        for model, expected in (("news", ner), ("tiny", other)):
+            body = client.post("/v1/entities", json={"text": TEXT, "model": model}).json()
+            assert body["model"] == model
+            assert pairs(body["results"][0]["entities"]) == [(e.text, e.label) for e in expected(TEXT)]
+            lattice = client.post("/v1/lattice", json={"text": TEXT, "model": model}).json()
+            assert [w["text"] for w in lattice["words"]] == [w.text for w in expected.analyze(TEXT).words]
+        assert pairs(entities(client, TEXT)) == [(e.text, e.label) for e in ner(TEXT)]
+        client.post("/v1/lexicon", json={"words": [{"text": "阿拉善贺兰草", "label": "COMPANY", "mode": "force"}]})
+        for model in ("news", "tiny"):
+            assert ("阿拉善贺兰草", "COMPANY") in pairs(entities(client, TEXT, model=model))
+        page = client.get("/metrics").text
+        assert f'cige_characters_total{{model="tiny"}} {2 * 2 * len(TEXT) - len(TEXT):.1f}' in page
+    with pytest.raises(ModelError, match="no model to serve"):
+        create_app({}, Settings())
+
+
+def test_requests_for_several_models_that_wait_together_are_each_read_by_theirs(ner, gate):
+    other = NER(tiny.model())
+    with TestClient(create_app({"news": ner, "tiny": other}, Settings())) as client:
+        answers = {}
+
+        def ask(model, k):
+            answers[model, k] = client.post("/v1/entities", json={"text": TEXT, "model": model}).json()
+
+        threads = [threading.Thread(target=ask, args=(model, k)) for k in range(3) for model in ("news", "tiny")]
+        for thread in threads:
+            thread.start()
+        gate.open.set()
+        for thread in threads:
+            thread.join(SOON)
+        for (model, _), body in answers.items():
+            expected = {"news": ner, "tiny": other}[model](TEXT)
+            assert pairs(body["results"][0]["entities"]) == [(e.text, e.label) for e in expected]
+        assert len(answers) == 6
+
+
+def test_names_of_models(tmp_path, monkeypatch):
+    assert named_models([]) == {"bundled": "bundled"} and named_models(["a/b", "own=runs/x"]) == {
+        "a/b": "a/b",
+        "own": "runs/x",
+    }
+    assert named_models(["news=bundled", "bundled"]) == {"news": "bundled", "bundled": "bundled"}
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rate=0.1").mkdir()
+    assert named_models(["rate=0.1", "runs/rate=0.1"]) == {"rate=0.1": "rate=0.1", "runs/rate=0.1": "runs/rate=0.1"}
+    with pytest.raises(ModelError, match="two models are called own; give them names: --model NAME=c"):
+        named_models(["own=b", "own=c"])
+
+
 def test_a_lexicon_that_cannot_be_read_is_told(own, tmp_path):
     assert own.get("/readyz").status_code == 200
     (tmp_path / "words.json").write_text("{")
@@ -235,13 +296,15 @@ def test_metrics(ner):
         page = client.get("/metrics").text
     assert 'cige_requests_total{path="/v1/entities",status="200"} 1.0' in page
     assert 'cige_requests_total{path="other",status="404"} 1.0' in page, "paths of strangers make no new series"
-    assert f"cige_characters_total {len(TEXT):.1f}" in page and 'cige_entities_total{label="LOC"} 1.0' in page
+    assert f'cige_characters_total{{model="default"}} {len(TEXT):.1f}' in page
+    assert 'cige_entities_total{label="LOC",model="default"} 1.0' in page
     assert "cige_batch_windows_count 1.0" in page
 
 
 def test_the_document_names_every_path_and_the_pages_need_nothing_from_elsewhere(client):
     document = client.get("/openapi.json").json()
-    paths = {"/v1/entities", "/v1/lattice", "/v1/lexicon", "/v1/lexicon/remove", "/v1/model", "/healthz", "/readyz"}
+    paths = {"/v1/entities", "/v1/lattice", "/v1/lexicon", "/v1/lexicon/remove", "/v1/model", "/v1/models"}
+    paths |= {"/healthz", "/readyz"}
     assert set(document["paths"]) == paths | {"/metrics"}
     assert document["components"]["schemas"]["EntitiesIn"]["properties"]["texts"]["anyOf"][0]["type"] == "array"
     for path in ("/", "/docs"):

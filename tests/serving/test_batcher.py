@@ -30,6 +30,7 @@ class FakeWork:
     selection: Selection = field(default_factory=lambda: Selection({}))
     fails: bool = False
     prepared: int = 0
+    weights: object = None
 
     @property
     def n_chars(self):
@@ -40,7 +41,8 @@ class FakeWork:
         if self.fails:
             raise ValueError("cannot be prepared")
         return SimpleNamespace(
-            ner=SimpleNamespace(model=None),
+            ner=SimpleNamespace(model=self.weights),
+            weights=self.weights,
             selection=self.selection,
             lattices=[lattice(text) for text in self.windows],
             answer=lambda spans: [span.end for found in spans for span in found],
@@ -107,6 +109,15 @@ def test_what_is_reported_differently_is_read_apart(batcher, reading):
     futures = [
         submit(batcher, text, selection=Selection({}, score))[1] for text, score in (("甲", 0), ("乙", 0.5), ("丙", 0))
     ]
+    reading.gate.set()
+    assert [future.result(SOON) for future in futures] == [[1], [1], [1]]
+    assert reading.batches[1:] == [["甲", "丙"], ["乙"]]
+
+
+def test_windows_of_different_models_are_read_apart(batcher, reading):
+    hold(batcher, reading)
+    one, other = object(), object()
+    futures = [submit(batcher, text, weights=weights)[1] for text, weights in (("甲", one), ("乙", other), ("丙", one))]
     reading.gate.set()
     assert [future.result(SOON) for future in futures] == [[1], [1], [1]]
     assert reading.batches[1:] == [["甲", "丙"], ["乙"]]

@@ -23,7 +23,7 @@ import cige
 from cige.errors import ModelError
 from cige.folders import atomic
 from cige.serving.app import create_app
-from cige.serving.model import open_model
+from cige.serving.model import open_models
 from cige.serving.settings import Settings
 
 TEXT = "昨天阿拉善贺兰草宣布了新的计划。"
@@ -145,12 +145,13 @@ def test_a_file_that_may_not_grow_is_told_by_the_operating_system_itself(tmp_pat
         "import resource, sys; from pathlib import Path\n"
         "from cige.lexicon.lexicon import Lexicon; from cige.lexicon.user_word import UserWord\n"
         "from cige.serving.word_store import StoreError, WordStore\n"
-        "store = WordStore(Lexicon.from_words(['南京']), Path(sys.argv[1]))\n"
+        "def open_store(): return WordStore([Lexicon.from_words(['南京'])], Path(sys.argv[1]))\n"
+        "store = open_store()\n"
         "store.add([UserWord('甲甲')])\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "try: store.add([UserWord(f'很长的一个词{k}') for k in range(1000)])\n"
         "except StoreError as told: print(told)\n"
-        "print(store.current().version, WordStore(Lexicon.from_words(['南京']), Path(sys.argv[1])).current().version)\n"
+        "print(store.current().version, open_store().current().version)\n"
     )
     path = tmp_path / "words.json"
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=SOON)
@@ -197,7 +198,7 @@ def test_a_damaged_model_is_told_before_anything_is_served(tmp_path, name, how):
     shutil.copytree(BUNDLED, tmp_path / "model", copy_function=os.symlink)
     damage(tmp_path / "model" / name, how)
     with pytest.raises(ModelError, match=Path(name).name):
-        open_model(Settings(model=str(tmp_path / "model")))
+        open_models(Settings(models=(str(tmp_path / "model"),)))
 
 
 def test_a_damaged_model_ends_the_program_with_one_line(tmp_path):

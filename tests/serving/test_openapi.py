@@ -23,7 +23,7 @@ def served(tmp_path_factory):
 
 
 POSTS = ["/v1/entities", "/v1/lattice", "/v1/lexicon", "/v1/lexicon/remove"]
-GETS = ["/v1/lexicon", "/v1/model", "/healthz", "/readyz", "/metrics"]
+GETS = ["/v1/lexicon", "/v1/model", "/v1/models", "/healthz", "/readyz", "/metrics"]
 OPERATIONS = [*(f"POST {path}" for path in POSTS), *(f"GET {path}" for path in GETS)]
 # A word of one character, a label that the model does not have: no schema says that they are refused.
 MORE_THAN_A_SCHEMA_SAYS = [positive_data_acceptance]

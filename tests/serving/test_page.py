@@ -2,18 +2,20 @@
 
 import json
 import os
-import shutil
+import re
 from pathlib import Path
 
+import page_figures
 import pytest
+import tiny
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect, sync_playwright
+from page_figures import CHROMIUM
+from playwright.sync_api import expect
 from serving import SOON, server
 
 from cige import load
 from cige.drawing.colours import colour_of
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (apt-get install chromium)")
 TEXT = "昨天阿拉善贺兰草宣布了新的计划。"
 
@@ -26,12 +28,8 @@ def address():
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_playwright() as playwright:
-        # Chromium refuses its sandbox to root, as whom containers run.
-        options = ["--no-sandbox"] if os.geteuid() == 0 else []
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+    with page_figures.chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture
@@ -111,6 +109,9 @@ def test_a_word_changes_lattice_and_entities_and_its_colours_are_those_of_drawin
     add_word(page, "阿拉善贺兰草", "COMPANY")
     expect(page.locator("#found mark.new")).to_have_count(1)
     assert [(text, label) for text, _, _, label in highlighted(page)] == [("昨天", "TIME"), ("阿拉善贺兰草", "COMPANY")]
+    page.set_viewport_size({"width": 900, "height": 900})  # drawn anew, and what the word changed is still outlined
+    expect(page.locator("#lattice svg")).not_to_have_attribute("width", "1000")
+    expect(page.locator("#found mark.new")).to_have_count(1)
     expect(page.locator("#lattice .word.own")).to_have_count(1)
     fill = page.locator("#lattice .mark path").last.get_attribute("fill")
     assert fill == colour_of("COMPANY") == page.evaluate("colourOf('COMPANY')")
@@ -215,6 +216,44 @@ def test_a_token_is_asked_for_where_the_server_has_one(browser):
         page.press("#token", "Enter")
         expect(page.locator("#found mark").first).to_be_visible(timeout=1e3 * SOON)
         page.context.close()
+
+
+def test_the_model_is_chosen_where_there_are_several(browser, open_page, tmp_path):
+    expect(open_page().locator("#models")).to_be_hidden()
+    tiny.model().save(tmp_path / "tiny")
+    with server("--model", "news=bundled", "--model", f"tiny={tmp_path / 'tiny'}") as (client, _):
+        page = browser.new_context(locale="en-US").new_page()
+        page.set_default_timeout(1e3 * SOON)
+        page.goto(str(client.base_url))
+        type_text(page, TEXT)
+        expect(page.get_by_label("Model")).to_have_value("news")
+        before = highlighted(page)
+        with page.expect_request("**/v1/lattice") as asked:
+            page.get_by_label("Model").select_option("tiny")
+        assert asked.value.post_data_json["model"] == "tiny"
+        expected = client.post("/v1/entities", json={"text": TEXT, "offsets": "utf16", "model": "tiny"}).json()
+        of_tiny = [[e["text"], e["start"], e["end"], e["label"]] for e in expected["results"][0]["entities"]]
+        assert of_tiny != before
+        page.wait_for_function("n => JSON.parse(document.getElementById('json').textContent).entities.length == n",
+            arg=len(of_tiny))  # fmt: skip
+        assert highlighted(page) == of_tiny
+        assert page.eval_on_selector_all("#types option", "options => options.map(o => o.value)") == tiny.LABELS
+        page.reload()
+        expect(page.get_by_label("Model")).to_have_value("tiny")
+        page.context.close()
+
+
+def test_pictures_of_the_page_are_in_the_readme_and_can_be_taken_anew(browser, address, tmp_path):
+    root = page_figures.FIGURES.parents[1]
+    for readme, ending in (("README.md", ".png"), ("README.zh.md", ".zh.png")):
+        shown = re.findall(r"docs/figures/(page_\S+?)[\")]", (root / readme).read_text(encoding="utf-8"))
+        assert set(shown) == {f"page_light{ending}", f"page_dark{ending}"}
+    for name in page_figures.KINDS:
+        assert (page_figures.FIGURES / name).stat().st_size < page_figures.MAX_BYTES
+    taken = tmp_path / "page.png"
+    page_figures.take_picture(browser, address, taken, scheme="light", language="en-US")
+    content = taken.read_bytes()
+    assert int.from_bytes(content[16:20], "big") == 1000 and 10_000 < len(content) < page_figures.MAX_BYTES
 
 
 def test_chinese_and_english(open_page):

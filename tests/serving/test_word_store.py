@@ -25,34 +25,34 @@ def path(tmp_path):
 
 
 def words(store):
-    return [(w.text, w.label, w.mode) for w in store.current().lexicon.user_entries]
+    return [(w.text, w.label, w.mode) for w in store.current().entries]
 
 
 @pytest.mark.parametrize("in_file", [True, False])
 def test_changes_count_at_once_and_leave_the_lexicon_of_the_start_alone(path, in_file):
     lexicon = start()
-    store = WordStore(lexicon, path if in_file else None)
+    store = WordStore([lexicon], path if in_file else None)
     assert store.current().version == 0 and words(store) == [("江大桥", "LOC", "evidence")]
     assert store.add([UserWord("南京市", "LOC"), UserWord("桥", "LOC", "force")]).version == 1
     assert store.remove(["长江", "江大桥"]).version == 2
     assert words(store) == [("南京市", "LOC", "evidence"), ("桥", "LOC", "force")]
     now = store.current()
-    assert now.changes.removed == ("长江", "江大桥") and "长江" not in now.lexicon
+    assert now.changes.removed == ("长江", "江大桥") and "长江" not in now.lexicons[0]
     store.add([UserWord("江大桥"), UserWord("长江")])
-    assert store.current().changes.removed == () and "长江" in store.current().lexicon
+    assert store.current().changes.removed == () and "长江" in store.current().lexicons[0]
     assert lexicon.user_words == ("江大桥",) and lexicon.removed_words == ()
 
 
 def test_what_was_changed_is_there_after_a_restart_and_in_another_process(path):
-    store, other = WordStore(start(), path), WordStore(start(), path)
+    store, other = WordStore([start()], path), WordStore([start()], path)
     store.add([UserWord("ＡＢ公司", "ORG")])
     assert words(other) == words(store) == [("江大桥", "LOC", "evidence"), ("AB公司", "ORG", "evidence")]
     other.remove(["AB公司"])
-    assert store.current().version == 2 and words(WordStore(start(), path)) == words(store)
+    assert store.current().version == 2 and words(WordStore([start()], path)) == words(store)
 
 
 def test_all_words_or_none(path):
-    store = WordStore(start(), path, max_words=2)
+    store = WordStore([start()], path, max_words=2)
     with pytest.raises(LexiconError, match=r"'好' \(single character\)"):
         store.add([UserWord("南京市"), UserWord("好")])
     with pytest.raises(LexiconError, match="没有: not in the lexicon"):
@@ -63,7 +63,7 @@ def test_all_words_or_none(path):
 
 
 def test_a_change_may_insist_on_a_version(path):
-    store = WordStore(start(), path)
+    store = WordStore([start()], path)
     store.add([UserWord("甲甲")], version=0)
     with pytest.raises(VersionConflict, match="made for version 0; the lexicon has version 1"):
         store.remove(["甲甲"], version=0)
@@ -74,11 +74,11 @@ def test_writers_in_threads_and_processes_lose_nothing(path):
     code = (
         "import sys; from pathlib import Path; from cige.lexicon.lexicon import Lexicon\n"
         "from cige.lexicon.user_word import UserWord; from cige.serving.word_store import WordStore\n"
-        "store = WordStore(Lexicon.from_words(['南京']), Path(sys.argv[1]))\n"
+        "store = WordStore([Lexicon.from_words(['南京'])], Path(sys.argv[1]))\n"
         "for k in range(15): store.add([UserWord(f'{sys.argv[2]}{k}')])"
     )
     processes = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in ("甲", "乙")]
-    store = WordStore(Lexicon.from_words(["南京"]), path)
+    store = WordStore([Lexicon.from_words(["南京"])], path)
     threads = [
         threading.Thread(target=lambda name=name: [store.add([UserWord(f"{name}{k}")]) for k in range(15)])
         for name in ("丙", "丁")
@@ -97,12 +97,12 @@ BAD_LABEL = '{"version": 1, "added": ["好"], "removed": [], "labels": {"好": "
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1}', BAD_LABEL])
 def test_a_damaged_file_is_told_keeps_what_was_read_and_is_not_written_over(path, content):
-    store = WordStore(start(), path)
+    store = WordStore([start()], path)
     store.add([UserWord("甲甲")])
     sound = path.read_text()
     path.write_text(content)
     assert words(store)[-1][0] == "甲甲"
-    for refused in (store.check, lambda: store.add([UserWord("乙乙")]), lambda: WordStore(start(), path)):
+    for refused in (store.check, lambda: store.add([UserWord("乙乙")]), lambda: WordStore([start()], path)):
         with pytest.raises(StoreError, match=r"words\.json: damaged"):
             refused()
     assert path.read_text() == content
@@ -112,7 +112,7 @@ def test_a_damaged_file_is_told_keeps_what_was_read_and_is_not_written_over(path
 
 
 def test_a_file_that_was_removed_while_serving(path):
-    store = WordStore(start(), path)
+    store = WordStore([start()], path)
     store.add([UserWord("甲甲")])
     path.unlink()
     with pytest.raises(StoreError, match="gone; the next change writes it again"):
@@ -126,10 +126,25 @@ def test_a_file_that_was_removed_while_serving(path):
 def test_a_place_that_cannot_be_written_to(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be made"):
-        WordStore(start(), tmp_path / "file" / "words.json")
+        WordStore([start()], tmp_path / "file" / "words.json")
     (tmp_path / "folder").mkdir()
-    store = WordStore(start(), tmp_path / "words.json")
+    store = WordStore([start()], tmp_path / "words.json")
     (tmp_path / "words.json.lock").mkdir()
     with pytest.raises(StoreError, match="cannot be changed"):
         store.add([UserWord("甲甲")])
     assert store.current().version == 0
+
+
+def test_a_change_counts_for_the_lexicons_of_all_models(path):
+    store = WordStore([Lexicon.from_words(["南京", "长江"]), start()], path)
+    store.add([UserWord("南京市", "LOC")])
+    assert [("南京市" in lexicon, len(lexicon.user_entries)) for lexicon in store.current().lexicons] == [
+        (True, 1),
+        (True, 2),
+    ]
+    store.remove(["市长"])  # the second has it
+    store.remove(["长江"])
+    assert ["长江" in lexicon or "市长" in lexicon for lexicon in store.current().lexicons] == [False, False]
+    assert {word for word, _, _ in words(store)} == {"南京市", "江大桥"}
+    with pytest.raises(LexiconError, match="没有: not in the lexicon"):
+        store.remove(["没有"])

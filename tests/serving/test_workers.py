@@ -66,6 +66,7 @@ def test_a_server_that_is_told_to_stop_answers_what_it_took():
     ("options", "error"),
     [
         (["--model", "no/such/folder/here"], "no/such/folder/here"),
+        (["--model", "bundled", "--model", "bundled"], "two models are called bundled"),
         (["--lexicon-file", "/proc/none/words.json"], "/proc/none: cannot be made"),
         (["--lexicon-add", "no-such-words.txt"], "no-such-words.txt"),
     ],
@@ -99,7 +100,12 @@ def test_settings_reach_workers_whole(monkeypatch):
     monkeypatch.setenv("CIGE_SERVE_SETTINGS", "{}")
     assert Settings.from_environment() == Settings()
     given = Settings(
-        model="m", device="cuda:1", lexicon_files=("a", "b"), lexicon_file="c", origins=("d",), limits=Limits(texts=3)
+        models=("m", "n=o"),
+        device="cuda:1",
+        lexicon_files=("a", "b"),
+        lexicon_file="c",
+        origins=("d",),
+        limits=Limits(texts=3),
     )
     given.to_environment()
     assert Settings.from_environment() == given
@@ -111,7 +117,20 @@ def test_every_limit_is_an_option(monkeypatch):
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     args = parser.parse_args(
-        ["--max-waiting-chars", "5", "--max-deadline", "7", "--max-answer", "0.5", "--allow-origin", "https://a.b"]
+        [
+            "--max-waiting-chars",
+            "5",
+            "--max-deadline",
+            "7",
+            "--max-answer",
+            "0.5",
+            "--allow-origin",
+            "https://a.b",
+            "-m",
+            "bundled",
+            "-m",
+            "x=y",
+        ]
     )
     given = {}
     monkeypatch.setattr(
@@ -119,6 +138,8 @@ def test_every_limit_is_an_option(monkeypatch):
     )
     args.run(args)
     assert given["settings"] == Settings(
-        origins=("https://a.b",), limits=Limits(waiting_chars=5, deadline_s=7, answer_s=0.5)
+        models=("bundled", "x=y"),
+        origins=("https://a.b",),
+        limits=Limits(waiting_chars=5, deadline_s=7, answer_s=0.5),
     )
     assert (given["host"], given["port"], given["n_workers"]) == ("127.0.0.1", 8000, 1)

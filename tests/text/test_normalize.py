@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from types import SimpleNamespace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.text import normalize as module
-from cige.text.normalize import fold_width, normalize
+from cige.text.normalize import _LONG, fold_width, normalize
 
 
 @pytest.mark.parametrize(
@@ -42,21 +38,20 @@ def test_one_code_point_to_one_and_settled(text: str) -> None:
     once.encode("utf-8")
 
 
-def test_simplified_text_is_returned_as_it_is() -> None:
-    text = "重庆人和药店在北京开了一家分店。" * 100
-    assert normalize(text) is text
+@pytest.mark.parametrize("n_times", [1, 1000])  # by look-ups, and by a pattern
+def test_text_that_nothing_changes_in_is_returned_as_it_is(n_times: int) -> None:
+    text = "重庆人和药店，在北京 AB1 开了一家分店。" * n_times
+    assert normalize(text) is text and fold_width(text) is text
+    traditional = "藝人" * n_times
+    assert fold_width(traditional) is traditional
 
 
-def test_text_that_nothing_changes_in_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    folded: list[str] = []
-
-    def noting(pattern: re.Pattern[str]) -> SimpleNamespace:
-        return SimpleNamespace(search=pattern.search, sub=lambda by, text: folded.append(text) or pattern.sub(by, text))
-
-    for name in ("_WIDTH_CHANGES", "_CHANGES"):
-        monkeypatch.setattr(module, name, noting(getattr(module, name)))
-    assert (fold_width("藝人a"), normalize("艺人a")) == ("藝人a", "艺人a") and not folded
-    assert (fold_width("藝人Ａ"), normalize("藝人a")) == ("藝人A", "艺人a") and folded == ["藝人Ａ", "藝人a"]
+def test_long_texts_are_folded_as_short_ones() -> None:
+    text = "".join(map(chr, [*range(0x250), *range(0x3000, 0xA000), *range(0xD7F0, 0xE010), *range(0xFF00, 0x10010)]))
+    assert len(text) > 2 * _LONG
+    parts = [text[k : k + 100] for k in range(0, len(text), 100)]
+    assert normalize(text) == "".join(map(normalize, parts))
+    assert fold_width(text) == "".join(map(fold_width, parts)) != text
 
 
 def test_no_character_is_folded_twice() -> None:

@@ -4,21 +4,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.text.windows import CONTEXT, CORE, Window, overlapping_windows, split_windows, strided_windows
+from cige.text.windows import CORE, OVERLAP, WHOLE, Window, overlapping_windows, split_windows, strided_windows
 
 
-def cores(text, **options):
-    return [text[w.core_start : w.core_end] for w in split_windows(text, **options)]
+def split(text, core, **options):
+    return split_windows(text, whole=2 * core, core=core, **options)
+
+
+def cores(text, core=CORE):
+    return [text[w.core_start : w.core_end] for w in split(text, core)]
 
 
 def test_empty_text_has_no_window():
     assert split_windows("") == []
 
 
-def test_a_text_up_to_two_cores_is_one_window():
-    text = "他在北京。" * (2 * CORE // 5) + "好"
-    assert len(text) == 2 * CORE
-    assert split_windows(text) == [Window(0, 2 * CORE, 0, 2 * CORE)]
+def test_a_text_of_256_characters_is_one_window():
+    text = "他在北京。" * (WHOLE // 5) + "好"
+    assert len(text) == WHOLE == 256
+    assert split_windows(text) == [Window(0, WHOLE, 0, WHOLE)]
     assert len(split_windows(text + "好")) == 3
 
 
@@ -28,8 +32,8 @@ def test_lines_are_windows_of_their_own_and_keep_their_breaks():
 
 
 def test_no_window_reads_beyond_its_line():
-    windows = split_windows("甲" * 30 + "\n" + "乙" * 30, core=10, context=8)
-    assert {(w.start, w.end) for w in windows if w.core_start < 31} <= {(0, 18), (2, 28), (12, 31), (22, 31)}
+    windows = split("甲" * 30 + "\n" + "乙" * 30, 10, context=8)
+    assert [(w.start, w.end) for w in windows if w.core_start < 31] == [(0, 18), (6, 28), (16, 31), (26, 31)]
     assert min(w.start for w in windows if w.core_start >= 31) == 31
 
 
@@ -46,15 +50,15 @@ def test_a_line_with_no_sentence_end_is_cut_anywhere():
     assert [len(core) for core in cores("一" * 25, core=10)] == [10, 10, 5]
 
 
-def test_context_on_both_sides():
-    assert split_windows("一" * 25, core=10, context=3)[1] == Window(7, 23, 10, 20)
+def test_less_context_before_a_window_than_behind_it():
+    assert split("一" * 25, 10, context=3)[1] == Window(9, 23, 10, 20)
 
 
 def test_a_quarter_of_the_context_beyond_a_sentence_end():
-    assert split_windows("一" * 9 + "。" + "一" * 11, core=10, context=8) == [
+    assert split("一" * 9 + "。" + "一" * 11, 10, context=8) == [
         Window(0, 12, 0, 10),
-        Window(8, 21, 10, 20),
-        Window(12, 21, 20, 21),
+        Window(9, 21, 10, 20),
+        Window(16, 21, 20, 21),
     ]
 
 
@@ -65,7 +69,7 @@ def test_a_run_of_line_breaks_is_bounded_too():
 def test_a_million_characters():
     windows = split_windows("天地玄黄" * 250_000)
     assert sum(w.core_end - w.core_start for w in windows) == 1_000_000
-    assert max(w.end - w.start for w in windows) == CORE + 2 * CONTEXT
+    assert max(w.end - w.start for w in windows) == CORE + OVERLAP
 
 
 @pytest.mark.parametrize(
@@ -83,9 +87,9 @@ def test_overlapping_windows(n, n_at_once, expected):
     assert overlapping_windows(n, n_at_once) == [Window(*window) for window in expected]
 
 
-@pytest.mark.parametrize("options", [{"core": 0}, {"context": -1}])
+@pytest.mark.parametrize("options", [{"core": 0}, {"whole": -1}, {"context": -1}])
 def test_impossible_sizes(options):
-    with pytest.raises(ValueError, match="expected core >= 1 and context >= 0"):
+    with pytest.raises(ValueError, match="expected core >= 1, and whole and context >= 0"):
         split_windows("天", **options)
 
 

@@ -1,6 +1,6 @@
 """Job: the annotation of files into a folder, part by part, so that a killed one goes on where it stopped.
 
-    OUTPUT/manifest.json           model, lexicon, settings, input files with their checksums; written first
+    OUTPUT/manifest.json           model, lexicon, precision, settings, input files with checksums; written first
     OUTPUT/data/part-000000.jsonl  the rows of a part with their entities
     OUTPUT/rejected/...            the rows that could not be processed, each with the reason; only where there are any
     OUTPUT/commits/...             what a part holds, with the model and lexicon that read it; written last
@@ -26,6 +26,7 @@ from cige.folders.atomic import atomic_file
 from cige.folders.kinds import ANNOTATION
 from cige.folders.manifest import MANIFEST, kind_of, sha256
 from cige.json_text import to_json
+from cige.lexicon.word_versions import version_of
 
 VERSION = 1
 _CHANGES_NO_ROW = {"batch_size", "device", "lexicon_add", "model"}  # of the settings; versions tell models and words
@@ -43,7 +44,7 @@ class Job:
         text_column, entities_column: names of columns; a line of text counts as a column of that name.
         part_rows: rows of a part, or None where the number of rows decides.
         files, parts: what was found.
-        versions: of the model and the lexicon.
+        versions: of the model and the lexicon, and the precision.
     """
 
     source: Path
@@ -112,7 +113,7 @@ class Job:
 
         Raises:
             DataError: the folder holds something else, or the annotation of another input or by other settings.
-            ModelError: it was begun with another model or lexicon.
+            ModelError: it was begun with another model, lexicon or precision.
         """
         path = self.output / MANIFEST
         if kind_of(self.output) != ANNOTATION:
@@ -122,8 +123,7 @@ class Job:
             self._write(path, self._facts() | {"finished": False})
             return False
         self._check(json.loads(path.read_text(encoding="utf-8")))
-        for left in self.output.glob("*/.*.part"):  # of a process that was killed while it wrote
-            left.unlink(missing_ok=True)
+        self._remove_leftovers()
         return True
 
     def pending(self) -> list[Part]:
@@ -150,11 +150,14 @@ class Job:
         """Annotate a part and commit it; its record. Doing it again writes the same.
 
         Raises:
-            ModelError: the annotator has another model or lexicon than the job.
+            ModelError: the annotator has another model, lexicon or precision than the job.
             DataError: the input cannot be read.
         """
         if annotator.versions != self.versions:
-            raise ModelError(f"a worker {_differs(annotator.versions, self.versions)} while the job runs; restore it")
+            differs = _differs(annotator.versions, self.versions)
+            if annotator.versions.precision != self.versions.precision:
+                raise ModelError(f"a worker {differs}: processors of several kinds; give --precision float32")
+            raise ModelError(f"a worker {differs} while the job runs; restore it")
         file = next(file for file in self.files if file.name == part.file)
         rows = read_rows(self.source, file, part, self.form, self.text_column)
         found = iter(annotator.annotate([row.values[self.text_column] for row in rows if row.values is not None]))
@@ -169,7 +172,7 @@ class Job:
             "rows": len(kept),
             "rejected": len(rejected),
             "entities": sum(len(entities) for _, entities in kept),
-        } | self.versions.to_dict()
+        } | self._versions()
         if rejected:
             lines = [to_json(self._rejection(row, part, error), ensure_ascii=True) + "\n" for row, error in rejected]
             with atomic_file(self._place("rejected", part, "jsonl")) as aside:
@@ -190,6 +193,7 @@ class Job:
         records = [self.commit_of(part) for part in self.parts]
         if None in records:
             raise CigeError(f"{self.output}: {records.count(None)} parts are not done; give the same command again")
+        self._remove_leftovers()  # of a worker that was killed while the job went on
         totals = {name: sum(record[name] for record in records if record) for name in ("rows", "rejected", "entities")}
         self._write(self.output / MANIFEST, self._facts() | {"finished": True} | totals)
         return totals
@@ -234,6 +238,11 @@ class Job:
         entities = entities_array([Annotation(found) for _, found in kept])
         pq.write_table(table.append_column(self.entities_column, entities), path, compression="zstd")
 
+    def _remove_leftovers(self) -> None:
+        """Remove what processes that were killed while they wrote have left."""
+        for left in self.output.glob("*/.*.part"):
+            left.unlink(missing_ok=True)
+
     def _place(self, folder: str, part: Part, suffix: str) -> Path:
         return self.output / folder / f"part-{part.number:06d}.{suffix}"
 
@@ -252,16 +261,20 @@ class Job:
             "part_rows": self.part_rows,
             "settings": settings,
         }
-        return json.loads(to_json(facts | self.versions.to_dict()))  # as it reads back: tuples are lists
+        return json.loads(to_json(facts | self._versions()))  # as it reads back: tuples are lists
+
+    def _versions(self) -> dict[str, Any]:
+        names = [name for path in self.settings.lexicon_add if (name := version_of(path)) is not None]
+        return self.versions.to_dict() | {"lexicon_versions": names}
 
     def _check(self, there: dict[str, Any]) -> None:
         if there.get("version") != VERSION:
             raise DataError(f"{self.output}: written by another version of cige; give a new folder")
-        before = Versions(str(there.get("model")), str(there.get("lexicon")))
+        before = Versions(*(str(there.get(name)) for name in ("model", "lexicon", "precision")))
         if before != self.versions:
             raise ModelError(
                 f"{self.output}: {_differs(self.versions, before)}; one folder holds the annotation of one model and "
-                "one lexicon: give those again to go on, or a new folder to begin anew"
+                "one lexicon in one precision: give those again to go on, or a new folder to begin anew"
             )
         for name, now in self._facts().items():
             if there.get(name) != now:
@@ -278,12 +291,19 @@ class Job:
             aside.write_text(to_json(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
+def versions_begun_with(output: Path) -> list[str]:
+    """The versions of words (see lexicon.word_versions) that a job in this folder was begun with; none if none was."""
+    if kind_of(output) != ANNOTATION:
+        return []
+    return list(json.loads((output / MANIFEST).read_text(encoding="utf-8")).get("lexicon_versions", []))
+
+
 def with_parts(job: Job, parts: list[Part]) -> Job:
     """The same job with other parts to do, as an engine sends it to its workers: the parts alone may be many."""
     return replace(job, parts=tuple(parts))
 
 
 def _differs(now: Versions, before: Versions) -> str:
-    names = [name for name in ("model", "lexicon") if getattr(now, name) != getattr(before, name)]
+    names = [name for name in ("model", "lexicon", "precision") if getattr(now, name) != getattr(before, name)]
     said = (f"the {name} was {getattr(before, name) or 'none'} and is {getattr(now, name) or 'none'}" for name in names)
     return "has another " + " and ".join(names) + f" ({', '.join(said)})"

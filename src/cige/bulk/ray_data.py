@@ -17,6 +17,7 @@ from cige.bulk.annotator import Annotator, AnnotatorSettings
 from cige.bulk.arrow import annotate_batch
 from cige.bulk.inputs import Part
 from cige.bulk.job import Job, with_parts
+from cige.errors import CigeError
 from cige.json_text import to_json
 
 if TYPE_CHECKING:
@@ -76,15 +77,26 @@ def annotate_parts(
     """Annotate parts of a job; the record of each as it is committed. Input and output are on storage of all nodes.
 
     Ray is used as it is initialised, or else as RAY_ADDRESS says; a new local one without that.
+
+    Raises:
+        CigeError: an actor died that Ray does not restart.
     """
     import ray.data
+    import ray.exceptions
 
     if not parts:
         return
     dataset = ray.data.from_items([{"part": to_json(asdict(part))} for part in parts], override_num_blocks=len(parts))
     n_actors = min(n_actors, len(parts))
-    for row in _mapped(dataset, PartAnnotator, (with_parts(job, []),), n_actors, gpus_per_actor, 1).iter_rows():
-        yield json.loads(row["record"])
+    records = _mapped(dataset, PartAnnotator, (with_parts(job, []),), n_actors, gpus_per_actor, 1).iter_rows()
+    try:
+        for row in records:
+            yield json.loads(row["record"])
+    except ray.exceptions.ActorDiedError as reason:  # one that Ray did not restart, such as one that could not start
+        last = str(reason).strip().splitlines()[-1]
+        raise CigeError(
+            f"a Ray actor died: {last} Parts that are done are kept; give the same command again"
+        ) from reason
 
 
 def _mapped(dataset: Any, worker: type, arguments: tuple, n_actors: int, gpus: float, batch_rows: int) -> Any:

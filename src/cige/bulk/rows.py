@@ -85,7 +85,7 @@ def reason_not_to_write(values: dict[str, Any], form: str, entities_column: str)
     """Why a row cannot be written in a format, or None."""
     if entities_column in values:
         return f"it has a value under {entities_column!r} already; give another name by --entities-column"
-    if form == "jsonl":
+    if form == "jsonl" and not all(isinstance(x, str) for x in values.values()):
         try:
             to_json(values)
         except TypeError as reason:

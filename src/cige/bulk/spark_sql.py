@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Batches = Iterable["pa.RecordBatch"]
+TRIES = 4  # of a task, as on a cluster; a local session has one unless its master says more
 ENTITIES_DDL = "array<struct<start: int, end: int, label: string, text: string, score: float>>"
 
 
@@ -56,7 +57,7 @@ def annotate_parts(job: Job, parts: Sequence[Part], *, n_tasks: int) -> Iterator
     session = SparkSession.getActiveSession()
     if session is None:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # as this one, not whatever python3 is
-        session = SparkSession.builder.master(f"local[{n_tasks}]").appName("cige annotate").getOrCreate()
+        session = SparkSession.builder.master(f"local[{n_tasks},{TRIES}]").appName("cige annotate").getOrCreate()
     rows = [(to_json(asdict(part)),) for part in parts]
     frame = session.createDataFrame(session.sparkContext.parallelize(rows, len(rows)), "part string")
     for row in frame.mapInArrow(_part_mapper(with_parts(job, [])), "record string").collect():

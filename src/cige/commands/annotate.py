@@ -97,7 +97,7 @@ def settings_of(args: argparse.Namespace) -> AnnotatorSettings:
         device=args.device,
         precision=args.precision,
         domain=args.domain,
-        lexicon_add=tuple(str(Path(path).absolute()) for path in args.lexicon_add),
+        lexicon_add=_words_of(args),
         min_score=request.min_score,
         labels=request.labels,
         types=request.types,
@@ -106,6 +106,21 @@ def settings_of(args: argparse.Namespace) -> AnnotatorSettings:
         offsets=args.offsets,
         max_chars=args.max_chars,
     )
+
+
+def _words_of(args: argparse.Namespace) -> tuple[str, ...]:
+    """The files of words; of a folder of versions the current one, or that with which the job was begun."""
+    from cige.bulk.job import versions_begun_with
+    from cige.lexicon.word_versions import WordVersions
+
+    begun_with = iter(versions_begun_with(Path(args.output)))
+    found = []
+    for path in (Path(path).absolute() for path in args.lexicon_add):
+        if path.is_dir():
+            versions = WordVersions(path)
+            path = versions.path(next(begun_with, None) or versions.current())
+        found.append(str(path))
+    return tuple(found)
 
 
 def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:

@@ -4,10 +4,12 @@ Examples:
   cige bench bulk       memory that each further process of `cige annotate` adds
   cige bench coverage   what `recall=` promises and finds, and how honest scores are
   cige bench crf        the CRF against its plain forms
+  cige bench engines    what local processes, Ray and Spark add to a plain loop over ner.pipe
   cige bench flat       the shipped FLAT against a literal transcription of the paper's equations
   cige bench fuzz       damaged input for every reader of files, and for the matcher
   cige bench kernels    the CPU kernels at each level of instruction sets, and PyTorch's operations
   cige bench kept       training steps with freed memory kept and given back
+  cige bench kills      jobs of `cige annotate` killed at random moments: are the bytes the same?
   cige bench lattice    from a sentence to a batch: matching, lattice, rows
   cige bench lexicon    a lexicon from 0.3 to 8.8 million words: building, memory, speed
   cige bench match      word matching, a sentence at a time
@@ -44,9 +46,10 @@ from cige.errors import CigeError
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 FIGURES = "figures"
 NAMES = (
-    *("bulk", "card", "coverage", "crf", "domains", "flat", "fuzz", "kept", "kernels", "lattice", "lexicon"),
-    *("match", "models", "onnx", "parity", "peers", "precision", "predict", "pretrain", "rivals"),
-    *("runtime", "scaling", "serve", "significance", "soak", "suggest", "tables", "tokens", "train", "wasm"),
+    *("bulk", "card", "consistency", "coverage", "crf", "domains", "engines", "flat", "fuzz", "kept", "kernels"),
+    *("kills", "lattice", "lexicon", "match", "models", "onnx", "parity", "peers", "precision", "predict"),
+    *("pretrain", "rivals", "runtime", "scaling", "serve", "significance", "soak", "suggest", "tables", "tokens"),
+    *("train", "wasm"),
     FIGURES,
 )
 

@@ -1,4 +1,4 @@
-"""Build, look up, describe and check lexicons.
+"""Build, look up, describe and check lexicons; publish versions of your own words.
 
 Examples:
   cige lexicon build words.txt.xz my-lexicon
@@ -6,6 +6,8 @@ Examples:
   cige lexicon match "南京市长江大桥" --lexicon my-lexicon
   cige lexicon info my-lexicon
   cige lexicon check my-lexicon
+  cige lexicon publish names.txt my-words --name 2026-11-08.txt
+  cige lexicon use my-words 2026-11-01.txt
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    verbs = parser.add_subparsers(metavar="build|match|info|check", required=True)
+    verbs = parser.add_subparsers(metavar="build|match|info|check|publish|use", required=True)
 
     build = verbs.add_parser("build", help="read a word list and save it as a folder that loads at once")
     build.add_argument("file", metavar="FILE", help="a word a line, word<TAB>count or word2vec text; plain, .gz, .xz")
@@ -53,6 +55,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check = verbs.add_parser("check", help="read a lexicon folder whole and compare every file with its checksum")
     check.add_argument("folder", metavar="FOLDER", help="what `build` wrote")
     check.set_defaults(run=run_check)
+
+    publish = verbs.add_parser("publish", help="add a version of your words for `cige annotate` and make it current")
+    publish.add_argument("file", metavar="FILE", help="words, as --lexicon-add reads them")
+    publish.add_argument("folder", metavar="FOLDER", help="versions of these words; give it as --lexicon-add")
+    publish.add_argument("--name", metavar="NAME", help="of the version (default: as FILE)")
+    publish.set_defaults(run=run_publish)
+
+    use = verbs.add_parser("use", help="make another version of your words current, such as the one before")
+    use.add_argument("folder", metavar="FOLDER", help="what `publish` wrote")
+    use.add_argument("name", metavar="NAME", help="of the version")
+    use.set_defaults(run=run_use)
 
 
 def _add_lexicon_option(parser: argparse.ArgumentParser) -> None:
@@ -134,3 +147,18 @@ def run_check(args: argparse.Namespace) -> None:
 
     check_lexicon(args.folder)
     print(f"{args.folder}: sound, {len(Lexicon.load(args.folder)):,} words")
+
+
+def run_publish(args: argparse.Namespace) -> None:
+    from cige.lexicon.word_versions import WordVersions
+
+    name = args.name or Path(args.file).name
+    WordVersions(args.folder).publish(args.file, name)
+    print(f"{args.folder}: {name} is current")
+
+
+def run_use(args: argparse.Namespace) -> None:
+    from cige.lexicon.word_versions import WordVersions
+
+    WordVersions(args.folder).use(args.name)
+    print(f"{args.folder}: {args.name} is current")

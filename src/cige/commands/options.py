@@ -17,14 +17,24 @@ if TYPE_CHECKING:
     from cige.tagging.selection import Request
 
 
-def add_model_options(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """Options for `load_ner`; with `several`, --model may be given again and `args.model` is None or a list."""
+def add_model_options(
+    parser: argparse.ArgumentParser, *, several: bool = False, models_help: str | None = None
+) -> None:
+    """Options for `load_ner`.
+
+    With `several` or `models_help`, --model may be given again, and `args.model` is None or a list.
+
+    Args:
+        models_help: what --model says of itself, in place of the usual.
+    """
+    several = several or models_help is not None
     parser.add_argument(
         "--model",
         "-m",
         metavar="M",
         action="append" if several else "store",
-        help="model folder or hub id (default: the bundled model)" + ("; may be given again" if several else ""),
+        help=models_help
+        or "model folder or hub id (default: the bundled model)" + ("; may be given again" if several else ""),
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
     parser.add_argument(

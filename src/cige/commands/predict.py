@@ -4,6 +4,7 @@ Examples:
   cige predict "罗氏公司总部设在瑞士巴塞尔。"
   cige predict news.txt --lexicon-add names.txt --words
   cige predict news.txt --labels PER,ORG --min-score 0.8
+  cige predict report.txt --consistent          # the whole file as one document
   tail -f log.txt | cige predict --format jsonl --batch-size 1
 """
 
@@ -24,7 +25,7 @@ from cige.commands.options import (
     make_console,
     request_of,
 )
-from cige.commands.texts import add_source_argument, texts_of
+from cige.commands.texts import add_source_argument, texts_of, whole_text_of
 from cige.json_text import to_json
 from cige.text.visible import visible
 
@@ -47,19 +48,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("table", "jsonl"), default="table", help="how to print (default: table)")
     parser.add_argument("--words", action="store_true", help="add the lattice words that each entity rests on most")
     parser.add_argument(
+        "--consistent",
+        action="store_true",
+        help="read all lines as one document; where a name was found in one place and not in another, read it again "
+        "with the names found as words",
+    )
+    parser.add_argument(
         "--batch-size",
         type=at_least(1),
         default=16,
         metavar="N",
         help="texts to read at once; 1 answers each text before the next is read (default: 16)",
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, error=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:
+    if args.consistent and (args.words or args.recall is not None):
+        args.error(f"--consistent goes with no {'--words' if args.words else '--recall'}; give one of the two")
     ner = load_ner(args) if args.words else load_finder(args)
     batch_size = 1 if args.source == "-" and sys.stdin.isatty() else args.batch_size
-    results = _predict(ner, texts_of(args.source), request_of(args), batch_size, with_words=args.words)
+    if args.consistent:
+        (entities,) = ner.stream([text := whole_text_of(args.source)], ner.select(request_of(args)), consistent=True)
+        results: Iterable[Any] = [(text, _without_words(entities))]
+    else:
+        results = _predict(ner, texts_of(args.source), request_of(args), batch_size, with_words=args.words)
     print_results = _print_lines if args.format == "jsonl" else _print_tables
     print_results(results, args.words)
 
@@ -67,8 +80,6 @@ def run(args: argparse.Namespace) -> None:
 def _predict(
     ner: EntityFinder, texts: Iterable[str], request: Request, batch_size: int, *, with_words: bool
 ) -> Iterator[tuple[str, list[EntityEvidence]]]:
-    from cige.explain.evidence import EntityEvidence
-
     if with_words:
         for text in texts:
             yield text, cast("NER", ner).explain(text, removals=False, n_words=3, request=request).entities
@@ -81,7 +92,13 @@ def _predict(
             yield text
 
     for entities in ner.stream(remembered(), ner.select(request), batch_size=batch_size):
-        yield read.popleft(), [EntityEvidence(entity) for entity in entities]
+        yield read.popleft(), _without_words(entities)
+
+
+def _without_words(entities: Iterable[Entity]) -> list[EntityEvidence]:
+    from cige.explain.evidence import EntityEvidence
+
+    return [EntityEvidence(entity) for entity in entities]
 
 
 def _print_lines(results: Iterable[tuple[str, list[EntityEvidence]]], with_words: bool) -> None:

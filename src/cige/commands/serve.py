@@ -7,6 +7,7 @@ there; without, until the server stops. If the environment has CIGE_SERVE_TOKEN,
 Examples:
   cige serve                                              # http://127.0.0.1:8000
   cige serve --workers 2 --lexicon-file words.json
+  cige serve --model news=bundled --model own=runs/own    # requests choose with "model": "own"
   CIGE_SERVE_TOKEN=secret cige serve --host 0.0.0.0 --port 80 --model runs/own/model
   curl -d '{"text": "李娜出生于武汉。"}' -H 'Content-Type: application/json' http://127.0.0.1:8000/v1/entities
 """
@@ -37,7 +38,11 @@ SECONDS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from cige.serving.settings import Limits
 
-    add_model_options(parser)
+    add_model_options(
+        parser,
+        models_help="model folder, hub id or `bundled`, or NAME=FOLDER to give it a name; may be given several times: "
+        "requests choose by name, and the first answers those that name none (default: the bundled model)",
+    )
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine alone)")
     parser.add_argument("--port", type=at_least(0), default=8000, help="(default: 8000)")
     parser.add_argument("--workers", type=at_least(1), default=1, metavar="N", help="processes (default: 1)")
@@ -72,7 +77,7 @@ def run(args: argparse.Namespace) -> None:
 
     limits = dataclasses.replace(Limits(), **{name: getattr(args, name) for name in (*LIMITS, *SECONDS)})
     settings = Settings(
-        model=args.model,
+        models=tuple(args.model or ()),
         device=args.device,
         precision=args.precision,
         domain=args.domain,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,14 @@ class Entity:
 
     def to_dict(self) -> dict[str, int | str | float]:
         """The fields as a dict of JSON values, in the order of the class; `forced` only if it is true."""
-        fields = asdict(self)
-        return fields if self.forced else {name: value for name, value in fields.items() if name != "forced"}
+        fields: dict[str, int | str | float] = {  # asdict would copy each value, which takes ten times as long
+            "start": self.start,
+            "end": self.end,
+            "label": self.label,
+            "text": self.text,
+            "score": self.score,
+        }
+        return fields | {"forced": True} if self.forced else fields
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())

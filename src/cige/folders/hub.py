@@ -11,12 +11,18 @@ from typing import Any
 from cige.errors import ModelError
 from cige.folders.manifest import MANIFEST
 
-BUNDLED = Path(__file__).parents[1] / "bundled"
+BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
 """The folder of the model that comes with the package."""
 RUN_MODEL = "model"
 """Where the folder of a run, which training and fine-tuning write, has its model."""
 _NEEDS_HUB = 'Models on the Hugging Face hub need huggingface_hub; pip install "cige[hub]"'
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+
+
+def is_bundled(folder: Path) -> bool:
+    """Whether a folder is the bundled model's, or one inside it: a part of the package, as its code is."""
+    whole = folder.resolve()
+    return BUNDLED in (whole, *whole.parents)
 
 
 def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_options: Any) -> Path:

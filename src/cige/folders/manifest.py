@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Iterator
@@ -143,11 +142,15 @@ def _listed_files(facts: dict[str, Any], folder: Path, error: type[CigeError]) -
 
 
 def sha256(path: Path) -> str:
+    import hashlib  # loads OpenSSL, which the first answer of the bundled model does not need
+
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _sha256(file)
 
 
 def _sha256(file: Any) -> str:  # Python 3.10
+    import hashlib
+
     digest = hashlib.sha256()
     while block := file.read(1 << 20):
         digest.update(block)

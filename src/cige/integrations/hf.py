@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 from cige.entities.entity import Entity
 from cige.errors import CigeError
 from cige.tagging.finder import EntityFinder
-from cige.text.windows import CONTEXT
+from cige.text.windows import OVERLAP
 
 Aggregation = Literal["none", "simple", "first", "average", "max"]
 AGGREGATIONS = ("none", "simple", "first", "average", "max")
@@ -119,8 +119,8 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     name = getattr(strategy, "value", strategy)  # Transformers has an enumeration of the same names
     if name not in AGGREGATIONS:
         raise CigeError(f"aggregation_strategy={strategy!r}: expected one of {', '.join(AGGREGATIONS)}")
-    if stride is not None and (isinstance(stride, bool) or not isinstance(stride, int) or not 0 <= stride <= CONTEXT):
-        raise CigeError(f"stride={stride!r}: expected a whole number of characters from 0 to {CONTEXT}")
+    if stride is not None and (isinstance(stride, bool) or not isinstance(stride, int) or not 0 <= stride <= OVERLAP):
+        raise CigeError(f"stride={stride!r}: expected a whole number of characters from 0 to {OVERLAP}")
     if stride is not None and name == "none":
         raise CigeError("stride goes with an aggregation_strategy other than 'none'")
     if isinstance(options["ignore_labels"], str):

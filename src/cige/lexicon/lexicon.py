@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cige.errors import LexiconError
+from cige.folders.hub import is_bundled
 from cige.folders.kinds import LEXICON
 from cige.json_text import to_json
 from cige.lexicon.base_words import BaseWords
-from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.snapshot import LexiconSnapshot
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
 from cige.lexicon.user_changes import UserChanges
@@ -25,6 +25,9 @@ from cige.lexicon.user_word import EVIDENCE, Mode, UserWord, UserWords, reason_t
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 from cige.text.normalize import normalize
+
+if TYPE_CHECKING:
+    from cige.lexicon.report import LoadReport
 
 USER_FILE = "user.json"
 
@@ -61,6 +64,8 @@ class Lexicon:
         given = [1] * len(words) if counts is None else list(counts)
         if len(given) != len(words):
             raise LexiconError(f"{len(given):,} counts for {len(words):,} words: expected one per word")
+        from cige.lexicon.report import ReportBuilder
+
         report = ReportBuilder(source="words", format="words")
         taken: dict[str, int] = {}
         for line, (word, count) in enumerate(zip(map(normalize, words), given, strict=True), start=1):
@@ -107,13 +112,14 @@ class Lexicon:
     def load(cls, folder: str | os.PathLike[str]) -> Lexicon:
         """Open a saved lexicon: its words, counts and trie are mapped from disk, and processes share them.
 
-        Files of more than 32 MB are not read, so only their size is checked; `check_lexicon` reads every file.
+        Of files of more than 32 MB and of those of the bundled model only the size is checked; `check_lexicon` reads
+        every file.
 
         Raises:
             LexiconError: a file is missing, truncated, changed or not of a lexicon.
         """
         folder = Path(folder)
-        facts = open_folder(folder, kind=LEXICON, check_up_to=CHECKED_BYTES)
+        facts = open_folder(folder, kind=LEXICON, check_up_to=0 if is_bundled(folder) else CHECKED_BYTES)
         lexicon = cls(base=BaseWords.load(folder, facts))
         changes = UserChanges.load(folder / USER_FILE)
         return lexicon.changed(changes) if changes else lexicon

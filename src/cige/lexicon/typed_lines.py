@@ -35,8 +35,8 @@ class Entry:
 def detect_typed(sample: Sequence[bytes]) -> str | None:
     """The format of some lines (without blank lines and comments), one of TYPED_FORMATS, or None.
 
-    Since commas may be part of words, columns separated by commas need a header, or most lines must have a label in
-    Latin letters, or a label that occurs twice on average.
+    Words contain no tabs, so one label after a tab is enough. Commas may be part of words: columns separated by commas
+    need a header, or most lines must have a label in Latin letters, or a label that occurs twice on average.
     """
     lines = [raw.decode("utf-8", "replace") for raw in sample]
     if not lines:
@@ -48,16 +48,17 @@ def detect_typed(sample: Sequence[bytes]) -> str | None:
             return format
         rows = [_fields(line, delimiter) for line in lines]
         labels = [row[1] for row in rows if 2 <= len(row) <= len(COLUMNS) and is_label(row[1])]
-        if format == "labels" and 2 * len(labels) >= len(rows):
-            return format
-        if 2 * len(labels) > len(rows) and (2 * len(set(labels)) <= len(labels) or all(map(str.isascii, labels))):
+        if format == "labels":
+            if not all(map(str.isdecimal, labels)):
+                return format
+        elif 2 * len(labels) > len(rows) and (2 * len(set(labels)) <= len(labels) or all(map(str.isascii, labels))):
             return format
     return None
 
 
 def typed_entries(lines: Iterator[tuple[int, bytes]], *, format: str) -> Iterator[Entry]:
     """An entry for every line (number, raw bytes) except the header."""
-    read = _read_object if format == "jsonl" else _row_reader(COLUMNS, DELIMITERS[format], is_named=False)
+    read = entry_reader(format)
     is_first = True
     for line, raw in lines:
         try:
@@ -74,6 +75,11 @@ def typed_entries(lines: Iterator[tuple[int, bytes]], *, format: str) -> Iterato
         yield read(line, text)
 
 
+def entry_reader(format: str) -> Callable[[int, str], Entry]:
+    """What reads a line (number, text) of a file without a header."""
+    return _read_object if format == "jsonl" else _row_reader(COLUMNS, DELIMITERS[format], is_named=False)
+
+
 def _read_object(line: int, text: str) -> Entry:
     found = _json(text)
     if not isinstance(found, dict) or not isinstance(found.get("word"), str):
@@ -88,16 +94,21 @@ def _read_object(line: int, text: str) -> Entry:
 
 
 def _row_reader(names: Sequence[str], delimiter: str, *, is_named: bool) -> Callable[[int, str], Entry]:
-    """A function that reads lines with these columns; without a header, a number in the second column is a count."""
+    """A function that reads lines with these columns.
+
+    Without a header, a number in the second column is a count. What comes after it is ignored, unless it is a mode: in
+    the dictionaries of word segmenters it is a part of speech.
+    """
 
     def read(line: int, text: str) -> Entry:
         row = _fields(text, delimiter)
+        if not is_named and len(row) > 1 and row[1].isdecimal():
+            mode = row[2] if len(row) == 3 and row[2].lower() in MODES else ""
+            return _entry(line, _encoded(row[0]), "", mode, int(row[1]))
         if len(row) > len(names) and not is_named:
             return Entry(line, _encoded(row[0]), problem=TOO_MANY)
         value = dict(zip(names, row, strict=False))
         label, count = value.get("label", ""), value.get("count", "")
-        if not is_named and label.isdecimal():
-            label, count = "", label
         word = _encoded(value.get("word", ""))
         number = whole_number(count)
         if count and number is None:

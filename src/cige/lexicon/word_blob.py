@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
@@ -65,6 +64,8 @@ class WordBlob(Sequence[str]):
     @cached_property
     def sha256(self) -> str:
         """Hex digest of the blob, which depends on the words and their order."""
+        import hashlib  # loads OpenSSL; a loaded lexicon has its checksum in the manifest
+
         return hashlib.sha256(self.blob.data).hexdigest()
 
     def __len__(self) -> int:

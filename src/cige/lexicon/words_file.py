@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -11,7 +12,7 @@ from typing import cast
 from cige.errors import LexiconError
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.text_file import read_lines, shown
-from cige.lexicon.typed_lines import TYPED_FORMATS, Entry, detect_typed, typed_entries
+from cige.lexicon.typed_lines import TYPED_FORMATS, Entry, detect_typed, entry_reader, typed_entries
 from cige.lexicon.user_word import Mode, UserWord, reason_to_refuse_user_word
 from cige.lexicon.whole_number import whole_number
 from cige.lexicon.word_rules import DUPLICATE, NOT_UTF8, reason_to_refuse
@@ -22,6 +23,9 @@ NO_COUNT = "count missing or not a whole number"
 NO_VECTOR = "wrong number of columns for a vector"
 CONTRADICTION = "listed before with another label or mode"
 N_SAMPLE = 200
+_READ_COLUMNS = entry_reader("labels")
+# Parts of speech as jieba's dictionaries name them.
+_TAGGED = re.compile(rb"\S*[\x80-\xff]\S* [0-9]+ (a[dn]?|eng|n[gstz]?|nr(fg|t)?|v[dn]?|[bcdfgijlmopqrstuxyz])\s*")
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ def read_words(
             header), "labels" (word<TAB>label<TAB>mode), "csv" (word,label,mode), "jsonl" ({"word": ..., "label": ...,
             "mode": ...}), or "auto". Label and mode are optional. In "labels" and "csv", a number in place of the label
             is a count. Their first line may be a header with the names of the columns in any order, which must include
-            `word` and may include `count`.
+            `word` and may include `count`. "auto" reads what stands after a tab as a label or a count wherever it
+            stands, however few lines have one.
         min_count: words with a smaller count are skipped; the file must have counts.
         spaces: whether these are user words, which may contain spaces as in "iPhone 15 Pro" (so "auto" does not detect
             "pairs"), and may have a single character if their mode is force or block.
@@ -76,7 +81,8 @@ def read_words(
         raise LexiconError(f"format {format!r}: expected one of {', '.join(FORMATS)}")
     lines = read_lines(path)
     sample = list(islice(lines, N_SAMPLE))
-    if format == "auto":
+    is_detected = format == "auto"
+    if is_detected:
         format = detect_format([raw for _, raw in sample], spaces=spaces if pairs is None else not pairs)
     if min_count > 1 and format in ("list", "word2vec"):
         raise LexiconError(
@@ -86,7 +92,7 @@ def read_words(
     found: dict[str, UserWord] = {}
     counts: list[int | None] = []
     n_lines = 0
-    for entry in _entries(_worth_reading(chain(sample, lines), report), format=format):
+    for entry in _entries(_worth_reading(chain(sample, lines), report), format=format, columns=is_detected and spaces):
         n_lines += 1
         try:
             text = normalize(entry.raw.decode("utf-8").strip())
@@ -123,7 +129,11 @@ def read_words(
 def detect_format(sample: list[bytes], *, spaces: bool = False) -> str:
     """Detect the format from the first lines: the one that most of them have, or "list" if there is none.
 
-    For formats with tabs, half of the lines are enough, since words contain no tabs.
+    For formats with tabs fewer are enough, since words contain no tabs: half of the lines for counts, one for labels.
+
+    Args:
+        spaces: whether words may contain spaces. Numbers after a space are counts then only if most lines have a part
+            of speech after them, as in jieba's dictionaries ("云计算 5 n"): in "iPhone 15" they belong to the name.
     """
     sample = [raw for raw in sample if raw.strip()]
     if word2vec_width(sample) is not None:
@@ -131,11 +141,13 @@ def detect_format(sample: list[bytes], *, spaces: bool = False) -> str:
     sample = [raw for raw in sample if not _is_comment(raw)]
     if not sample:
         return "list"
-    if 2 * sum(_count(raw.split(b"\t")) is not None for raw in sample) >= len(sample):
+    typed = detect_typed(sample)
+    if 2 * sum(_count(raw.split(b"\t")) is not None for raw in sample) >= len(sample) and not (spaces and typed):
         return "counts"
-    if not spaces and 2 * sum(_count(raw.split()) is not None for raw in sample) > len(sample):
+    is_pair = _is_tagged if spaces else _is_counted
+    if 2 * sum(map(is_pair, sample)) > len(sample):
         return "pairs"
-    return detect_typed(sample) or "list"
+    return typed or "list"
 
 
 def word2vec_width(sample: list[bytes]) -> int | None:
@@ -182,19 +194,35 @@ def _worth_reading(lines: Iterator[tuple[int, bytes]], report: ReportBuilder) ->
             yield line, raw
 
 
-def _entries(lines: Iterator[tuple[int, bytes]], *, format: str) -> Iterator[Entry]:
-    """An entry for every line except the header."""
+def _entries(lines: Iterator[tuple[int, bytes]], *, format: str, columns: bool) -> Iterator[Entry]:
+    """An entry for every line except the header.
+
+    Args:
+        columns: whether lines of a list, or of words with counts, may have a label after a tab: those from which the
+            format was detected had none.
+    """
     if format in TYPED_FORMATS:
         yield from typed_entries(lines, format=format)
     elif format == "word2vec":
         yield from _word2vec_entries(lines)
     elif format == "list":
-        yield from (Entry(line, raw) for line, raw in lines)
+        yield from (_in_columns(line, raw) if columns and b"\t" in raw else Entry(line, raw) for line, raw in lines)
     else:
         for line, raw in lines:
             fields = raw.split(b"\t") if format == "counts" else raw.split()
             count = _count(fields)
-            yield Entry(line, fields[0], count, problem=NO_COUNT if count is None else None)
+            if count is None and columns and b"\t" in raw:
+                yield _in_columns(line, raw)
+            else:
+                yield Entry(line, fields[0], count, problem=NO_COUNT if count is None else None)
+
+
+def _in_columns(line: int, raw: bytes) -> Entry:
+    """A line with tabs in a file whose first lines have no labels."""
+    try:
+        return _READ_COLUMNS(line, raw.decode("utf-8"))
+    except UnicodeDecodeError:
+        return Entry(line, raw)  # refused when the word is decoded
 
 
 def _word2vec_entries(lines: Iterator[tuple[int, bytes]]) -> Iterator[Entry]:
@@ -204,6 +232,14 @@ def _word2vec_entries(lines: Iterator[tuple[int, bytes]]) -> Iterator[Entry]:
     for line, raw in chain(sample[1:] if is_header(first) else sample, lines):
         fields = raw.rstrip().replace(b"\t", b" ").rsplit(b" ", width) if width else [raw]
         yield Entry(line, fields[0], problem=None if width and len(fields) == width + 1 else NO_VECTOR)
+
+
+def _is_counted(raw: bytes) -> bool:
+    return _count(raw.split()) is not None
+
+
+def _is_tagged(raw: bytes) -> bool:
+    return _TAGGED.fullmatch(raw.strip()) is not None
 
 
 def _count(fields: list[bytes]) -> int | None:

@@ -9,8 +9,11 @@ to configure.
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import sys
+
+import numpy as np
 
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # malloc.h
 KEPT = 2**31 - 1  # bytes that may be free at the end of the heap before any are returned
@@ -32,3 +35,15 @@ def keep_freed_memory() -> bool:
         return False
     heaped = any(mallopt(MMAP_THRESHOLD, size) for size in HEAP_BELOW)
     return bool(heaped and mallopt(TRIM_THRESHOLD, KEPT) and mallopt(TOP_PAD, TAKEN))
+
+
+def zeros_on_demand(shape: tuple[int, ...]) -> np.ndarray:
+    """float32 of zeros that takes memory only where it is written to, after `keep_freed_memory` too.
+
+    NumPy's own zeros come from the heap then, whose memory may have been used before and is zeroed at once.
+    """
+    n = int(np.prod(shape, dtype=np.int64))
+    if n == 0 or not hasattr(mmap, "MAP_PRIVATE"):  # Windows gives each large array pages of its own
+        return np.zeros(shape, np.float32)
+    pages = mmap.mmap(-1, 4 * n, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(pages, np.float32, n).reshape(shape)

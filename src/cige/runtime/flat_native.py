@@ -20,6 +20,7 @@ import numpy as np
 
 from cige.lattice.lattice import Lattice
 from cige.models.flat_config import FlatConfig
+from cige.nn.memory import zeros_on_demand
 from cige.runtime.embedding_table import EmbeddingTable
 from cige.runtime.native import address, n_threads
 from cige.runtime.native_crf import NO_ROOM, LabelFamilies, NativeCRF, with_room
@@ -27,7 +28,7 @@ from cige.runtime.packed_linear import N_FIELDS, PackedLinear
 from cige.runtime.precision import BFLOAT16, FLOAT32, available
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars, joined
 from cige.runtime.relations import Relations, RelationTables
-from cige.runtime.row_products import row_by_row
+from cige.runtime.row_products import in_one_thread, row_by_row
 
 _MISSING = 2  # of native/spans.c: a table is still to be made
 _ERRORS = {1: "no memory for a work buffer; use smaller batches", 2: "a sentence that the tables are too small for"}
@@ -221,7 +222,7 @@ class _InputTables:
             bias = weights["encoder.embeddings.backoff.bias"]
             self._bias = np.concatenate([self._bias, bias, np.zeros_like(bias)])
         self.n_char_numbers = len(self._from_char)
-        self._char_rows = np.zeros((len(self._char), self.n_char_numbers), np.float32)  # no memory until written to
+        self._char_rows = zeros_on_demand((len(self._char), self.n_char_numbers))  # only characters that were seen
         self.is_known = np.zeros(len(self._char), bool)
         self._kept = (bigram, word)
         label_rows = 0  # null: the labels of words are not read, whatever they are
@@ -261,14 +262,16 @@ def _folded(config: FlatConfig, weights: Mapping[str, np.ndarray], name: str) ->
     weight, bias = (weights[f"{name}.{part}"].astype(np.float64) for part in ("weight", "bias"))
     made = [(weight, bias)]
     for part, own in _query_key_value(config, weights, 0):
-        made.append((part @ weight, part @ bias + own))
+        made.append((in_one_thread(part, weight), part @ bias + own))
     return np.concatenate([w for w, _ in made]), np.concatenate([b for _, b in made])
 
 
 def _of_labels(config: FlatConfig, weights: Mapping[str, np.ndarray]) -> np.ndarray:
     """float64[n, 4D]: what the label of a word adds to its x, query, key and value in the first layer."""
     labels = weights["encoder.word_labels.weight"].astype(np.float64)
-    return np.concatenate([labels, *(labels @ part.T for part, _ in _query_key_value(config, weights, 0))], 1)
+    return np.concatenate(
+        [labels, *(in_one_thread(labels, part.T) for part, _ in _query_key_value(config, weights, 0))], 1
+    )
 
 
 def _query_key_value(

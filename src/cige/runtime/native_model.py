@@ -25,15 +25,12 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.models.config import ModelConfig
 from cige.models.flat_config import FlatConfig
-from cige.models.soft_lexicon_config import SoftLexiconConfig
 from cige.nn.crf_numpy import NumpyCRF
 from cige.runtime import native
 from cige.runtime.flat_native import NativeFlat
-from cige.runtime.flat_numpy import NumpyFlat
 from cige.runtime.native_crf import LabelFamilies, NativeCRF
 from cige.runtime.precision import FLOAT32, available, chosen
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars
-from cige.runtime.soft_lexicon import RuntimeSoftLexicon
 from cige.runtime.tagger_folder import WEIGHTS, TaggerFolder, opened
 from cige.tagging.prediction import ScoredSpan
 
@@ -252,15 +249,21 @@ class NativeModel:
 
 
 def _network(read: TaggerFolder, library: Any, precision: str) -> Network:
+    """The network of a folder; what other ones need is not imported, which would take a twentieth of a first answer."""
     config = read.config
-    if isinstance(config, SoftLexiconConfig):
-        chosen(precision, [FLOAT32], of="a SoftLexicon")
-        return RuntimeSoftLexicon(config, read.weights, read.vocabulary, library)
-    assert isinstance(config, FlatConfig)
-    computed_in = chosen(precision, available(library))
-    if library is None:
+    if isinstance(config, FlatConfig):
+        computed_in = chosen(precision, available(library))
+        if library is not None:
+            return NativeFlat(config, read.weights, library, computed_in)
+        from cige.runtime.flat_numpy import NumpyFlat
+
         return NumpyFlat(config, read.weights)
-    return NativeFlat(config, read.weights, library, computed_in)
+    from cige.models.soft_lexicon_config import SoftLexiconConfig
+    from cige.runtime.soft_lexicon import RuntimeSoftLexicon
+
+    assert isinstance(config, SoftLexiconConfig)
+    chosen(precision, [FLOAT32], of="a SoftLexicon")
+    return RuntimeSoftLexicon(config, read.weights, read.vocabulary, library)
 
 
 def _reopened(kind: type[NativeModel], folder: Path, lexicon: Lexicon, precision: str) -> NativeModel:

@@ -86,7 +86,7 @@ class RowReader:
             chars, pairs = vocabulary.chars, vocabulary.bigrams
             codes = np.ascontiguousarray(pairs.codes, np.int64)
             of_first = codes >> BIGRAM_SHIFT
-            begin = np.flatnonzero(np.diff(of_first, prepend=-1))
+            begin = np.append(0, np.flatnonzero(of_first[1:] != of_first[:-1]) + 1)[: len(codes)]
             self._kept: list[Any] = [
                 *_hashed(chars.codes, chars.rows, library),
                 *_hashed(of_first[begin], np.arange(len(begin)) + 2, library),

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,12 +18,13 @@ from starlette.middleware.cors import CORSMiddleware
 
 from cige import __version__
 from cige.api import NER
-from cige.errors import CigeError
+from cige.errors import CigeError, ModelError
 from cige.json_text import to_json
 from cige.serving import schemas
 from cige.serving.batcher import Batcher, Overloaded, Stopping
 from cige.serving.guard import Guard
 from cige.serving.metrics import Metrics
+from cige.serving.model import UNNAMED, described, open_models
 from cige.serving.pace import METRICS, PACE, Pace
 from cige.serving.page import page, reference
 from cige.serving.settings import TOKEN_VARIABLE, Settings
@@ -53,23 +54,35 @@ class Json(JSONResponse):
             return to_json(content, ensure_ascii=True).encode("ascii")
 
 
-def create_app(ner: NER, settings: Settings, *, token: str | None = None, store: WordStore | None = None) -> FastAPI:
-    """An app that serves a model.
+def create_app(
+    ner: NER | Mapping[str, NER], settings: Settings, *, token: str | None = None, store: WordStore | None = None
+) -> FastAPI:
+    """An app that serves a model, or several.
 
     Args:
+        ner: the model, which is called `default`; or models by name, the first of which answers requests that name
+            none.
         token: what clients must send as `Authorization: Bearer ...`; None lets everyone in.
-        store: the shared words; None makes one from `settings.lexicon_file`.
+        store: the shared words, of the lexicons of these models in their order; None makes one from
+            `settings.lexicon_file`.
+
+    Raises:
+        ModelError: no model was given.
     """
-    return _Server(ner, settings, token, store).app
+    models = {UNNAMED: ner} if isinstance(ner, NER) else dict(ner)
+    if not models:
+        raise ModelError("no model to serve; give an NER, or a dict of names and NERs")
+    return _Server(models, settings, token, store).app
 
 
 class _Server:
-    def __init__(self, ner: NER, settings: Settings, token: str | None, store: WordStore | None):
-        self.settings, self.limits, self.ner = settings, settings.limits, ner
+    def __init__(self, models: Mapping[str, NER], settings: Settings, token: str | None, store: WordStore | None):
+        self.settings, self.limits = settings, settings.limits
         if store is None:
             path = None if settings.lexicon_file is None else _path(settings.lexicon_file)
-            store = WordStore(ner.lexicon, path, max_words=self.limits.lexicon_words)
-        self.store, self.reader = store, Reader(ner, store)
+            store = WordStore([ner.lexicon for ner in models.values()], path, max_words=self.limits.lexicon_words)
+        self.store = store
+        self.readers = {name: Reader(name, ner, store, place) for place, (name, ner) in enumerate(models.items())}
         self.metrics = Metrics(settings.metrics_folder)
         self.batcher: Batcher | None = None
         self.app = FastAPI(
@@ -137,18 +150,16 @@ class _Server:
             self._check(texts, body, explained=body.explain)
             options = self._options(body)
             work = (
-                ExplainWork(self.reader, texts, **options, removals=True, n_words=body.n_words)
+                ExplainWork(texts=texts, **options, removals=True, n_words=body.n_words)
                 if body.explain
-                else EntitiesWork(self.reader, texts, **options)
+                else EntitiesWork(texts=texts, **options)
             )
             return Json(await self._read(work, body, request))
 
         @route("/v1/lattice", "POST", schemas.LatticeOut, waits, "The lattice of a text, and what entities rest on")
         async def lattice(body: schemas.LatticeIn, request: Request) -> Response:
             self._check([body.text], body, explained=True)
-            work = ExplainWork(
-                self.reader, [body.text], **self._options(body), n_words=body.n_words, svg_width=body.svg_width
-            )
+            work = ExplainWork(texts=[body.text], **self._options(body), n_words=body.n_words, svg_width=body.svg_width)
             answer = await self._read(work, body, request)
             (result,) = answer.pop("results")
             return Json(answer | {name: value for name, value in result.items() if name not in ("removals", "n_tried")})
@@ -159,10 +170,10 @@ class _Server:
             limit: int = Query(1000, ge=0, le=100_000, description="words to list at most"),
         ) -> Response:
             now = await asyncio.to_thread(self.store.current)
-            entries = now.lexicon.user_entries
+            entries = now.entries
             listed = [{"text": w.text, "label": w.label, "mode": w.mode} for w in entries[offset : offset + limit]]
             return Json(
-                {"version": now.version, "n_base": len(now.lexicon), "n_words": len(entries), "words": listed}
+                {"version": now.version, "n_base": len(now.lexicons[0]), "n_words": len(entries), "words": listed}
                 | {"removed": list(now.changes.removed)}
             )
 
@@ -178,20 +189,15 @@ class _Server:
             self._check_number("words", len(body.words), self.limits.words)
             return self._changed(await asyncio.to_thread(self.store.remove, body.words, version=body.version))
 
-        @route("/v1/model", "GET", schemas.ModelOut, {401: errors[401]}, "The model that answers")
+        @route("/v1/models", "GET", schemas.ModelsOut, {401: errors[401]}, "The models that requests can name")
+        async def models() -> Response:
+            return Json({"models": list(map(described, self.readers.values()))})
+
+        @route("/v1/model", "GET", schemas.ModelOut, {401: errors[401]}, "The model that answers, and the limits")
         async def model() -> Response:
             named = ("body_bytes", "texts", "chars", "explained_chars", "words", "deadline_s")
-            facts = getattr(self.ner.model, "facts", {})
-            return Json(
-                {
-                    "name": str(self.settings.model or facts.get("name") or "bundled"),
-                    "cige_version": __version__,
-                    "labels": self.ner.labels,
-                    "silent_labels": sorted(self.ner.label_facts.silent),
-                    "word_labels": list(self.ner.read_word_labels),
-                    "limits": {name: getattr(self.limits, name) for name in named},
-                }
-            )
+            limits = {name: getattr(self.limits, name) for name in named}
+            return Json(described(self._reader(None)) | {"cige_version": __version__, "limits": limits})
 
         @route("/healthz", "GET", schemas.HealthOut, {}, "Whether the process answers")
         async def healthy() -> Response:
@@ -250,7 +256,17 @@ class _Server:
 
     def _options(self, body: schemas.ReadIn) -> dict[str, Any]:
         asked = selection.Request.of(min_score=body.min_score, labels=body.labels, types=body.types)
-        return {"request": asked, "words": schemas.user_words(body.words), "utf16": body.offsets == "utf16"}
+        reader = self._reader(body.model)
+        words = schemas.user_words(body.words)
+        return {"reader": reader, "request": asked, "words": words, "utf16": body.offsets == "utf16"}
+
+    def _reader(self, name: str | None) -> Reader:
+        """The model of that name; the first where none is named."""
+        if name is None:
+            return next(iter(self.readers.values()))
+        if name not in self.readers:
+            raise Refused(422, f"model: this server has none of that name; expected one of {', '.join(self.readers)}")
+        return self.readers[name]
 
     def _check(self, texts: list[str], body: schemas.ReadIn, *, explained: bool) -> None:
         n_chars = sum(map(len, texts))
@@ -268,7 +284,7 @@ class _Server:
             raise Refused(413, f"given {given:,} {what}; at most {most:,} may be in a request")
 
     def _changed(self, now: StoredWords) -> Response:
-        return Json({"version": now.version, "n_words": len(now.lexicon.user_entries)})
+        return Json({"version": now.version, "n_words": len(now.entries)})
 
     async def _read(self, work: EntitiesWork | ExplainWork, body: schemas.ReadIn, request: Request) -> dict[str, Any]:
         """The answer of the batcher; a client that leaves, or a deadline, takes the request out of the queue."""
@@ -300,7 +316,7 @@ class _Server:
             if future.done() and not future.cancelled():
                 found = future.result()
                 labels = [entity["label"] for result in found["results"] for entity in result["entities"]]
-                self.metrics.answer(work.n_chars, labels)
+                self.metrics.answer(work.reader.name, work.n_chars, labels)
                 return found
             if left.done():
                 raise Refused(CLIENT_LEFT, "the client left")
@@ -340,7 +356,5 @@ def app_of_worker() -> FastAPI:
     Raises:
         CigeError: the model or the shared words cannot be read.
     """
-    from cige.serving.model import open_model
-
     settings = Settings.from_environment()
-    return create_app(open_model(settings), settings, token=os.environ.get(TOKEN_VARIABLE) or None)
+    return create_app(open_models(settings), settings, token=os.environ.get(TOKEN_VARIABLE) or None)

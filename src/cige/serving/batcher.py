@@ -54,12 +54,16 @@ class Reading(Protocol):
 
     Attributes:
         ner: what reads it.
+        weights: identifies the weights of what reads it; windows are read together only where it is the same object.
         selection: which entities are reported.
         lattices: of all windows of its texts.
     """
 
     @property
     def ner(self) -> NER: ...
+
+    @property
+    def weights(self) -> object: ...
 
     @property
     def selection(self) -> Selection: ...
@@ -298,14 +302,15 @@ def _lattice(job: _Job, k: int) -> Lattice:
 
 
 def _alike(taken: Sequence[tuple[_Job, int]]) -> list[list[tuple[_Job, int]]]:
-    """Windows whose entities are reported alike, which can be read together."""
+    """Windows of one model whose entities are reported alike, which can be read together."""
     groups: list[list[tuple[_Job, int]]] = []
     for place in taken:
         reading = place[0].reading
         assert reading is not None
         for group in groups:
             first = group[0][0].reading
-            if first is not None and (first is reading or first.selection == reading.selection):
+            assert first is not None
+            if first is reading or (first.weights is reading.weights and first.selection == reading.selection):
                 group.append(place)
                 break
         else:

@@ -35,8 +35,8 @@ class Metrics:
         self._seconds = Histogram(
             "cige_request_seconds", "Seconds to an answer", ("path",), buckets=SECONDS, registry=of
         )
-        self._chars = Counter("cige_characters", "Characters of texts that were answered", registry=of)
-        self._entities = Counter("cige_entities", "Entities found", ("label",), registry=of)
+        self._chars = Counter("cige_characters", "Characters of texts that were answered", ("model",), registry=of)
+        self._entities = Counter("cige_entities", "Entities found", ("model", "label"), registry=of)
         self._windows = Histogram("cige_batch_windows", "Windows read at once", buckets=SIZES, registry=of)
         self._nodes = Counter("cige_batch_nodes", "Nodes of the lattices that were read", registry=of)
         self._batch_seconds = Histogram("cige_batch_seconds", "Seconds of a batch", buckets=SECONDS, registry=of)
@@ -51,11 +51,11 @@ class Metrics:
         self._requests.labels(path, str(status or "gone")).inc()
         self._seconds.labels(path).observe(seconds)
 
-    def answer(self, n_chars: int, labels: list[str]) -> None:
-        """Count what was read, and the labels of what was found."""
-        self._chars.inc(n_chars)
+    def answer(self, model: str, n_chars: int, labels: list[str]) -> None:
+        """Count what a model read, and the labels of what it found."""
+        self._chars.labels(model).inc(n_chars)
         for label in labels:
-            self._entities.labels(label).inc()
+            self._entities.labels(model, label).inc()
 
     def batch(self, n_windows: int, n_nodes: int, seconds: float) -> None:
         """Count a batch."""

@@ -1,28 +1,73 @@
-"""The model of a server: loaded with its word lists, and warmed up."""
+"""The models of a server: which names they go by, loaded with the word lists of all, and warmed up."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from cige.api import NER, load
 from cige.errors import ModelError
 from cige.nn.memory import keep_freed_memory
 from cige.serving.settings import Settings
+from cige.serving.work import Reader
 
 WARM_UP = "昨天罗氏公司在上海宣布了新的计划。"
+UNNAMED = "default"  # the name of a model that was given without one
+BUNDLED = "bundled"  # what `cige.load` calls the model that comes with cige
+_NAMED = re.compile(r"([^\s=/\\]{1,64})=(.+)")
 
 
-def open_model(settings: Settings) -> NER:
-    """The model that the settings name, with the words of their word lists, ready to answer.
+def named_models(given: Sequence[str]) -> dict[str, str]:
+    """Name -> model folder or hub id, in the order given.
+
+    Args:
+        given: each a folder or a hub id, which is its name as well; or NAME=FOLDER, unless that is a folder itself;
+            FOLDER may be `bundled`, as for `cige.load`. None at all is the bundled model alone.
 
     Raises:
-        ModelError: what `cige.load` raises; or the model reads no lexicon.
+        ModelError: two have one name.
+    """
+    found: dict[str, str] = {}
+    for spec in given or (BUNDLED,):
+        parts = None if Path(spec).exists() else _NAMED.fullmatch(spec)
+        name, source = (parts[1], parts[2]) if parts else (spec, spec)
+        if name in found:
+            raise ModelError(f"two models are called {name}; give them names: --model NAME={source}")
+        found[name] = source
+    return found
+
+
+def open_models(settings: Settings) -> dict[str, NER]:
+    """The models that the settings name, each with the words of the word lists, ready to answer.
+
+    Raises:
+        ModelError: what `cige.load` raises; a model reads no lexicon; or two models have one name.
         LexiconError: a word list cannot be read.
     """
     keep_freed_memory()
-    ner = load(settings.model, device=settings.device, precision=settings.precision, domain=settings.domain)
+    return {name: _open(source, settings) for name, source in named_models(settings.models).items()}
+
+
+def _open(source: str, settings: Settings) -> NER:
+    ner = load(source, device=settings.device, precision=settings.precision, domain=settings.domain)
     if not isinstance(ner, NER):
-        raise ModelError(f"{settings.model}: reads the words of its own vocabulary alone; serve a model with a lexicon")
+        raise ModelError(f"{source}: reads the words of its own vocabulary alone; serve a model with a lexicon")
     for path in settings.lexicon_files:
         ner.lexicon.add_file(path)
     ner(WARM_UP)
     ner.explain(WARM_UP, removals=False)
     return ner
+
+
+def described(reader: Reader) -> dict[str, Any]:
+    """What /v1/models says of a model."""
+    ner = reader.ner
+    return {
+        "name": reader.name,
+        "n_base": len(ner.lexicon),
+        "labels": ner.labels,
+        "silent_labels": sorted(ner.label_facts.silent),
+        "word_labels": list(ner.read_word_labels),
+    }

@@ -49,6 +49,7 @@ class WordIn(_Strict):
 class ReadIn(_Strict):
     """What every request that reads text may say."""
 
+    model: str | None = Field(None, description="the name of the model to read with, as /v1/models lists it; the first")
     words: Words
     offsets: Literal["code_points", "utf16"] = Field(
         "code_points", description="the unit of start and end: code points (Python) or UTF-16 code units (JavaScript)"
@@ -147,6 +148,7 @@ class ResultOut(BaseModel):
 class HeadOut(BaseModel):
     """What all responses with offsets say."""
 
+    model: str = Field(description="the name of the model that read the texts")
     offsets: Literal["code_points", "utf16"]
     lexicon_version: int = Field(description="version of the shared lexicon that was read")
 
@@ -175,7 +177,7 @@ class LexiconOut(BaseModel):
     """The words that users added to the lexicon, and those that they removed."""
 
     version: int = Field(description="one more with every change")
-    n_base: int = Field(description="words of the model's own lexicon")
+    n_base: int = Field(description="words of the first model's own lexicon")
     n_words: int = Field(description="words of users, all pages together")
     words: list[WordOut]
     removed: list[str]
@@ -188,14 +190,26 @@ class VersionOut(BaseModel):
     n_words: int
 
 
-class ModelOut(BaseModel):
-    """The model that answers."""
+class ServedModelOut(BaseModel):
+    """A model that requests can name."""
 
     name: str
-    cige_version: str
+    n_base: int = Field(description="words of its own lexicon")
     labels: list[str]
     silent_labels: list[str] = Field(description="labels that are reported only if they are named")
     word_labels: list[str] = Field(description="labels of words that the model was trained to read")
+
+
+class ModelsOut(BaseModel):
+    """The models of this server; the first answers requests that name none."""
+
+    models: list[ServedModelOut]
+
+
+class ModelOut(ServedModelOut):
+    """The model that answers requests that name none."""
+
+    cige_version: str
     limits: dict[str, float]
 
 

@@ -50,7 +50,8 @@ class Settings:
     """Everything that a worker must know to serve; the token comes from the environment alone.
 
     Attributes:
-        model: model folder or hub id, None for the bundled model.
+        models: model folders or hub ids, each as it is or as NAME=FOLDER (see `cige.serving.model.named_models`); the
+            first answers requests that name none. Empty for the bundled model alone.
         device: where PyTorch computes.
         precision: as in `cige.load`.
         domain: kind of text for which scores are calibrated, as in `cige.load`.
@@ -62,7 +63,7 @@ class Settings:
         metrics_folder: where several workers keep their metrics; None for one worker.
     """
 
-    model: str | None = None
+    models: tuple[str, ...] = ()
     device: str = "cpu"
     precision: str = "auto"
     domain: str | None = None
@@ -82,5 +83,5 @@ class Settings:
         """What `to_environment` put there, or the defaults."""
         values: dict[str, Any] = json.loads(os.environ.get(SETTINGS_VARIABLE, "{}"))
         limits = Limits(**values.pop("limits", {}))
-        values |= {name: tuple(values.get(name, ())) for name in ("lexicon_files", "origins")}
+        values |= {name: tuple(values.get(name, ())) for name in ("models", "lexicon_files", "origins")}
         return cls(limits=limits, **values)

@@ -35,23 +35,31 @@ class StoredWords:
     Attributes:
         version: 0 before the first change, and one more with every change.
         changes: what users changed.
-        lexicon: the lexicon that the server started with, with these changes; nobody changes it.
+        lexicons: those that the server started with, in their order, with these changes; nobody changes them.
     """
 
     version: int
     changes: UserChanges
-    lexicon: Lexicon
+    lexicons: tuple[Lexicon, ...]
+
+    @property
+    def entries(self) -> list[UserWord]:
+        """The words of users in any of the lexicons, each once."""
+        return list({entry.text: entry for found in reversed(self.lexicons) for entry in found.user_entries}.values())
 
 
 class WordStore:
-    """Changes to a lexicon that survive the server, and that other processes see as soon as they are made.
+    """Changes to lexicons that survive the server, and that other processes see as soon as they are made.
+
+    A change counts for the lexicons of all models that are served: what a company calls its things does not depend on
+    who reads them.
 
     A change is written to a new file that takes the place of the old one, under a lock of the operating system, so
     the file is always whole and no change is lost. Every reader compares the file's identity with what it read last.
     All methods may be called from any thread.
 
     Args:
-        start: the lexicon before any change. It must be the same in all processes.
+        starts: the lexicons before any change, one of each model. They must be the same in all processes.
         path: the file; None keeps changes in memory.
         max_words: how many words may be added.
 
@@ -59,11 +67,11 @@ class WordStore:
         StoreError: the file is there and cannot be read.
     """
 
-    def __init__(self, start: Lexicon, path: Path | None = None, *, max_words: int = 200_000):
-        self._start, self._path, self._max_words = start, path, max_words
+    def __init__(self, starts: Sequence[Lexicon], path: Path | None = None, *, max_words: int = 200_000):
+        self._starts, self._path, self._max_words = tuple(starts), path, max_words
         self._lock = threading.Lock()
         self._seen: tuple[int, ...] | None = None
-        self._now = StoredWords(0, UserChanges(), start.changed(UserChanges()))
+        self._now = self._stored(0, UserChanges())
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,6 +81,9 @@ class WordStore:
                 ) from reason
             with self._lock:
                 self._read_if_changed()
+
+    def _stored(self, version: int, changes: UserChanges) -> StoredWords:
+        return StoredWords(version, changes, tuple(start.changed(changes) for start in self._starts))
 
     def current(self) -> StoredWords:
         """The words of now, whichever process changed them last.
@@ -119,16 +130,16 @@ class WordStore:
         """Stop matching words, whoever they came from; all or none.
 
         Raises:
-            LexiconError: naming the words that are not there.
+            LexiconError: naming the words that are in no lexicon.
             VersionConflict, StoreError: as `add`.
         """
         wanted = list(dict.fromkeys(map(normalize, words)))
 
         def change(now: StoredWords) -> UserChanges:
-            if unknown := [word for word in wanted if word not in now.lexicon]:
+            if unknown := [word for word in wanted if not _in_any(word, now.lexicons)]:
                 raise LexiconError(f"cannot remove {', '.join(unknown[:10])}: not in the lexicon")
             added = tuple(word for word in now.changes.added if word.text not in wanted)
-            removed = [word for word in wanted if word in self._start and word not in now.changes.removed]
+            removed = [word for word in wanted if _in_any(word, self._starts) and word not in now.changes.removed]
             return UserChanges(added, (*now.changes.removed, *removed))
 
         return self._change(change, version)
@@ -142,7 +153,7 @@ class WordStore:
                     f"the change was made for version {version}; the lexicon has version {now.version}"
                 )
             changes = change(now)
-            after = StoredWords(now.version + 1, changes, self._start.changed(changes))
+            after = self._stored(now.version + 1, changes)
             if self._path is not None:
                 self._write(after, self._path)
             self._now = after
@@ -182,7 +193,7 @@ class WordStore:
             version, changes = found["version"], UserChanges.from_dict(found, source=self._path)
             if type(version) is not int or version < 0:
                 raise ValueError(f"version {version!r}")
-            self._now = StoredWords(version, changes, self._start.changed(changes))
+            self._now = self._stored(version, changes)
             self._seen = identity
         except FileNotFoundError:
             self._seen = None
@@ -193,6 +204,10 @@ class WordStore:
                 f"{self._path}: damaged ({reason or type(reason).__name__}); expected the words that a server wrote; "
                 "put a copy in its place, or remove it to start without words"
             ) from reason
+
+
+def _in_any(word: str, lexicons: Sequence[Lexicon]) -> bool:
+    return any(word in lexicon for lexicon in lexicons)
 
 
 def _identity(path: Path) -> tuple[int, ...]:

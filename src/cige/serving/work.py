@@ -23,15 +23,22 @@ from cige.text.utf16 import utf16_offsets
 
 @dataclass(frozen=True)
 class Reader:
-    """A model and the words that every request is read with."""
+    """A model and the words that every request is read with.
 
+    Attributes:
+        name: what requests call the model.
+        place: which lexicon of the store is that of the model.
+    """
+
+    name: str
     ner: NER
     store: WordStore
+    place: int = 0
 
     def with_words(self, words: Sequence[UserWord]) -> tuple[NER, int]:
         """The model with the words of now and those of a request, and the version of the former."""
         now = self.store.current()
-        return self.ner.with_lexicon(now.lexicon).with_words(words), now.version
+        return self.ner.with_lexicon(now.lexicons[self.place]).with_words(words), now.version
 
 
 @dataclass
@@ -69,6 +76,10 @@ class EntitiesReading:
     def __post_init__(self) -> None:
         self.lattices = [part.lattice for _, part in self.parts]
 
+    @property
+    def weights(self) -> object:
+        return self.work.reader
+
     def answer(self, spans: list[list[ScoredSpan]]) -> dict[str, Any]:
         """The body of the response."""
         of_texts: list[list[Any]] = [[] for _ in self.work.texts]
@@ -78,7 +89,7 @@ class EntitiesReading:
             {"entities": entity_dicts(merge_windows(text, found, overlapping=self.selection.overlapping), text, self)}
             for text, found in zip(self.work.texts, of_texts, strict=True)
         ]
-        return response_head(self.work.utf16, self.version) | {"results": results}
+        return response_head(self.work, self.version) | {"results": results}
 
 
 def entity_dicts(entities: Sequence[Entity], text: str, reading: EntitiesReading) -> list[dict[str, Any]]:
@@ -125,9 +136,13 @@ class ExplainReading:
     version: int
     lattices: Sequence[Lattice] = ()
 
+    @property
+    def weights(self) -> object:
+        return self.work.reader
+
     def answer(self, spans: list[list[ScoredSpan]]) -> dict[str, Any]:
         """The body of the response."""
-        return response_head(self.work.utf16, self.version) | {"results": list(map(self._explained, self.work.texts))}
+        return response_head(self.work, self.version) | {"results": list(map(self._explained, self.work.texts))}
 
     def _explained(self, text: str) -> dict[str, Any]:
         work = self.work
@@ -142,9 +157,13 @@ class ExplainReading:
         return evidence_dict(found, utf16=work.utf16) | drawn
 
 
-def response_head(utf16: bool, version: int) -> dict[str, Any]:
+def response_head(work: EntitiesWork | ExplainWork, version: int) -> dict[str, Any]:
     """What all responses with offsets begin with."""
-    return {"offsets": "utf16" if utf16 else "code_points", "lexicon_version": version}
+    return {
+        "model": work.reader.name,
+        "offsets": "utf16" if work.utf16 else "code_points",
+        "lexicon_version": version,
+    }
 
 
 def evidence_dict(evidence: Evidence, *, utf16: bool) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserWords, user_words_of
+from cige.tagging.consistency import Reader, read_consistently
 from cige.tagging.selection import Request, Selection, Types, select
 
 
@@ -76,6 +77,7 @@ class EntityFinder(ABC):
         types: Types = "fine",
         recall: float | None = None,
         words: UserWords = (),
+        consistent: bool = False,
     ) -> list[Entity]: ...
     @overload
     def __call__(
@@ -87,6 +89,7 @@ class EntityFinder(ABC):
         types: Types = "fine",
         recall: float | None = None,
         words: UserWords = (),
+        consistent: bool = False,
     ) -> list[list[Entity]]: ...
     def __call__(
         self,
@@ -97,6 +100,7 @@ class EntityFinder(ABC):
         types: Types = "fine",
         recall: float | None = None,
         words: UserWords = (),
+        consistent: bool = False,
     ) -> list[Entity] | list[list[Entity]]:
         """The entities of a text, or of each text of a list; sorted, and not overlapping unless `recall` is given.
 
@@ -110,16 +114,18 @@ class EntityFinder(ABC):
                 (`cige calibrate`), and text like that which it was calibrated on.
             words: words of the user's own for this call alone, besides those of the lexicon: strings, `UserWord`s with
                 label and mode, or a dict of words and labels, such as `{"阿拉善贺兰草": "COMPANY"}`.
+            consistent: take each text for a document: where a name was found in one place and not in another, the text
+                is read again with the names found as words (docs/documents.md has what it gives and costs).
 
         Raises:
             TypeError: neither a str nor a list of str.
-            ValueError: an option is out of range.
+            ValueError: an option is out of range, or `consistent` and `recall` were given together.
             ModelError: the model does not report such a label, cannot answer for such a recall, or reads no words of
                 a user's own.
             LexiconError: naming the words that cannot be used.
         """
         options: dict[str, Any] = {"min_score": min_score, "labels": labels, "types": types, "recall": recall}
-        options["words"] = words
+        options |= {"words": words, "consistent": consistent}
         if isinstance(text, str):
             return next(iter(self.pipe([text], **options)))
         if not isinstance(text, list | tuple):
@@ -136,6 +142,7 @@ class EntityFinder(ABC):
         types: Types = "fine",
         recall: float | None = None,
         words: UserWords = (),
+        consistent: bool = False,
     ) -> Iterator[list[Entity]]:
         """The entities of each text, in order, while texts keep coming; memory does not grow with their number.
 
@@ -145,6 +152,7 @@ class EntityFinder(ABC):
         Args:
             min_score, labels, types, recall: what is reported, as in a call.
             words: words of the user's own for these texts alone, as in a call.
+            consistent: take each text for a document, as in a call.
 
         Raises:
             TypeError: `texts` is itself a string, or one of them is none.
@@ -153,15 +161,32 @@ class EntityFinder(ABC):
         """
         finder = self.with_words(words)
         request = Request.of(min_score=min_score, labels=labels, types=types, recall=recall)
-        return finder.stream(texts, finder.select(request), batch_size=batch_size)
+        return finder.stream(texts, finder.select(request), batch_size=batch_size, consistent=consistent)
 
-    def stream(self, texts: Iterable[str], selection: Selection, *, batch_size: int = 16) -> Iterator[list[Entity]]:
+    def stream(
+        self, texts: Iterable[str], selection: Selection, *, batch_size: int = 16, consistent: bool = False
+    ) -> Iterator[list[Entity]]:
         """As `pipe`, for a selection that was made already."""
         if isinstance(texts, str | bytes):
             raise TypeError(f"given one {type(texts).__name__}; expected an iterable of str, such as [text]")
         if batch_size < 1:
             raise ValueError(f"given batch_size={batch_size}; expected 1 or more")
-        return self._stream(texts, batch_size, selection)
+        if not consistent:
+            return self._stream(texts, batch_size, selection)
+        if selection.overlapping:
+            raise ValueError("given consistent and recall; candidates of a recall overlap, so give one of the two")
+        return read_consistently(self._as_it_is(), texts, selection, batch_size=batch_size)
+
+    def _as_it_is(self) -> Reader:
+        """A finder with the words of now, which no later change reaches.
+
+        Raises:
+            ModelError: the model reads no words of a user's own.
+        """
+        raise ModelError(
+            f"given consistent=True; a {type(self).__name__} reads the words of its own vocabulary, and cannot be "
+            "given the names of a document"
+        )
 
 
 class Finder(Protocol):

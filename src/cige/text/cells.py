@@ -9,8 +9,14 @@ from collections.abc import Iterator
 LINE_BREAKS = "\n\r\u2028\u2029"
 COMMAS = frozenset(",，、")
 _RUN = re.compile(r"\s+")
-# Scripts that are written without spaces: Chinese characters and kana.
-_UNSPACED = re.compile("[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+# Scripts that are written without spaces: Chinese characters and kana; the first and the last of each block.
+_UNSPACED = (
+    ("\u3005", "\u3007"),
+    ("\u3040", "\u30ff"),
+    ("\u3400", "\u9fff"),
+    ("\uf900", "\ufaff"),
+    ("\U00020000", "\U0003ffff"),
+)
 
 
 def cells(text: str) -> Iterator[tuple[int, int]]:
@@ -54,4 +60,4 @@ def _is_in_latin(text: str, place: int) -> bool:
 
 def is_alphabetic(char: str) -> bool:
     """Whether a character is a letter or digit of a script that sets its words apart by spaces, as Chinese does not."""
-    return char.isalnum() and not _UNSPACED.match(char)
+    return char.isalnum() and not any(first <= char <= last for first, last in _UNSPACED)

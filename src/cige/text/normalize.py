@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 # Maps full-width ASCII (U+FF01..U+FF5E) to half width, and the ideographic space to a space. The Chinese punctuation
@@ -16,14 +18,10 @@ WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(
 SIMPLIFIED = {
     pair[0]: pair[1] for pair in Path(__file__).with_name("traditional.txt").read_text(encoding="utf-8").split()
 }
-_FOLDED = WIDTH | SIMPLIFIED
-
-
-def _any_of(chars: dict[str, str]) -> re.Pattern[str]:
-    return re.compile(f"[{re.escape(''.join(chars))}\ud800-\udfff]")
-
-
-_WIDTH_CHANGES, _CHANGES = _any_of(WIDTH), _any_of(_FOLDED)
+_NO_CHARS = dict.fromkeys(map(chr, range(0xD800, 0xE000)), "\ufffd")  # lone surrogates
+_WIDTH_CHANGES = WIDTH | _NO_CHARS
+_CHANGES = _WIDTH_CHANGES | SIMPLIFIED
+_LONG = 4096  # characters; in a longer text a pattern finds them faster, but is compiled first, which takes 3 ms
 
 
 def fold_width(text: str) -> str:
@@ -32,9 +30,7 @@ def fold_width(text: str) -> str:
     The length never changes. Case is kept, because vectors and lexicons distinguish "IT" from "it". A lone surrogate
     is replaced because it cannot be encoded, so it cannot be matched, written to a file or printed.
     """
-    if not _WIDTH_CHANGES.search(text):  # the common case, and the fast one
-        return text
-    return _WIDTH_CHANGES.sub(lambda found: WIDTH.get(found[0], "\ufffd"), text)
+    return _mapped(text, _WIDTH_CHANGES, _width_changes)
 
 
 def normalize(text: str) -> str:
@@ -44,6 +40,27 @@ def normalize(text: str) -> str:
     come from simplified text. Each character is mapped by itself, so the length never changes. A character that is
     also used in simplified text (乾 in 乾坤, 著 in 著名) stays as it is.
     """
-    if not _CHANGES.search(text):
+    return _mapped(text, _CHANGES, _changes)
+
+
+def _mapped(text: str, changes: Mapping[str, str], pattern: Callable[[], re.Pattern[str]]) -> str:
+    """`text` with each character mapped; `pattern` gives the pattern of what changes."""
+    if len(text) > _LONG:
+        return pattern().sub(lambda found: changes[found[0]], text)
+    if text.isascii() or changes.keys().isdisjoint(text):  # the common cases
         return text
-    return _CHANGES.sub(lambda found: _FOLDED.get(found[0], "\ufffd"), text)
+    return "".join([changes.get(char, char) for char in text])
+
+
+@cache
+def _width_changes() -> re.Pattern[str]:
+    return _any_of(WIDTH)
+
+
+@cache
+def _changes() -> re.Pattern[str]:
+    return _any_of(WIDTH | SIMPLIFIED)
+
+
+def _any_of(chars: dict[str, str]) -> re.Pattern[str]:
+    return re.compile(f"[{re.escape(''.join(chars))}\ud800-\udfff]")

@@ -12,10 +12,12 @@ from itertools import pairwise
 
 from cige.text.cells import cells
 
-CORE = 128  # characters that a window of a long text answers for
-CONTEXT = 24  # characters it also reads on either side of a cut; longer than nearly every name
-LONGEST = max(2 * CORE, CORE + 2 * CONTEXT)  # no window that `split_windows` makes is longer
-SAFE_SHARE = 4  # after a sentence end, where no name runs on, a quarter of the context does
+WHOLE = 256  # characters of the longest stretch that is read at once
+CORE = 108  # characters that a window of a longer one answers for
+CONTEXT = 12  # characters it also reads behind a cut, where a name may run on, and half as many before one
+OVERLAP = CONTEXT + CONTEXT // 2  # characters on both sides of a cut that both of its windows read
+LONGEST = max(WHOLE, CORE + OVERLAP)  # no window that `split_windows` makes is longer
+SAFE_SHARE = 4  # at a sentence end, where no name runs on, a quarter of the context does
 
 SENTENCE_END = re.compile("[。！？!?；;…]+[”’\"'」』》）)]*")
 
@@ -36,24 +38,26 @@ class Window:
     core_end: int
 
 
-def split_windows(text: str, *, core: int = CORE, context: int = CONTEXT) -> list[Window]:
+def split_windows(text: str, *, whole: int = WHOLE, core: int = CORE, context: int = CONTEXT) -> list[Window]:
     """Cut `text` into windows; the cores are its partition, in order. Linear in the length of the text.
 
-    A cell (`cells`: a line, or a column of one) of at most twice `core` characters, the whitespace that ends it
-    included, is one window. A longer one is cut after the last sentence end in the second half of each `core`
-    characters, or without one after `core` characters; its windows read `context` characters more on either side, where
-    there are as many, and a quarter of that beyond a sentence end. No window reads beyond its cell: a line break ends a
-    heading, a list item or a message, and a name in a column of a table is read better by itself than among its
+    A cell (`cells`: a line, or a column of one) of at most `whole` characters, the whitespace that ends it included, is
+    one window. A longer one is cut after the last sentence end in the second half of each `core` characters, or without
+    one after `core` characters; its windows read `context` characters more behind them and half as many before them,
+    where there are as many, and a quarter of that beyond a sentence end. No window reads beyond its cell: a line break
+    ends a heading, a list item or a message, and a name in a column of a table is read better by itself than among its
     neighbours (docs/reading.md has the figures).
 
     Raises:
-        ValueError: `core` below 1 or `context` below 0.
+        ValueError: `core` below 1, or `whole` or `context` below 0.
     """
-    if core < 1 or context < 0:
-        raise ValueError(f"given core={core}, context={context}; expected core >= 1 and context >= 0")
+    if core < 1 or whole < 0 or context < 0:
+        raise ValueError(
+            f"given whole={whole}, core={core}, context={context}; expected core >= 1, and whole and context >= 0"
+        )
     windows = []
     for cell_start, cell_end in cells(text):
-        if cell_end - cell_start <= 2 * core:
+        if cell_end - cell_start <= whole:
             windows.append(Window(cell_start, cell_end, cell_start, cell_end))
             continue
         start, before = cell_start, 0
@@ -61,7 +65,7 @@ def split_windows(text: str, *, core: int = CORE, context: int = CONTEXT) -> lis
             end, is_sentence_end = _core_end(text, start, cell_end, core)
             after = context // SAFE_SHARE if is_sentence_end else context
             windows.append(Window(max(cell_start, start - before), min(cell_end, end + after), start, end))
-            start, before = end, after
+            start, before = end, after // 2
     return windows
 
 

@@ -9,7 +9,9 @@ from cige.data.jsonl import outermost, show_span
 from cige.data.labelled import LabelledFile, Repair
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
-from cige.text.windows import CORE, split_windows
+from cige.text.windows import split_windows
+
+PIECE = 128  # characters of a sentence that is cut out of a longer document
 
 
 def sentences_of(documents: Iterable[Document], *, name: str, format: str, keep_outermost: bool) -> LabelledFile:
@@ -48,10 +50,10 @@ def sentences_of(documents: Iterable[Document], *, name: str, format: str, keep_
 
 
 def _cut(text: str, spans: list[Span], line: int) -> list[Sentence]:
-    if len(text) <= CORE and "\n" not in text:
+    if len(text) <= PIECE and "\n" not in text:
         return [Sentence(text, tuple(spans), line)]
     pieces, start, rest = [], 0, list(spans)
-    for end in [window.core_end for window in split_windows(text)]:
+    for end in [window.core_end for window in split_windows(text, whole=2 * PIECE, core=PIECE)]:
         if any(span.start < end < span.end for span in rest):
             continue  # the next piece has it whole
         own = [span for span in rest if span.end <= end]

@@ -1,0 +1,72 @@
+"""What a job says of the model, the lexicon and the precision that read each part, and what it refuses to mix."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import made
+import pytest
+
+from cige.bulk import local
+from cige.cli import main
+from cige.errors import ModelError
+from cige.lexicon.word_versions import WordVersions
+
+
+def json_of(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_the_precision_is_recorded_and_never_mixed(tmp_path):
+    source = tmp_path / "texts.txt"
+    source.write_text(made.lines(6), encoding="utf-8")
+    job = made.plan(source, tmp_path / "out")
+    made.done(job)
+    precision = made.annotator().finder.model.precision
+    assert json_of(tmp_path / "out" / "manifest.json")["precision"] == precision
+    assert json_of(tmp_path / "out" / "commits" / "part-000000.json")["precision"] == precision
+    other = replace(job, versions=replace(job.versions, precision="another"))
+    with pytest.raises(ModelError, match=r"has another precision .the precision was "):
+        other.begin()
+    with pytest.raises(ModelError, match="give --precision float32"):
+        other.annotate(made.annotator(), job.parts[0])
+
+
+def test_words_are_switched_while_a_job_runs(tmp_path, monkeypatch):
+    source, words = tmp_path / "texts.txt", tmp_path / "words.txt"
+    source.write_text("阿拉善贺兰草在南京\n张桂梅在南京\n" * 2, encoding="utf-8")
+    names = WordVersions(tmp_path / "names")
+
+    def publish(name: str, line: str) -> None:
+        words.write_text(line, encoding="utf-8")
+        names.publish(words, name)
+
+    def annotate(output: str) -> int:
+        lexicon = ["--lexicon-add", str(tmp_path / "names")]
+        options = ["--part-rows", "1", "--processes", "1", "--min-score", "0"]
+        return main(["annotate", str(source), str(tmp_path / output), *lexicon, *options])
+
+    publish("1.tsv", "阿拉善贺兰草\tGPE\tforce\n")
+    assert annotate("undisturbed") == 0
+    annotate_parts = local.annotate_parts
+
+    def switched(job, parts, *, n_processes):
+        records = annotate_parts(job, parts, n_processes=n_processes)
+        yield next(records)
+        publish("2.tsv", "阿拉善贺兰草\tPER\tforce\n")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(local, "annotate_parts", switched)
+        assert annotate("out") == 130
+    assert names.current() == "2.tsv"
+    assert annotate("out") == 0  # goes on with the version that it was begun with
+    assert made.contents(tmp_path / "out") == made.contents(tmp_path / "undisturbed")
+    assert annotate("later") == 0
+    for output, version in (("out", "1.tsv"), ("later", "2.tsv")):
+        parts = [json_of(path) for path in (tmp_path / output / "commits").glob("part*")]
+        assert len(parts) == 4 and all(part["lexicon_versions"] == [version] for part in parts)
+        assert json_of(tmp_path / output / "manifest.json")["lexicon_versions"] == [version]
+    rows = [(tmp_path / name / "data" / "part-000000.jsonl").read_text(encoding="utf-8") for name in ("out", "later")]
+    assert '"label":"GPE"' in rows[0].replace(" ", "") and '"label":"PER"' in rows[1].replace(" ", "")

@@ -1,0 +1,70 @@
+"""Folders of versions: publishing, switching, and what is refused."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from cige.cli import main
+from cige.errors import LexiconError
+from cige.lexicon.word_versions import WordVersions, version_of
+
+
+def words(tmp_path, *lines: str) -> str:
+    path = tmp_path / "words.txt"
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def test_versions_are_kept_and_one_is_current(tmp_path):
+    versions = WordVersions(tmp_path / "names")
+    versions.publish(words(tmp_path, "阿拉善贺兰草"), "1.txt")
+    versions.publish(words(tmp_path, "张桂梅"), "2.txt")
+    assert versions.names() == ["1.txt", "2.txt"] and versions.current() == "2.txt"
+    assert versions.path("1.txt").read_text(encoding="utf-8") == "阿拉善贺兰草\n"
+    versions.use("1.txt")
+    assert versions.current() == "1.txt"
+    assert version_of(versions.path("2.txt")) == "2.txt" and version_of(tmp_path / "words.txt") is None
+
+
+def test_what_is_refused_changes_nothing(tmp_path):
+    versions = WordVersions(tmp_path / "names")
+    with pytest.raises(LexiconError, match="cige lexicon publish"):
+        versions.current()
+    versions.publish(words(tmp_path, "张桂梅"), "1.txt")
+    versions.publish(words(tmp_path, "张桂梅"), "1.txt")  # the same words again
+    with pytest.raises(LexiconError, match="with other words"):
+        versions.publish(words(tmp_path, "阿拉善贺兰草"), "1.txt")
+    with pytest.raises(LexiconError, match="no words in it"):
+        versions.publish(words(tmp_path, "# nothing"), "2.txt")
+    for name in ("../1.txt", ".1", "", "a/b"):
+        with pytest.raises(LexiconError, match="expected the name of a file"):
+            versions.publish(words(tmp_path, "张桂梅"), name)
+    for name in ("2.txt", "../current"):
+        with pytest.raises(LexiconError, match=r"there are 1\.txt"):
+            versions.use(name)
+    assert versions.names() == ["1.txt"] and versions.current() == "1.txt"
+
+
+def test_a_reader_sees_one_version_or_the_other(tmp_path):
+    versions = WordVersions(tmp_path / "names")
+    for name, word in (("1.txt", "张桂梅"), ("2.txt", "阿拉善贺兰草")):
+        versions.publish(words(tmp_path, word), name)
+    switching = threading.Thread(target=lambda: [versions.use(f"{1 + k % 2}.txt") for k in range(100)])
+    switching.start()
+    seen = set()
+    while switching.is_alive():
+        seen.add(versions.current())
+    switching.join()
+    assert seen <= {"1.txt", "2.txt"} and versions.current() == "2.txt"
+
+
+def test_the_commands(tmp_path, capsys):
+    folder, file = str(tmp_path / "names"), words(tmp_path, "张桂梅")
+    assert main(["lexicon", "publish", file, folder]) == 0
+    assert main(["lexicon", "publish", words(tmp_path, "阿拉善贺兰草"), folder, "--name", "2.txt"]) == 0
+    assert main(["lexicon", "use", folder, "words.txt"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"{folder}: words.txt is current"
+    assert main(["lexicon", "use", folder, "3.txt"]) == 2
+    assert "there are 2.txt, words.txt" in capsys.readouterr().err
