@@ -1,7 +1,7 @@
 """RuleBook: where forced and blocked words are, compared with a slow search."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cige.lexicon.lexicon import Lexicon
@@ -72,6 +72,7 @@ def test_the_same_as_a_slow_search(text, words, n_forced):
 
 
 @given(st.text("甲乙丙", max_size=12), WORDS, st.integers(0, 5), st.integers(0, 12), st.integers(0, 12))
+@example("丙丙", ["丙丙"], 1, 1, 0)
 def test_the_rules_of_a_part(text, words, n_forced, start, length):
     rules, end = book(force=words[:n_forced], block=words[n_forced:]).find(text), start + length
     part = rules.within(start, end)

@@ -48,7 +48,8 @@ class Rules:
             return self
         first = bisect_right(self.forced, start, key=lambda span: span.end)
         last = bisect_left(self.forced, end, key=lambda span: span.start)
-        forced = (ForcedSpan(s.start - start, s.end - start, s.label) for s in self.forced[first:last])
+        overlapping = self.forced[first:last] if start < end else ()  # nothing overlaps a window without characters
+        forced = (ForcedSpan(s.start - start, s.end - start, s.label) for s in overlapping)
         first = bisect_left(self.blocked, (start, start))
         last = bisect_left(self.blocked, (end, end))
         return Rules(tuple(forced), tuple((a - start, b - start) for a, b in self.blocked[first:last] if b <= end))
