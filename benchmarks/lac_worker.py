@@ -13,9 +13,8 @@ import sys
 import time
 
 
-def main() -> None:
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever Paddle prints is no answer
+def model():
+    """LAC's model of words, parts of speech and names."""
     import paddle
     import paddle.base
 
@@ -23,12 +22,18 @@ def main() -> None:
     sys.modules["paddle.fluid.core"] = paddle.base.core
     from LAC import LAC
 
-    model = LAC(mode="lac")
+    return LAC(mode="lac")
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever Paddle prints is no answer
+    lac = model()
     for line in sys.stdin:
         texts, batch_size = json.loads(line)
         found = []
         for first in range(0, len(texts), batch_size):
-            found += model.run(texts[first : first + batch_size])
+            found += lac.run(texts[first : first + batch_size])
         answers.write(json.dumps([found, time.process_time()]) + "\n")
         answers.flush()
 

@@ -67,7 +67,7 @@ class Jieba(InProcess):
         self._cut = posseg.cut
         list(self._cut("预热"))
 
-    def read(self, texts: Sequence[str]) -> list[list[Span]]:
+    def read(self, texts: Sequence[str], batch_size: int = 1) -> list[list[Span]]:
         return [spans_of_words(((w.word, w.flag) for w in self._cut(text)), JIEBA) for text in texts]
 
 
