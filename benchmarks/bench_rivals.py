@@ -93,7 +93,8 @@ def bench_rivals(
 def first_answer(command: Sequence[str]) -> tuple[float, float, float]:
     """Processor seconds, elapsed seconds and most resident megabytes of a process that ends after one answer."""
     begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    code = "import resource, sys; exec(sys.argv.pop(1)); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    # Not getrusage's figure, which begins with that of the process that started this one.
+    code = "import sys; exec(sys.argv.pop(1)); print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
     python, program, *arguments = command
     done = subprocess.run([python, "-c", code, program, *arguments], capture_output=True, text=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
