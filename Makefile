@@ -38,10 +38,7 @@ web: $(VENV)/.web
 wheel: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py --keep dist
 
-check-web: $(VENV)/.web
-	$(BIN)/python web/build.py
-
-wheel: $(VENV)/.dev
+check-wheel: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py
 
 SOURCES_C = $(wildcard src/cige/nn/native/*.[ch] src/cige/runtime/native/*.[ch] src/cige/lexicon/*.c)
