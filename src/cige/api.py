@@ -85,7 +85,8 @@ def load(
             or a LatticeModel.
         precision: what cige's own runtime computes a FLAT in: "float32", "bfloat16", "int8", or "auto" for the fastest
             that this processor has. None of them lost more than 0.05 F1 on development data (docs/speed.md), but scores
-            differ in the second or third digit; "float32" gives the same ones on every machine, to about 1e-5.
+            differ in the second or third digit, and the entities of some texts with them (in 4 to 8 of 1,000 lines of
+            raw text); "float32" gives the same ones on every machine, to about 1e-5.
             `ner.model.precision` is what was chosen. All else computes in float32.
         domain: the kind of text that is read, such as "posts", for scores that were calibrated on it; the model card
             names those of the bundled model, and `cige calibrate --domain` makes others. The entities are the same.
