@@ -117,7 +117,7 @@ def check_contents(source: Path, compiled: Path, pure: Path) -> None:
 def entities(python: str | Path, cwd: Path, **environment: str) -> list[dict]:
     """What `make ner` shows, with the words of the lexicon that each entity was read from."""
     code = "import sys; from cige.cli import main; main(sys.argv[1:])"
-    arguments = ("predict", NEWS, "--words", "--format", "jsonl")
+    arguments = ("predict", NEWS, "--words", "--format", "jsonl", "--precision", "float32")
     lines = call(python, "-c", code, *arguments, cwd=cwd, **environment).splitlines()
     return [entity for line in lines for entity in json.loads(line)["entities"]]
 
