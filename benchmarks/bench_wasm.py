@@ -4,9 +4,9 @@
 
 Both compute in float32. The folder that `python web/build.py` writes is read by node, and its page by Chromium through
 Playwright where both are installed. Texts are sentences of the development parts of Weibo, CLUENER and Resume, and odd
-ones: emoji, traditional characters, lone surrogates, tabs, addresses, long lines. Each is read with every option that the
-browser's form has, and with words of a user's own, every second of them with a label. A text differs if one form finds a
-span or label in it that the other lacks.
+ones: emoji, traditional characters, lone surrogates, tabs, addresses, long lines. Each is read with every option that
+the browser's form has, and with words of a user's own, every second of them with a label. A text differs if one form
+finds a span or label in it that the other lacks.
 
 The page is opened from a static server; then the server is stopped, the network cut, and the page opened again.
 """
