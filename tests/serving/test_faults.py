@@ -150,7 +150,8 @@ def test_a_file_that_may_not_grow_is_told_by_the_operating_system_itself(tmp_pat
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "try: store.add([UserWord(f'很长的一个词{k}') for k in range(1000)])\n"
         "except StoreError as told: print(told)\n"
-        "print(store.current().version, WordStore([Lexicon.from_words(['南京'])], Path(sys.argv[1])).current().version)\n"
+        "again = WordStore([Lexicon.from_words(['南京'])], Path(sys.argv[1]))\n"
+        "print(store.current().version, again.current().version)\n"
     )
     path = tmp_path / "words.json"
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=SOON)

@@ -117,8 +117,19 @@ def test_every_limit_is_an_option(monkeypatch):
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     args = parser.parse_args(
-        ["--max-waiting-chars", "5", "--max-deadline", "7", "--max-answer", "0.5", "--allow-origin", "https://a.b"]
-        + ["--model", "bundled", "-m", "x=y"]
+        [
+            *(
+                "--max-waiting-chars",
+                "5",
+                "--max-deadline",
+                "7",
+                "--max-answer",
+                "0.5",
+                "--allow-origin",
+                "https://a.b",
+            ),
+            *("--model", "bundled", "-m", "x=y"),
+        ]
     )
     given = {}
     monkeypatch.setattr(
