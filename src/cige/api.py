@@ -375,8 +375,8 @@ class _PendingText:
     def entities(self, *, overlapping: bool) -> list[Entity]:
         if self.n_dropped:
             warnings.warn(
-                f"{self.n_dropped:,} of the words over {self.text[:20]!r}... were left out: more overlap there than a "
-                "lattice may hold (ner.analyze tells them apart)",
+                f"{self.n_dropped:,} of the words that match in {self.text[:20]!r}... were left out, because a lattice "
+                "has room for fewer overlapping words; ner.analyze(text).words lists those that were read",
                 WordBudgetWarning,
                 stacklevel=3,
             )

@@ -40,6 +40,8 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
         if not (BUNDLED / MANIFEST).is_file():
             raise ModelError(f"{BUNDLED}: this copy of cige has no bundled model; name a model folder or a hub id")
         return BUNDLED
+    if not isinstance(path_or_hub_id, str | PathLike):
+        raise ModelError(f"given {path_or_hub_id!r}; expected a model folder, or a hub id such as owner/name")
     if not str(path_or_hub_id):
         raise ModelError("the name of the model is empty; expected a model folder or a hub id such as owner/name")
     folder = Path(path_or_hub_id)
