@@ -1,4 +1,4 @@
-"""cige (词格): finds entities in Chinese text by reading characters and the words over them together.
+"""cige (词格): named entity recognition in Chinese text with lattices of characters and words.
 
 Use:
     from cige import load
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cige.lattice.lattice import Lattice, build_lattice
     from cige.lexicon.lexicon import Lexicon
 
-# Where each public name lives. They are imported when first used, so that `import cige` is quick and needs no torch.
+# The module of each public name. Names are imported on first use, so that `import cige` is fast and needs no torch.
 _HOMES = {
     "CigeError": "errors",
     "DataError": "errors",

@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from cige.explain.explanation import Explanation
 
 BACKENDS = ("auto", "native", "torch")
-POOL_BATCHES = 16  # batches' worth of windows that `pipe` holds, to read those of like length together
+POOL_BATCHES = 16  # `pipe` collects the windows of this many batches, so that a batch has windows of similar length
 
 
 class WordBudgetWarning(UserWarning):
-    """A text had more overlapping words than its lattice may hold, so some were left out; characters never are."""
+    """A text had more overlapping words than a lattice may contain, so some were left out; characters never are."""
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What was found in a text and what it was read from.
+    """The entities of a text, and the lattice words from which they were predicted.
 
     Attributes:
-        text: the user's own string.
+        text: the string that the user passed.
         entities: sorted, not overlapping.
         words: every word of the lattice, sorted by start and end.
-        n_dropped: matched words that the node budget left out; 0 on real text.
+        n_dropped: number of matched words that exceed the maximum number of nodes; 0 for real text.
     """
 
     text: str
@@ -55,7 +55,7 @@ class Analysis:
     n_dropped: int
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the text with its entities marked."""
+        """The HTML that a notebook displays: the text with its entities marked."""
         from cige.drawing.highlight import notebook_page
         from cige.drawing.lattice import Mark
 
@@ -72,38 +72,37 @@ def load(
     domain: str | None = None,
     **hub_options: Any,
 ) -> EntityFinder:
-    """Load any model that finds entities.
+    """Load a model that finds entities.
 
     Args:
-        path_or_hub_id: None or "bundled" for the bundled model; a model folder, whatever wrote it (`cige train`,
-            `cige finetune`, `cige export`, `save_pretrained`); the folder of a finished run; or a hub id
-            ("owner/name").
-        device: "cpu", or where PyTorch computes, such as "cuda:1". A model exported for ONNX Runtime runs on the CPU.
-        backend: what computes a model that `cige train` wrote. "auto" takes cige's own runtime on the CPU for the
-            models that it reads (FLAT and SoftLexicon without BERT features), and PyTorch otherwise; "native" and
-            "torch" insist on one of them. In float32 the results are equal to about 1e-5; `ner.model` is a NativeModel
-            or a LatticeModel.
-        precision: what cige's own runtime computes a FLAT in: "float32", "bfloat16", "int8", or "auto" for the fastest
-            that this processor has. None of them lost more than 0.05 F1 on development data (docs/speed.md), but scores
-            differ in the second or third digit, and the entities of some texts with them (in 4 to 8 of 1,000 lines of
-            raw text); "float32" gives the same ones on every machine, to about 1e-5.
-            `ner.model.precision` is what was chosen. All else computes in float32.
-        domain: the kind of text that is read, such as "posts", for scores that were calibrated on it; the model card
-            names those of the bundled model, and `cige calibrate --domain` makes others. The entities are the same.
-        hub_options: `revision`, `token`, `cache_dir` and `local_files_only`, as huggingface_hub takes them.
+        path_or_hub_id: None or "bundled" for the bundled model; a model folder written by `cige train`, `cige
+            finetune`, `cige export` or `save_pretrained`; the folder of a finished run; or a hub id ("owner/name").
+        device: "cpu", or a PyTorch device such as "cuda:1". Models exported for ONNX Runtime run only on the CPU.
+        backend: the runtime for a model that `cige train` wrote. "auto" uses cige's own runtime on the CPU for the
+            models that it supports (FLAT and SoftLexicon without BERT features), and PyTorch otherwise; "native" and
+            "torch" force one of the two. In float32, their results are equal to about 1e-5. `ner.model` is a
+            NativeModel or a LatticeModel.
+        precision: the number format in which cige's own runtime computes a FLAT: "float32", "bfloat16", "int8", or
+            "auto" for the fastest one that the processor supports. None of them lost more than 0.05 F1 on development
+            data (docs/speed.md), but scores differ in the second or third digit, and with them the entities of some
+            texts (4 to 8 of 1,000 lines of raw text). "float32" gives the same results on every machine, to about 1e-5.
+            `ner.model.precision` is the format that was chosen. All other models are computed in float32.
+        domain: the kind of text, such as "posts", whose score calibration is used; the model card lists those of the
+            bundled model, and `cige calibrate --domain` adds others. The entities themselves do not change.
+        hub_options: `revision`, `token`, `cache_dir` and `local_files_only`, as in huggingface_hub.
 
     Returns:
-        An NER; for a Lattice-BERT that was fine-tuned to find entities, a TunedNER, which is called in the same way
-        and has no lexicon.
+        An NER, or a TunedNER for a Lattice-BERT that was fine-tuned to find entities. A TunedNER is called in the same
+        way but has no lexicon.
 
     Raises:
-        ModelError: there is no such model, it is damaged, it finds no entities, it cannot run on that device, or what
-            it needs is not installed.
+        ModelError: there is no such model, it is damaged, it does not find entities, it cannot run on that device, or a
+            package that it needs is not installed.
     """
     folder = model_folder(path_or_hub_id, **hub_options)
     kind = KINDS.get(kind_of(folder) or "")
     if kind is None or kind.finder is None:
-        read_manifest(folder, kind=TAGGER, version=0, error=ModelError)  # says what the folder holds
+        read_manifest(folder, kind=TAGGER, version=0, error=ModelError)  # raises the error
         raise ModelError(f"{folder}: not a model that finds entities")
     options = {name: x for name, x in (("backend", backend), ("precision", precision)) if x != "auto"}
     if options and kind is not KINDS[TAGGER]:
@@ -127,7 +126,7 @@ def load(
 
 
 def open_tagger(folder: Path, *, device: str = "cpu", backend: str = "auto", precision: str = "auto") -> NER:
-    """The NER of a folder that a LatticeModel wrote; imports PyTorch only where that computes (see `load`)."""
+    """Open a folder that a LatticeModel wrote; PyTorch is imported only if it is the backend (see `load`)."""
     from cige.runtime.native_model import NativeModel
     from cige.runtime.precision import FLOAT32, chosen
     from cige.runtime.tagger_folder import is_readable
@@ -149,7 +148,7 @@ def open_tagger(folder: Path, *, device: str = "cpu", backend: str = "auto", pre
 
 
 def open_onnx(folder: Path, *, device: str = "cpu") -> NER:
-    """The NER of a folder that `cige export onnx` wrote; imports ONNX Runtime and no PyTorch."""
+    """Open a folder that `cige export onnx` wrote; this imports ONNX Runtime but not PyTorch."""
     from cige.runtime.onnx_model import OnnxModel
 
     if device != "cpu":
@@ -160,15 +159,15 @@ def open_onnx(folder: Path, *, device: str = "cpu") -> NER:
 class NER(EntityFinder):
     """Finds entities in texts of any length.
 
-    Words of the user's own go into `lexicon` (`ner.lexicon.add("罗氏婴儿配方粉")`) and count from the next call on. A
-    call reads one snapshot of the lexicon, so one NER may serve several threads while words come and go.
+    Users add their own words to `lexicon` (`ner.lexicon.add("罗氏婴儿配方粉")`); they take effect from the next call. Each
+    call uses one snapshot of the lexicon, so several threads may share an NER while words are added and removed.
 
     Args:
-        model: what turns lattices into emissions: a NativeModel, a LatticeModel (PyTorch) or an OnnxModel.
+        model: the model that computes emissions from lattices: a NativeModel, a LatticeModel (PyTorch) or an OnnxModel.
     """
 
     def __init__(self, model: PredictionModel):
-        self.model: Any = model  # and whatever else its class offers
+        self.model: Any = model  # typed as Any, since users also access the other members of its class
 
     @property
     def lexicon(self) -> Lexicon:
@@ -176,7 +175,7 @@ class NER(EntityFinder):
 
     @property
     def labels(self) -> list[str]:
-        """The types of entity that the model knows."""
+        """The entity types that the model knows."""
         return list(self.model.labels)
 
     @property
@@ -189,7 +188,7 @@ class NER(EntityFinder):
 
     @property
     def read_word_labels(self) -> tuple[str, ...]:
-        """The labels of users' words that the model was trained to read; empty if it reads none."""
+        """The labels of user words that the model was trained with; empty if it ignores such labels."""
         vocabulary = getattr(self.model, "vocabulary", None)
         return () if vocabulary is None else tuple(vocabulary.word_labels)
 
@@ -200,10 +199,10 @@ class NER(EntityFinder):
         return f"{kind}; {len(self.lexicon):,} words" + (f" and {n_own:,} of your own" if n_own else "")
 
     def analyze(self, text: str, *, words: UserWords = ()) -> Analysis:
-        """Entities, the words of the lattice they were read from, and how many words the node budget left out.
+        """The entities, the lattice words from which they were predicted, and the number of words left out.
 
         Args:
-            words: words of the user's own for this call alone, as in a call.
+            words: additional user words for this call only, as in `__call__`.
         """
         snapshot = self.with_words(words).lexicon.snapshot()
         parts = read_windows(text, snapshot)
@@ -227,20 +226,20 @@ class NER(EntityFinder):
         words: UserWords = (),
         on_progress: Callable[[int, int], None] | None = None,
     ) -> Explanation:
-        """Which words each entity was read from and what changes without them; see `cige.explain.explanation`.
+        """Which words each entity depends on and what changes without them; see `cige.explain.explanation`.
 
         Args:
-            n_words: list the words that an entity attended to most, up to this many.
-            removals: read the text again without each word that overlaps an entity.
-            word_sets: list the word sets of each character; None does where the model has them.
-            maps: draw attention as maps.
-            request: which entities are reported, as `Request.of(min_score=0.5)` and the like say.
-            words: words of the user's own for this call alone, as in a call.
-            on_progress: called with (characters done, characters of the text) while a long text is read again.
+            n_words: the maximum number of words listed per entity, those with the most attention first.
+            removals: whether to predict again without each word that overlaps an entity.
+            word_sets: whether to list the word sets of each character; None lists them if the model has them.
+            maps: whether to include attention maps.
+            request: which entities are reported, such as `Request.of(min_score=0.5)`.
+            words: additional user words for this call only, as in `__call__`.
+            on_progress: called with (characters done, characters of the text) during predictions without words.
 
         Raises:
-            ModelError: word sets or maps were asked of a model that has none.
-            LexiconError: naming the words that cannot be used.
+            ModelError: word sets or maps were requested, and the model has none.
+            LexiconError: some words cannot be used; the message lists them.
         """
         from cige.explain.reading import explain
 
@@ -256,14 +255,14 @@ class NER(EntityFinder):
         )
 
     def with_lexicon(self, lexicon: Lexicon) -> NER:
-        """An NER with the same weights and another lexicon; both may be used side by side."""
+        """An NER with the same weights and another lexicon; both can be used at the same time."""
         return NER(replace(self.model, lexicon=lexicon))
 
     def for_domain(self, domain: str) -> NER:
-        """An NER with the same weights and lexicon whose scores are calibrated on text of this domain.
+        """An NER with the same weights and lexicon whose scores are calibrated for this domain.
 
         Raises:
-            ModelError: the model was not calibrated for such a domain.
+            ModelError: the model has no calibration for this domain.
         """
         try:
             return NER(replace(self.model, label_facts=self.label_facts.for_domain(domain)))
@@ -271,12 +270,12 @@ class NER(EntityFinder):
             raise ModelError(str(reason)) from None
 
     def with_words(self, words: UserWords) -> NER:
-        """An NER that reads these words besides those of the lexicon of now, at the cost of these words alone.
+        """An NER with these words in addition to those of the current lexicon; the cost depends only on these words.
 
-        The lexicon itself stays as it is; words that are added to it later do not count for the NER given.
+        The lexicon itself does not change, and words added to it later have no effect on the returned NER.
 
         Raises:
-            LexiconError: naming the words that cannot be used.
+            LexiconError: some words cannot be used; the message lists them.
         """
         listed = user_words_of(words)
         return self.with_lexicon(self.lexicon.with_words(listed)) if listed else self
@@ -294,10 +293,10 @@ class NER(EntityFinder):
         precision: str = "auto",
         **hub_options: Any,
     ) -> NER:
-        """As `cige.load`, for the kinds of model that read a lexicon.
+        """Like `cige.load`, for models with a lexicon.
 
         Raises:
-            ModelError: what `load` raises; or the model has no lexicon.
+            ModelError: the errors of `load`; or the model has no lexicon.
         """
         found = load(path_or_hub_id, device, backend=backend, precision=precision, **hub_options)
         if not isinstance(found, cls):
@@ -307,11 +306,11 @@ class NER(EntityFinder):
         return found
 
     def save_pretrained(self, folder: str | PathLike[str]) -> None:
-        """Write the model folder, the user's words included; it appears whole or not at all."""
+        """Write the model folder, including the user's words; it is written completely or not at all."""
         self.model.save(Path(folder))
 
     def push_to_hub(self, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
-        """Upload the model to the Hugging Face hub as `repo_id` ("owner/name"); the address of the commit."""
+        """Upload the model to the Hugging Face hub as `repo_id` ("owner/name"); returns the URL of the commit."""
         import tempfile
 
         with tempfile.TemporaryDirectory() as folder:
@@ -363,7 +362,7 @@ class NER(EntityFinder):
 
 @dataclass
 class _PendingText:
-    """A text of `pipe` some of whose windows are still to be read."""
+    """A text of `pipe` with windows that have not been predicted yet."""
 
     text: str
     closed: list[Stretch]

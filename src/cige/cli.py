@@ -17,33 +17,33 @@ from cige.errors import CigeError
 
 VERBS = {
     "predict": "find the entities of a text, a file or standard input",
-    "serve": "answer over HTTP, with a page to try it on",
-    "annotate": "find the entities of whole files with several processes; resumes where it was stopped",
-    "explain": "show the lattice, what each entity was read from, and what changes without a word",
-    "train": "train a model by a recipe",
+    "serve": "serve a model over HTTP, with a page to try it in a browser",
+    "annotate": "find the entities of whole files with several processes; an interrupted run can be resumed",
+    "explain": "show the lattice, the words that each entity depends on, and what changes without a word",
+    "train": "train a model from a recipe",
     "learn-type": "learn a new type of entity from a word list and raw text",
     "evaluate": "score a model on labelled sentences",
-    "pseudo-label": "label raw text by what several models agree on, to train on",
-    "suggest": "choose which sentences to label next, with the model's labels to correct",
-    "calibrate": "make a model's scores honest, by labelled sentences",
-    "user-words": "measure what a user's own words gain on labelled sentences",
-    "compare": "train and score several systems alike, with what separates them",
-    "recipes": "list, show and copy the recipes that ship",
-    "search": "search hyper-parameters by training many models",
-    "convert": "convert labelled documents between formats of other tools",
+    "pseudo-label": "label raw text with the entities that several models agree on, as training data",
+    "suggest": "choose the sentences to label next, with the model's labels to correct",
+    "calibrate": "calibrate a model's scores on labelled sentences",
+    "user-words": "measure how much user words improve F1 on labelled sentences",
+    "compare": "train and score several systems in the same way, with tests of significance",
+    "recipes": "list, show and copy the built-in recipes",
+    "search": "search hyper-parameters",
+    "convert": "convert labelled documents between the formats of annotation tools",
     "lexicon": "build, look up and describe word lists",
     "vectors": "train and convert vectors",
-    "data": "fetch, describe and convert labelled data",
-    "pretrain": "pre-train a Lattice-BERT: its vocabulary, data, training",
-    "finetune": "tune a pre-trained Lattice-BERT on the paper's tasks",
+    "data": "download, describe and convert labelled data",
+    "pretrain": "pre-train a Lattice-BERT: build its vocabulary and data, train it",
+    "finetune": "fine-tune a pre-trained Lattice-BERT on the tasks of the paper",
     "bench": "measure speed and memory",
-    "compact": "make a small model folder for prediction",
+    "compact": "write a smaller model folder for prediction",
     "export": "write a model for ONNX Runtime, which needs no PyTorch",
     "info": "describe a model and this installation",
-    "doctor": "check this installation, by an answer of the bundled model too",
-    "completion": "print what a shell needs to complete cige commands",
+    "doctor": "check this installation, including a prediction of the bundled model",
+    "completion": "print the shell code that completes cige commands",
 }
-# Packages that only some verbs need, and the extra that brings them.
+# Packages that only some verbs need, and the extra that installs them.
 _EXTRAS = {
     "torch": "train",
     "transformers": "bert",
@@ -59,7 +59,7 @@ _EXTRAS |= {"argcomplete": "completion", "huggingface_hub": "hub"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code. What a user can mend is told in one line, with exit code 2."""
+    """Run one command and return its exit code. Errors that users can fix are one line, with exit code 2."""
     if argv is None and "_ARGCOMPLETE" in os.environ:
         _complete()
     argv = list(sys.argv[1:] if argv is None else argv)
@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complete() -> None:
-    """Where a shell asks what may follow, answer it and end; argcomplete ends the process."""
+    """If a shell requests completions, print them; argcomplete then ends the process."""
     from cige.commands.completion import answer, is_asked
 
     if is_asked():
@@ -102,7 +102,7 @@ def _run(argv: list[str]) -> int:
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
-    """The parser of a verb out of VERBS; imports its file."""
+    """The parser of a verb in VERBS; imports its module."""
     from cige.commands.parser import VerbParser
 
     command = import_module(f"cige.commands.{verb.replace('-', '_')}")
@@ -120,7 +120,7 @@ def _run_without_verb(argv: list[str]) -> int:
         usage="cige VERB ...",
         description="词格: finds entities in Chinese text by reading characters and words together.\n\n"
         + "\n".join(f"  {verb:<{width}}  {what}" for verb, what in VERBS.items())
-        + "\n\n`cige VERB --help` says more.",
+        + "\n\nSee `cige VERB --help` for the options of a verb.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="store_true", help="print the version")
@@ -138,7 +138,7 @@ def _run_without_verb(argv: list[str]) -> int:
 
 
 def _never_fail_to_encode(stream: Any) -> None:
-    """Chinese is printed whatever the locale, and a lone surrogate as \\udxxx, which is also how JSON escapes it."""
+    """Print Chinese in any locale, and a lone surrogate as \\udxxx, which is also how JSON escapes it."""
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
@@ -149,7 +149,7 @@ def _refuse(message: str) -> int:
 
 
 def _words_of(error: OSError) -> str:
-    """What an error of the operating system means for the path it is about."""
+    """The message for an error of the operating system and its path."""
     path = error.filename
     if not isinstance(path, str | os.PathLike):
         return f"{error.strerror or error}"

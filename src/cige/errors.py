@@ -2,20 +2,20 @@
 
 
 class CigeError(ValueError):
-    """Base of all errors that a user of cige can cause and mend."""
+    """Base class of all errors that a user of cige can cause and fix."""
 
 
 class DataError(CigeError):
-    """A data file that cannot be read; the message names the file and the line."""
+    """A data file cannot be read; the message names the file and the line."""
 
 
 class LexiconError(CigeError):
-    """A word list, lexicon folder or vector file that cannot be used."""
+    """A word list, lexicon folder or vector file cannot be used."""
 
 
 class ModelError(CigeError):
-    """A model folder that is missing, damaged, foreign or does not fit its lexicon."""
+    """A model folder is missing or damaged, is not a model, or does not match its lexicon."""
 
 
 class RecipeError(CigeError):
-    """A recipe with an unknown key, a wrong type or contradictory settings."""
+    """A recipe has an unknown key, a wrong type or contradictory settings."""

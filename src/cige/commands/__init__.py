@@ -1,1 +1,1 @@
-"""One file a verb: its docstring is the help, `add_arguments(parser)` declares options and sets `run`."""
+"""One module per verb: its docstring is the help text, and `add_arguments(parser)` declares options and sets `run`."""

@@ -1,4 +1,4 @@
-"""Annotate a file or a folder of files: every row with its entities, part by part, with several processes.
+"""Annotate a file or a folder of files: add the entities of each row, with several processes.
 
 Examples:
   cige annotate news.txt annotated/
@@ -6,10 +6,10 @@ Examples:
   cige annotate posts/ annotated/ --to parquet --min-score 0.5
   cige annotate posts/ annotated/ --engine ray --processes 16
 
-Reads lines of text, JSON lines, CSV, TSV and Parquet; .gz and .xz are unpacked. The rows are in OUTPUT/data, those
-that cannot be processed in OUTPUT/rejected with the reason, and OUTPUT/manifest.json tells the model, the lexicon and
-the input. A job that was stopped or killed goes on where it stopped when the same command is given again; the result
-is the same to the byte.
+The input can be lines of text, JSON lines, CSV, TSV or Parquet; .gz and .xz files are decompressed. The rows are
+written to OUTPUT/data, rows that cannot be processed to OUTPUT/rejected with the reason, and OUTPUT/manifest.json
+records the model, the lexicon and the input. If a job is stopped or killed, run the same command again: it continues
+where it stopped, and the result is the same, byte for byte.
 """
 
 from __future__ import annotations
@@ -37,27 +37,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", metavar="OUTPUT", help="folder to write to")
     add_model_options(parser)
     add_request_options(parser)
-    parser.add_argument("--format", choices=("txt", "jsonl", "csv", "tsv", "parquet"), help="(default: by the names)")
     parser.add_argument(
-        "--to", choices=("jsonl", "csv", "tsv", "parquet"), help="format to write (default: as INPUT; jsonl for txt)"
+        "--format", choices=("txt", "jsonl", "csv", "tsv", "parquet"), help="format of INPUT (default: by file name)"
     )
-    parser.add_argument("--text-column", default="text", metavar="NAME", help="column or key of the text (text)")
-    parser.add_argument("--entities-column", default="entities", metavar="NAME", help="what to add (entities)")
+    parser.add_argument(
+        "--to",
+        choices=("jsonl", "csv", "tsv", "parquet"),
+        help="format to write (default: that of INPUT; jsonl for txt)",
+    )
+    parser.add_argument("--text-column", default="text", metavar="NAME", help="column or key with the text (text)")
+    parser.add_argument("--entities-column", default="entities", metavar="NAME", help="column or key to add (entities)")
     parser.add_argument(
         "--offsets",
         choices=("code-points", "utf-16"),
         default="code-points",
-        help="what offsets count; utf-16 for Java and JavaScript (default: code-points)",
+        help="unit of the offsets; use utf-16 for Java and JavaScript (default: code-points)",
     )
-    parser.add_argument("--max-chars", type=at_least(1), metavar="N", help="reject longer texts (default: none)")
-    parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences at once (16)")
-    parser.add_argument("--part-rows", type=at_least(1), metavar="N", help="rows of a part (default: by INPUT's size)")
+    parser.add_argument("--max-chars", type=at_least(1), metavar="N", help="reject longer texts (default: no limit)")
+    parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences per batch (16)")
+    parser.add_argument("--part-rows", type=at_least(1), metavar="N", help="rows per part (default: by size of INPUT)")
     parser.add_argument(
-        "--processes", type=at_least(1), metavar="N", help="processes, actors or tasks (default: one per core)"
+        "--processes",
+        type=at_least(1),
+        metavar="N",
+        help="number of processes, actors or tasks (default: one per core)",
     )
-    parser.add_argument("--engine", choices=ENGINES, default="local", help="(default: local)")
+    parser.add_argument("--engine", choices=ENGINES, default="local", help="where processes run (default: local)")
     parser.add_argument(
-        "--gpus-per-process", type=float, default=0.0, metavar="SHARE", help="of a GPU for each actor of --engine ray"
+        "--gpus-per-process", type=float, default=0.0, metavar="SHARE", help="share of a GPU per actor of --engine ray"
     )
     parser.set_defaults(run=run)
 
@@ -67,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     from cige.bulk.job import Job
 
     settings = settings_of(args)
-    versions = Annotator.open(settings).versions  # also: a mistake in the model or the words is told at once
+    versions = Annotator.open(settings).versions  # also reports errors in the model or the words immediately
     job = Job.plan(
         Path(args.input).absolute(),
         Path(args.output).absolute(),
@@ -85,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def settings_of(args: argparse.Namespace) -> AnnotatorSettings:
-    """The settings that the options say; paths are absolute, for workers elsewhere."""
+    """The settings that the options specify; paths are absolute, since workers may run elsewhere."""
     from cige.bulk.annotator import AnnotatorSettings
 
     request = request_of(args)
@@ -109,7 +116,7 @@ def settings_of(args: argparse.Namespace) -> AnnotatorSettings:
 
 
 def _words_of(args: argparse.Namespace) -> tuple[str, ...]:
-    """The files of words; of a folder of versions the current one, or that with which the job was begun."""
+    """The word files; for a folder of versions, the version with which the job was started or else the current one."""
     from cige.bulk.job import versions_begun_with
     from cige.lexicon.word_versions import WordVersions
 
@@ -129,7 +136,7 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
     pending = job.pending()
     n_parts, n_left = len(job.parts), sum(part.n_rows for part in pending)
     if is_there and pending:
-        print(f"cige: going on: {n_parts - len(pending):,} of {n_parts:,} parts are there", file=sys.stderr)
+        print(f"cige: resuming: {n_parts - len(pending):,} of {n_parts:,} parts are finished", file=sys.stderr)
     by_number = {part.number: part for part in pending}
     progress = JobProgress(job.n_rows, job.n_rows - n_left)
     try:
@@ -139,13 +146,13 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
     except KeyboardInterrupt:
         print(
             f"cige: stopped; {n_parts - len(by_number):,} of {n_parts:,} parts are in {args.output}. "
-            "Give the same command again to go on from there.",
+            "Run the same command again to continue.",
             file=sys.stderr,
         )
         return INTERRUPTED
     totals = job.finish()
     rejected = f"; {totals['rejected']:,} rows were rejected, see {args.output}/rejected" if totals["rejected"] else ""
-    rate = f", {progress.rows_per_second:,.0f} rows per second" if pending else " (nothing was left to do)"
+    rate = f", {progress.rows_per_second:,.0f} rows per second" if pending else " (all parts were finished already)"
     print(f"wrote {args.output}: {totals['rows']:,} rows with {totals['entities']:,} entities{rate}{rejected}")
     return 0
 
@@ -171,10 +178,10 @@ def _n_cores() -> int:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Refuse to go on while another process annotates into the same folder.
+    """Raise an error if another process is writing to the same folder.
 
     Raises:
-        DataError: one does.
+        DataError: another process is writing to it.
     """
     from cige.errors import DataError
 

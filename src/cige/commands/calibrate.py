@@ -1,7 +1,7 @@
-"""Make a model's scores honest and learn the thresholds of `recall`, from labelled sentences it was not trained on.
+"""Calibrate a model's scores and the thresholds of `recall`, on labelled sentences it was not trained on.
 
-The calibration is written into the model folder's manifest; nothing else in the folder changes. What is printed is the
-expected calibration error of each file before and after (by cross-validation).
+The calibration is written to the manifest of the model folder; nothing else in the folder changes. The expected
+calibration error of each file before and after calibration (by cross-validation) is printed.
 
 Examples:
   cige calibrate runs/weibo/model weibo/dev.bmes
@@ -18,22 +18,24 @@ from cige.commands.options import at_least, make_console
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", help="model folder; its manifest is changed")
+    parser.add_argument("model", help="model folder, whose manifest is changed")
     parser.add_argument("data", nargs="+", metavar="DATA", help="labelled sentences, in any format cige reads")
     add_label_option(parser)
     parser.add_argument(
         "--types",
         choices=("fine", "coarse"),
         default="fine",
-        help="whether the data has the model's own labels or their topmost kinds (default: fine)",
+        help="whether the data has the model's own labels or their topmost ancestors (default: fine)",
     )
     parser.add_argument(
         "--domain",
         metavar="NAME",
-        help="keep this calibration for text of one kind, which `cige.load(domain=NAME)` and `--domain NAME` ask for",
+        help="store the calibration for one kind of text, selected by `cige.load(domain=NAME)` and `--domain NAME`",
     )
-    parser.add_argument("--repair", action="store_true", help="mend illegal tag transitions, do not refuse a file")
-    parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences at once (16)")
+    parser.add_argument(
+        "--repair", action="store_true", help="repair invalid tag transitions instead of rejecting the file"
+    )
+    parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences per batch (16)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
     parser.set_defaults(run=run)
 
@@ -51,9 +53,7 @@ def run(args: argparse.Namespace) -> None:
     folder = model_folder(args.model)
     ner = load(folder, device=args.device, precision="float32")
     if not isinstance(ner, NER):
-        raise ModelError(
-            f"{args.model}: a model that `cige finetune` wrote keeps no calibration; give one of `cige train`"
-        )
+        raise ModelError(f"{args.model}: models of `cige finetune` cannot be calibrated; give a model of `cige train`")
     readings, table = [], Table("", "sentences", "entities", "error before", "error after")
     for path in args.data:
         sentences = read_sentences(path, repair=args.repair)
@@ -71,4 +71,4 @@ def run(args: argparse.Namespace) -> None:
     update_manifest(folder, **calibrated(ner.label_facts, calibration, args.types, args.domain).to_manifest())
     make_console().print(table)
     reached = max(calibration.thresholds, default=None)
-    print(f"{folder}: calibrated; recall= goes up to {reached:g}" if reached else f"{folder}: scores calibrated")
+    print(f"{folder}: calibrated for recall= up to {reached:g}" if reached else f"{folder}: scores calibrated")

@@ -1,4 +1,4 @@
-"""Make a small model folder for prediction: fewer words and bigrams, tables in 8 or 16 bits, no training state.
+"""Write a smaller model folder for prediction: fewer words and bigrams, embeddings in 8 or 16 bits, no training state.
 
 Examples:
   cige compact runs/msra/flat small --n-words 132000 --n-bigrams 125000 --labels NR=PER,NS=LOC,NT=ORG
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dtype", choices=["int8", "float16"], default="int8", help="number type of the embedding tables"
     )
-    parser.add_argument("--labels", default="", metavar="NR=PER,...", help="new names of labels, as OLD=NEW")
+    parser.add_argument("--labels", default="", metavar="NR=PER,...", help="labels to rename, as OLD=NEW")
     parser.set_defaults(run=run)
 
 

@@ -1,4 +1,4 @@
-"""Completion of `cige` commands in a shell, by argcomplete: print what the shell must read, once per shell.
+"""Print the shell code that completes `cige` commands with argcomplete; install it once per shell.
 
 Examples:
   cige completion bash >> ~/.bashrc
@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 
 SHELLS = ("bash", "zsh", "fish", "powershell", "tcsh")
-_ASKING = "_ARGCOMPLETE"  # the shell sets it when it asks what may follow
+_ASKING = "_ARGCOMPLETE"  # set by the shell when it requests completions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="the shell to print the lines for")
+    parser.add_argument("shell", choices=SHELLS, help="the shell to print code for")
     parser.set_defaults(run=run)
 
 
@@ -29,14 +29,14 @@ def run(args: argparse.Namespace) -> None:
 
 
 def is_asked() -> bool:
-    """Whether a shell asks for completions, and argcomplete is there to answer."""
+    """Whether a shell requests completions and argcomplete is installed."""
     return _ASKING in os.environ and find_spec("argcomplete") is not None
 
 
 def answer(verbs: Mapping[str, str], parser_of: Callable[[str], argparse.ArgumentParser]) -> None:
-    """Tell the shell what may follow what was typed, and end the process.
+    """Print the completions of the typed command, and end the process.
 
-    Only the parser of the verb that was typed is made, so that completion imports no more than the verb.
+    Only the parser of the typed verb is created, so that completion imports only the module of that verb.
     """
     import argcomplete
 
@@ -50,7 +50,7 @@ def answer(verbs: Mapping[str, str], parser_of: Callable[[str], argparse.Argumen
 
 
 class _Given(argparse.ArgumentParser):
-    """A parser with the arguments of another, which `add_subparsers` would otherwise make itself."""
+    """A parser that wraps an existing one; `add_subparsers` can only create new parsers."""
 
     def __init__(self, *, given: argparse.ArgumentParser | None = None, prog: str | None = None):
         super().__init__(prog=prog, parents=[given] if given else [], add_help=given is None)

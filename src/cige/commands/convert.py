@@ -6,8 +6,8 @@ Examples:
   cige convert train.parquet train.jsonl --tag-names O,B-PER,I-PER,B-LOC,I-LOC
   cige convert reports.csv brat/ --text-column body --to brat
 
-Formats are told from the contents and the name where they are not given. `cige train --data` and `cige evaluate` read
-all of them but texts without labels.
+If no format is given, it is detected from the content and the file name. `cige train --data` and `cige evaluate` read
+all of these formats except texts without labels.
 """
 
 from __future__ import annotations
@@ -24,12 +24,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"formats:\n{listed}"
     parser.add_argument("input", metavar="INPUT", help="file, or folder for brat")
     parser.add_argument("output", metavar="OUTPUT", help="file to write, or folder for brat")
-    parser.add_argument("--from", dest="format", choices=FORMATS, metavar="FORMAT", help="of INPUT (default: found)")
-    parser.add_argument("--to", choices=written(), metavar="FORMAT", help="of OUTPUT (default: by its suffix)")
-    parser.add_argument("--text-column", default="text", metavar="NAME", help="of CSV, TSV and Parquet (text)")
-    parser.add_argument("--entities-column", default="entities", metavar="NAME", help="of the same (entities)")
-    parser.add_argument("--tag-names", metavar="O,B-PER,...", help="names of tags that are numbers, in their order")
-    parser.add_argument("--repair", action="store_true", help="mend illegal tag transitions, do not refuse the file")
+    parser.add_argument(
+        "--from", dest="format", choices=FORMATS, metavar="FORMAT", help="format of INPUT (default: detected)"
+    )
+    parser.add_argument("--to", choices=written(), metavar="FORMAT", help="format of OUTPUT (default: by its suffix)")
+    parser.add_argument(
+        "--text-column", default="text", metavar="NAME", help="column with the text, in CSV, TSV and Parquet (text)"
+    )
+    parser.add_argument(
+        "--entities-column", default="entities", metavar="NAME", help="column with the entities (entities)"
+    )
+    parser.add_argument("--tag-names", metavar="O,B-PER,...", help="names of numeric tags, in order")
+    parser.add_argument(
+        "--repair", action="store_true", help="repair invalid tag transitions instead of rejecting the file"
+    )
     parser.set_defaults(run=run)
 
 

@@ -1,4 +1,4 @@
-"""Fetch public data sets, describe labelled files, convert them, and list the names in them.
+"""Download public data sets, describe labelled files, convert them, and list the names in them.
 
 Examples:
   cige data fetch weibo resume
@@ -113,5 +113,5 @@ def _read(args: argparse.Namespace, file: str) -> tuple[Sentence, ...]:
 
     found = read_labelled(file, format=args.format, repair=args.repair)
     for mended in found.repairs:
-        print(f"cige: {file}, line {mended.line}: mended: {mended.what}", file=sys.stderr)
+        print(f"cige: {file}, line {mended.line}: repaired: {mended.what}", file=sys.stderr)
     return tuple(found.sentences)

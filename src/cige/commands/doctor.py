@@ -1,11 +1,12 @@
-"""Check this installation: versions, processor, threads, GPU, caches, and an answer of the bundled model.
+"""Check this installation: versions, processor, threads, GPU, caches, and a prediction of the bundled model.
 
-Exit code 0 if everything that cige needs works, 1 if not. What only some commands need, and is absent, is a note.
+The exit code is 0 if everything that cige requires works, and 1 if not. Missing packages that only some commands need
+are listed as notes.
 
 Examples:
   cige doctor
   cige doctor --model runs/own
-  cige doctor --json > doctor.json      # to attach to a report of a problem
+  cige doctor --json > doctor.json      # for bug reports
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ OPTIONAL = {
     "argcomplete": "completion",
 }  # fmt: skip
 SENTENCE, EXPECTED = "李明在北京。", (("李明", "PER"), ("北京", "LOC"))
-LITTLE_SPACE = 2_000_000_000  # bytes; a data set with its vectors fits into it
+LITTLE_SPACE = 2_000_000_000  # bytes; enough for a data set with its vectors
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was checked, how it is, and what to do about it if it is not well."""
+    """The result of one check, and what to do if there is a problem."""
 
     name: str
     state: State
@@ -48,8 +49,8 @@ class Finding:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", "-m", metavar="M", help="check this model too: a folder or hub id")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    parser.add_argument("--model", "-m", metavar="M", help="also check this model (a folder or hub id)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)
 
 
@@ -60,12 +61,16 @@ def run(args: argparse.Namespace) -> int:
         print(to_json({"ok": is_well, "findings": [asdict(finding) for finding in findings]}, indent=1))
     else:
         _print(findings)
-        print("everything that cige needs works" if is_well else "something that cige needs does not work; see above")
+        print(
+            "everything that cige requires works"
+            if is_well
+            else "something that cige requires does not work; see above"
+        )
     return 0 if is_well else 1
 
 
 def examine(model: str | None = None) -> Iterator[Finding]:
-    """Check after check; one that fails in a way that nobody foresaw is a finding too."""
+    """Run all checks; an unexpected exception in a check is reported as a finding."""
     checks: list[tuple[str, Callable[[], Iterator[Finding]]]] = [
         ("versions", _versions),
         ("packages", _packages),
@@ -83,8 +88,8 @@ def examine(model: str | None = None) -> Iterator[Finding]:
             yield from check()
         except CigeError as error:
             yield Finding(name, "wrong", str(error))
-        except Exception as error:  # a doctor does not faint
-            report = "please report this with what `cige doctor --json` prints"
+        except Exception as error:  # continue with the other checks
+            report = "please report this with the output of `cige doctor --json`"
             yield Finding(name, "wrong", f"{type(error).__name__}: {error}", report)
 
 
@@ -99,11 +104,11 @@ def _versions() -> Iterator[Finding]:
 def _packages() -> Iterator[Finding]:
     for name in NEEDED:
         found = _version(name)
-        advice = "" if found else "install cige again: pip install cige"
+        advice = "" if found else "reinstall cige: pip install cige"
         yield Finding(name, "ok" if found else "wrong", found or "not installed", advice)
     for name, extra in OPTIONAL.items():
         found = _version(name)
-        advice = "" if found else f"only where it is needed: pip install 'cige[{extra}]'"
+        advice = "" if found else f"only needed by some commands: pip install 'cige[{extra}]'"
         yield Finding(name, "ok" if found else "note", found or "not installed", advice)
 
 
@@ -119,11 +124,11 @@ def _compiled() -> Iterator[Finding]:
     from cige.runtime.native import load
     from cige.runtime.precision import available, chosen
 
-    slow = "it works, more slowly; with a C compiler, `pip install --force-reinstall --no-deps .` builds these parts"
+    slow = "slower; if a C compiler is installed, `pip install --force-reinstall --no-deps .` compiles these parts"
     if os.environ.get(native.VARIABLE) == "off":
         yield Finding("instruction sets", "note", f"switched off by {native.VARIABLE}=off", f"unset {native.VARIABLE}")
     elif native.level() is None or load() is None:
-        yield Finding("instruction sets", "note", "nothing was compiled", slow)
+        yield Finding("instruction sets", "note", "not compiled", slow)
     else:
         yield Finding("instruction sets", "ok", f"{native.level()}, of {', '.join(native.levels())}")
         found = available(load())
@@ -138,24 +143,26 @@ def _threads() -> Iterator[Finding]:
 
     given = os.environ.get("OMP_NUM_THREADS", "")
     if given and not (given.isdigit() and int(given)):
-        yield Finding("threads", "note", f"OMP_NUM_THREADS={given} is no number", "set it to 1 or more, or unset it")
+        yield Finding("threads", "note", f"OMP_NUM_THREADS={given} is not a number", "set it to 1 or more, or unset it")
         return
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     said = f"OMP_NUM_THREADS={given}" if given else "OMP_NUM_THREADS is not set"
     too_many = n_threads() > n_cores
-    advice = "more threads than cores are slower than as many" if too_many else ""
+    advice = "more threads than cores are slower than one thread per core" if too_many else ""
     yield Finding("threads", "note" if too_many else "ok", f"{n_threads()} of {n_cores} cores; {said}", advice)
 
 
 def _gpu() -> Iterator[Finding]:
     if find_spec("torch") is None:
-        yield Finding("GPU", "note", "not used: PyTorch is not installed", "the bundled model needs none")
+        yield Finding("GPU", "note", "not used: PyTorch is not installed", "the bundled model does not need one")
         return
     import torch
 
     if not torch.cuda.is_available():
-        built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built for the CPU alone"
-        yield Finding("GPU", "note", f"PyTorch sees none; it is {built}", "only training of large models needs one")
+        built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built for the CPU only"
+        yield Finding(
+            "GPU", "note", f"PyTorch does not find one; it is {built}", "only training of large models needs one"
+        )
         return
     for k in range(torch.cuda.device_count()):
         facts = torch.cuda.get_device_properties(k)
@@ -180,7 +187,7 @@ def _caches() -> Iterator[Finding]:
     data = os.environ.get("CIGE_DATA")
     if data is not None:
         there = Path(data).is_dir()
-        advice = "" if there else "CIGE_DATA names no folder; set it to that of your data sets, or unset it"
+        advice = "" if there else "CIGE_DATA is not a folder; set it to the folder of your data sets, or unset it"
         yield Finding("CIGE_DATA", "ok" if there else "note", data, advice)
 
 
@@ -189,22 +196,22 @@ def _folder(name: str, folder: Path, variable: str) -> Finding:
 
     first = next(path for path in (folder, *folder.parents) if path.exists())
     if not first.is_dir() or not os.access(first, os.W_OK):
-        return Finding(name, "note", f"{folder} cannot be written", f"set {variable} to a folder of yours")
+        return Finding(name, "note", f"{folder} is not writable", f"set {variable} to a folder that you can write to")
     free = shutil.disk_usage(first).free
-    detail = f"{folder}{'' if folder.is_dir() else ' (not there yet)'}, {free / 1e9:,.1f} GB free"
+    detail = f"{folder}{'' if folder.is_dir() else ' (not created yet)'}, {free / 1e9:,.1f} GB free"
     is_little = free < LITTLE_SPACE
-    advice = f"little space; set {variable} to a folder on another disk" if is_little else ""
+    advice = f"little free space; set {variable} to a folder on another disk" if is_little else ""
     return Finding(name, "note" if is_little else "ok", detail, advice)
 
 
 def _model(name: str | None) -> Iterator[Finding]:
-    """The folder, every byte of it against the checksums in its manifest, and an answer."""
+    """Compare all files of the folder with the checksums in its manifest, and check a prediction."""
     from cige.api import load
     from cige.folders.hub import model_folder
     from cige.folders.manifest import MANIFEST, kind_of, read_manifest
 
     title = "bundled model" if name is None else f"model {name}"
-    again = "install cige again" if name is None else "copy, fetch or train the model again"
+    again = "reinstall cige" if name is None else "copy, download or train the model again"
     try:
         folder = model_folder(name)
         n_files = 0
@@ -212,7 +219,7 @@ def _model(name: str | None) -> Iterator[Finding]:
             kind = kind_of(part) or "model"
             facts = read_manifest(part, kind=kind, version=sys.maxsize, error=CigeError, check_contents=True)
             n_files += len(facts["files"])
-        yield Finding(f"{title}: files", "ok", f"{n_files} files as the manifest says (sha256), in {folder}")
+        yield Finding(f"{title}: files", "ok", f"{n_files} files match the manifest (sha256), in {folder}")
         began = time.perf_counter()
         finder = load(folder)
         loaded = time.perf_counter()

@@ -30,24 +30,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--types",
         choices=("fine", "coarse"),
         default="fine",
-        help="coarse: labels are the model's topmost kinds, such as ORG for COMPANY (default: fine)",
+        help="coarse: the data has topmost ancestors of the model's labels, such as ORG for COMPANY (default: fine)",
     )
     parser.add_argument(
         "--data-labels-only",
         action="store_true",
-        help="leave out entities with labels that the data does not have, which otherwise count as wrong",
+        help="leave out entities with labels that the data does not have, which otherwise count as errors",
     )
-    parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences at once (16)")
+    parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences per batch (16)")
     parser.add_argument("--errors", metavar="FILE", help="write every error with its text, one JSON object per line")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", required=True, metavar="FILE", help="labelled sentences, in any format cige reads")
     add_label_option(parser)
-    parser.add_argument("--train", metavar="FILE", help="training sentences: score entities seen there and not seen")
-    parser.add_argument("--repair", action="store_true", help="mend illegal tag transitions, do not refuse the file")
+    parser.add_argument(
+        "--train", metavar="FILE", help="training sentences: score entities in them and other entities separately"
+    )
+    parser.add_argument(
+        "--repair", action="store_true", help="repair invalid tag transitions instead of rejecting the file"
+    )
 
 
 def add_label_option(parser: argparse.ArgumentParser) -> None:
@@ -56,16 +60,16 @@ def add_label_option(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="NR=PER",
-        help="data label = model label, where they differ; several labels may become one, and PER.NOM= leaves one out "
-        "(with spaces or commas between them)",
+        help="data label = model label, where they differ, separated by spaces or commas; several labels may be mapped "
+        "to one, and PER.NOM= leaves a label out",
     )
 
 
 def read_label_map(args: argparse.Namespace, sentences: Sequence[Sentence], path: str) -> dict[str, str]:
-    """What --labels says; labels that no sentence has are told on stderr.
+    """Parse --labels; print a note on stderr about labels that no sentence has.
 
     Raises:
-        DataError: an item that is no mapping.
+        DataError: an item is not a mapping.
     """
     from cige.entities.labels import not_in_data, parse_label_map
 
@@ -110,8 +114,8 @@ def _tell_never_gold(found: Evaluation, sentences: Sequence[Sentence], labels: M
     gold = {labels.get(s.label, s.label) for x in sentences for s in x.spans}
     if never_gold := sorted(set(found.labels) - gold):
         print(
-            f"cige: no entity of {path} is {' or '.join(never_gold)}; what the model finds of it counts as wrong "
-            "(--data-labels-only leaves it out)",
+            f"cige: no entity of {path} is {' or '.join(never_gold)}; predictions of it count as errors "
+            "(--data-labels-only leaves them out)",
             file=sys.stderr,
         )
 

@@ -1,4 +1,4 @@
-"""Show how a text was read: its lattice, the words each entity attended to, and what changes without a word.
+"""Explain a prediction: the lattice, the words that each entity attended to, and what changes without a word.
 
 Examples:
   cige explain "重庆人和药店请了李明"
@@ -17,20 +17,20 @@ from cige.json_text import to_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_source_argument(parser, "what to read, as one text")
+    add_source_argument(parser, "the text to explain")
     add_model_options(parser)
     parser.add_argument(
         "--output", "-o", metavar="FILE", help="write an HTML page, or drawings if FILE is a .svg or .png"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument(
         "--n-words", type=at_least(0), default=5, metavar="N", help="list the N most attended words (default: 5)"
     )
-    parser.add_argument("--no-removals", action="store_true", help="do not read the text again without each word")
+    parser.add_argument("--no-removals", action="store_true", help="do not predict again without each word")
     parser.add_argument(
         "--word-sets",
         action=argparse.BooleanOptionalAction,
-        help="list the B, M, E and S words of each character (default: where the model has such sets)",
+        help="list the B, M, E and S words of each character (default: if the model uses such sets)",
     )
     parser.add_argument("--maps", action="store_true", help="draw the model's attention as heat maps")
     parser.set_defaults(run=run)

@@ -1,4 +1,4 @@
-"""Export a model for another runtime: ONNX Runtime runs it without PyTorch, with the same results.
+"""Export a model for ONNX Runtime, which runs it without PyTorch and with the same results.
 
 Examples:
   cige export onnx my-folder

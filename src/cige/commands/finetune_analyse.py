@@ -1,10 +1,10 @@
-"""Compare fine-tuned models where words may matter: the paper's analyses of TNEWS, CSL and MSRA NER.
+"""Compare fine-tuned models on subsets where words may matter: the paper's analyses of TNEWS, CSL and MSRA NER.
 
 For classification, the analysis is accuracy by length. For CSL, it is accuracy where keywords contain more than two
 lattice words, and on the rest; words are those of the first model that reads words. For entities, it is the number of
 wrong entities, and of those nested with gold entities. The other models are compared with the first one, which is
-BERT-our in the paper. Runs of a model with several seeds are given
-together: tables then show means and standard deviations.
+BERT-our in the paper. Give the runs of a model with several seeds together: tables then show means and standard
+deviations.
 
 Examples:
   cige finetune analyse tnews --model runs/our_tnews/model --model runs/tnews/model --data data
@@ -119,8 +119,8 @@ def _keywords(
     reader = next((k for k, own in enumerate(runs) if own[0].pretrained.vocabulary.n_words), None)
     if reader is None:
         raise DataError(
-            f"none of {', '.join(_names(args))} has words in its vocabulary, so none can say how many words a keyword "
-            "holds; give a tuned Lattice-BERT among them"
+            f"none of {', '.join(_names(args))} has words in its vocabulary, so the number of words in a keyword is "
+            "not known; include a fine-tuned Lattice-BERT"
         )
     groups = by_keyword_words(examples, _answers(runs, examples), runs[reader][0].tokenizer)
     groups = groups_over_runs(groups, list(map(len, runs)))

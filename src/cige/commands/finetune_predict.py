@@ -1,4 +1,4 @@
-"""Answer the examples of a task's test file, or find the entities of texts, with a fine-tuned model.
+"""Predict a task's test examples, or find the entities of texts, with a fine-tuned model.
 
 For a data folder, the answers to a split are written in CLUE's format. For a text file, a model that was fine-tuned for
 entities or word segmentation reads one text per line and writes JSON lines with the offsets of what it found.
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> None:
     model = TunedModel.from_pretrained(args.model, device=args.device)
     if args.texts:
         if model.kind_name not in ("entities", "segmentation"):
-            raise DataError(f"{args.model} is tuned for {model.task}, which takes more than texts; give --data")
+            raise DataError(f"{args.model} is fine-tuned for {model.task}, whose input is not just texts; give --data")
         sentences = [Sentence(line) for line in read_text(args.texts).splitlines()]
         found = model.predict(sentences)
         marked = [Sentence(s.text, tuple(spans)) for s, spans in zip(sentences, found, strict=True)]

@@ -1,6 +1,6 @@
 """Fine-tune on one task, by its recipe with the paper's settings or by your own recipe.
 
-If a run is interrupted, give the same command again and it continues from its last checkpoint. The model is in
+If a run is interrupted, run the same command again: it continues from its last checkpoint. The model is in
 OUTPUT/model, and the scores are in OUTPUT/result.json.
 
 Examples:
@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser)
     parser.add_argument("--recipe", metavar="RECIPE", help="name or YAML file (default: the task's, finetune/TASK)")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
-    parser.add_argument("--no-resume", action="store_true", help="start over, whatever the output folder holds")
+    parser.add_argument(
+        "--no-resume", action="store_true", help="start from the beginning, even if the output folder has checkpoints"
+    )
     parser.set_defaults(run=run)
 
 

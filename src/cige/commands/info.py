@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def facts_table(title: str, facts: dict[str, Any]) -> Table:
-    """Two columns, names and values; of nested facts each has a row of its own, such as "facts: machine: device"."""
+    """A table of names and values; each nested fact has its own row, such as "facts: machine: device"."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -97,7 +97,7 @@ def _model(name: str | None) -> dict[str, Any]:
 
 
 def _lattice_model(model: Any) -> dict[str, Any]:
-    """Facts about a model that reads a lexicon, in addition to its labels."""
+    """Facts about a model with a lexicon, in addition to its labels."""
     return {
         "precision": getattr(model, "precision", "float32"),
         "scheme": model.scheme,

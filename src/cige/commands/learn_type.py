@@ -1,15 +1,16 @@
-"""Learn a new type of entity from a word list and raw text alone, on top of a model that keeps its own types.
+"""Learn a new entity type from just a word list and raw text, in addition to the types of an existing model.
 
   cige learn-type PRODUCT --words products.txt --text titles.txt --output runs/products
   cige learn-type PRODUCT=products.txt BRAND=brands.txt --text titles.txt news.txt --output runs/shop
 
-No labelled sentences are needed. The list has a word per line (or any format of `--lexicon-add`); it may be noisy: how
-far its words are believed depends on how many of the commonest words of the language it has. The text is of the kind
-that the model is to read, one text per line, some thousand lines or more, in which some of the words occur. To keep the
-model good at other text, give some of that too: what the model finds there today is part of what it learns.
+No labelled sentences are needed. The list has one word per line (or any format of `--lexicon-add`) and may be noisy:
+the more of the most common words of the language it contains, the less its words are trusted. The text should be
+similar to the text that the model will process, one text per line, with some thousand lines or more, in which some of
+the words occur. To preserve the quality on other text, include some of it: the current predictions of the model are
+part of the training data.
 
 The model is in OUTPUT/model. --set changes settings of the recipe `learn_type` (`cige recipes show learn_type`), such
-as data.hidden_odds: lower it where too much is found, raise it (up to 1) where too little is.
+as data.hidden_odds: lower it if the model finds too many entities, and raise it (up to 1) if it finds too few.
 """
 
 from __future__ import annotations
@@ -31,19 +32,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "types",
         metavar="TYPE[=FILE]",
         nargs="+",
-        help="name of the new type; with its word list where there are several",
+        help="name of the new type; TYPE=FILE, with its word list, if there are several",
     )
-    parser.add_argument("--words", metavar="FILE", help="words that name entities of the one type")
+    parser.add_argument("--words", metavar="FILE", help="word list of the new type, if there is only one")
     parser.add_argument("--text", metavar="FILE", nargs="+", required=True, help="raw text, one text per line")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     parser.add_argument("--model", "-m", metavar="M", help="model folder to start from (default: the bundled model)")
     parser.add_argument("--rounds", type=at_least(1), default=2, metavar="N", help="rounds of training (default: 2)")
     parser.add_argument(
-        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="settings of training"
+        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
     )
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
-    parser.add_argument("--no-resume", action="store_true", help="start over, whatever the output folder holds")
+    parser.add_argument(
+        "--no-resume", action="store_true", help="start from the beginning, even if the output folder has checkpoints"
+    )
     parser.set_defaults(run=run)
 
 
@@ -57,7 +60,7 @@ def run(args: argparse.Namespace) -> None:
     overrides = dict(override_pairs(args.set))
     if args.model is not None:
         overrides["start_from"] = args.model
-    recipe = load_recipe(LEARN_TYPE, overrides)  # before torch is imported: a mistake is reported at once
+    recipe = load_recipe(LEARN_TYPE, overrides)  # before torch is imported, so that errors are reported at once
     lists = {name: read_words(path, spaces=True).words for name, path in files.items()}
     from cige.distant.learn_type import learn_types
 
@@ -78,7 +81,7 @@ def list_files(types: list[str], words: str | None) -> dict[str, str]:
     """The word list of each type.
 
     Raises:
-        CigeError: a type has none or several.
+        CigeError: a type has no word list, or several.
     """
     files: dict[str, str] = {}
     for given in types:
@@ -90,7 +93,7 @@ def list_files(types: list[str], words: str | None) -> dict[str, str]:
     if words is not None and len(missing) == 1 and len(files) == 1:
         return {missing[0]: words}
     if words is not None:
-        raise CigeError("--words goes with one type; with several write TYPE=FILE for each")
+        raise CigeError("--words is for a single type; for several types, give TYPE=FILE for each")
     if missing:
         raise CigeError(f"{missing[0]} has no words: give --words FILE, or {missing[0]}=FILE")
     return files
@@ -112,7 +115,7 @@ def _report(result: LearnResult) -> None:
     for learnt in result.types:
         print(
             f"{learnt.name}: {learnt.n_in_text:,} of {learnt.n_words:,} words are in the text, "
-            f"{learnt.n_uses:,} times; {learnt.trust:.0%} of these are believed; learnt from "
+            f"{learnt.n_uses:,} times; {learnt.trust:.0%} of these are trusted; learnt from "
             f"{learnt.n_labelled:,} entities"
         )
     print(f"{show_duration(result.seconds)} of training; model in {result.model}")

@@ -33,38 +33,44 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="build|match|info|check|publish|use", required=True)
 
-    build = verbs.add_parser("build", help="read a word list and save it as a folder that loads at once")
-    build.add_argument("file", metavar="FILE", help="a word a line, word<TAB>count or word2vec text; plain, .gz, .xz")
-    build.add_argument("output", metavar="FOLDER", help="where to write it")
+    build = verbs.add_parser("build", help="convert a word list to a folder that loads instantly")
+    build.add_argument(
+        "file", metavar="FILE", help="one word per line, word<TAB>count, or word2vec text; plain, .gz or .xz"
+    )
+    build.add_argument("output", metavar="FOLDER", help="folder to write")
     build.add_argument("--format", default="auto", help="auto, list, counts, pairs or word2vec (default: auto)")
-    build.add_argument("--min-count", type=at_least(1), default=1, metavar="N", help="leave out rarer words (1)")
-    build.add_argument("--vectors", action="store_true", help="keep the numbers of a word2vec file too, as float16")
+    build.add_argument(
+        "--min-count", type=at_least(1), default=1, metavar="N", help="leave out words with a smaller count (1)"
+    )
+    build.add_argument("--vectors", action="store_true", help="also store the vectors of a word2vec file, as float16")
     build.set_defaults(run=run_build)
 
-    match = verbs.add_parser("match", help="all words in a text, overlapping ones too")
-    add_source_argument(match, "what to look in, one text a line")
+    match = verbs.add_parser("match", help="list all words in a text, including overlapping ones")
+    add_source_argument(match, "texts to search, one per line")
     _add_lexicon_option(match)
-    match.add_argument("--lexicon-add", action="append", default=[], metavar="FILE", help="words of your own")
-    match.add_argument("--format", choices=("table", "jsonl"), default="table", help="how to print (default: table)")
+    match.add_argument("--lexicon-add", action="append", default=[], metavar="FILE", help="additional words")
+    match.add_argument("--format", choices=("table", "jsonl"), default="table", help="output format (default: table)")
     match.set_defaults(run=run_match)
 
-    info = verbs.add_parser("info", help="number of words, fingerprint, the user's changes")
-    info.add_argument("lexicon", metavar="LEXICON", nargs="?", help="as above")
+    info = verbs.add_parser("info", help="print the number of words, the fingerprint and the user's changes")
+    info.add_argument("lexicon", metavar="LEXICON", nargs="?", help="lexicon folder or word list")
     info.set_defaults(run=run_info)
 
-    check = verbs.add_parser("check", help="read a lexicon folder whole and compare every file with its checksum")
-    check.add_argument("folder", metavar="FOLDER", help="what `build` wrote")
+    check = verbs.add_parser("check", help="compare all files of a lexicon folder with their checksums")
+    check.add_argument("folder", metavar="FOLDER", help="folder that `build` wrote")
     check.set_defaults(run=run_check)
 
-    publish = verbs.add_parser("publish", help="add a version of your words for `cige annotate` and make it current")
-    publish.add_argument("file", metavar="FILE", help="words, as --lexicon-add reads them")
-    publish.add_argument("folder", metavar="FOLDER", help="versions of these words; give it as --lexicon-add")
-    publish.add_argument("--name", metavar="NAME", help="of the version (default: as FILE)")
+    publish = verbs.add_parser(
+        "publish", help="add a version of a word file for `cige annotate` and make it the current one"
+    )
+    publish.add_argument("file", metavar="FILE", help="word file, in any format of --lexicon-add")
+    publish.add_argument("folder", metavar="FOLDER", help="folder of versions, which --lexicon-add accepts")
+    publish.add_argument("--name", metavar="NAME", help="name of the version (default: that of FILE)")
     publish.set_defaults(run=run_publish)
 
-    use = verbs.add_parser("use", help="make another version of your words current, such as the one before")
-    use.add_argument("folder", metavar="FOLDER", help="what `publish` wrote")
-    use.add_argument("name", metavar="NAME", help="of the version")
+    use = verbs.add_parser("use", help="make another version the current one, such as the previous one")
+    use.add_argument("folder", metavar="FOLDER", help="folder that `publish` wrote")
+    use.add_argument("name", metavar="NAME", help="name of the version")
     use.set_defaults(run=run_use)
 
 
@@ -146,7 +152,7 @@ def run_check(args: argparse.Namespace) -> None:
     from cige.lexicon.lexicon import Lexicon, check_lexicon
 
     check_lexicon(args.folder)
-    print(f"{args.folder}: sound, {len(Lexicon.load(args.folder)):,} words")
+    print(f"{args.folder}: all files are intact, {len(Lexicon.load(args.folder)):,} words")
 
 
 def run_publish(args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and the model they name."""
+"""Options that several verbs share, and loading the model that they specify."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def add_model_options(
 ) -> None:
     """Options for `load_ner`.
 
-    With `several` or `models_help`, --model may be given again, and `args.model` is None or a list.
+    With `several` or `models_help`, --model may be given several times, and `args.model` is None or a list.
 
     Args:
-        models_help: what --model says of itself, in place of the usual.
+        models_help: the help text of --model, if it differs from the usual one.
     """
     several = several or models_help is not None
     parser.add_argument(
@@ -34,34 +34,32 @@ def add_model_options(
         metavar="M",
         action="append" if several else "store",
         help=models_help
-        or "model folder or hub id (default: the bundled model)" + ("; may be given again" if several else ""),
+        or "model folder or hub id (default: the bundled model)" + ("; may be given several times" if several else ""),
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
     parser.add_argument(
         "--precision",
         choices=("auto", "float32", "bfloat16", "int8"),
         default="auto",
-        help="what cige's own runtime computes a FLAT in: auto takes the fastest that this processor has, float32 "
-        "gives the same scores everywhere (default: auto)",
+        help="number format in which cige's own runtime computes a FLAT: auto uses the fastest one that the processor "
+        "supports, float32 gives the same scores on every machine (default: auto)",
     )
-    parser.add_argument(
-        "--domain", metavar="NAME", help="kind of text, for scores that were calibrated on it: posts ..."
-    )
+    parser.add_argument("--domain", metavar="NAME", help="kind of text whose score calibration is used, such as posts")
     parser.add_argument(
         "--lexicon-add",
         metavar="FILE",
         action="append",
         default=[],
-        help="words of your own, used at once: one per line, word<TAB>label, or CSV or JSON lines with word, label and "
+        help="additional words: one per line, word<TAB>label, or CSV or JSON lines with word, label and "
         "mode (evidence, force, block); may be given several times",
     )
 
 
 def add_request_options(parser: argparse.ArgumentParser, *, recall: bool = True) -> None:
-    """Options that say which entities are reported; `request_of` reads them.
+    """Options for which entities are reported; see `request_of`.
 
     Args:
-        recall: whether overlapping candidates may be asked for.
+        recall: whether to add the option for overlapping candidates.
     """
     parser.add_argument(
         "--min-score", type=float, default=0.0, metavar="P", help="leave out entities with a lower score, 0..1"
@@ -71,7 +69,7 @@ def add_request_options(parser: argparse.ArgumentParser, *, recall: bool = True)
         "--types",
         choices=("fine", "coarse"),
         default="fine",
-        help="coarse: report COMPANY as ORG and the like, where the model knows of kinds (default: fine)",
+        help="coarse: report the topmost ancestor of each label, such as ORG for COMPANY (default: fine)",
     )
     if not recall:
         parser.set_defaults(recall=None)
@@ -80,13 +78,13 @@ def add_request_options(parser: argparse.ArgumentParser, *, recall: bool = True)
         "--recall",
         type=float,
         metavar="SHARE",
-        help="report as many candidates, overlapping ones too, as find this share of the entities; needs a model that "
-        "`cige calibrate` calibrated",
+        help="report as many candidates, which may overlap, as are needed to find this share of the entities; requires "
+        "a model that was calibrated by `cige calibrate`",
     )
 
 
 def request_of(args: argparse.Namespace) -> Request:
-    """What the options ask to be reported.
+    """The request that the options specify.
 
     Raises:
         ModelError: a value is out of range.
@@ -101,23 +99,23 @@ def request_of(args: argparse.Namespace) -> Request:
 
 
 def load_finder(args: argparse.Namespace) -> EntityFinder:
-    """The model that the options name, of any kind that finds entities, with the user's words.
+    """Load the model that the options specify, which may be any model that finds entities, and add the user's words.
 
-    Lines of a word file that are no words are reported on stderr.
+    Lines of a word file that cannot be used are reported on stderr.
 
     Raises:
-        ModelError: what `cige.load` raises; or the user's words were given to a model that has no lexicon.
+        ModelError: the errors of `cige.load`; or the model has no lexicon for the user's words.
     """
     return load_model(args.model, args)
 
 
 def load_ner(args: argparse.Namespace) -> NER:
-    """As `load_finder`, for commands that need a model with a lexicon."""
+    """Like `load_finder`, for commands that require a model with a lexicon."""
     return with_lexicon_only(load_finder(args), args.model)
 
 
 def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> EntityFinder:
-    """As `load_finder`, for one of several models."""
+    """Like `load_finder`, for one of several models."""
     from cige.api import load
     from cige.nn.memory import keep_freed_memory
 
@@ -138,38 +136,37 @@ def _tell_of_labels_not_read(ner: NER) -> None:
     n_labels = sum(word.label is not None and word.mode == EVIDENCE for word in ner.lexicon.user_entries)
     if n_labels and not ner.read_word_labels:
         print(
-            f"cige: this model reads no labels of words, so {n_labels:,} of your words count without theirs; words "
-            "with mode force are tagged with their label all the same",
+            f"cige: this model ignores labels of words, so {n_labels:,} of your words are used without their labels; "
+            "words with mode force are still tagged with their label",
             file=sys.stderr,
         )
 
 
 def with_lexicon_only(finder: EntityFinder, path_or_hub_id: str | None) -> NER:
-    """`finder` if it reads a lexicon.
+    """Return `finder` if it has a lexicon.
 
     Raises:
-        ModelError: it is a fine-tuned Lattice-BERT, whose words are those of its own vocabulary.
+        ModelError: it is a fine-tuned Lattice-BERT, which only uses the words of its vocabulary.
     """
     from cige.api import NER
 
     if not isinstance(finder, NER):
         raise ModelError(
-            f"{path_or_hub_id}: a model that `cige finetune` wrote reads the words of its own vocabulary and no "
-            "others, and does not report which it read; use `cige predict` without --lexicon-add and --words, or a "
-            "model that `cige train` wrote"
+            f"{path_or_hub_id}: a model that `cige finetune` wrote only uses the words of its vocabulary and does not "
+            "report them; use `cige predict` without --lexicon-add and --words, or a model that `cige train` wrote"
         )
     return finder
 
 
 def make_console() -> Console:
-    """Where tables go: as wide as the terminal, or 120 columns into a pipe or a file."""
+    """The console for tables, as wide as the terminal, or 120 columns for a pipe or a file."""
     from rich.console import Console
 
     return Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
 
 
 def seconds(text: str) -> float:
-    """A type for argparse: seconds, more than 0."""
+    """Argument type: seconds, more than 0."""
     try:
         number = float(text)
     except ValueError:
@@ -180,7 +177,7 @@ def seconds(text: str) -> float:
 
 
 def at_least(minimum: int):  # type: ignore[no-untyped-def]
-    """A type for argparse: whole numbers from `minimum` on."""
+    """Argument type: whole numbers that are at least `minimum`."""
 
     def whole_number(text: str) -> int:
         try:
@@ -188,7 +185,7 @@ def at_least(minimum: int):  # type: ignore[no-untyped-def]
         except ValueError:
             number = minimum - 1
         if number < minimum:
-            raise argparse.ArgumentTypeError(f"given {text!r}, expected a whole number from {minimum} on")
+            raise argparse.ArgumentTypeError(f"given {text!r}, expected a whole number of at least {minimum}")
         return number
 
     return whole_number

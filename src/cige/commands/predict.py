@@ -1,4 +1,4 @@
-"""Find entities: in a text, in each line of a file, or in each line of standard input.
+"""Find entities in a text, in each line of a file, or in each line of standard input.
 
 Examples:
   cige predict "罗氏公司总部设在瑞士巴塞尔。"
@@ -38,34 +38,36 @@ if TYPE_CHECKING:
     from cige.tagging.finder import EntityFinder
     from cige.tagging.selection import Request
 
-SHOWN_CHARS = 300  # of a text above its table; entities of all of it are listed
+SHOWN_CHARS = 300  # maximum length of the text printed above its table; the table lists the entities of the whole text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_source_argument(parser, "what to read, one text a line")
+    add_source_argument(parser, "texts to process, one per line")
     add_model_options(parser)
     add_request_options(parser)
-    parser.add_argument("--format", choices=("table", "jsonl"), default="table", help="how to print (default: table)")
-    parser.add_argument("--words", action="store_true", help="add the lattice words that each entity rests on most")
+    parser.add_argument("--format", choices=("table", "jsonl"), default="table", help="output format (default: table)")
+    parser.add_argument("--words", action="store_true", help="add the lattice words that each entity attended to most")
     parser.add_argument(
         "--consistent",
         action="store_true",
-        help="read all lines as one document; where a name was found in one place and not in another, read it again "
-        "with the names found as words",
+        help="treat all lines as one document; if a name was found at one place and missed at another, predict again "
+        "with the found names as words",
     )
     parser.add_argument(
         "--batch-size",
         type=at_least(1),
         default=16,
         metavar="N",
-        help="texts to read at once; 1 answers each text before the next is read (default: 16)",
+        help="texts per batch; with 1, each result is printed before the next text is read (default: 16)",
     )
     parser.set_defaults(run=run, error=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:
     if args.consistent and (args.words or args.recall is not None):
-        args.error(f"--consistent goes with no {'--words' if args.words else '--recall'}; give one of the two")
+        args.error(
+            f"--consistent cannot be combined with {'--words' if args.words else '--recall'}; give one of the two"
+        )
     ner = load_ner(args) if args.words else load_finder(args)
     batch_size = 1 if args.source == "-" and sys.stdin.isatty() else args.batch_size
     if args.consistent:
@@ -84,7 +86,7 @@ def _predict(
         for text in texts:
             yield text, cast("NER", ner).explain(text, removals=False, n_words=3, request=request).entities
         return
-    read: deque[str] = deque()  # pipe reads ahead
+    read: deque[str] = deque()  # since pipe reads ahead
 
     def remembered() -> Iterator[str]:
         for text in texts:
@@ -135,7 +137,7 @@ def _table(entities: list[EntityEvidence], with_words: bool) -> Table:
     table.add_column("score", justify="right")
     if with_words:
         table.add_column(
-            "rests on (share of attention to words; * your own, with its label; ! forced)", overflow="fold"
+            "attended words (share of attention to words; * user word, with its label; ! forced)", overflow="fold"
         )
     for evidence in entities:
         table.add_row(*_row(evidence.entity), *([_words(evidence.words)] if with_words else []))

@@ -1,4 +1,4 @@
-"""Pre-train a Lattice-BERT: make its vocabulary and data, train it, describe it.
+"""Pre-train a Lattice-BERT: build its vocabulary and data, train it, describe it.
 
 Examples:
   cige pretrain vocab corpus.txt.xz vocabulary --pieces vocab.txt
@@ -18,7 +18,7 @@ from importlib import import_module
 SUB_VERBS = {
     "vocab": "word pieces and the most frequent words of a corpus as one vocabulary",
     "data": "a corpus as shards of tokenised text",
-    "run": "train by a recipe",
+    "run": "pre-train with a recipe",
     "table": "the results of finished runs on held-out text, side by side",
     "describe": "the size of a model and its cost per character, or statistics of data",
     "explain": "the attention that each lattice token of a text receives, before and after fine-tuning",

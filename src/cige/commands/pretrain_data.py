@@ -1,8 +1,8 @@
-"""Turn a corpus into pre-training data: its lattices, as memory-mapped shards.
+"""Convert a corpus to pre-training data: its lattices, as memory-mapped shards.
 
 The corpus has one sentence per line and a blank line between documents; long lines are cut at punctuation. Every n-th
-document is held out for evaluation. If the command is interrupted, give it again and it continues where it stopped; on
-finished data it makes any missing shards.
+document is held out for evaluation. If the command is interrupted, run it again: it continues where it stopped; on
+finished data, it adds any missing shards.
 
 Examples:
   cige pretrain data corpus.txt.xz --vocab vocabulary --output data

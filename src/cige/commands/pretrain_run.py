@@ -1,7 +1,7 @@
-"""Pre-train by a recipe.
+"""Pre-train with a recipe.
 
-If a run is interrupted, give the same command again and it continues where it stopped. The model is in OUTPUT/model.
-With start_from, pre-training of an existing model continues on other text; make the data with a vocabulary that has the
+If a run is interrupted, run the same command again: it continues where it stopped. The model is in OUTPUT/model. With
+start_from, pre-training of an existing model continues on other text; make the data with a vocabulary that has the
 words of that text.
 
 Examples:
@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     when_cut_off = parser.add_mutually_exclusive_group()
     when_cut_off.add_argument("--resume", action="store_true", help="continue the run in OUTPUT (the default)")
-    when_cut_off.add_argument("--no-resume", action="store_true", help="start over, whatever the output folder holds")
+    when_cut_off.add_argument(
+        "--no-resume", action="store_true", help="start from the beginning, even if the output folder has checkpoints"
+    )
     parser.set_defaults(run=run)
 
 

@@ -1,8 +1,8 @@
-"""Label raw text by what several models agree on, for `cige train` to learn from beside labelled sentences.
+"""Label raw text with the entities that several models agree on, as additional training data for `cige train`.
 
-Where the models differ the text is left open (label `?`), and training takes whatever the tagger reads there. A model
-with labels behind `=` is the only judge of these labels. With one model, what it finds with a score of `--min-score` is
-labelled and what it is less sure of is left open, for a smaller model to learn. The output goes into a recipe as one of
+Where the models differ, the text is left open (label `?`), and training accepts any tags there. For the labels listed
+after `=`, only that model is used. With a single model, entities with a score of at least `--min-score` are labelled
+and less certain ones are left open, which can be used to train a smaller model. Use the output in a recipe as one of
 `data.sources`.
 
 Examples:
@@ -21,7 +21,7 @@ from itertools import islice
 from cige.commands.options import at_least, share
 from cige.commands.texts import add_source_argument, texts_of
 
-BLOCK = 2000  # texts that all models read before the next ones are
+BLOCK = 2000  # texts that all models process before the next block is read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,18 +32,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="FOLDER[=LABEL,...]",
-        help="a model that judges, usually given several times; with labels, the only judge of these",
-    )
-    parser.add_argument("--min-score", type=share, default=0.5, metavar="P", help="of every find (default: 0.5)")
-    parser.add_argument(
-        "--max-open", type=share, default=0.3, metavar="P", help="drop sentences with more of it open (default: 0.3)"
+        help="a model, usually given several times; with labels, the only model that is used for these labels",
     )
     parser.add_argument(
-        "--keep-empty", type=share, default=0.3, metavar="P", help="share of sentences without a find to keep (0.3)"
+        "--min-score", type=share, default=0.5, metavar="P", help="minimum score of entities (default: 0.5)"
     )
-    parser.add_argument("--chars", type=at_least(1), nargs=2, default=(8, 120), metavar=("MIN", "MAX"), help="(8 120)")
+    parser.add_argument(
+        "--max-open",
+        type=share,
+        default=0.3,
+        metavar="P",
+        help="drop sentences with a larger share of open text (default: 0.3)",
+    )
+    parser.add_argument(
+        "--keep-empty", type=share, default=0.3, metavar="P", help="share of sentences without entities to keep (0.3)"
+    )
+    parser.add_argument(
+        "--chars", type=at_least(1), nargs=2, default=(8, 120), metavar=("MIN", "MAX"), help="length (8 120)"
+    )
     parser.add_argument("--n", type=at_least(1), metavar="N", help="stop after this many sentences")
-    parser.add_argument("--seed", type=int, default=1, help="of what is kept (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the selection (default: 1)")
     parser.set_defaults(run=run)
 
 

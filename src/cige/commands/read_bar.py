@@ -1,4 +1,4 @@
-"""Bars on the terminal while a file of gigabytes or a long text is read: how much, how fast, how long still."""
+"""Progress bars for reading a large file or processing a long text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rich.progress import (
 
 @contextmanager
 def read_bar() -> Iterator[Callable[[int, int], None]]:
-    """Yield what to call with (bytes read, bytes of the file); once all is read the bar says that an index is built."""
+    """Yield a callback for (bytes read, bytes of the file); after reading, the bar shows that the index is built."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -40,8 +40,8 @@ def read_bar() -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def text_bar(n_chars: int) -> Iterator[Callable[[int, int], None]]:
-    """Yield what to call with (characters done, characters of the text); a text of fewer than 1,000 shows no bar."""
-    columns = (TextColumn("reading again without each word"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    """Yield a callback for (characters done, characters of the text); texts under 1,000 characters show no bar."""
+    columns = (TextColumn("predicting without each word"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal or n_chars < 1000) as bar:
         task = bar.add_task("", total=n_chars)

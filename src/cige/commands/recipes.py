@@ -1,4 +1,4 @@
-"""Show the recipes that ship with cige, and copy one to change it.
+"""Show the built-in recipes of cige, and copy one to change it.
 
 Examples:
   cige recipes list                         every recipe in one table
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="list|show|copy", required=True)
-    listing = verbs.add_parser("list", help="every recipe in one table")
+    listing = verbs.add_parser("list", help="list all recipes in one table")
     listing.add_argument("patterns", nargs="*", metavar="PATTERN", help="only these, such as 'weibo/*'")
     listing.set_defaults(run=run_list)
-    showing = verbs.add_parser("show", help="every setting of a recipe, and where its value comes from")
+    showing = verbs.add_parser("show", help="show all settings of a recipe, and where their values come from")
     showing.add_argument("recipe", metavar="NAME", help="name, or a YAML file that extends one")
     showing.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings")
     showing.set_defaults(run=run_show)

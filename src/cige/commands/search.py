@@ -4,8 +4,8 @@
   cige search weibo/flat --output runs/search --n-trials 20 --space space.yaml --seeds 1 2 3
 
 The ranges are those of Table 6 of the FLAT paper (search/table6), or of a YAML file of lines such as
-`batches.batch_size: [8, 10]`. If a search is interrupted, give the same command again and it continues; a larger
---n-trials adds trials.
+`batches.batch_size: [8, 10]`. If a search is interrupted, run the same command again to continue; a larger --n-trials
+adds trials.
 """
 
 from __future__ import annotations
@@ -19,13 +19,9 @@ from cige.commands.train import add_recipe_options
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recipe_options(parser)
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the search")
-    parser.add_argument(
-        "--n-trials", type=at_least(1), default=20, metavar="N", help="number of choices to try (default: 20)"
-    )
+    parser.add_argument("--n-trials", type=at_least(1), default=20, metavar="N", help="number of trials (default: 20)")
     parser.add_argument("--space", metavar="FILE", help="YAML file of settings and their values (default: Table 6)")
-    parser.add_argument(
-        "--seeds", type=int, nargs="+", default=[1], help="seeds to train each choice with (default: 1)"
-    )
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="training seeds of each trial (default: 1)")
     parser.set_defaults(run=run)
 
 

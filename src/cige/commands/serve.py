@@ -1,13 +1,13 @@
-"""Answer over HTTP: entities, lattices and a lexicon that clients change, with a page to try it on at /.
+"""Serve models over HTTP: entities, lattices, and a lexicon that clients can change. The page at / tries them out.
 
-What is added to the lexicon counts for every request from then on, in all workers. With --lexicon-file it is kept
-there; without, until the server stops. If the environment has CIGE_SERVE_TOKEN, clients must send that token as
-`Authorization: Bearer TOKEN`.
+Words that are added to the lexicon take effect for all later requests, in all workers. With --lexicon-file, they are
+stored in that file; otherwise, they are lost when the server stops. If the environment variable CIGE_SERVE_TOKEN is
+set, clients must send its value as `Authorization: Bearer TOKEN`.
 
 Examples:
   cige serve                                              # http://127.0.0.1:8000
   cige serve --workers 2 --lexicon-file words.json
-  cige serve --model news=bundled --model own=runs/own    # requests choose with "model": "own"
+  cige serve --model news=bundled --model own=runs/own    # requests select a model with "model": "own"
   CIGE_SERVE_TOKEN=secret cige serve --host 0.0.0.0 --port 80 --model runs/own/model
   curl -d '{"text": "李娜出生于武汉。"}' -H 'Content-Type: application/json' http://127.0.0.1:8000/v1/entities
 """
@@ -19,19 +19,19 @@ import dataclasses
 
 from cige.commands.options import add_model_options, at_least, seconds
 
-# Limits that can be set, and what they limit.
+# The limits that can be set, with the help text of their options.
 LIMITS = {
-    "body_bytes": ("BYTES", "the longest body of a request"),
-    "texts": ("N", "texts of a request"),
-    "chars": ("N", "characters of all texts of a request"),
-    "explained_chars": ("N", "characters of a request that is explained"),
-    "waiting_chars": ("N", "characters that may wait; beyond, requests are answered with 429"),
-    "batch_nodes": ("N", "characters and words that are read at once"),
+    "body_bytes": ("BYTES", "maximum size of a request body"),
+    "texts": ("N", "maximum number of texts per request"),
+    "chars": ("N", "maximum number of characters per request"),
+    "explained_chars": ("N", "maximum number of characters per explained request"),
+    "waiting_chars": ("N", "maximum number of waiting characters; further requests get status 429"),
+    "batch_nodes": ("N", "maximum number of characters and words per batch"),
 }
 SECONDS = {
-    "answer_s": "seconds within which a short request must be expected to be answered; beyond, it is answered with 429",
-    "deadline_s": "seconds until a request is answered with 504",
-    "drain_s": "seconds that requests have to be answered once the server is told to stop",
+    "answer_s": "maximum expected waiting time of a short request in seconds; if it is longer, the status is 429",
+    "deadline_s": "seconds after which a request gets status 504",
+    "drain_s": "seconds for finishing requests when the server is stopped",
 }
 
 
@@ -40,14 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_model_options(
         parser,
-        models_help="model folder, hub id or `bundled`, or NAME=FOLDER to give it a name; may be given several times: "
-        "requests choose by name, and the first answers those that name none (default: the bundled model)",
+        models_help="model folder, hub id or `bundled`, or NAME=FOLDER to name it; may be given several times: "
+        "requests select a model by name, and the first is the default (default: the bundled model)",
     )
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine alone)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, local only)")
     parser.add_argument("--port", type=at_least(0), default=8000, help="(default: 8000)")
     parser.add_argument("--workers", type=at_least(1), default=1, metavar="N", help="processes (default: 1)")
     parser.add_argument(
-        "--lexicon-file", metavar="FILE", help="where words that clients add are kept; made if it is not there"
+        "--lexicon-file", metavar="FILE", help="file in which words of clients are stored; created if missing"
     )
     parser.add_argument(
         "--allow-origin",

@@ -6,17 +6,16 @@ Examples:
   cige suggest posts.txt tasks.json --format label-studio --lexicon-add products.txt --n 100
   cige suggest unlabelled.txt dev.jsonl --strategy random --n 100 --no-labels
 
-The file has a sentence per line. An annotator corrects the labels, and `cige train --data` learns from what the tool
-exports. The first lines of the output are those that matter most. A selection that was stopped goes on when the same
-command is given again.
+The file has one sentence per line. An annotator corrects the labels, and `cige train --data` trains on the export of
+the annotation tool. The most important sentences come first in the output. If the selection is interrupted, run the
+same command again to continue.
 
 strategies:
-  both         sentences that together have the most doubtful stretches, each kind of stretch counting less when it is
-               chosen again (the default)
-  uncertainty  sentences with the most doubtful entities
-  diversity    sentences that together have the most common pairs of characters; asks no model which to choose, so it
-               is for the first round, while no model knows your labels
-  random       any; for sentences to score models on
+  both         sentences with the most uncertain spans in total, where repeated kinds of spans count less (the default)
+  uncertainty  sentences with the most uncertain entities
+  diversity    sentences that together cover the most common character pairs; this does not use a model, so it suits the
+               first round, when no model knows your labels
+  random       random sentences, for evaluating models
 """
 
 from __future__ import annotations
@@ -57,21 +56,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n", type=at_least(1), default=200, metavar="N", help="sentences to suggest (default: 200)")
     parser.add_argument("--strategy", choices=STRATEGIES, default="both", help="see below (default: both)")
     parser.add_argument(
-        "--format", choices=FORMATS, default="doccano", help="of OUTPUT; jsonl has text and entities (default: doccano)"
+        "--format",
+        choices=FORMATS,
+        default="doccano",
+        help="format of OUTPUT; jsonl has text and entities (default: doccano)",
     )
     parser.add_argument(
         "--exclude",
         action="append",
         default=[],
         metavar="FILE",
-        help="sentences that are labelled already, in any format of `cige convert`; may be given several times",
+        help="sentences that are already labelled, in any format of `cige convert`; may be given several times",
     )
     parser.add_argument(
         "--per",
         choices=("sentence", "character"),
         default="sentence",
-        help="what the time of an annotator grows with; with `character`, long sentences are not favoured "
-        "(default: sentence)",
+        help="unit of annotation cost; with `character`, long sentences have no advantage (default: sentence)",
     )
     parser.add_argument(
         "--chars",
@@ -79,10 +80,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs=2,
         default=(5, 200),
         metavar=("MIN", "MAX"),
-        help="pass over shorter and longer sentences (default: 5 200)",
+        help="skip shorter and longer sentences (default: 5 200)",
     )
     parser.add_argument("--no-labels", action="store_true", help="write the sentences without the model's labels")
-    parser.add_argument("--seed", type=int, default=1, help="of samples, and between equals (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed for samples and ties (default: 1)")
     add_model_options(parser)
     add_request_options(parser, recall=False)
     parser.set_defaults(run=run)
@@ -101,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     labelled = list(_labelled(args.exclude))
     finder = load_finder(args) if settings.reads_doubts or not args.no_labels else None
     if finder is not None:
-        finder.select(request)  # a label that the model does not have is told before anything is read
+        finder.select(request)  # an unknown label is reported before anything is read
     selector = Selector(settings, finder=finder, request=request, labelled=labelled)
     kept = None
     if args.source != "-":
@@ -114,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
             raise _nothing(args, selector, len(labelled))
         write_documents(args.output, _documents(suggestions, finder, request, args), format=args.format)
     except KeyboardInterrupt:
-        goes_on = "" if kept is None else "; give the same command again to go on"
+        goes_on = "" if kept is None else "; run the same command again to continue"
         print(f"cige: stopped; nothing was written to {args.output}{goes_on}", file=sys.stderr)
         return INTERRUPTED
     if kept is not None:
@@ -137,11 +138,11 @@ def _refuse_to_overwrite(output: str, inputs: list[str]) -> None:
 
     for path in inputs:
         if os.path.exists(output) and os.path.exists(path) and os.path.samefile(path, output):
-            raise DataError(f"{output} is both read and to be written; give another name for OUTPUT")
+            raise DataError(f"{output} is also an input file; give another name for OUTPUT")
 
 
 def _labelled(paths: Iterable[str]) -> Iterator[str]:
-    """The texts of labelled files: a document by its lines, as it may have been suggested a line at a time."""
+    """The texts of labelled files; documents are split into lines, which may have been suggested separately."""
     from cige.data.documents import read_documents
 
     for path in paths:
@@ -151,7 +152,7 @@ def _labelled(paths: Iterable[str]) -> Iterator[str]:
 
 def _read(selector: Selector, source: str, kept: KeptReading | None) -> None:
     if kept is not None and kept.take_up(selector):
-        print(f"cige: going on after line {selector.n_read:,}", file=sys.stderr)
+        print(f"cige: resuming after line {selector.n_read:,}", file=sys.stderr)
     n_blocks = 0
 
     def on_block(selector: Selector) -> None:
@@ -176,7 +177,7 @@ def _read(selector: Selector, source: str, kept: KeptReading | None) -> None:
 def _documents(
     suggestions: list[Suggestion], finder: EntityFinder | None, request: Request, args: argparse.Namespace
 ) -> list[Document]:
-    """The tasks: each sentence with what the model finds in it, its rank, its line and its uncertainty."""
+    """The tasks: each sentence with its predicted entities, rank, line and uncertainty."""
     from cige.data.documents import Document
     from cige.data.sentence import Span
 
@@ -206,7 +207,7 @@ def _report(args: argparse.Namespace, selector: Selector, suggestions: list[Sugg
         f"(of {selector.n_read:,} lines{known})"
     )
     if len(suggestions) < args.n:
-        print(f"cige: {args.n:,} were asked for; there are no more that differ enough", file=sys.stderr)
+        print(f"cige: {args.n:,} were requested; there are no more that differ enough", file=sys.stderr)
 
 
 def _no_file(source: str) -> Exception:
@@ -228,7 +229,7 @@ def _nothing(args: argparse.Namespace, selector: Selector, n_labelled: int) -> E
 
 
 def _fingerprint(args: argparse.Namespace, settings: Settings, labelled: list[str], finder: EntityFinder | None) -> str:
-    """What a selection depends on, as one hash."""
+    """A hash of everything that a selection depends on."""
     from cige.bulk.fingerprint import versions_of
     from cige.folders.hub import model_folder
 

@@ -1,4 +1,4 @@
-"""Texts to read: an argument, the lines of a file, or the lines of standard input."""
+"""Input texts: an argument, the lines of a file, or the lines of standard input."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def add_source_argument(parser, what: str) -> None:  # type: ignore[no-untyped-d
         metavar="TEXT|FILE|-",
         nargs="?",
         default="-",
-        help=f"{what}; an existing file is read, - or nothing is standard input, all else is the text itself",
+        help=f"{what}; the path of an existing file, - or nothing for standard input, or the text itself",
     )
 
 
 def texts_of(source: str) -> Iterator[str]:
-    """The texts of a source, one a line of a file or of standard input, as they are read.
+    """The texts of a source, one per line of a file or of standard input, while they are read.
 
     Raises:
-        DataError: a line is not UTF-8, or the source looks like the name of a file that is not there.
+        DataError: a line is not UTF-8, or the source looks like the name of a missing file.
     """
     if source == "-":
         yield from _lines(sys.stdin.buffer, "standard input")
@@ -40,7 +40,7 @@ def texts_of(source: str) -> Iterator[str]:
 
 
 def whole_text_of(source: str) -> str:
-    """A source as one text, line breaks included."""
+    """A source as one text, including line breaks."""
     if source == "-" or os.path.isfile(source):
         return "\n".join(texts_of(source))
     return _the_text_itself(source)
@@ -62,7 +62,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[str]:
 
 def _the_text_itself(source: str) -> str:
     if os.path.isdir(source):
-        raise DataError(f"{source} is a folder; expected a text or a file of texts, one a line")
+        raise DataError(f"{source} is a folder; expected a text or a file with one text per line")
     if _LIKE_A_FILE_NAME.fullmatch(source):
         raise DataError(f"{source}: no such file (if this is the text itself, pass it on standard input)")
     return source

@@ -1,16 +1,16 @@
-"""Measure what a user's own words gain on labelled sentences, with no retraining.
+"""Measure how much user words improve predictions on labelled sentences, without retraining.
 
-The sentences are read with no user words, with every name in them listed, with as many random n-grams mixed in, and
-with each gazetteer. With --train, recall of the entities that training did not name is reported too. Several models
-make one table, and --figure draws it.
+The sentences are predicted without user words, with all names in them as user words, with the same number of random
+n-grams in addition, and with each gazetteer. With --train, the recall of entities that do not occur in the training
+data is reported too. With several models, all results are in one table, and --figure draws it.
 
-A list of the very names of the file is the best that there could be, so its row is a ceiling. What a list from another
-source gains depends on how many of the names it has: "names listed" is the share of the file's distinct names that are
-in the list, "entities listed" the same counted each time a name occurs. `cige data names` makes a list from other
-labelled files.
+A list of the names of the file itself is the best possible list, so its row is an upper bound. The gain of a list from
+another source depends on the share of the names that it contains: "names listed" is the share of the file's distinct
+names that are in the list, and in "entities listed" each occurrence of a name counts. `cige data names` makes a list
+from other labelled files.
 
-Only labels that the data has are scored. Where a model reads labels of words, the names are listed with their labels
-too, and with a wrong label for a fifth of them. A list with labels is read with them, and once more without.
+Only labels that the data has are scored. If a model uses the labels of user words, there are also rows for the names
+with their labels, and with wrong labels for a fifth of them. Lists with labels are used with and without them.
 
   cige user-words --model runs/ecommerce/model --data ecommerce/dev.bmes --train ecommerce/train.bmes
   cige user-words --data news.bmes --gazetteer companies.txt places.txt
@@ -42,11 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="FILE",
-        help="word lists to try, each by itself, with labels and modes if they have them",
+        help="word lists to try separately, with labels and modes if they have them",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the random n-grams (default: 0)")
-    parser.add_argument("--figure", metavar="FILE", help="draw the table as bars, into a .svg, .png or .pdf file")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random n-grams (default: 0)")
+    parser.add_argument("--figure", metavar="FILE", help="draw the table as a bar chart, in a .svg, .png or .pdf file")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)
 
 
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> None:
         for name, ner in ners.items()
     }
     as_values = {name: [trial.to_dict() for trial in of_model] for name, of_model in trials.items()}
-    runs = {name: [values] for name, values in as_values.items()}  # one a model
+    runs = {name: [values] for name, values in as_values.items()}  # one per model
     if args.json:
         shown = as_values if len(models) > 1 else as_values[names[0]]
         print(to_json(shown, indent=1))

@@ -60,7 +60,7 @@ def run_train(args: argparse.Namespace) -> None:
             seed=args.seed,
             workers=args.workers,
         )
-        print(f"wrote {made.path}: {made.n_words:,} vectors, from {made.n_tokens:,} {unit}s a pass")
+        print(f"wrote {made.path}: {made.n_words:,} vectors, from {made.n_tokens:,} {unit}s per pass")
 
 
 def run_convert(args: argparse.Namespace) -> None:

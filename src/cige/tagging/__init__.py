@@ -1,1 +1,1 @@
-"""Reading texts with a tagger: windows become lattices, lattices scored spans, spans the entities of a text."""
+"""Prediction with taggers: split texts into windows, build lattices, score spans, merge them into entities."""

@@ -1,8 +1,8 @@
-"""What several models agree on in a text they were not trained on: labels for self-training.
+"""Self-training labels: the entities that several models agree on in text that they were not trained on.
 
-What all of them find alike is taken as right, and where they differ the annotation stays open, so that a tagger that
-learns from it is free there (data.tag_sets; Jie et al., NAACL 2019). Agreement is the measure of confidence of
-tri-training (Zhou and Li, 2005).
+Entities that all models predict are taken as correct. Where the models differ, the annotation is left open, so that a
+tagger trained on it may predict anything there (data.tag_sets; Jie et al., NAACL 2019). Tri-training uses agreement as
+its measure of confidence in the same way (Zhou and Li, 2005).
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from cige.entities.entity import Entity
 
 @dataclass(frozen=True)
 class Judge:
-    """A model whose finds count.
+    """A model whose predictions are compared with those of others.
 
     Attributes:
-        labels: those that it alone is asked about; empty: all labels that no other judge was given.
+        labels: the labels for which only this model is used; if empty, all labels that no other judge lists.
     """
 
     labels: frozenset[str] = frozenset()
 
 
 def judged(label: str, judge: Judge, judges: Collection[Judge]) -> bool:
-    """Whether a judge is asked about a label."""
+    """Whether the predictions of a judge are used for a label."""
     return label in judge.labels if judge.labels else not any(label in other.labels for other in judges)
 
 
 def agreed_spans(
     found: Sequence[Sequence[Entity]], judges: Sequence[Judge], *, min_score: float = 0.5
 ) -> tuple[Span, ...]:
-    """The spans of a text that its judges agree on, sorted and disjoint.
+    """The spans of a text that the judges agree on, sorted and disjoint.
 
-    Finds that overlap are settled together. If all who are asked about their labels found one and the same stretch,
-    each with at least `min_score`, it is a span with their label, or with all of their labels joined by EITHER;
-    otherwise the stretch that the finds cover is OPEN.
+    Overlapping entities form a group. If all judges that are used for its labels predict the same span with a score of
+    at least `min_score`, the result is that span with their label, or with all of their labels joined by EITHER;
+    otherwise the part of the text that the group covers is OPEN.
 
     Args:
         found: the entities of each judge, sorted and disjoint.
-        judges: as many.
-        min_score: of every find.
+        judges: the judge of each item of `found`.
+        min_score: minimum score of every entity in a group.
     """
     finds = sorted(
         (entity.start, entity.end, number, entity)
@@ -64,7 +64,7 @@ def agreed_spans(
 
 
 def _label(group: Sequence[tuple[int, Entity]], judges: Sequence[Judge], min_score: float) -> str:
-    """Of finds that overlap."""
+    """The label of a group of overlapping entities."""
     labels = sorted({entity.label for _, entity in group})
     asked = {n for n, judge in enumerate(judges) if any(judged(label, judge, judges) for label in labels)}
     is_one = len({(entity.start, entity.end) for _, entity in group}) == 1

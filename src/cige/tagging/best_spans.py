@@ -1,4 +1,4 @@
-"""The most probable entities that a text and a model's labels allow: none in closed stretches, none too long."""
+"""Decode the most probable entities, none of which are in closed stretches or longer than their label allows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cige.tagging.forcing import beside_forced
 
 
 def close(emissions: np.ndarray, lattices: Sequence[Lattice], tags: Sequence[str]) -> np.ndarray:
-    """float[B, T, L] emissions under which every character of a closed stretch is outside all entities."""
+    """float[B, T, L]: emissions with which no character of a closed stretch is part of an entity."""
     if not any(lattice.closed for lattice in lattices):
         return emissions
     emissions, in_entity = emissions.copy(), np.array([tag != "O" for tag in tags])
@@ -33,15 +33,15 @@ def best_spans(
     scheme: str,
     max_lengths: Mapping[str, int],
 ) -> list[list[Span]]:
-    """The entities of the best tags of each sentence, none longer than its label allows.
+    """The entities of the best tag sequence of each sentence, none longer than its label allows.
 
-    Where the best tags have an entity that is too long, its label is ruled out over that stretch and the sentence is
-    decoded again, so that something else may be found there. Forced stretches are left out.
+    If an entity is too long, its label is ruled out over that span and the sentence is decoded again, so that other
+    entities can be found there. Forced stretches are left out.
 
     Args:
-        emissions: float[B, T, L], padded to any values, of the B `lattices`.
+        emissions: float[B, T, L] of the B `lattices`; padding may have any value.
         tags: the L tag names in `scheme`.
-        max_lengths: label -> characters; a label that is not here has no limit.
+        max_lengths: label -> maximum length in characters; other labels have no limit.
     """
     found = _decode(crf, emissions, lattices, tags, scheme)
     for row, spans in enumerate(found):

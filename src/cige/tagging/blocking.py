@@ -1,9 +1,9 @@
-"""BlockingCRF: a trained CRF under which certain stretches of a sentence are no entities.
+"""BlockingCRF: a trained CRF with the constraint that certain spans of a sentence are not entities.
 
-That a stretch is no entity says something about several tags at once, which no scores of single tags can express. So a
-blocked stretch gets tags of its own: an entity that begins where it begins is followed through copies of the tags, and
-the copy that would close it at the end of the stretch is ruled out. What remains is an ordinary CRF over more tags, so
-its best tags and probabilities are exact: those of the trained CRF given that no blocked stretch is an entity.
+This constraint concerns several tags at once, so scores of single tags cannot express it. Therefore, a blocked span
+gets copies of the tags: an entity that begins at the start of the span is tagged with these copies, and the copy that
+would close it at the end of the span is ruled out. The result is an ordinary CRF with more tags, so its best tags and
+its probabilities are exact: those of the trained CRF given that no blocked span is an entity.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cige.data.tags import split_tag
 from cige.nn.crf_numpy import NumpyCRF, SegmentMarginals
 
 _ROLES = {"O": "O", "B": "B", "M": "M", "I": "M", "E": "E", "S": "S"}
-_ROLES_WITHOUT_CLOSING = {"O": "O", "B": "BS", "I": "ME"}  # BIO: a tag that goes on, and one that is the last
+_ROLES_WITHOUT_CLOSING = {"O": "O", "B": "BS", "I": "ME"}  # BIO: the entity continues, or this tag is its last
 _PLAIN = -1
 
 
@@ -25,7 +25,7 @@ class BlockingCRF(NumpyCRF):
 
     Args:
         crf: the trained CRF over the L `tags`, which are of `scheme`.
-        blocked: stretches [start, end) of the sentence.
+        blocked: the blocked spans [start, end) of the sentence.
     """
 
     def __init__(self, crf: NumpyCRF, *, tags: Sequence[str], scheme: str, blocked: Sequence[tuple[int, int]]):
@@ -40,7 +40,7 @@ class BlockingCRF(NumpyCRF):
                 if role in "BME":
                     copies += [(slot, False) for slot in range(n_slots)]
                 if role == "M":
-                    copies += [(slot, True) for slot in range(n_slots)]  # the last character of the stretch
+                    copies += [(slot, True) for slot in range(n_slots)]  # the last character of the span
                 for slot, is_exit in copies:
                     roles.append(role)
                     labels.append(label)
@@ -61,15 +61,15 @@ class BlockingCRF(NumpyCRF):
         )
 
     def decode(self, emissions: np.ndarray, n_chars: Sequence[int]) -> list[list[int]]:
-        """As `NumpyCRF.decode`, among the readings in which no blocked stretch is an entity."""
+        """Like `NumpyCRF.decode`, among the tag sequences in which no blocked span is an entity."""
         return [self._base[path].tolist() for path in super().decode(self._expanded(emissions), n_chars)]
 
     def marginals(self, emissions: np.ndarray, n_chars: Sequence[int]) -> SegmentMarginals:
-        """As `NumpyCRF.marginals`, given that no blocked stretch is an entity."""
+        """Like `NumpyCRF.marginals`, given that no blocked span is an entity."""
         return _MergedMarginals(super().marginals(self._expanded(emissions), n_chars), self._base)
 
     def _expanded(self, emissions: np.ndarray) -> np.ndarray:
-        """float64[B, T, tags with copies] of float[B, T, L]: copies only where they follow a stretch."""
+        """float64[B, T, tags with copies] from float[B, T, L]; copies are ruled out except over their blocked span."""
         out = np.asarray(emissions, np.float64)[:, :, self._base]
         role, slot = self._role, self._slot
         may_be = np.broadcast_to(slot == _PLAIN, out.shape[1:]).copy()
@@ -88,20 +88,20 @@ class BlockingCRF(NumpyCRF):
 
 
 class _MergedMarginals(SegmentMarginals):
-    """Marginals over tags with copies, asked by the tags that they are copies of."""
+    """Marginals over tags with copies, queried by the original tags."""
 
     def __init__(self, marginals: SegmentMarginals, base: np.ndarray):
         vars(self).update(vars(marginals))
         self._base = base
 
     def tag_probabilities(self, sentence: int) -> np.ndarray:
-        """As `SegmentMarginals.tag_probabilities`, summed over the copies of each tag."""
+        """Like `SegmentMarginals.tag_probabilities`, summed over the copies of each tag."""
         of_copies = super().tag_probabilities(sentence)
         tags = range(int(self._base.max()) + 1)
         return np.stack([of_copies[:, self._base == tag].sum(1) for tag in tags], axis=1)
 
     def probability(self, sentence: int, start: int, tags: Sequence[int]) -> float:
-        """As `SegmentMarginals.probability`, summed over the copies of each tag."""
+        """Like `SegmentMarginals.probability`, summed over the copies of each tag."""
         log_p, before = None, np.flatnonzero(self._base == tags[0])
         log_p = self._alpha[sentence, start, before]
         for place, tag in enumerate(tags[1:], start=start + 1):
@@ -113,7 +113,7 @@ class _MergedMarginals(SegmentMarginals):
 
 
 def _followed(blocked: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, list[int]]], list[int]]:
-    """The blocked stretches of several characters as (start, their ends), sorted, and the places of single ones."""
+    """(start, ends) of the blocked spans of several characters, sorted, and the positions of blocked characters."""
     ends: dict[int, set[int]] = {}
     single = []
     for start, end in sorted(blocked):
@@ -125,8 +125,8 @@ def _followed(blocked: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, list[
 
 
 def _slots(followed: Sequence[tuple[int, list[int]]]) -> list[int]:
-    """A set of copies for each start, such that those that overlap have different ones; as few as there can be."""
-    free_from: list[int] = []  # where each set is free again
+    """The number of the set of copies for each start: overlapping spans have different sets, and sets are few."""
+    free_from: list[int] = []  # the position from which each set can be used again
     slots = []
     for start, ends in followed:
         slot = next((k for k, free in enumerate(free_from) if free <= start), len(free_from))

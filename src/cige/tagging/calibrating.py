@@ -1,4 +1,4 @@
-"""Calibrating a model: what it makes of labelled sentences, and what its scores and thresholds should be."""
+"""Calibrate a model: predict labelled sentences, and fit scores and thresholds to the results."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from cige.entities.labels import map_labels
 from cige.tagging.finder import EntityFinder
 from cige.tagging.selection import Request, Types, all_candidates, also_naming, best_uncalibrated, select
 
-FLOOR = 0.001  # candidates below are not considered; an entity that is less probable counts as not found
+FLOOR = 0.001  # candidates with a lower probability are ignored; a labelled entity below it counts as missed
 N_FOLDS = 5
 
 
 @dataclass(frozen=True)
 class SentenceReading:
-    """What a model makes of one labelled sentence, with probabilities as it has them.
+    """The predictions of a model for one labelled sentence, with uncalibrated probabilities.
 
     Attributes:
-        gold: label and probability of each labelled entity, 0 where it is no candidate.
+        gold: label and probability of each labelled entity; the probability is 0 if it is not a candidate.
         candidates: probability of every candidate, and whether it is a labelled entity.
-        best: the same for the entities of the best reading alone.
+        best: the same, for the entities of the best tag sequence only.
     """
 
     gold: list[tuple[str, float]]
@@ -42,16 +42,16 @@ def read_labelled(
     types: Types = "fine",
     batch_size: int = 16,
 ) -> list[SentenceReading]:
-    """What `ner` makes of labelled sentences.
+    """The predictions of `ner` for labelled sentences.
 
-    Entities under labels that the sentences do not have are left out: nothing says whether they are right.
+    Entities with labels that do not occur in the sentences are left out, since it is unknown whether they are correct.
 
     Args:
-        labels: data label -> label that the model reports, as `map_labels` takes them.
-        types: whether the labels of the data are the model's own or their topmost kinds.
+        labels: data label -> label that the model reports, as in `map_labels`.
+        types: whether the labels of the data are the model's own labels or their topmost ancestors.
 
     Raises:
-        DataError: a label of the data that the model has under no name, or no entity in the data.
+        DataError: the model has no label for a label of the data, or the data have no entities.
     """
     written = {(labels or {}).get(span.label, span.label) for s in sentences for span in s.spans}
     request = also_naming(Request.of(types=types), written, ner.labels, ner.label_facts)
@@ -81,18 +81,18 @@ def _reading(gold: list[Span], candidates: list[Entity], best: list[Entity], nam
 
 
 def calibration_of(readings: Sequence[SentenceReading]) -> Calibration:
-    """Scores and thresholds that fit these readings.
+    """Fit scores and thresholds to these predictions.
 
-    Scores are fitted to the entities of the best readings and to the other candidates alike, since both are reported.
+    Scores are fitted to the entities of the best tag sequences and to all other candidates, since both are reported.
 
     Raises:
-        ValueError: the model found nothing.
+        ValueError: the model found no entities.
     """
     return fit((p for r in readings for p in r.candidates), (g for r in readings for g in r.gold))
 
 
 def calibrated(facts: LabelFacts, calibration: Calibration, types: Types, domain: str | None = None) -> LabelFacts:
-    """The facts with a calibration added: the general one, or that of a domain."""
+    """The label facts with a new calibration, either the general one or that of a domain."""
     if domain is None:
         return replace(facts, calibration={**facts.calibration, types: calibration})
     own = {**facts.domains.get(domain, {}), types: calibration}
@@ -100,9 +100,9 @@ def calibrated(facts: LabelFacts, calibration: Calibration, types: Types, domain
 
 
 def calibration_errors(readings: Sequence[SentenceReading], *, seed: int = 0) -> tuple[float, float]:
-    """Expected calibration error, 0..1, of the best readings: as the model has them, and calibrated.
+    """Expected calibration error, 0..1, of the best tag sequences: without and with calibration.
 
-    The latter by cross-validation: the scores of each fifth of the sentences are calibrated on the others.
+    The second uses cross-validation: the scores of each fifth of the sentences are calibrated on the others.
     """
     before = [point for reading in readings for point in reading.best]
     after = []
@@ -115,7 +115,7 @@ def calibration_errors(readings: Sequence[SentenceReading], *, seed: int = 0) ->
 def folds(
     readings: Sequence[SentenceReading], *, n_folds: int = N_FOLDS, seed: int = 0
 ) -> Iterator[tuple[list[SentenceReading], list[SentenceReading]]]:
-    """Parts of some sentences, each with all the others."""
+    """Pairs of (the items of a fold, all other items)."""
     order = np.random.default_rng(seed).permutation(len(readings))
     for part in np.array_split(order, min(n_folds, len(readings))):
         chosen = set(part.tolist())

@@ -1,4 +1,4 @@
-"""Candidates: every span whose probability reaches a threshold, whether or not it is in the best reading."""
+"""Candidates: all spans with a probability of at least a threshold, whether or not the best tags contain them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def candidate_spans(
 ) -> list[tuple[int, int, float]]:
     """(start, end, probability) of the spans that are an entity of one of `labels` with at least this probability.
 
-    The probability is the sum over the labels. A span needs tags that open, go on with and close an entity of one of
-    them, so only characters where such tags are probable enough are tried; none above the threshold is missed.
+    The probability is the sum over the labels. A span needs tags that open, continue and close an entity of one of
+    them, so only characters where such tags are probable enough are considered; no span above the threshold is missed.
 
     Args:
-        marginals: of a batch whose sentence `row` has `n_chars` characters.
-        threshold: above 0.
-        max_lengths: label -> characters; a label that is not here has no limit.
+        marginals: the marginals of a batch, whose sentence `row` has `n_chars` characters.
+        threshold: the minimum probability; must be greater than 0.
+        max_lengths: label -> maximum length in characters; other labels have no limit.
     """
     probabilities = marginals.tag_probabilities(row)[:n_chars]
     parts = [split_tag(tag) for tag in tags]

@@ -1,4 +1,4 @@
-"""Read a document again with the names that were found in it as words, so that they reach their other places."""
+"""Predict a document again with the names found in it as user words, so that all their occurrences are found."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cige.tagging.selection import Selection
 from cige.text.normalize import normalize
 
 SURE = 0.5
-"""The lowest score of a name that is looked for elsewhere. With 0.8 and 0.9, F1 on joined development sentences was the
-same or lower."""
+"""The minimum score of names whose other occurrences are searched. With 0.8 and 0.9, F1 on joined development sentences
+was the same or lower."""
 
 
 class Reader(Protocol):
-    """What reads texts with a lexicon, as `EntityFinder` describes."""
+    """A finder with a lexicon; see `EntityFinder`."""
 
     @property
     def lexicon(self) -> Lexicon: ...
@@ -31,12 +31,13 @@ class Reader(Protocol):
 def read_consistently(
     reader: Reader, texts: Iterable[str], selection: Selection, *, batch_size: int
 ) -> Iterator[list[Entity]]:
-    """The entities of each text, read as a document: again, where a name was found in one place and not in another.
+    """The entities of each text as a document: texts where some occurrences of a name were missed are predicted again.
 
-    The second time its names are words of the text, with their labels. They are evidence there as a user's own words
-    are, so a place where the sentence speaks against them stays as it was. Words of the user's own stay what they are.
+    In the second prediction, the names found are additional words with their labels and mode "evidence", like a user's
+    own words, so the model may still decide against them where the context does. User words keep their labels and
+    modes.
     """
-    waiting: deque[str] = deque()  # the reader reads ahead
+    waiting: deque[str] = deque()  # the reader consumes texts ahead of its results
     own = frozenset(reader.lexicon.user_words)
 
     def noted() -> Iterator[str]:
@@ -53,13 +54,13 @@ def read_consistently(
 
 
 def names_to_look_for(text: str, entities: Sequence[Entity], *, own: Collection[str] = ()) -> list[UserWord]:
-    """The names that were found with a score of `SURE` or more and stand elsewhere in the text, outside of entities.
+    """The names found with a score of at least `SURE` that also occur elsewhere in the text, outside entities.
 
-    A name has the label under which it was found most, by the sum of scores.
+    Each name gets the label with the highest sum of scores.
 
     Args:
         entities: sorted, not overlapping.
-        own: words of the user's own, normalised, which are left out.
+        own: the user's own words, normalised; they are left out.
     """
     scores: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for entity in entities:
@@ -76,7 +77,7 @@ def names_to_look_for(text: str, entities: Sequence[Entity], *, own: Collection[
 
 
 def _stands_alone(name: str, text: str, entities: Sequence[Entity]) -> bool:
-    """Whether the name occurs where no entity is."""
+    """Whether the name also occurs outside entities."""
     place, k = text.find(name), 0
     while place >= 0:
         while k < len(entities) and entities[k].end <= place:

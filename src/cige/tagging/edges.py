@@ -1,4 +1,4 @@
-"""Edges: where an entity begins and ends, once the whitespace and punctuation around it are taken off."""
+"""Edges: remove whitespace and punctuation from the beginning and the end of entities."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ ABBREVIATION = re.compile(
 def trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
     """[start, end) without the whitespace, punctuation and invisible characters at its edges, or None.
 
-    A bracket or quotation mark stays where its partner is inside too (《红楼梦》, “三大问题”工作小组), a full stop that
-    ends an abbreviation (Walt Disney Co.), and so do a per cent sign and asterisks for a name's last characters.
+    Some characters are kept: a bracket or quotation mark if its counterpart is inside too (《红楼梦》, “三大问题”工作小组), a full
+    stop that ends an abbreviation (Walt Disney Co.), a per cent sign, and asterisks that replace the last characters of
+    a name.
     """
     while start < end:
         if not _may_begin(text, start, end):
@@ -36,7 +37,7 @@ def trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
 def open_part(text: str, closed: Sequence[Stretch], start: int, end: int) -> tuple[int, int] | None:
     """The longest part of [start, end) outside all of the `closed` stretches (sorted, disjoint), trimmed; or None.
 
-    Of parts of one length the first.
+    If several parts have the same length, the first one is chosen.
     """
     inside = within(closed, start, end)
     begins = [start, *(start + b for _, b in inside)]
@@ -68,7 +69,7 @@ def _may_end(text: str, start: int, end: int) -> bool:
 
 
 def _partner(text: str, places: range, own: str, other: str) -> bool:
-    """Whether the mark at the first of `places` finds its partner at one of the others."""
+    """Whether the counterpart of the mark at the first of `places` is at one of the other places."""
     depth = 0
     for place in places:
         depth += (text[place] == own) - (text[place] == other)
@@ -78,6 +79,6 @@ def _partner(text: str, places: range, own: str, other: str) -> bool:
 
 
 def is_outside_names(char: str) -> bool:
-    """Whether names do not begin or end with it: punctuation, whitespace, and what has no shape."""
+    """Whether names cannot begin or end with this character: punctuation, whitespace and invisible characters."""
     category = unicodedata.category(char)
     return category[0] in "PZ" or category in ("Cc", "Cf", "Cs")

@@ -1,4 +1,4 @@
-"""How good a model is on labelled sentences, and what a user's own words add."""
+"""Evaluate a model on labelled sentences, and measure the effect of user words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cige.tagging.finder import EntityFinder, Finder, LexiconFinder
 from cige.tagging.selection import Request, also_naming, select
 from cige.text.normalize import normalize
 
-WRONG_SHARE = 0.2  # of the labels of a user's words, in the trial of wrong ones
+WRONG_SHARE = 0.2  # share of the labels that are replaced in the trial with wrong labels
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Evaluation:
 
     Attributes:
         report: the scores.
-        seconds: to read the sentences.
-        labels: those that the model reports.
-        errors: what is not right, in order.
-        confusion: how often each label was found as each; see `entities.errors.confusion`.
-        points: score of each entity that was found, and whether it is right.
+        seconds: time to predict all sentences.
+        labels: the labels that the model reports.
+        errors: the differences between gold and predicted entities, in order.
+        confusion: how often each gold label was predicted as each label; see `entities.errors.confusion`.
+        points: the score of each predicted entity, and whether it is correct.
     """
 
     report: Report
@@ -51,7 +51,7 @@ class Evaluation:
         return self.report.n_sentences / self.seconds if self.seconds else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The report's fields, the others as figures, and `sentences_per_second`, as JSON can hold them."""
+        """The fields of the report, the numbers of errors, and `sentences_per_second`, as JSON values."""
         kinds = Counter(error.kind for error in self.errors)
         return self.report.to_dict() | {
             "errors": {kind: kinds[kind] for kind in KINDS},
@@ -75,18 +75,18 @@ def evaluate(
     data_labels_only: bool = False,
     **options: Any,
 ) -> Evaluation:
-    """Read the sentences as a user's texts would be read and compare with their spans.
+    """Predict the sentences as texts of users are predicted, and compare the entities with their spans.
 
     Args:
-        labels: data label -> model label, for those whose names differ; "" leaves a label out. Labels of the data that
-            the model keeps silent are reported here.
-        train: sentences that the model learned from; adds scores of entities seen there and not seen there.
-        data_labels_only: leave out what the model finds of labels that no sentence has, for data that do not annotate
-            all that it knows; otherwise it counts as wrong.
-        options: what else the `pipe` of an EntityFinder takes, such as `types`.
+        labels: data label -> model label, for labels whose names differ; "" leaves a label out. Labels of the data that
+            the model reports only on request are reported here.
+        train: the training sentences of the model; adds separate scores for entities that occur in them and for others.
+        data_labels_only: leave out predictions with labels that no sentence has, for data that annotate only some of
+            the labels of the model; otherwise these predictions count as errors.
+        options: further arguments of `EntityFinder.pipe`, such as `types`.
 
     Raises:
-        DataError: a label of the data that the model has under no name, or one of `labels` that the model has not.
+        DataError: the model has no label for a label of the data, or `labels` maps to a label that it does not have.
     """
     if isinstance(ner, EntityFinder):
         written = {(labels or {}).get(span.label, span.label) for s in sentences for span in s.spans}
@@ -126,7 +126,7 @@ def evaluate(
 
 
 def _labels_of(ner: Finder, options: Mapping[str, Any]) -> list[str]:
-    """The labels that a finder reports; of one that is a user's own, all that it has."""
+    """The labels that a finder reports; all labels if it is not an EntityFinder."""
     if not isinstance(ner, EntityFinder):
         return ner.labels
     return sorted(select(Request.of(**options), ner.labels, ner.label_facts).families)
@@ -134,13 +134,13 @@ def _labels_of(ner: Finder, options: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class UserWordTrial:
-    """One list of user words and what a model made of it.
+    """A list of user words, and the scores of a model with it.
 
     Attributes:
-        name: of the list; n_words: in it.
-        report: the scores with it.
+        name: the name of the list; n_words: its number of words.
+        report: the scores with these user words.
         listed_names: share of the distinct names of the sentences that are in the list, 0..1.
-        listed_entities: the same of their entities, each time a name occurs, 0..1.
+        listed_entities: the same share for entities, where each occurrence of a name counts, 0..1.
     """
 
     name: str
@@ -151,12 +151,12 @@ class UserWordTrial:
 
     @property
     def unseen_recall(self) -> float | None:
-        """Recall of the entities that training did not name, 0..1; None if training sentences were not given."""
+        """Recall, 0..1, of entities not in the training sentences; None if there are no training sentences."""
         unseen = self.report.by_seen.get("not in training")
         return None if unseen is None else unseen.recall
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures of one row, as JSON can hold them."""
+        """The numbers of this trial, as JSON values."""
         r = self.report
         figures: dict[str, Any] = {"words": self.name, "n_words": self.n_words}
         figures |= {"listed_names": self.listed_names, "listed_entities": self.listed_entities}
@@ -174,20 +174,20 @@ def user_word_trials(
     with_labels: bool | None = None,
     seed: int = 0,
 ) -> list[UserWordTrial]:
-    """What user words gain: none; every name of the sentences; as many random n-grams mixed in; each gazetteer alone.
+    """Scores with different user words: none; the names of the sentences; these and random n-grams; each gazetteer.
 
-    The names of the sentences themselves are the best list that there could be, so what they gain is a ceiling. What a
-    list from elsewhere gains depends on how many of the names it has, which each trial says (`listed_names`). The
-    lexicon of `ner` stays as it is.
+    The names of the sentences themselves are the best possible list, so their gain is an upper bound. The gain of any
+    other list depends on the share of the names that it contains, which each trial reports as `listed_names`. The
+    lexicon of `ner` is not changed.
 
-    With labels, the names of the sentences are listed once more with their labels, and with a wrong label for a fifth
-    of them; and a gazetteer that has labels is listed once more without.
+    With labels, there are further trials: the names of the sentences with their labels, the same with wrong labels for
+    a fifth of them, and each gazetteer that has labels without its labels.
 
     Args:
         labels, train: as in `evaluate`.
-        gazetteers: name -> words, with labels and modes or without.
-        with_labels: None does so where the model reads labels.
-        seed: of the random n-grams, which are cut from the sentences and are no name in them, and of wrong labels.
+        gazetteers: name -> words, with or without labels and modes.
+        with_labels: whether to run the trials with labels; None runs them if the model uses labels.
+        seed: seed of the random n-grams, which are substrings of the sentences but not names, and of the wrong labels.
     """
     known = getattr(ner, "read_word_labels", ())
     names = user_words_of(sentences)
@@ -212,7 +212,7 @@ def user_word_trials(
     for name, given in lists.items():
         entries = [UserWord(word) if isinstance(word, str) else word for word in given]
         words = [word.text for word in entries]
-        lexicon = copy.copy(ner.lexicon)  # shares the base words; what is added to it stays its own
+        lexicon = copy.copy(ner.lexicon)  # shares the base words; words added to the copy do not affect the original
         lexicon.add_entries(*entries)
         trial = ner.with_lexicon(lexicon)
         report = evaluate(trial, sentences, labels=labels, train=train, data_labels_only=True).report
@@ -222,7 +222,7 @@ def user_word_trials(
 
 
 def with_wrong_labels(words: Sequence[UserWord], labels: Sequence[str], *, seed: int) -> list[UserWord]:
-    """The words with another of `labels` for WRONG_SHARE of those that have one; all right where there is no other."""
+    """The words with WRONG_SHARE of their labels replaced by others of `labels`; unchanged if there is no other."""
     rng = random.Random(seed)
     labelled = [k for k, word in enumerate(words) if word.label is not None]
     changed = list(words)
@@ -234,9 +234,9 @@ def with_wrong_labels(words: Sequence[UserWord], labels: Sequence[str], *, seed:
 
 
 def share_listed(sentences: Sequence[Sentence], words: Iterable[str]) -> tuple[float, float]:
-    """Shares of the distinct names and of the entities of labelled sentences that are in a list, 0..1; 0 of none.
+    """Shares, 0..1, of the distinct names and of the entities of sentences that are in a list; 0 if there are none.
 
-    Names of one character count too, though no list of user words can have them.
+    Names of one character count too, although they cannot be user words.
     """
     listed = set(map(normalize, words))
     entities = [normalize(s.text[span.start : span.end]) for s in sentences for span in s.spans]
@@ -246,12 +246,12 @@ def share_listed(sentences: Sequence[Sentence], words: Iterable[str]) -> tuple[f
 
 
 def random_ngrams(sentences: Sequence[Sentence], n_wanted: int, *, seed: int) -> list[str]:
-    """Up to `n_wanted` distinct stretches of 2 to 6 characters of the sentences that are no name in them."""
+    """Up to `n_wanted` distinct substrings of 2 to 6 characters of the sentences that are not names in them."""
     rng = random.Random(seed)
     names = set(map(normalize, surfaces(sentences)))
     texts = [text for text in (normalize(s.text) for s in sentences) if len(text) >= 2]
     found: dict[str, None] = {}
-    for _ in range(20 * n_wanted if texts else 0):  # a small file may hold fewer than are wanted
+    for _ in range(20 * n_wanted if texts else 0):  # a small file may contain fewer than `n_wanted`
         if len(found) == n_wanted:
             break
         text = rng.choice(texts)

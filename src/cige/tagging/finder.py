@@ -1,4 +1,4 @@
-"""EntityFinder: how a model that finds entities is called, on a text, on a list of them or on a stream."""
+"""EntityFinder: the common interface of models that find entities, for a text, a list or a stream of texts."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from cige.tagging.selection import Request, Selection, Types, select
 
 
 class EntityFinder(ABC):
-    """Finds entities in texts of any length; what `NER` and `TunedNER` have in common.
+    """Finds entities in texts of any length; the base class of `NER` and `TunedNER`.
 
-    A model has to say how it answers a stream of texts. The rest follows from that.
+    Subclasses implement `_stream`, on which the other methods are built.
     """
 
     @property
     @abstractmethod
     def labels(self) -> list[str]:
-        """The types of entity that the model knows."""
+        """The entity types that the model knows."""
 
     @property
     @abstractmethod
     def label_facts(self) -> LabelFacts:
-        """What else is known of the labels: kinds, lengths, calibration."""
+        """Facts about the labels: parents, maximum lengths, calibration."""
 
     def __repr__(self) -> str:
         shown = [label for label in self.labels if label not in self.label_facts.silent]
@@ -38,24 +38,24 @@ class EntityFinder(ABC):
         return f"<{type(self).__name__}: {about}>"
 
     def _about(self) -> str:
-        """What else `repr` says of a finder of this class."""
+        """The description of the model in `repr`."""
         return ""
 
     @property
     def word_labels(self) -> Collection[str]:
-        """Labels of the user's own words; none where a model has no lexicon."""
+        """The labels of the user's words; empty if the model has no lexicon."""
         return ()
 
     def select(self, request: Request) -> Selection:
-        """What a request means for this model; raises ModelError as a call does."""
+        """The selection that a request means for this model; raises the ModelErrors of `__call__`."""
         return select(request, self.labels, self.label_facts, word_labels=self.word_labels)
 
     def with_words(self, words: UserWords) -> EntityFinder:
-        """A finder that reads these words besides; itself if there are none.
+        """A finder with these additional user words; `self` if there are none.
 
         Raises:
-            ModelError: the model reads no words of a user's own.
-            LexiconError: naming the words that cannot be used.
+            ModelError: the model does not support user words.
+            LexiconError: some words cannot be used; the message lists them.
         """
         if not user_words_of(words):
             return self
@@ -65,7 +65,7 @@ class EntityFinder(ABC):
 
     @abstractmethod
     def _stream(self, texts: Iterable[str], batch_size: int, selection: Selection) -> Iterator[list[Entity]]:
-        """What is selected of the entities of each text, in order; raises TypeError at a text that is no str."""
+        """The selected entities of each text, in order; raises a TypeError if a text is not a str."""
 
     @overload
     def __call__(
@@ -106,23 +106,24 @@ class EntityFinder(ABC):
 
         Args:
             min_score: leave out entities with a lower score, 0..1.
-            labels: report only these. A label that a model keeps silent (`LabelFacts`) is reported if it is named.
-            types: "coarse" reports each entity under the topmost label that its label is a kind of, such as ORG for
-                COMPANY, where the model knows of kinds; its score is the sum over the labels of that kind.
-            recall: report every span that is probable enough for this share, 0..1, of the entities of a text to be
-                found, in place of the best reading alone; such spans may overlap. Needs a model that was calibrated
-                (`cige calibrate`), and text like that which it was calibrated on.
-            words: words of the user's own for this call alone, besides those of the lexicon: strings, `UserWord`s with
-                label and mode, or a dict of words and labels, such as `{"阿拉善贺兰草": "COMPANY"}`.
-            consistent: take each text for a document: where a name was found in one place and not in another, the text
-                is read again with the names found as words (docs/documents.md has what it gives and costs).
+            labels: report only these labels. Silent labels of a model (see `LabelFacts`) are reported if they are
+                listed.
+            types: "coarse" reports the topmost ancestor of each label, such as ORG for COMPANY, if the model has a
+                hierarchy of labels; the score is the sum over the labels with this ancestor.
+            recall: report all spans that are probable enough to find this share, 0..1, of the entities of a text,
+                instead of only the best tag sequence; such spans may overlap. This requires a calibrated model (`cige
+                calibrate`) and text that is similar to the calibration data.
+            words: additional user words for this call only: strings, `UserWord`s with label and mode, or a dict of
+                words and labels, such as `{"阿拉善贺兰草": "COMPANY"}`.
+            consistent: treat each text as a document: if a name was found at one place and missed at another, predict
+                the text again with the found names as words (see docs/documents.md for gain and cost).
 
         Raises:
-            TypeError: neither a str nor a list of str.
-            ValueError: an option is out of range, or `consistent` and `recall` were given together.
-            ModelError: the model does not report such a label, cannot answer for such a recall, or reads no words of
-                a user's own.
-            LexiconError: naming the words that cannot be used.
+            TypeError: `text` is neither a str nor a list of str.
+            ValueError: an option is out of range, or both `consistent` and `recall` are given.
+            ModelError: the model does not report such a label, is not calibrated for such a recall, or does not
+                support user words.
+            LexiconError: some words cannot be used; the message lists them.
         """
         options: dict[str, Any] = {"min_score": min_score, "labels": labels, "types": types, "recall": recall}
         options |= {"words": words, "consistent": consistent}
@@ -144,20 +145,21 @@ class EntityFinder(ABC):
         words: UserWords = (),
         consistent: bool = False,
     ) -> Iterator[list[Entity]]:
-        """The entities of each text, in order, while texts keep coming; memory does not grow with their number.
+        """The entities of each text of a stream, in order; memory does not grow with the number of texts.
 
-        Texts are read ahead to make batches of like length. With `batch_size=1` each text is answered before the
-        next is asked for. Where the model has a lexicon, all texts are read with it as it is when `pipe` is called.
+        Texts are read ahead to make batches of similar length. With `batch_size=1`, the entities of each text are
+        returned before the next text is read. If the model has a lexicon, its state when `pipe` is called is used for
+        all texts.
 
         Args:
-            min_score, labels, types, recall: what is reported, as in a call.
-            words: words of the user's own for these texts alone, as in a call.
-            consistent: take each text for a document, as in a call.
+            min_score, labels, types, recall: which entities are reported, as in `__call__`.
+            words: additional user words for these texts only, as in `__call__`.
+            consistent: treat each text as a document, as in `__call__`.
 
         Raises:
-            TypeError: `texts` is itself a string, or one of them is none.
-            ValueError: `batch_size` is below 1, or another option is out of range.
-            ModelError, LexiconError: as in a call.
+            TypeError: `texts` is a string, or an item of it is not a string.
+            ValueError: `batch_size` is less than 1, or another option is out of range.
+            ModelError, LexiconError: as in `__call__`.
         """
         finder = self.with_words(words)
         request = Request.of(min_score=min_score, labels=labels, types=types, recall=recall)
@@ -166,7 +168,7 @@ class EntityFinder(ABC):
     def stream(
         self, texts: Iterable[str], selection: Selection, *, batch_size: int = 16, consistent: bool = False
     ) -> Iterator[list[Entity]]:
-        """As `pipe`, for a selection that was made already."""
+        """Like `pipe`, with a `Selection` instead of options."""
         if isinstance(texts, str | bytes):
             raise TypeError(f"given one {type(texts).__name__}; expected an iterable of str, such as [text]")
         if batch_size < 1:
@@ -178,10 +180,10 @@ class EntityFinder(ABC):
         return read_consistently(self._as_it_is(), texts, selection, batch_size=batch_size)
 
     def _as_it_is(self) -> Reader:
-        """A finder with the words of now, which no later change reaches.
+        """A finder with the current words, which later changes of the lexicon do not affect.
 
         Raises:
-            ModelError: the model reads no words of a user's own.
+            ModelError: the model does not support user words.
         """
         raise ModelError(
             f"given consistent=True; a {type(self).__name__} reads the words of its own vocabulary, and cannot be "
@@ -190,7 +192,7 @@ class EntityFinder(ABC):
 
 
 class Finder(Protocol):
-    """Whatever finds entities: an EntityFinder, or an object of a user's own with these two members."""
+    """An EntityFinder, or a user's own object with these two members."""
 
     @property
     def labels(self) -> list[str]: ...
@@ -199,7 +201,7 @@ class Finder(Protocol):
 
 
 class LexiconFinder(Finder, Protocol):
-    """A finder that reads the words of a lexicon, which its user may change or replace."""
+    """A finder with a lexicon, which users may change or replace."""
 
     @property
     def lexicon(self) -> Lexicon: ...

@@ -1,4 +1,4 @@
-"""Forced entities: emissions under which they are read as such, and the entities themselves."""
+"""Forced entities: emissions with which they are decoded, and the entities themselves."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from cige.lexicon.rules import ForcedSpan
 def with_forced_read(
     emissions: np.ndarray, lattices: Sequence[Lattice], *, tags: Sequence[str], scheme: str, labels: Collection[str]
 ) -> np.ndarray:
-    """float[B, T, L] under which every forced stretch is one entity, so that what is beside it is read with that.
+    """float[B, T, L]: emissions with which every forced stretch is one entity, so that its context is decoded with it.
 
-    The entity has the forced label where that is among the model's `labels`, else any: what is beside it then knows
-    that a name ends or begins there, and not of which type. Of a stretch that reaches beyond the lattice, the part
-    within is an entity.
+    The entity has the forced label if that is one of the model's `labels`. Otherwise it may have any label: the context
+    is decoded with a name there, but its type is open. If a stretch extends beyond the lattice, the part within it is
+    an entity.
 
     Args:
-        emissions: float[B, T, L]; returned as it is where nothing is forced.
+        emissions: float[B, T, L]; returned unchanged if nothing is forced.
         tags: the L tag names in `scheme`.
     """
     rows = [row for row, lattice in enumerate(lattices) if lattice.rules.forced]
@@ -40,25 +40,25 @@ def with_forced_read(
             for place, (prefix, _) in enumerate((split_tag(tag, scheme) for tag in wanted), start=start):
                 allowed = [p == prefix and (span.label not in labels or name == span.label) for p, name in parts]
                 emissions[row, place] = _only(emissions[row, place], np.array(allowed))
-            if scheme == "BIO" and end < n_chars:  # no closing tag: it ends where it is not continued
+            if scheme == "BIO" and end < n_chars:  # BIO has no closing tag: rule out that the entity continues
                 emissions[row, end, [p == "I" for p, _ in parts]] = -np.inf
     return emissions
 
 
 def _only(scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """float[L] in which all but the allowed tags are ruled out; those are all as good where they had been, too."""
+    """float[L] with all but the allowed tags ruled out; if the allowed tags are ruled out already, they get score 0."""
     if np.isneginf(scores[allowed]).all():
         scores = np.zeros_like(scores)
     return np.where(allowed, scores, -np.inf)
 
 
 def forced_starts(lattice: Lattice) -> list[ForcedSpan]:
-    """The forced stretches that begin in the lattice's text; they may reach beyond its end."""
+    """The forced stretches that begin in the lattice's text; they may extend beyond its end."""
     return [span for span in lattice.rules.forced if 0 <= span.start < lattice.n_chars]
 
 
 def beside_forced(spans: Sequence[Span], lattice: Lattice) -> list[Span]:
-    """The spans that overlap no forced stretch."""
+    """The spans that do not overlap a forced stretch."""
     forced = lattice.rules.forced
     if not forced:
         return list(spans)

@@ -1,4 +1,4 @@
-"""From the spans found in each window to the entities of the whole text."""
+"""Merge the spans found in each window into the entities of the whole text."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from cige.text.windows import Window
 def merge_windows(
     text: str, found: Iterable[tuple[Window, Sequence[ScoredSpan]]], *, overlapping: bool = False
 ) -> list[Entity]:
-    """Entities of a whole text from the spans found in each window, sorted.
+    """The entities of a whole text from the spans found in each window, sorted.
 
-    A window answers for the entities that start in its core. Where one reaches into the next core and overlaps an
-    entity found there, the more probable one stays; forced ones always do; with `overlapping`, all do.
+    Each window contributes the entities that start in its core. If one of them extends into the next core and overlaps
+    an entity found there, the more probable one is kept. Forced entities are always kept, and with `overlapping`, all
+    are.
     """
     entities = [
         Entity(start, end, span.label, text[start:end], span.score, span.forced)
@@ -27,7 +28,7 @@ def merge_windows(
     ]
     if overlapping:
         return sorted(entities, key=lambda e: (e.start, e.end, e.label))
-    kept: list[Entity] = []  # sorted by start, and so by end
+    kept: list[Entity] = []  # sorted by start and therefore by end
     for entity in sorted(entities, key=lambda e: (not e.forced, -e.score, e.start)):
         place = bisect_left(kept, entity.start, key=lambda e: e.start)
         overlaps_left = place > 0 and kept[place - 1].end > entity.start

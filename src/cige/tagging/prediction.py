@@ -1,6 +1,6 @@
-"""From lattices to scored spans: batches that fit memory, the best tags, and how probable each entity is.
+"""Predict scored spans from lattices: batches that fit into memory, the best tags, and the entity probabilities.
 
-Nothing here knows how emissions are computed: a PredictionModel may run on PyTorch or on anything else.
+This module does not depend on how emissions are computed: a PredictionModel may use PyTorch or any other library.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from cige.tagging.selection import Request, Selection, select
 from cige.tagging.span_probability import span_probability
 from cige.tagging.unknown_types import named_by_user_words, without_unknown_type
 
-MAX_PAIRS = 600_000  # node pairs of one batch: scores and their index take about 150 bytes a pair
+MAX_PAIRS = 600_000  # node pairs per batch; their scores and indices take about 150 bytes per pair
 
 
 class PredictionModel(Protocol):
-    """What prediction needs of a model.
+    """The interface that prediction requires of a model.
 
     Attributes:
-        lexicon: the words of its lattices; users add to it.
+        lexicon: the words of its lattices, to which users add words.
         labels: entity labels, sorted.
         scheme: tag scheme of `tags`, the L tag names.
-        crf: scores of tag sequences.
-        label_facts: what else is known of the labels.
+        crf: the CRF that scores tag sequences.
+        label_facts: facts about the labels.
     """
 
     lexicon: Lexicon
@@ -53,23 +53,23 @@ class PredictionModel(Protocol):
     def crf(self) -> NumpyCRF: ...
 
     def emissions(self, lattices: Sequence[Lattice]) -> np.ndarray:
-        """float32[B, T, L] of some lattices, read as one batch; T is that of the longest, at least 1."""
+        """float32[B, T, L] of a batch of lattices; T is the length of the longest, at least 1."""
         ...
 
     def read_words(self, lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray]:
-        """Emissions, and float32[B, T, W]: how much of what character t read came from word w, 0..1."""
+        """Emissions, and float32[B, T, W]: the share, 0..1, of the attention of character t to word w."""
         ...
 
     def save(self, folder: Path | str) -> None:
-        """Write the model folder, the user's words included; it appears whole or not at all."""
+        """Write the model folder, including the user's words; it is written completely or not at all."""
         ...
 
 
 @dataclass(frozen=True)
 class ScoredSpan:
-    """A span [start, end) of one lattice's text with the label and the score, 0..1, that are reported.
+    """A span [start, end) of a lattice's text with its reported label and score, 0..1.
 
-    A `forced` one has score 1.0, and may reach beyond the end of the text.
+    A `forced` span has score 1.0 and may extend beyond the end of the text.
     """
 
     start: int
@@ -87,7 +87,7 @@ def predict_spans(
     batch_size: int = 16,
     max_pairs: int = MAX_PAIRS,
 ) -> list[list[ScoredSpan]]:
-    """The entities of each lattice (`decode_spans`), in the order given; lattices of like size are read together."""
+    """The entities of each lattice (see `decode_spans`), in order; lattices of similar size are batched together."""
     found: list[list[ScoredSpan]] = [[] for _ in lattices]
     for chosen in batches_of_like_size(lattices, batch_size=batch_size, max_pairs=max_pairs):
         for k, spans in zip(chosen, _read(model, [lattices[k] for k in chosen], selection), strict=True):
@@ -96,9 +96,9 @@ def predict_spans(
 
 
 def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | None) -> list[list[ScoredSpan]]:
-    """The entities of one batch: of plain sentences by the model's own decoder if it has one, else by `decode_spans`.
+    """The entities of one batch, decoded by the model's own decoder for plain sentences, or by `decode_spans`.
 
-    A sentence is plain if no word of it is forced or blocked, and the model knows the types of all labelled ones.
+    A sentence is plain if none of its words are forced or blocked, and the model knows the types of all labelled words.
     """
     chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
     found: list[list[ScoredSpan] | None] = [None] * len(batch)
@@ -125,7 +125,7 @@ def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | N
 def _as_reported(
     spans: Sequence[ScoredSpan], lattice: Lattice, model: PredictionModel, chosen: Selection
 ) -> list[ScoredSpan]:
-    """What `decode_spans` makes of the spans of a plain sentence: the best ones, or all above the thresholds."""
+    """Report the spans of a plain sentence like `decode_spans`: the best ones, or all above the thresholds."""
     found = []
     for span in spans:
         name = span.label if chosen.thresholds is not None else chosen.name_of(span.label, model.labels)
@@ -143,7 +143,7 @@ def _as_reported(
 def batches_of_like_size(
     lattices: Sequence[Lattice], *, batch_size: int = 16, max_pairs: int = MAX_PAIRS
 ) -> Iterator[list[int]]:
-    """Places in `lattices`, a batch at a time, each place once."""
+    """Yield batches of indices into `lattices`; each index occurs once."""
     by_size = sorted(range(len(lattices)), key=lambda k: lattices[k].n_nodes)
     sizes = [lattices[k].n_nodes for k in by_size]
     for cut in batches_by_budget(sizes, max_sentences=batch_size, max_pairs=max_pairs):
@@ -156,18 +156,16 @@ def decode_spans(
     lattices: Sequence[Lattice],
     selection: Selection | None = None,
 ) -> list[list[ScoredSpan]]:
-    """The entities that float[B, T, L] emissions make of each lattice, sorted, with their scores.
+    """Decode float[B, T, L] emissions into the entities of each lattice, sorted, with their scores.
 
     No span overlaps a closed stretch of its lattice, is longer than its label allows, or has punctuation at its edges.
-    A span of a type that the model was not trained on has the label of the user's word that speaks for it.
-    The score is the probability of just this span and label, summed over the labels that are reported as one, and
-    calibrated where the model has a calibration. That of a span that had to be trimmed is its score before.
-
-    Forced stretches are found as they are, wherever they stand, and no blocked one is found (see `cige.lexicon.rules`);
-    the tags and probabilities of everything else are those given that.
+    A span of a type that the model was not trained on gets the label of the user word that supports it. The score is
+    the probability of exactly this span and label, summed over the labels that are reported as one, and calibrated if
+    the model has a calibration. A span that is trimmed keeps its score. Forced stretches are always entities, and
+    blocked spans never are (see `cige.lexicon.rules`); all other tags and probabilities are conditioned on this.
 
     Args:
-        selection: None reports the best reading, as it is reported where a user asks for nothing else.
+        selection: which entities are reported; None reports the best tag sequence, which is the default for users.
     """
     chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
     emissions = close(emissions, lattices, model.tags)
@@ -176,7 +174,7 @@ def decode_spans(
     read = _best if chosen.thresholds is None else _all_above
     found: list[list[ScoredSpan]] = [[] for _ in lattices]
     for crf, rows in _crfs(model, lattices):
-        # Most often all rows, which need no copy.
+        # Usually these are all rows, and no copy is needed.
         own = emissions if len(rows) == len(lattices) else emissions[rows]
         for row, spans in zip(rows, read(model, crf, own, [lattices[row] for row in rows], chosen), strict=True):
             spans = [span for span in spans if span.score >= chosen.min_score]
@@ -186,7 +184,7 @@ def decode_spans(
 
 
 def _crfs(model: PredictionModel, lattices: Sequence[Lattice]) -> Iterator[tuple[NumpyCRF, list[int]]]:
-    """A CRF and the rows that it decodes: the trained one, and for each row with blocked stretches one of its own."""
+    """(CRF, rows that it decodes): the trained CRF, and a separate CRF for each row with blocked spans."""
     rows = [row for row, lattice in enumerate(lattices) if not lattice.rules.blocked]
     if rows:
         yield model.crf, rows
@@ -197,7 +195,7 @@ def _crfs(model: PredictionModel, lattices: Sequence[Lattice]) -> Iterator[tuple
 
 
 def _forced(lattice: Lattice, model: PredictionModel, chosen: Selection) -> list[ScoredSpan]:
-    """The forced stretches, reported as what the user called them unless other labels were asked for."""
+    """The forced stretches with the user's labels, unless other labels were requested."""
     found = []
     for span in forced_starts(lattice):
         name = chosen.name_of(span.label, model.labels)
@@ -211,7 +209,7 @@ def _forced(lattice: Lattice, model: PredictionModel, chosen: Selection) -> list
 def _best(
     model: PredictionModel, crf: NumpyCRF, emissions: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
 ) -> list[list[ScoredSpan]]:
-    """The reported spans of the best tags (Viterbi), but for forced ones."""
+    """The reported spans of the best tags (Viterbi) without forced ones."""
     names, scheme = model.tags, model.scheme
     n_chars = [lattice.n_chars for lattice in lattices]
     limits = model.label_facts.max_lengths
@@ -256,7 +254,7 @@ def _all_above(
 ) -> list[list[ScoredSpan]]:
     """The reported spans whose probability reaches the threshold of their label; they may overlap.
 
-    Nothing is known of the recall of types that only a user's words name: of them the best reading counts.
+    There is no calibration for types that only user words have, so their entities are those of the best tag sequence.
     """
     assert chosen.thresholds is not None
     n_chars = [lattice.n_chars for lattice in lattices]

@@ -1,4 +1,4 @@
-"""Selection: which of the entities that a model finds are reported, under which labels and with which scores."""
+"""Selection: which of the entities that a model finds are reported, with which labels and scores."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Types = Literal["fine", "coarse"]
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks to be reported, with the values that `EntityFinder` describes.
+    """The entities that a user requests; `EntityFinder.__call__` describes the values.
 
     Raises:
-        ValueError: a value out of range, or `labels` is a string.
+        ValueError: a value is out of range, or `labels` is a string.
     """
 
     min_score: float = 0.0
@@ -36,7 +36,7 @@ class Request:
         types: Types = "fine",
         recall: float | None = None,
     ) -> Request:
-        """The request with these values, checked."""
+        """Create a request with these values, which are checked."""
         if isinstance(labels, str):
             raise ValueError(f"given labels={labels!r}; expected a list of labels, such as [{labels!r}]")
         if not 0 <= min_score <= 1:
@@ -53,11 +53,11 @@ class Selection:
     """A request as it applies to one model.
 
     Attributes:
-        reported: label of the model -> label under which its entities are reported; others are not reported.
+        reported: label of the model -> label with which its entities are reported; other labels are not reported.
         min_score: entities with a lower score are not reported.
-        thresholds: None for the best reading of a text; else reported label -> the lowest probability, above 0, with
-            which a span is reported, whatever it overlaps.
-        calibration: makes scores of probabilities; None leaves them as they are.
+        thresholds: None for the best tag sequence; otherwise reported label -> the minimum probability, greater than 0,
+            of spans that are reported even if they overlap others.
+        calibration: converts probabilities to scores; None uses the probabilities as scores.
     """
 
     reported: Mapping[str, str]
@@ -65,7 +65,7 @@ class Selection:
     thresholds: Mapping[str, float] | None = None
     calibration: Calibration | None = None
     named: frozenset[str] | None = None
-    """The labels that the user named; None for all that are reported."""
+    """The labels that the user listed; None if all reported labels are requested."""
     families: Mapping[str, list[str]] = field(init=False)
     """Reported label -> the labels of the model that are reported under it."""
 
@@ -76,14 +76,14 @@ class Selection:
         object.__setattr__(self, "families", families)
 
     def score(self, probability: float) -> float:
-        """The score, 0..1, that an entity of this probability is reported with."""
+        """The reported score, 0..1, of an entity with this probability."""
         return probability if self.calibration is None else self.calibration.score(probability)
 
     def name_of(self, label: str, labels: Collection[str]) -> str | None:
-        """The label under which an entity is reported, None where it is not.
+        """The label with which an entity is reported, or None if it is not reported.
 
         Args:
-            labels: those of the model; others come from the user's words and are reported as they are.
+            labels: the labels of the model; other labels come from user words and are reported unchanged.
         """
         if label in labels:
             return self.reported.get(label)
@@ -98,14 +98,14 @@ class Selection:
 def select(
     request: Request, labels: Collection[str], facts: LabelFacts, *, word_labels: Collection[str] = ()
 ) -> Selection:
-    """What a request means for a model with these labels.
+    """The selection that a request means for a model with these labels.
 
     Args:
-        word_labels: labels of the user's words, which may be named too.
+        word_labels: labels of user words, which may be requested too.
 
     Raises:
-        ModelError: a label that the model does not report; or a recall was asked for, and the model has no calibration
-            or one that does not reach it.
+        ModelError: the model does not report a requested label, or has no calibration that reaches the requested
+            recall.
     """
     named = set(request.labels or ())
     name_of = facts.coarse if request.types == "coarse" else facts.spoken
@@ -122,7 +122,7 @@ def select(
 
 
 def also_naming(request: Request, named: Collection[str], labels: Collection[str], facts: LabelFacts) -> Request:
-    """The request with the silent labels among `named` reported too, unless it lists labels itself."""
+    """The request, which also reports the silent labels among `named` unless it lists labels itself."""
     silent = facts.silent.intersection(named, labels)
     if not silent or request.labels is not None:
         return request
@@ -130,13 +130,13 @@ def also_naming(request: Request, named: Collection[str], labels: Collection[str
 
 
 def all_candidates(request: Request, labels: Collection[str], facts: LabelFacts, *, floor: float) -> Selection:
-    """As `select`, but for every span of at least the probability `floor`, with probabilities as the model has them."""
+    """Like `select`, but for all spans with a probability of at least `floor`, and without calibration."""
     best = select(request, labels, facts)
     return Selection(best.reported, thresholds=dict.fromkeys(best.reported.values(), floor))
 
 
 def best_uncalibrated(request: Request, labels: Collection[str], facts: LabelFacts) -> Selection:
-    """As `select`, with probabilities as the model has them for scores."""
+    """Like `select`, but without calibration: scores are the probabilities of the model."""
     return Selection(select(request, labels, facts).reported)
 
 
@@ -154,9 +154,9 @@ def _thresholds(request: Request, calibration: Calibration | None, names: Collec
 
 
 def check_names(given: Collection[str], known: Collection[str], whose: str) -> None:
-    """Raises ModelError, with the nearest known name, if a label is given that is not known."""
+    """Raise a ModelError that suggests the nearest known name if one of the given labels is unknown."""
     if unknown := sorted(set(given) - set(known)):
-        import difflib  # only here: an answer does not need it
+        import difflib  # imported here, since only the error message needs it
 
         near = difflib.get_close_matches(unknown[0], known, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""

@@ -1,4 +1,4 @@
-"""How probable it is that a sentence has just this entity, from the marginals of its tags."""
+"""The probability of an entity, from the marginals of the tags of its sentence."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from cige.nn.crf_numpy import SegmentMarginals
 def span_probability(
     marginals: SegmentMarginals, row: int, span: Span, n_chars: int, *, tag_ids: Mapping[str, int], scheme: str
 ) -> float:
-    """Probability, 0..1, that sentence `row` of `n_chars` characters has just this entity.
+    """The probability, 0..1, that sentence `row` of `n_chars` characters has exactly this entity.
 
     Args:
-        tag_ids: tag name -> its place, in `scheme`.
+        tag_ids: tag name -> index of the tag, in `scheme`.
     """
     length = span.end - span.start
     tags = [tag_ids[tag] for tag in spans_to_tags(length, [Span(0, length, span.label)], scheme)]

@@ -1,7 +1,7 @@
-"""Entities of a type that the model was not trained on: which sentences may have any, and what they are called.
+"""Entities of types that the model was not trained on: which sentences can have them, and their labels.
 
-A tagger that was trained to (see `cige.data.user_words`) gives UNKNOWN_TYPE to stretches that user words of such a type
-support. Here that becomes the label which the user gave.
+A tagger that was trained for this (see `cige.data.user_words`) predicts UNKNOWN_TYPE for spans that user words of such
+a type support. This module replaces it by the label of the user word.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from cige.lexicon.user_word import UNKNOWN_TYPE
 def without_unknown_type(
     emissions: np.ndarray, tags: Sequence[str], labels: Collection[str], lattices: Sequence[Lattice]
 ) -> np.ndarray:
-    """float[B, T, L] in which sentences without a word of an unknown type cannot have the tags of UNKNOWN_TYPE.
+    """float[B, T, L]: emissions that rule out UNKNOWN_TYPE in sentences without a user word of an unknown type.
 
     Args:
-        emissions: float[B, T, L]; returned as it is where nothing has to change.
-        tags: the L tag names; labels: those that the model knows.
+        emissions: float[B, T, L]; returned unchanged if nothing is ruled out.
+        tags: the L tag names; labels: the labels that the model knows.
     """
     columns = [k for k, tag in enumerate(tags) if tag.partition("-")[2] == UNKNOWN_TYPE]
     rows = [k for k, lattice in enumerate(lattices) if not _unknown_words(lattice, labels)] if columns else []
@@ -35,10 +35,11 @@ def without_unknown_type(
 
 
 def named_by_user_words(spans: Sequence[Span], lattice: Lattice, labels: Collection[str]) -> list[Span]:
-    """The spans of a sentence with UNKNOWN_TYPE replaced by the label of a user's word.
+    """The spans of a sentence with UNKNOWN_TYPE replaced by the label of a user word.
 
-    That is the word over exactly this span, else the longest that overlaps it, the first of several. Only words of
-    a type that is not among the model's `labels` count; a span that none of them overlaps is dropped.
+    This is the word with exactly this span or, if there is none, the longest word that overlaps it (of several, the
+    first). Only words whose label is not one of the model's `labels` are considered; spans that overlap none of them
+    are dropped.
     """
     if all(span.label != UNKNOWN_TYPE for span in spans):
         return list(spans)
@@ -57,7 +58,7 @@ def named_by_user_words(spans: Sequence[Span], lattice: Lattice, labels: Collect
 
 
 def _unknown_words(lattice: Lattice, labels: Collection[str]) -> list[tuple[int, int, str]]:
-    """(start, end, label) of the user's words whose label is none of the model's."""
+    """(start, end, label) of the user words whose label the model does not have."""
     return [
         (int(lattice.words[row, 0]), int(lattice.words[row, 1]), label)
         for row, label in lattice.labelled_words

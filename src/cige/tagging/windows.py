@@ -1,4 +1,4 @@
-"""A text as a tagger reads it: windows, the lattice of each, and their words with offsets into the whole text."""
+"""Prepare texts for taggers: split them into windows, build lattices, and map words to offsets in the whole text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from cige.text.closed import Stretch, closed_stretches, within
 from cige.text.visible import visible
 from cige.text.windows import Window, split_windows
 
-READ_SPACE_AS = "，"  # taggers learn from text without spaces; what sets things apart there is a comma
+READ_SPACE_AS = "，"  # taggers are trained on text without spaces, in which commas are the usual separators
 
 
 @dataclass(frozen=True)
 class LatticeWord:
-    """A word over [start, end) of the user's text, spelled as the lexicon has it; `is_user` if the user added it.
+    """A lexicon word over [start, end) of the user's text, in the spelling of the lexicon.
 
-    `label` is what the user said that it names, or None; `mode` is "evidence" or "force".
+    `is_user` tells whether the user added it, `label` is the entity type that the user gave it or None, and `mode` is
+    "evidence" or "force".
     """
 
     start: int
@@ -33,43 +34,43 @@ class LatticeWord:
     mode: Mode = EVIDENCE
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON can hold them; `label` and `mode` only where the user gave them."""
+        """The fields as JSON values; `label` and `mode` only if they are not None or "evidence"."""
         fields = asdict(self)
         left_out = {"label"} if self.label is None else set()
         left_out |= {"mode"} if self.mode == EVIDENCE else set()
         return {name: value for name, value in fields.items() if name not in left_out}
 
     def shown(self) -> str:
-        """The word as tables show it: `*` marks a user's, its label behind it, and `!` a forced one."""
+        """The word as shown in tables: `*` and its label mark a user word, and `!` marks a forced one."""
         own = "*" if self.is_user else ""
         return visible(self.text) + own + (self.label or "") + ("!" if self.mode == FORCE else "")
 
 
 @dataclass(frozen=True)
 class ReadWindow:
-    """A window of a text, and the lattice of what is read in it (the whitespace that ends it is not)."""
+    """A window of a text, and the lattice of its content without trailing whitespace."""
 
     window: Window
     lattice: Lattice
 
 
 def read_windows(text: str, snapshot: LexiconSnapshot) -> list[ReadWindow]:
-    """The windows of a text that hold more than whitespace, each with its lattice."""
+    """The windows of a text that contain more than whitespace, each with its lattice."""
     closed, rules = closed_stretches(text), snapshot.rules(text)
     return [ReadWindow(window, lattice_of(text, window, snapshot, closed, rules)) for window in windows_of(text)]
 
 
 def windows_of(text: str) -> list[Window]:
-    """The windows worth reading: those whose core is not whitespace alone."""
+    """The windows whose core contains more than whitespace."""
     return [w for w in split_windows(text) if not text[w.core_start : w.core_end].isspace()]
 
 
 def lattice_of(
     text: str, window: Window, snapshot: LexiconSnapshot, closed: Sequence[Stretch], rules: Rules
 ) -> Lattice:
-    """The lattice of what is read in a window; `closed` are the closed stretches of the whole text, `rules` its rules.
+    """The lattice of a window; `closed` and `rules` are the closed stretches and the rules of the whole text.
 
-    Whitespace that no name runs over is read as commas, one for one, so that offsets stay as they are.
+    Each whitespace character in a closed stretch is replaced by a comma, so offsets do not change.
     """
     read = text[window.start : window.end].rstrip()
     inside = within(closed, window.start, window.start + len(read))
@@ -80,7 +81,7 @@ def lattice_of(
 
 
 def lattice_word(row: int, part: ReadWindow, snapshot: LexiconSnapshot) -> LatticeWord:
-    """Word number `row` of a window's lattice, with offsets into the whole text."""
+    """The word in row `row` of a window's lattice, with offsets in the whole text."""
     start, end, word = part.lattice.words[row].tolist()
     offset = part.window.start
     if word < snapshot.n_base:
@@ -90,6 +91,6 @@ def lattice_word(row: int, part: ReadWindow, snapshot: LexiconSnapshot) -> Latti
 
 
 def core_words(part: ReadWindow, snapshot: LexiconSnapshot) -> list[LatticeWord]:
-    """The words of a window's lattice that start in its core, with offsets into the whole text."""
+    """The words of a window's lattice that start in its core, with offsets in the whole text."""
     words = (lattice_word(row, part, snapshot) for row in range(part.lattice.n_words))
     return [word for word in words if part.window.core_start <= word.start < part.window.core_end]
