@@ -159,8 +159,8 @@ def open_onnx(folder: Path, *, device: str = "cpu") -> NER:
 class NER(EntityFinder):
     """Finds entities in texts of any length.
 
-    Users add their own words to `lexicon` (`ner.lexicon.add("罗氏婴儿配方粉")`); they take effect from the next call. Each
-    call uses one snapshot of the lexicon, so several threads may share an NER while words are added and removed.
+    Users add their own words to `lexicon` (`ner.lexicon.add("罗氏婴儿配方粉")`); they take effect from the next call.
+    Each call uses one snapshot of the lexicon, so several threads may share an NER while words are added and removed.
 
     Args:
         model: the model that computes emissions from lattices: a NativeModel, a LatticeModel (PyTorch) or an OnnxModel.

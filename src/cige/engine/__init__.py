@@ -1,1 +1,1 @@
-"""The training engine: one loop, its checkpoints and history, for everything that cige trains (see `trainer`)."""
+"""The training engine: the training loop, checkpoints and history for all kinds of training (see `trainer`)."""

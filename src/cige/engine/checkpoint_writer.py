@@ -55,10 +55,10 @@ class CheckpointWriter:
         """Write a checkpoint; all processes call this together.
 
         Args:
-            values: the weights and all else that changes, see state_files.
+            values: the weights and all other values that change, see state_files.
 
         Raises:
-            CigeError: this checkpoint could not be written, or, in the background, the one before.
+            CigeError: this checkpoint could not be written, or, in the background, the previous one.
         """
         self.wait()
         parts = self._folder / f".{PREFIX}{state.step}.parts"
@@ -102,7 +102,7 @@ class CheckpointWriter:
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait until this process has written what it has to; raises what `write` could not raise yet."""
+        """Wait until this process has finished writing; raises errors of writing in the background."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -116,7 +116,7 @@ def _wait_for(path: Path) -> None:
     while not path.is_file():
         if time.monotonic() > end:
             raise CigeError(
-                f"{path}: not there after {_PATIENCE:,.0f} seconds; the process that writes it ended, or the folder of "
-                "the run is not on storage that all machines share"
+                f"{path}: not found after {_PATIENCE:,.0f} seconds; the process that writes it ended, or the folder "
+                "of the run is not on storage that all machines share"
             )
         time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""Where training runs: a CPU, one GPU, or several processes that accelerate started."""
+"""The devices of training: a CPU, one GPU, or several processes started by accelerate."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def prepare(device: str = "auto", *, precision: Precision = "fp32", may_skip_wei
 
     Args:
         device: "auto" (a GPU if there is one), "cpu" or "cuda".
-        may_skip_weights: whether some weights may have no part in the loss of a batch. Several processes have to look
-            for these in each step.
+        may_skip_weights: whether some weights may not contribute to the loss of a batch. With several processes, these
+            weights must be detected in each step.
 
     Raises:
         CigeError: an unknown device, no GPU, or accelerate is not installed.
@@ -34,7 +34,7 @@ def prepare(device: str = "auto", *, precision: Precision = "fp32", may_skip_wei
     if canonical_name(device) not in DEVICES:
         raise CigeError(f"device {device!r}: expected {', '.join(DEVICES[:-1])} or {DEVICES[-1]}")
     if canonical_name(device) == "cuda" and not torch.cuda.is_available():
-        raise CigeError(f"device {device}: this machine's PyTorch sees no GPU; use auto or cpu")
+        raise CigeError(f"device {device}: PyTorch finds no GPU on this machine; use auto or cpu")
     try:
         from accelerate import Accelerator, DistributedDataParallelKwargs
         from accelerate.state import AcceleratorState
@@ -49,7 +49,7 @@ def prepare(device: str = "auto", *, precision: Precision = "fp32", may_skip_wei
         kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=may_skip_weights)],
     )
     if made.num_processes > 1:
-        atexit.register(_leave)  # gloo may wait forever for others where this is left to the end of the interpreter
+        atexit.register(_leave)  # when the interpreter does this at its end, gloo may wait forever for others
     keep_freed_memory()
     return made
 

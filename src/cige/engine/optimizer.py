@@ -30,7 +30,7 @@ def make_optimizer(
 
     Args:
         scales: maps parts of the network to the factor by which their learning rate is multiplied.
-        by_rows: False takes the dense form on a CPU as well, which several processes need: each has read other rows.
+        by_rows: False uses the dense form on a CPU as well; several processes need it, since each reads other rows.
     """
     groups = _parameter_groups(network, config, scales or {})
     modules = [m for m in network.modules() if isinstance(m, SplitEmbedding)]

@@ -1,4 +1,4 @@
-"""BatchPlan: which examples every step reads."""
+"""BatchPlan: the examples of every step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_LIMIT = 2**62
 class Place(NamedTuple):
     """The position of a run in its data: epochs done, and batches done of the current epoch.
 
-    Where a plan divides epochs into rounds (see BatchPlan), `epoch` counts rounds.
+    If a plan divides epochs into rounds (see BatchPlan), `epoch` counts rounds.
     """
 
     epoch: int = 0
@@ -32,8 +32,8 @@ class StepPart:
         place: the position after the step.
         epoch: the epoch of the examples, from 0.
         passes: the numbers of the examples, one list per forward pass.
-        is_idle: there are fewer passes than processes, so this process repeats one that does not count. (Processes
-            wait for one another's passes.)
+        is_idle: there are fewer passes than processes, so this process repeats a pass whose results are ignored.
+            (Processes wait for each other's passes.)
     """
 
     place: Place
@@ -43,18 +43,20 @@ class StepPart:
 
 
 class BatchPlan:
-    """The batches of any epoch, a function of (seed, epoch) alone.
+    """The batches of any epoch, which depend only on (seed, epoch).
 
-    Each epoch is shuffled. With `pool_batches` the shuffled examples are taken in pools of about so many batches,
-    sorted by size within a pool (little padding), cut into batches, and the batches shuffled. How many batches an
-    epoch has may differ a little from epoch to epoch, since `max_pairs` cuts where it must.
+    Each epoch is shuffled. With `pool_batches`, the shuffled examples are divided into pools of about this many
+    batches, sorted by size within each pool (to reduce padding) and divided into batches, which are shuffled. The
+    number of batches may differ slightly between epochs, since `max_pairs` limits the size of batches.
 
     Args:
         sizes: int64[n], the size of each example in nodes or tokens, or a function that gives it for an epoch.
-        rounds_per_epoch: an epoch is read in so many rounds, each with examples of its own; wherever this class speaks
-            of an epoch, it is then one of these rounds.
-        fill: fill up the last batch with the epoch's first examples, so that all batches are of `batch_size`.
-        pass_pairs: pairs per forward pass, at most (examples x longest squared): a larger batch takes several passes.
+        rounds_per_epoch: the number of rounds into which an epoch is divided, each with different examples; "epoch"
+            then means a round in this class.
+        fill: whether to fill up the last batch with the first examples of the epoch, so that all batches have
+            `batch_size` examples.
+        pass_pairs: maximum number of pairs per forward pass (examples x longest squared); a larger batch takes several
+            passes.
     """
 
     def __init__(
@@ -93,7 +95,7 @@ class BatchPlan:
         return [batches[k] for k in rng.permutation(len(batches))] if config.pool_batches > 1 else batches
 
     def steps(self, start: Place, *, rank: int = 0, n_processes: int = 1) -> Iterator[StepPart]:
-        """Yield endlessly what process `rank` reads in each step from `start`.
+        """Yield the examples of process `rank` in each step from `start`, without end.
 
         The examples of a step are the same for any number of processes; only their distribution differs.
         """
@@ -122,7 +124,7 @@ class BatchPlan:
 
     def _passes(self, batch: list[int], sizes: np.ndarray, n_processes: int) -> list[list[int]]:
         n_most = self._config.micro_batch_size or len(batch)
-        if n_processes > 1 and self._pass_pairs == _NO_LIMIT:  # as many passes for each process, of about one size
+        if n_processes > 1 and self._pass_pairs == _NO_LIMIT:  # the same number of passes of similar size for each process
             n_passes = n_processes * -(-len(batch) // (n_processes * n_most))
             return [part.tolist() for part in np.array_split(np.array(batch), n_passes) if len(part)]
         n_most = max(1, min(n_most, len(batch) // n_processes))

@@ -27,11 +27,11 @@ _SEED = "# seed: "
 
 
 def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[[Path], Any]) -> None:
-    """Claim a folder for this run: write every setting to recipe.yaml, or check that it holds this run already.
+    """Claim a folder for this run: write all settings to recipe.yaml, or check that the folder contains this run.
 
     Without `resume`, everything that a previous run left there is deleted. A run that failed before it saved anything
     (because of a wrong setting or a missing file) does not count, so its folder can be used with corrected settings. A
-    run that torchrun restarted goes on even without `resume`, because what is there is its own.
+    run that torchrun restarted continues even without `resume`, because the files in the folder are its own.
 
     Args:
         recipe: a dataclass, which `load` reads from a YAML file.
@@ -59,23 +59,23 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
 
 
 def refuse_foreign(folder: Path, *, own: Collection[str] = ()) -> None:
-    """Raise RecipeError if a run must not write to a folder, because somebody's files are in it or it is a file.
+    """Raise a RecipeError if a run must not write to a folder, because it contains other files or is a file itself.
 
-    Hidden files and logs do not count: people make a folder and send a run's messages to a file in it.
+    Hidden files and logs are ignored, since users may redirect the messages of a run to a file in its folder.
 
     Args:
-        own: names of further files by which a folder is known to be one that cige wrote.
+        own: names of further files that show that cige wrote the folder.
     """
     path = next((p for p in (folder, *folder.parents) if p.is_file()), None)
     if path is not None:
         where = "" if path == folder else f"{folder}: "
-        raise RecipeError(f"{where}{path} is a file; expected a folder for what the run writes, give a new name")
+        raise RecipeError(f"{where}{path} is a file; expected a folder for the files of the run, give a new name")
     if not folder.is_dir() or any((folder / name).exists() for name in (RECIPE, *own)):
         return
     foreign = sorted(p.name for p in folder.iterdir() if p.name[0] != "." and p.suffix != ".log")
     if foreign:
         shown = ", ".join(foreign[:3]) + (f" and {len(foreign) - 3:,} more" if len(foreign) > 3 else "")
-        raise RecipeError(f"{folder}: there already, and no run wrote what is in it ({shown}); give a new folder")
+        raise RecipeError(f"{folder}: already exists, with files that no run wrote ({shown}); give a new folder")
 
 
 def changes_since(folder: Path, recipe: Any, *, seed: int, load: Callable[[Path], Any]) -> list[str]:

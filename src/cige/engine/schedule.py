@@ -1,4 +1,4 @@
-"""The learning rate over a run: a warm-up, then one of three ways on."""
+"""The learning rate schedule: a warm-up, then one of three forms."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from cige.recipes.spans import parse_span, steps_of
 def learning_rate_factor(
     config: ScheduleConfig, *, n_steps: int, n_epochs: int | None = None
 ) -> Callable[[int, int], float]:
-    """A function of (steps done, epochs done) that gives the next step's multiple of the base learning rate.
+    """A function of (steps done, epochs done) that returns the factor of the base learning rate in the next step.
 
-    The warm-up rises linearly from 0 to 1. Then "linear" falls to 0 at step `n_steps`; "inverse_epoch" is
-    1 / (1 + decay * epochs done); "constant" stays. An inverse decay multiplies the warm-up already.
+    The warm-up rises linearly from 0 to 1. Then "linear" decreases to 0 at step `n_steps`, "inverse_epoch" is 1 / (1 +
+    decay * epochs done), and "constant" remains 1. The factor of "inverse_epoch" also applies during the warm-up.
 
     Raises:
         RecipeError: the warm-up is longer than the run, or it is in epochs and the run is measured in steps.

@@ -42,7 +42,7 @@ class OptimizerConfig:
             raise OutOfRange("betas", f"is {self.betas}, expected the first below the root of the second")
         if self.clip_norm is not None and self.clip_value is not None:
             raise OutOfRange(
-                "clip_value", f"is {self.clip_value} beside clip_norm {self.clip_norm}, expected one of them to be null"
+                "clip_value", f"is {self.clip_value} and clip_norm is {self.clip_norm}, expected one of them to be null"
             )
 
 

@@ -27,11 +27,11 @@ _NAME, _GLOB = "state-{:05}-of-{:05}.safetensors", "state-*-of-*.safetensors"
 
 @dataclass(frozen=True)
 class StatePart:
-    """What one process writes.
+    """The part of the state that one process writes.
 
     Attributes:
-        tensors: on the CPU.
-        rows: of each tensor, its first row in the whole tensor, and the shape of that.
+        tensors: the tensors, on the CPU.
+        rows: for each tensor, its first row in the whole tensor, and the shape of the whole tensor.
     """
 
     tensors: dict[str, Tensor]
@@ -49,7 +49,7 @@ def part_name(rank: int, n_processes: int) -> str:
 
 
 def flatten(value: Any, name: str, tensors: dict[str, Tensor]) -> dict[str, Any]:
-    """Put all tensors of a nested value into `tensors`; returns the rest for JSON, from which `restore` makes it."""
+    """Put all tensors of a nested value into `tensors`; returns the rest as JSON values for `restore`."""
     if isinstance(value, Tensor):
         tensors[name] = value
         return {"tensor": name}
@@ -61,7 +61,7 @@ def flatten(value: Any, name: str, tensors: dict[str, Tensor]) -> dict[str, Any]
 
 
 def restore(flat: Mapping[str, Any], read: Callable[[str], Tensor]) -> Any:
-    """The value that `flatten` flattened, with tuples as lists; `read` gives the tensor of a name."""
+    """The value that `flatten` flattened, with tuples as lists; `read` returns the tensor with a name."""
     if "tensor" in flat:
         return read(flat["tensor"])
     if "dict" in flat:
@@ -72,10 +72,10 @@ def restore(flat: Mapping[str, Any], read: Callable[[str], Tensor]) -> Any:
 
 
 def own_part(tensors: Mapping[str, Tensor], rank: int, n_processes: int, *, copy: bool) -> StatePart:
-    """What process `rank` writes: its rows of shared tensors, and whole tensors of about an equal share of the bytes.
+    """The part of process `rank`: its rows of shared tensors, and some whole tensors, divided about equally by bytes.
 
     Args:
-        copy: whether the part must stay as it is while training changes the tensors.
+        copy: whether to copy the tensors, because training changes them before the part is written.
     """
     whole = {name: tensor for name, tensor in tensors.items() if not is_sharded(tensor)}
     n_bytes = [0] * n_processes
@@ -98,7 +98,7 @@ class StateFiles:
     """The tensors of a state in a folder.
 
     Attributes:
-        shapes: of the whole tensors, by name.
+        shapes: the shapes of the whole tensors, by name.
 
     Raises:
         ModelError: a file is missing or cannot be read.
@@ -119,7 +119,7 @@ class StateFiles:
                     self.shapes[name] = torch.Size(shape)
 
     def read(self, name: str, like: Tensor | None = None) -> Tensor:
-        """A tensor: the rows of this process if `like` is shared by rows and of its shape, else the whole.
+        """Read a tensor: the rows of this process if `like` is shared by rows and has its shape, otherwise all rows.
 
         Raises:
             ModelError: it is missing, or a file cannot be read.

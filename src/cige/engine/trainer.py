@@ -263,7 +263,7 @@ class Trainer:
         return self._accelerator.reduce(values, "sum") if self._accelerator.num_processes > 1 else values
 
     def _record(self, objective: Objective[Any, Any]) -> None:
-        """Add what is due after the newest step to the records."""
+        """Add the summary and the evaluation that are due after the newest step to the records."""
         state, config = self.state, self._config
         is_logged, is_scored = self._is_due("log"), self._is_due("evaluate")
         if config.n_epochs is not None and state.place.epoch < config.eval_start_epoch:

@@ -1,1 +1,1 @@
-"""One file per model; each opens with its idea, the paper's sections and its deviations."""
+"""One module per model; its docstring has the idea, the sections of the paper and the deviations from it."""

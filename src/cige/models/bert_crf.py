@@ -1,8 +1,8 @@
-"""BERT-CRF: a BERT's characters, tag scores and a CRF; the baseline of models with a BERT and a lexicon.
+"""BERT-CRF: BERT features of characters, tag scores and a CRF; the baseline of models with a BERT and a lexicon.
 
 Li, Yan, Qiu, Huang: "FLAT: Chinese NER Using Flat-Lattice Transformer", ACL 2020, Table 4 ("BERT+MLP+CRF").
 
-    [CLS]  重  庆  人  和  药  店  [SEP]      BERT, tuned or as it is (nn/bert.py)
+    [CLS]  重  庆  人  和  药  店  [SEP]      BERT, fine-tuned or fixed (nn/bert.py)
             |   |   |   |   |   |
            MLP, if it has hidden layers -> linear -> CRF
 

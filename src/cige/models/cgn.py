@@ -141,7 +141,7 @@ class GraphAttention(nn.Module):
         self.dropout = Dropout(config.graph_dropout_prob)
 
     def forward(self, nodes: Tensor, graph: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """The output, and each layer's attention float[B, H, N, N]; `graph`, bool[B, N, N], says who reads whom."""
+        """The output, and each layer's attention float[B, H, N, N]; `graph`, bool[B, N, N], masks the attention."""
         attention = []
         for layer in self.layers:
             heads, probabilities = layer(self.dropout(nodes), graph)
@@ -168,7 +168,7 @@ class GraphAttentionLayer(nn.Module):
 
     def forward(self, nodes: Tensor, graph: Tensor) -> tuple[Tensor, Tensor]:
         """The output of each head, and its attention float[B, H, N, N] (without gradient)."""
-        # All heads by one product, and W a_query, W a_key before the nodes are known: [H, in_width, 1] each.
+        # All heads are one product; W a_query and W a_key do not depend on the nodes: [H, in_width, 1] each.
         heads = torch.cat([self.weight, self.weight @ self.query, self.weight @ self.key], 2)
         products = (nodes @ heads.transpose(0, 1).flatten(1)).unflatten(2, (len(heads), -1)).transpose(1, 2)
         values, of_query, of_key = products.contiguous().split([products.shape[3] - 2, 1, 1], 3)  # [B, H, N, d or 1]

@@ -1,10 +1,10 @@
-"""DCSAN: words and characters as two kinds of input that attend to each other, then characters among themselves.
+"""DCSAN: cross-attention between words and characters, then self-attention between characters.
 
 Zhao, Hu, Cai, Chen, Liu: "Dynamic Modeling Cross- and Self-Lattice Attention Network for Chinese NER", AAAI 2021.
 
     characters c_1 ... c_n              word sets BMES_1 ... BMES_n        soft lexicon, nn.soft_lexicon  (Eq. 3-5)
           | linear                            | linear                                                (Eq. 1-2, 6)
-          X ----------- cross-lattice --------Y      words ask, characters answer                     (Eq. 7-9)
+          X ----------- cross-lattice --------Y      words are queries, characters keys               (Eq. 7-9)
           |               attention           |
           X~ = Linear[X; Inter]               |                                                       (Eq. 10)
           +----------------> gate <-----------+      F = g X~ + (1 - g) Y                             (Eq. 11-14)
@@ -219,7 +219,7 @@ class DcsanEncoder(LatticeEncoder[DcsanConfig]):
 
 
 class CrossLatticeAttention(nn.Module):
-    """Eq. 7-10: characters combined with what their word sets attend to among all characters."""
+    """Eq. 7-10: each character combined with the output of the attention of its word set to all characters."""
 
     def __init__(self, config: DcsanConfig):
         super().__init__()

@@ -1,4 +1,4 @@
-"""LatticeEncoder: the base of every model's encoder, which turns a batch of lattices into character features."""
+"""LatticeEncoder: the base class of all encoders, which convert a batch of lattices to character features."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class LatticeEncoder(nn.Module, Generic[C]):
         raise NotImplementedError
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
-        """The output of `forward`, and float[B, T, W], 0..1: the share of what character t read that is word w's.
+        """The output of `forward`, and float[B, T, W], 0..1: the share of word w in the input of character t.
 
         Explanations show these shares. Each row sums to at most 1; the rest of it is the share of characters. If the
         equations of a model have no such weights, its docstring says which numbers are used. Zeros for a model that

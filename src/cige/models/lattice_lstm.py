@@ -7,9 +7,9 @@ Zhang, Yang: "Chinese NER Using Lattice LSTM", ACL 2018.
 
 §3.3  word cell         c_w = f * c_first + i * tanh(...), gates from the word's vector and the state after its first
                         character; no output gate
-      link gate         how far a word's cell enters: sigmoid(x_last W + c_w U + b)
+      link gate         the weight of a word's cell: sigmoid(x_last W + c_w U + b)
       character's cell  where words end: the mean of candidate and word cells, weighted elementwise by the softmax of
-                        input gate and link gates; the cell before has no part in it
+                        input gate and link gates; the previous cell is not used
 §3.4  both directions concatenated -> linear -> CRF
 
 The paper's form has a forget gate; the released code uses 1 - input instead (`coupled_gates`). Its second copy of the

@@ -1,24 +1,24 @@
-"""LGN: characters as nodes, words as the edges between their first and last character, and one node that sees all.
+"""LGN: characters as nodes, words as edges between their first and last character, and a global node.
 
 Gui, Zou, Zhang, Peng, Fu, Wei, Huang: "A Lexicon-Based Graph Neural Network for Chinese NER", EMNLP 2019.
 
-        ---- 南京市 ---->    ---- 长江大桥 ---->          each word is an edge with a state of its own;
-       南    京    市    长    江    大    桥             the backward graph has all arrows turned round
+        ---- 南京市 ---->    ---- 长江大桥 ---->          each word is an edge with a state;
+       南    京    市    长    江    大    桥             in the backward graph, all arrows are reversed
         \\_____\\_____\\_____\\____\\____/____/              the global node g reads every node and edge
 
 §3.1  WordGraph         words as edges; a forward graph and a backward graph
-§3.2  Aggregation       y = LN(q + LeakyReLU(W_O attention)), 10 heads: a node reads the edges that end in it, an edge
-                        its characters, g all nodes and all edges
-      LatticeCell       z = [states; what was read; what g read]; gates are sigmoids, then a softmax over them;
+§3.2  Aggregation       y = LN(q + LeakyReLU(W_O attention)), 10 heads: a node attends to the edges that end in it, an
+                        edge to its characters, g to all nodes and all edges
+      LatticeCell       z = [states; attention output; that of g]; gates are sigmoids, then a softmax over them;
                         state = gates . (tanh(W z), states)
 §3.3  T steps; the output is a weighted sum of the states of all steps, both directions concatenated -> CRF
 
 As in the released code: nodes are initialised with the states of an LSTM in the direction of their graph, edges with
 word vectors, and g with the sum of their means; the state that a step reads is LN(sum of all states so far), with one
 LN for all; keys include vectors of a word's length and of a character's position in it (B, M, E); and every node can
-attend to an edge that is no word, which is never updated. Each step has its own attention and LN; cells are shared by
-all steps. The backward graph is the forward one over the mirrored sentence. If word vectors have another width than the
-states, a linear layer converts them. Linear layers are initialised by Xavier's method, the LSTM as in PyTorch.
+attend to a no-word edge, which is never updated. Each step has its own attention and LN; cells are shared by all steps.
+The backward graph is the forward one over the mirrored sentence. If word vectors have another width than the states, a
+linear layer converts them. Linear layers are initialised by Xavier's method, the LSTM as in PyTorch.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class LgnConfig(ModelConfig):
     use_bigrams: bool = False
     """Whether to read character bigrams in addition to characters; the paper reads only characters."""
     use_words: bool = True
-    """False leaves all words out of the graphs except the edge that is no word: the same model without words."""
+    """False leaves all words out of the graphs except the no-word edge: the same model without words."""
     width: int = 50
     """Width of the states of nodes, edges and the global node."""
     n_steps: int = 4
@@ -79,16 +79,16 @@ class LgnConfig(ModelConfig):
 
 @dataclass(frozen=True)
 class WordGraph:
-    """The words of a batch as edges over characters, in the order in which one direction reads them.
+    """The words of a batch as edges over characters, in the order of one direction.
 
     Attributes:
-        begins: int64[B, W], the first character of the word that this direction meets; 0 for padding.
-        ends_at: bool[B, T, 1 + W], where this direction meets the word's last character; first, and everywhere, the
-            edge that is no word.
-        places: int64[B, W, T], where in the word a character stands: BEGIN, MIDDLE or END of the text, whatever the
-            direction; without meaning outside the word.
-        covers: bool[B, W, T], the word's characters; none for padding.
-        lengths: int64[B, W], characters.
+        begins: int64[B, W], the first character of each word in this direction; 0 for padding.
+        ends_at: bool[B, T, 1 + W], whether a character is the last one of a word in this direction; index 0 is the
+            no-word edge, which ends at every character.
+        places: int64[B, W, T], the position of a character in a word: BEGIN, MIDDLE or END in the order of the text,
+            independent of the direction; undefined outside the word.
+        covers: bool[B, W, T], the characters of each word; all False for padding.
+        lengths: int64[B, W], the number of characters of each word.
         word_mask: bool[B, W]. char_mask: bool[B, T].
     """
 
@@ -102,7 +102,7 @@ class WordGraph:
 
 
 def word_graph(batch: LatticeBatch, *, backward: bool) -> WordGraph:
-    """The forward graph, or the backward one: that of sentences read from their ends, padding left behind them."""
+    """The forward graph, or the backward graph, which is that of the reversed sentences with padding at their end."""
     first, last = batch.word_starts, batch.word_ends - 1
     if backward:
         first, last = batch.n_chars[:, None] - 1 - first, batch.n_chars[:, None] - 1 - last
@@ -146,7 +146,7 @@ class LgnEncoder(LatticeEncoder[LgnConfig]):
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and the nodes' attention to words float[B, T, W], averaged over steps, heads, directions.
 
-        In the forward graph, the last character of a word reads it, and in the backward graph the first one.
+        In the forward graph, the last character of a word attends to it, and in the backward graph the first one.
         """
         features, attention = self._encode(batch)
         return features, torch.stack(attention).mean(0) * batch.char_mask[:, :, None]
@@ -168,7 +168,7 @@ class LgnEncoder(LatticeEncoder[LgnConfig]):
 
 
 class SharedParts(nn.Module):
-    """Parts that both directions share: vectors of lengths, positions and of the edge that is no word, and the LN."""
+    """Parts that both directions share: vectors of lengths, of positions and of the no-word edge, and the LN."""
 
     def __init__(self, config: LgnConfig):
         super().__init__()
@@ -194,7 +194,7 @@ class DirectedGraph(nn.Module):
 
         self.lstm = nn.LSTM(in_width, width, batch_first=True)
         self.edges_to_node = attention(2 * width + place_width, n_steps)
-        self.nodes_to_edge = attention(width + place_width, n_steps - 1)  # no node reads the edges after the last step
+        self.nodes_to_edge = attention(width + place_width, n_steps - 1)  # edges are not used after the last step
         self.nodes_to_global = attention(width, n_steps)
         self.edges_to_global = attention(width, n_steps)
         self.node_cell = LatticeCell(config, n_states=2, n_read=3)
@@ -205,7 +205,7 @@ class DirectedGraph(nn.Module):
         self, chars: Tensor, words: Tensor, graph: WordGraph, parts: SharedParts
     ) -> tuple[list[Tensor], list[Tensor]]:
         """float[B, T, width] for each of n_steps + 1 states, and each step's attention to words float[B, T, W]."""
-        is_edge = F.pad(graph.word_mask, (1, 0), value=True)  # [B, 1 + W], first the edge that is no word
+        is_edge = F.pad(graph.word_mask, (1, 0), value=True)  # [B, 1 + W], first the no-word edge
         no_word = parts.no_word.expand(len(chars), 1, -1)
         lengths = F.pad(parts.length_vectors(graph.lengths), (0, 0, 1, 0))  # [B, 1 + W, place_width]
 
@@ -223,7 +223,7 @@ class DirectedGraph(nn.Module):
             whole_of_nodes, _ = self.nodes_to_global[k](whole, nodes, graph.char_mask[:, None])
             whole_of_edges, _ = self.edges_to_global[k](whole, every_edge, is_edge[:, None])
             at_whole = torch.cat([whole_of_nodes, whole_of_edges], 2)  # [B, 1, 2 * width]
-            previous = F.pad(nodes, (0, 0, 1, -1))  # the state of the character before, zeros at the first
+            previous = F.pad(nodes, (0, 0, 1, -1))  # the state of the previous character, zeros for the first
             new_nodes = self.node_cell([nodes, previous], [at_nodes, at_whole.expand(-1, nodes.shape[1], -1)])
             states.append(new_nodes)
             attention.append(weights.mean(1)[..., 1:])

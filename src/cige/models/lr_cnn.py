@@ -1,26 +1,26 @@
-"""LR-CNN: convolutions over characters with one word length per layer, run again with feedback from the top layer.
+"""LR-CNN: convolutions over characters with one word length per layer, repeated with feedback from the top layer.
 
 Gui, Ma, Zhang, Zhao, Jiang, Huang: "CNN-Based Chinese NER with Lexicon Rethinking", IJCAI 2019.
 
-    X_3  [南京市长]  ..                 words of 4 characters: 长江大桥      --+ F, what the top layer found, goes
-    X_2  [南京市] [京市长]  ..          words of 3 characters: 南京市        <-+ into the gates of every layer
-    X_1  [南京] [京市] [市长]  ..       words of 2 characters: 南京, 市长    <-+ when all is read again
+    X_3  [南京市长]  ..                 words of 4 characters: 长江大桥      --+ F, the output of the top layer, is
+    X_2  [南京市] [京市长]  ..          words of 3 characters: 南京市        <-+ an input of the gates of every layer
+    X_1  [南京] [京市] [市长]  ..       words of 2 characters: 南京, 市长    <-+ in the next pass
     X_0   南    京    市    长  ..
 
 §3.1  convolution       C_l = tanh(conv of two neighbours of the layer below), for a window of l + 1 characters
-      StreamGate        u = tanh(W [C; w]); X_l = weighted sum of u and C, the weights a softmax over sigmoids, a number
-                        each for every number of a state; w is the word of l + 1 characters that fills the window
-§3.2  rethinking        all layers once more, F = X of the top layer a third part of the sum; n_passes in all
+      StreamGate        u = tanh(W [C; w]); X_l = weighted sum of u and C, elementwise, with a softmax over sigmoids as
+                        weights; w is the word of l + 1 characters that fills the window
+§3.2  rethinking        repeat all layers with F = X of the top layer as a third summand; n_passes in total
       scale attention   weights of X_0 to X_L by a small network over their sums; their weighted mean -> CRF
 
-The paper's scores are those of the released code, which does more than these equations, and so does the default here: a
-second stream whose windows end with the character instead of beginning with it (`both_directions`); from the second
-layer on, two more streams, which convolve X_0 directly to the full window (`shortcuts`); a matrix G in every gate,
-which is self-attention over each layer's states, gated with the previous G (`global_state`); convolutions of the
+The paper's scores are those of the released code, which has more parts than these equations, and so has the default
+here: a second stream whose windows end with the character instead of beginning with it (`both_directions`); from the
+second layer on, two more streams, which convolve X_0 directly to the full window (`shortcuts`); a matrix G in every
+gate, which is self-attention over each layer's states, gated with the previous G (`global_state`); convolutions of the
 layers' states rather than of convolutions (`convolve_states`); and positions in addition to characters. X_l is the sum
 of its streams. `EQUATIONS` turns all of these off. Gates are shared by the layers, but each stream has its own. The
-released code stores the convolutions where its optimiser does not find them, so they kept their initial weights; here
-all layers are trained.
+released code does not register the convolutions with its optimiser, so they kept their initial weights; here all layers
+are trained.
 
 The released code reads at most one word per position and layer, and no words longer than the widest window. Here,
 several words at one position are averaged, and longer words are read with the top layer where they begin and end
@@ -207,7 +207,7 @@ class Windows(nn.Module):
         n_shortcuts = n_directions if config.shortcuts and layer > 1 else 0
         self.neighbours = nn.ModuleList(nn.Linear(2 * width, width) for _ in range(n_directions))
         self.shortcuts = nn.ModuleList(nn.Linear((layer + 1) * width, width) for _ in range(n_shortcuts))
-        # A state is stored where its window begins; that of a backward convolution without one below it, where it ends.
+        # A state is stored at the start of its window, or at its end for a backward convolution in the first layer.
         reach = layer if config.convolve_states else 1
         self.neighbour_offsets = ([0, 1], [-reach, 1 - reach])
         self.shortcut_offsets = (list(range(layer + 1)), list(range(-layer, 1)))
@@ -245,7 +245,7 @@ def word_slots(batch: LatticeBatch, *, n_layers: int, long_words: bool = True) -
 
 
 class StreamGate(nn.Module):
-    """The gate of one stream: a weighted sum of u = tanh(..), C and F, given a convolution C, the word, G and F."""
+    """The gate of one stream: a weighted sum of u = tanh(..), C and F, from a convolution C, the word, G and F."""
 
     def __init__(self, config: LrCnnConfig, word_width: int):
         super().__init__()

@@ -84,13 +84,13 @@ class LatticeModel:
 
     @torch.inference_mode()
     def emissions(self, lattices: Sequence[Lattice]) -> np.ndarray:
-        """float32[B, T, L]: the emissions of some lattices, read as one batch."""
+        """float32[B, T, L]: the emissions of a batch of lattices."""
         self.tagger.eval()
         return self.tagger(self.batch(lattices)).emissions.float().cpu().numpy()
 
     @torch.inference_mode()
     def read_words(self, lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray]:
-        """Emissions, and float32[B, T, W]: how much of what character t read came from word w (LatticeEncoder)."""
+        """Emissions, and float32[B, T, W]: the share of the attention of character t to word w (see LatticeEncoder)."""
         self.tagger.eval()
         features, attention = self.tagger.encoder.read_words(self.batch(lattices))
         return self.tagger.output(features).float().cpu().numpy(), attention.float().cpu().numpy()

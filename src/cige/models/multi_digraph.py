@@ -1,4 +1,4 @@
-"""Multi-digraph: one graph per gazetteer over the characters, all read together by an adapted gated graph network.
+"""Multi-digraph: one graph per gazetteer over the characters, and an adapted gated graph network over all of them.
 
 Ding, Xie, Zhang, Lu, Li, Si: "A Neural Multi-digraph Model for Chinese NER with Gazetteers", ACL 2019.
 
@@ -95,8 +95,8 @@ class MultiDigraphEncoder(LatticeEncoder[MultiDigraphConfig]):
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and each word's share float[B, T, W] of the edges that lead to a character.
 
-        This model has no attention. Every edge counts with the weight sigmoid(alpha) of its label; each of a word's
-        characters has an edge of the word's gazetteers from either side, besides those of its neighbours.
+        This model has no attention. The weight of each edge is sigmoid(alpha) of its label; each character of a word
+        has edges of the word's gazetteers from both sides, in addition to those of its neighbours.
         """
         features = self(batch)
         weights = torch.sigmoid(self.graph.alpha)  # [2 + 2G]
@@ -109,7 +109,7 @@ class MultiDigraphEncoder(LatticeEncoder[MultiDigraphConfig]):
         return features, by_word / total.clamp(min=1e-6)[:, :, None] * batch.char_mask[:, :, None]
 
     def _member(self, batch: LatticeBatch) -> Tensor:
-        """bool[B, W, G]: the gazetteers that each word is in."""
+        """bool[B, W, G]: the gazetteers of each word."""
         if not self.n_groups:
             return batch.words[:, :, None].new_zeros(*batch.words.shape, 0, dtype=torch.bool)
         bit = torch.arange(self.n_groups - 1, device=batch.words.device)
@@ -117,7 +117,7 @@ class MultiDigraphEncoder(LatticeEncoder[MultiDigraphConfig]):
         return torch.cat([of_base, (batch.words == USER)[:, :, None]], 2)
 
     def _user_vector(self, batch: LatticeBatch) -> Tensor:
-        """float[word_width]: the vector that all of a user's words share."""
+        """float[word_width]: the vector that all user words share."""
         assert self.embeddings.word is not None
         return self.embeddings.word(torch.tensor([USER], device=batch.chars.device))[0]
 

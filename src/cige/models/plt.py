@@ -1,23 +1,23 @@
-"""PLT, the porous lattice Transformer: nodes attend to their lattice neighbours and to a pivot that attends to all.
+"""PLT, the porous lattice Transformer: nodes attend to lattice neighbours and to a pivot, which attends to all nodes.
 
 Xue, Yu, Liu, Zhang, Meng, Wang: "Porous Lattice Transformer Encoder for Chinese NER", COLING 2020 (PLTE).
 
-    南  京  市  长  江  大  桥      市 reads 京 (left), 长 and 长江 (right), 南京市 (it lies inside), itself,
-    [ 南京市 ]  [ 长江大桥  ]       and the pivot; what 南 knows reaches it by way of 南京市 or of the pivot
-            [市长]                  a span that overlaps and goes on elsewhere, as 市长 to 南京市, crosses
+    南  京  市  长  江  大  桥      市 attends to 京 (left), 长, 长江 (right), 南京市 (contains it), itself
+    [ 南京市 ]  [ 长江大桥  ]       and the pivot; information of 南 reaches it through 南京市 or the pivot
+            [市长]                  spans that overlap partially, such as 市长 and 南京市, cross
 
 input      characters and words as one sequence: a projected vector and a sinusoid of the first character's place
 LatticeAttention   score_ij = q_i . (k_j + K[r_ij]) / sqrt(d), out_i = sum of p_ij (v_j + V[r_ij]) (Shaw et al. 2018)
-PorousLayer        the pivot reads all nodes; a node reads its neighbours and the pivot; a feed-forward network
+PorousLayer        the pivot attends to all nodes; nodes attend to neighbours and the pivot; a feed-forward network
 BiRecurrent        a GRU over the characters' states, then a linear layer and the CRF
 
 No code was released, and only the paper's abstract and summaries of it were available. They provide the parts above,
-their order, vectors of the relations between spans, and a pivot instead of full attention. The following is our choice
-where they say nothing:
+their order, vectors of the relations between spans, and a pivot instead of full attention. The following choices are
+ours:
 
-- the relations (nn/lattice_graph.py): same span, adjacent on the left and on the right, contains, lies inside,
-  crosses; those six are neighbours, as the lattice knows them, and the pivot is the seventh. With `porous=False` every
-  node reads every other, "before" and "after" are the seventh and eighth, and there is no pivot;
+- the relations (nn/lattice_graph.py): same span, adjacent on the left and on the right, contains, lies inside, crosses;
+  these six are the relations of lattice neighbours, and the pivot is the seventh. With `porous=False`, every node
+  attends to every other, "before" and "after" are the seventh and eighth, and there is no pivot;
 - vectors of relations in values as well (`relation_values`), shared by the heads, as in the lattice Transformers for
   translation on which the paper is based (Xiao et al. 2019);
 - the pivot is initialised with the mean of the nodes and attends before they do, so that one layer is enough for
@@ -50,7 +50,7 @@ PIVOT = N_NEAR  # the relation of the pivot to every node
 
 @dataclass(frozen=True, kw_only=True)
 class PltConfig(ModelConfig):
-    """PLT's settings; we do not know the paper's widths and probabilities."""
+    """PLT's settings; the paper's widths and probabilities are not known to us."""
 
     use_bigrams: bool = False
     """Whether to read character bigrams in addition to characters."""
@@ -133,7 +133,7 @@ class PltEncoder(LatticeEncoder[PltConfig]):
 
 
 def node_pairs(nodes: NodeSpans, *, porous: bool) -> tuple[Tensor, Tensor]:
-    """Relations int64[B, N, N], and which node may attend to which, bool[B, N, N]; a pivot is the last column."""
+    """Relations int64[B, N, N], and the attention mask, bool[B, N, N]; a pivot is the last column."""
     codes = span_relations(nodes)
     if not porous:
         return codes, nodes.pairs

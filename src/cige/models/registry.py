@@ -1,4 +1,4 @@
-"""The models by name: where the settings and the encoder of each are, and what it needs of the vocabulary."""
+"""The architectures by name: the modules of their settings and encoders, and what they require of the vocabulary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Architecture:
     """A model that can be built.
 
     Attributes:
-        module: its file, which is imported when it is first used.
+        module: its module, which is imported on first use.
         config, encoder: names of its ModelConfig and of its LatticeEncoder in that file. The constructor of the encoder
             has the arguments config, sizes (InputSizes) and features (CharFeatures or None).
         reads_counts: whether the model weights words by how often training text uses them.

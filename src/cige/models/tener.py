@@ -1,4 +1,4 @@
-"""TENER: a Transformer over characters whose attention knows direction and distance; it reads no lexicon.
+"""TENER: a Transformer over characters whose attention uses direction and distance, without a lexicon.
 
 Yan, Deng, Li, Qiu: "TENER: Adapting Transformer Encoder for Named Entity Recognition", 2019.
 

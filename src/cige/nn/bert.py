@@ -131,7 +131,7 @@ class BertFeatures(nn.Module):
                 "is not the tokenizer of a Chinese BERT"
             )
         if len(tokenizer) > self.bert.get_input_embeddings().num_embeddings:  # type: ignore[operator]
-            raise ModelError(f"this tokenizer has {len(tokenizer)} tokens, more than the BERT it should go with")
+            raise ModelError(f"this tokenizer has {len(tokenizer)} tokens, more than the BERT model has")
 
 
 class _WindowPlan:

@@ -8,7 +8,7 @@ from cige.errors import ModelError
 
 
 def canonical_name(name: str) -> str:
-    """PyTorch's name of a device: what people call gpu is cuda."""
+    """PyTorch's name of a device; "gpu" is an alias of "cuda"."""
     return "cuda" + name[3:] if isinstance(name, str) and (name == "gpu" or name.startswith("gpu:")) else name
 
 
@@ -25,10 +25,10 @@ def prediction_device(name: str) -> torch.device:
     if device.type not in ("cpu", "cuda", "mps"):
         raise ModelError(f"device {name!r}: expected cpu, cuda or cuda:N with the number of a GPU")
     if device.type == "mps" and not torch.backends.mps.is_available():
-        raise ModelError(f"device {name}: this machine's PyTorch sees no GPU of Apple's; use cpu")
+        raise ModelError(f"device {name}: PyTorch finds no Apple GPU on this machine; use cpu")
     if device.type == "cuda":
         if not torch.cuda.is_available():
-            raise ModelError(f"device {name}: this machine's PyTorch sees no GPU; use cpu")
+            raise ModelError(f"device {name}: PyTorch finds no GPU on this machine; use cpu")
         if device.index is not None and device.index >= torch.cuda.device_count():
             raise ModelError(f"device {name}: this machine has GPUs 0 to {torch.cuda.device_count() - 1}")
     return device

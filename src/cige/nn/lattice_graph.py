@@ -1,6 +1,6 @@
 """The lattice as a graph: characters and words as nodes with spans, and the edges between them, for a batch.
 
-    南京市长江大桥        nodes 0 .. T-1 are the characters, T .. T+W-1 the words, so an index says what the node is
+    南京市长江大桥        nodes 0 .. T-1 are the characters, T .. T+W-1 the words, so indices below T are characters
     0 1 2 3 4 5 6
     南京市 市长 长江大桥   a word is the half-open span of its characters
 
@@ -39,7 +39,7 @@ class NodeSpans:
 
     @property
     def self_loops(self) -> Tensor:
-        """bool[N, N]: each node and itself, padding too, so that no node is left without a neighbour."""
+        """bool[N, N]: self-loops of all nodes, including padding, so that every node has a neighbour."""
         return torch.eye(len(self.is_word), dtype=torch.bool, device=self.mask.device)
 
     @property

@@ -2,8 +2,8 @@
 
 The allocator of glibc returns large arrays to the system as soon as they are freed, and the system zeroes the pages of
 the next ones. On a CPU this takes 1 to 22% of a training step (docs/speed.md). Training and the commands that find
-entities change this for their process; `load()` does not, because the process of a program that uses cige is not ours
-to configure.
+entities change this for their process; `load()` does not, because a library should not configure the process of the
+program that uses it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def keep_freed_memory() -> bool:
 
 
 def zeros_on_demand(shape: tuple[int, ...]) -> np.ndarray:
-    """float32 of zeros that takes memory only where it is written to, after `keep_freed_memory` too.
+    """float32 zeros whose pages are only allocated when they are written to, even after `keep_freed_memory`.
 
-    NumPy's own zeros come from the heap then, whose memory may have been used before and is zeroed at once.
+    After that call, np.zeros allocates from the heap, where memory may have been used before and is zeroed immediately.
     """
     n = int(np.prod(shape, dtype=np.int64))
-    if n == 0 or not hasattr(mmap, "MAP_PRIVATE"):  # Windows gives each large array pages of its own
+    if n == 0 or not hasattr(mmap, "MAP_PRIVATE"):  # Windows always allocates separate pages for large arrays
         return np.zeros(shape, np.float32)
     pages = mmap.mmap(-1, 4 * n, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return np.frombuffer(pages, np.float32, n).reshape(shape)

@@ -40,7 +40,7 @@ class BiRecurrent(nn.Module):
         self.out_width = out_width
 
     def forward(self, x: Tensor, n_chars: Tensor) -> Tensor:
-        """float[B, T, C], int64[B] -> float[B, T, D], from the left then from the right; zero on padding."""
+        """float[B, T, C], int64[B] -> float[B, T, D]: forward states, then backward states; zero on padding."""
         positions = mirrored_positions(n_chars, x.shape[1])
         is_char = torch.arange(x.shape[1], device=x.device) < n_chars[:, None]  # [B, T]
         for from_left, from_right in zip(self.forward_layers, self.backward_layers, strict=True):

@@ -70,7 +70,7 @@ class _CompiledWeights(torch.autograd.Function):
     def forward(
         ctx: Any, library: ctypes.CDLL, query: Tensor, key: Tensor, scores: Tensor, scale: float, prob: float
     ) -> Tensor:
-        probabilities = torch.baddbmm(scores, query, key.transpose(1, 2), alpha=scale)  # products, to begin with
+        probabilities = torch.baddbmm(scores, query, key.transpose(1, 2), alpha=scale)  # still scores, overwritten by probabilities
         dropped = torch.empty_like(probabilities) if prob else None
         seed = int(torch.randint(2**63 - 1, ())) if prob else 0
         ctx.library, ctx.scale, ctx.prob, ctx.sizes = library, scale, prob, _sizes(probabilities, seed)
@@ -83,7 +83,7 @@ class _CompiledWeights(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         query, key, probabilities, dropped = ctx.saved_tensors
-        gradient = torch.empty_like(probabilities)  # of the products and, as it is, of the scores
+        gradient = torch.empty_like(probabilities)  # with respect to both products and scores
         pointers = _pointers(probabilities, dropped, grad := grad.contiguous(), gradient)
         _check(ctx.library.softmax_dropout_backward(ctx.sizes, ctx.prob, *pointers))
         of_query = torch.bmm(gradient, key).mul_(ctx.scale)

@@ -1,1 +1,1 @@
-"""Prediction without PyTorch: the runtime that reads model folders, and export to ONNX."""
+"""Prediction without PyTorch: cige's own runtime, and export to ONNX."""

@@ -1,4 +1,4 @@
-"""CharVectors: what a model reads of its characters alone, in NumPy (`nn.embeddings.LatticeVectors.chars`)."""
+"""CharVectors: the character and bigram vectors of a model, in NumPy (`nn.embeddings.LatticeVectors.chars`)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from cige.runtime.ragged import RaggedLattices
 
 
 class CharVectors:
-    """Ragged lattices -> float32[sum of n_chars, C]: each character's vector, then that of its bigram if it is read.
+    """Ragged lattices -> float32[sum of n_chars, C]: the vector of each character, then that of its bigram if used.
 
     Args:
-        config: of the network.
-        weights: of the whole tagger, by the names that its folder has.
+        config: the configuration of the network.
+        weights: all weights of the tagger, by their names in the model folder.
     """
 
     def __init__(self, config: ModelConfig, weights: Mapping[str, np.ndarray]):
@@ -33,7 +33,7 @@ class CharVectors:
         if self._config.bigram_backoff:
             following = np.zeros_like(chars)
             following[:-1] = chars[1:]
-            following[np.cumsum(batch.n_chars)[batch.n_chars > 0] - 1] = 0  # behind the last of a sentence
+            following[np.cumsum(batch.n_chars)[batch.n_chars > 0] - 1] = 0  # no bigram at the end
             weight, bias = (self._weights[f"encoder.embeddings.backoff.{part}"] for part in ("weight", "bias"))
             composed = np.concatenate([chars, following], 1) @ weight.T + bias
             vectors = np.where((batch.bigrams == UNK)[:, None], composed, vectors)

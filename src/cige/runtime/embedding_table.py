@@ -1,4 +1,4 @@
-"""EmbeddingTable: rows of an embedding table as a model folder keeps them, widened when they are looked up."""
+"""EmbeddingTable: an embedding table as stored in a model folder; rows are converted to float32 on look-up."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class EmbeddingTable:
-    """What nn.embeddings.SplitEmbedding saves, mapped or in memory.
+    """The table that nn.embeddings.SplitEmbedding saves, memory-mapped or in memory.
 
     Attributes:
         tuned: float32[n_tuned, width], the first rows.
-        fixed: int8, float16 or float32[n_fixed, width], the rows behind them.
-        scale: float16[n_fixed, 1], what each row of int8 is multiplied by; of other types it is empty.
+        fixed: int8, float16 or float32[n_fixed, width], the remaining rows.
+        scale: float16[n_fixed, 1], the factor of each int8 row; empty for other types.
     """
 
     tuned: np.ndarray
@@ -24,10 +24,10 @@ class EmbeddingTable:
 
     @classmethod
     def of(cls, weights: Mapping[str, np.ndarray], name: str) -> EmbeddingTable:
-        """The table whose parts are called `name`.tuned, `name`.fixed and `name`.scale.
+        """The table with the parts `name`.tuned, `name`.fixed and `name`.scale.
 
         Raises:
-            KeyError, ValueError: a part is missing or the parts do not fit each other.
+            KeyError, ValueError: a part is missing, or the parts are inconsistent.
         """
         tuned, fixed, scale = (np.ascontiguousarray(weights[f"{name}.{part}"]) for part in ("tuned", "fixed", "scale"))
         expected = np.int8 if len(scale) else fixed.dtype
@@ -46,7 +46,7 @@ class EmbeddingTable:
         return len(self.tuned) + len(self.fixed)
 
     def rows(self, rows: np.ndarray) -> np.ndarray:
-        """float32[n, width] of int[n] rows."""
+        """float32[n, width]: the vectors of int[n] row numbers."""
         n_tuned = len(self.tuned)
         found = np.empty((len(rows), self.width), np.float32)
         is_fixed = rows >= n_tuned

@@ -1,4 +1,4 @@
-"""Export: a trained model becomes a folder that ONNX Runtime reads without PyTorch."""
+"""Export a trained model to a folder for ONNX Runtime, which does not need PyTorch."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from cige.text.windows import LONGEST as MAX_CHARS
 
 
 def export_onnx(model: LatticeModel, folder: Path | str, *, int8: bool = False) -> None:
-    """Write a folder that `cige.load` reads.
+    """Write a folder that `cige.load` can read.
 
     Args:
-        int8: weights and embedding tables in 8 bits: a smaller file, not quite the same scores.
+        int8: store weights and embedding tables in 8 bits, which gives a smaller file and slightly different scores.
 
     Raises:
-        ModelError: the model is of a kind that has no ONNX graph here, `onnx` is not installed, or the folder cannot
-            be written.
+        ModelError: the architecture cannot be exported, `onnx` is not installed, or the folder cannot be written.
     """
     config = model.config
     if not isinstance(config, FlatConfig):

@@ -1,12 +1,12 @@
-"""FLAT as an ONNX graph: the equations of `cige.models.flat` in the form that matrix products are fastest in.
+"""FLAT as an ONNX graph: the equations of `cige.models.flat`, arranged for fast matrix products.
 
-R_ij depends on the spans i and j alone. A query is a character, so a batch has T of them, and its keys are T characters
-and the S - T distinct spans of its words, which the sentences of a batch largely share: R has T * S rows for the whole
-batch, and the scores of all sentences and heads against them are one product for each character,
-[B * H, D] x [D, S]. Each word then picks the column of its span. Words are queries only below the last layer, since
-nothing reads what the last one makes of them.
+R_ij depends only on the spans i and j. Queries are characters, so a batch has T distinct query spans. Its keys are T
+characters and the S - T distinct spans of its words, many of which occur in several sentences. Thus R has T * S rows
+for the whole batch, and the scores of all sentences and heads are one product per character, [B * H, D] x [D, S], from
+which each word selects the column of its span. In the last layer, words are not queries, because its output for words
+is not used.
 
-Tensors have the position before the sentence (T B and not B T), so that a product for each character needs no copy.
+In tensors, the position comes before the sentence ([T, B, ..]), so that a product per character needs no copy.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from cige.runtime.onnx_layers import LayerBuilder
 INPUTS = ("chars", "bigrams", "n_chars")
 WORD_INPUTS = ("words", "word_starts", "word_ends", "n_words")
 LABEL_INPUTS = ("word_labels",)
-MAX_RELATION = 16_000_000  # numbers of R at once (64 MB); more are made and used a block of characters at a time
-_HIDDEN = np.array(-1e30, np.float32)  # added to the score of a pair that must not be seen; finite, so no NaN
+MAX_RELATION = (
+    16_000_000  # maximum number of elements of R in memory (64 MB); larger R are processed in blocks of characters
+)
+_HIDDEN = np.array(-1e30, np.float32)  # added to the scores of masked pairs; finite, to avoid NaN
 
 
 class FlatGraph:
     """Adds FLAT to a graph whose inputs are the arrays of PaddedLattices.
 
     Args:
-        layers: makes the nodes.
-        config: the model's settings.
-        max_chars: T of the longest batch that the graph can read.
+        layers: creates the nodes of layers.
+        config: the configuration of the model.
+        max_chars: maximum T of a batch.
     """
 
     def __init__(self, layers: LayerBuilder, config: FlatConfig, *, max_chars: int):
@@ -42,7 +44,7 @@ class FlatGraph:
         self.inputs += LABEL_INPUTS if config.reads_word_labels else ()
 
     def build(self) -> tuple[str, str | None]:
-        """Emissions float[B, T, L], and attention to words float[B, T, W] as FlatEncoder.read_words has it."""
+        """Emissions float[B, T, L], and attention to words float[B, T, W], as in FlatEncoder.read_words."""
         g, config = self.g, self.config
         if config.use_words:
             self._find_word_spans()
@@ -79,7 +81,7 @@ class FlatGraph:
     # -- relative spans (Eq. 4-10) -----------------------------------------------------------------------------------
 
     def _find_word_spans(self) -> None:
-        """The distinct spans of the batch's words, and which of them each word has."""
+        """The distinct spans of the words of the batch, and the index of each word's span."""
         g, stride = self.g, self.max_chars + 1
         self.heads = g.Transpose("word_starts", perm=[1, 0])  # [W, B]
         self.tails = g.Max(g.Transpose(g.Sub("word_ends", 1), perm=[1, 0]), self.heads)  # padding: head and tail 0
@@ -89,30 +91,30 @@ class FlatGraph:
         self.span_of_word = g.Transpose(g.Reshape(number, g.Shape(self.heads)), perm=[1, 0])  # [B, W]
 
     def _measure(self) -> None:
-        """T, rounded up so that all blocks of R are of one size, and places 0 to T - 1."""
+        """T, rounded up so that all blocks of R have the same size, and positions 0 to T - 1."""
         g = self.g
-        self.n_given = g.Shape("chars", start=1, end=2)  # [1], as all of these
+        self.n_given = g.Shape("chars", start=1, end=2)  # [1], like the following values
         n_spans = g.Add(self.n_given, g.Shape(self.span_heads)) if self.config.use_words else self.n_given
         n_numbers = g.Mul(g.Mul(self.n_given, n_spans), self.config.width)
         self.n_blocks = g.Add(g.Div(n_numbers, MAX_RELATION), 1)
-        self.block = g.Div(g.Sub(g.Add(self.n_given, self.n_blocks), 1), self.n_blocks)  # characters a block
+        self.block = g.Div(g.Sub(g.Add(self.n_given, self.n_blocks), 1), self.n_blocks)  # characters per block
         self.n_chars = g.Mul(self.block, self.n_blocks)
         self.place = g.Range(0, g.Squeeze(self.n_chars), 1)  # [T]
 
     def _padded(self, rows: str) -> str:
-        """int64[B, T] of [B, T as given]."""
+        """Pad [B, T before rounding] to int64[B, T]."""
         g = self.g
         return g.Pad(rows, g.Concat([0, 0, 0], g.Sub(self.n_chars, self.n_given), axis=0), PAD)
 
     def _relate(self) -> None:
-        """The rows of R, and which of them each pair of a character and a span has: int64[T, S]."""
+        """The rows of R, and int64[T, S], the row of each pair of a character and a span."""
         g, config = self.g, self.config
         heads, reaches = self.place, g.Mul(self.place, 0)
         if config.use_words:
             heads = g.Concat(heads, self.span_heads, axis=0)  # [S]
             reaches = g.Concat(reaches, self.span_reaches, axis=0)
         self.n_spans = g.Shape(heads)
-        # A table with a row for each reach and head distance that occurs, then a row of it for each pair.
+        # First a table with a row per span length and head distance, then the row of each pair.
         n_distances = g.Sub(g.Add(self.n_chars, self.n_chars), 1)  # [1]: from -(T - 1) to T - 1
         distance = g.Sub(g.Range(0, g.Squeeze(n_distances), 1), g.Sub(self.n_chars, 1))
         reach = g.Unsqueeze(g.Range(0, g.Add(g.ReduceMax(reaches, keepdims=0), 1), 1), [1])
@@ -124,9 +126,9 @@ class FlatGraph:
         self.pairs = g.Add(g.Unsqueeze(self.place, [1]), row)
 
     def _distance_tables(self, *groups: tuple[str, ...]) -> list[np.ndarray]:
-        """For each group of distances, float[2M - 1, D]: the sum of W_k p_d over them for d from -(M - 1) to M - 1.
+        """For each group of distances, float[2M - 1, D]: the sum of their W_k p_d for d from -(M - 1) to M - 1.
 
-        The bias of W_r is in the first.
+        The bias of W_r is included in the first table.
         """
         config, weights = self.config, self.layers.weights
         position = torch.arange(1 - self.max_chars, self.max_chars) + config.position_offset
@@ -138,7 +140,7 @@ class FlatGraph:
         return [table.astype(np.float32) for table in sums]
 
     def _row_of(self, distance: str) -> str:
-        """Where a distance stands in those tables; only distances of padding are beyond them."""
+        """The row of a distance in these tables; only distances of padding are outside their range."""
         g, furthest = self.g, self.max_chars - 1
         return g.Clip(g.Add(distance, furthest), 0, 2 * furthest)
 
@@ -167,7 +169,7 @@ class FlatGraph:
         score = g.Add(content, self._position_scores(name, query, scale, words_ask=words_ask))  # [B, H, Q, N]
         hidden = self._hidden(words_ask=words_ask)
         attention = g.Softmax(g.Add(score, hidden), axis=-1)
-        if config.max_distance is not None and config.max_distance < 0:  # only then may a node see nothing, not itself
+        if config.max_distance is not None and config.max_distance < 0:  # only then a query may have no key at all
             attention = g.Mul(attention, g.Cast(g.Equal(hidden, np.float32(0)), to=1))
         value = g.Transpose(g.Reshape(value, by_head), perm=[1, 2, 0, 3])  # [B, H, N, d]
         out = g.Transpose(g.MatMul(attention, value), perm=[2, 0, 1, 3])
@@ -209,7 +211,7 @@ class FlatGraph:
         return g.Reshape(g.Transpose(turned, perm=[1, 0, 2]), g.Concat(n_queries, [-1, config.width], axis=0))
 
     def _products(self, relation_query: str) -> str:
-        """float[T, B, H, S]: each character's queries against its rows of R."""
+        """float[T, B, H, S]: products of each character's queries with its rows of R."""
         g, config = self.g, self.config
 
         def of_block(query: str, pairs: str) -> str:  # [block, B * H, D], [block, S] -> [block, B * H, S]
@@ -222,15 +224,15 @@ class FlatGraph:
         return g.Reshape(scores, g.Concat(self.n_chars, [-1, config.n_heads], self.n_spans, axis=0))
 
     def _biases(self, name: str) -> str:
-        """float[T, 1, H, S]: the position's part of a score where it is a number a head."""
+        """float[T, 1, H, S]: position scores in the form "bias", which has one number per head."""
         g = self.g
         of_row = g.MatMul(self.table, self.layers.weights[f"{name}.relation_bias.weight"].T)
         return g.Unsqueeze(g.Transpose(g.Gather(of_row, self.pairs), perm=[0, 2, 1]), [1])
 
     def _scores_of_words(self, name: str, relation_query: str | None) -> str:
-        """float[B, H, W, N]: position scores of the words as queries, a word of each sentence at a time.
+        """float[B, H, W, N]: position scores of words as queries, computed for one word per sentence at a time.
 
-        Few of these pairs share a row of R, and all of their rows together would be W * B * N * D numbers.
+        Few of these pairs share a row of R, and the rows of all pairs would have W * B * N * D elements.
         """
         g, config = self.g, self.config
         tables = [g.constant(t) for t in self._distance_tables(*((name,) for name in ("hh", "th", "ht", "tt")))]
@@ -257,12 +259,12 @@ class FlatGraph:
             scores = g.scan(products, (of_words, np.float32), *spans)
         return g.Transpose(scores, perm=[1, 2, 0, 3])
 
-    # -- what may be seen --------------------------------------------------------------------------------------------
+    # -- masks -------------------------------------------------------------------------------------------------------
 
     def _hidden(self, *, words_ask: bool) -> str:
-        """float[B, 1, Q or 1, N]: 0 where a query may see a node, else a number that leaves it no attention."""
+        """float[B, 1, Q or 1, N]: the attention mask, 0 or a large negative number."""
         g, config = self.g, self.config
-        is_char = g.Less(self.place, g.Unsqueeze(g.Max("n_chars", 1), [1]))  # an empty sentence sees one node
+        is_char = g.Less(self.place, g.Unsqueeze(g.Max("n_chars", 1), [1]))  # an empty sentence attends to one node
         if config.use_words:
             order = g.Range(0, g.Squeeze(g.Shape("words", start=1)), 1)
             is_char = g.Concat(is_char, g.Less(order, g.Unsqueeze("n_words", [1])), axis=1)
@@ -291,7 +293,7 @@ class FlatGraph:
         return heads, tails
 
     def _to_words(self, attentions: list[str]) -> str:
-        """float[B, T, W]: attention of characters to words, the mean of layers and heads."""
+        """float[B, T, W]: attention of characters to words, averaged over layers and heads."""
         g = self.g
         chars_to_words = [
             g.Slice(attention, g.Concat([0], self.n_chars, axis=0), g.Concat(self.n_chars, [2**31 - 1], axis=0), [2, 3])

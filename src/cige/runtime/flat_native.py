@@ -1,11 +1,11 @@
-"""FLAT in C: the weights of a model folder in the form that runtime/native/flat.c reads, and a call for each batch.
+"""FLAT in C: convert the weights of a model folder for runtime/native/flat.c, and call it for each batch.
 
-What is made of the weights, once:
+The following is computed from the weights once:
 
-- Queries, keys and values of the first layer are linear in the rows of the input tables, so both linear steps are one
-  product, with [x | q | k | v] as its output.
-- What a character's own row adds to that is kept, once the character has been seen; so are the two halves of what its
-  vector adds to a bigram that has none.
+- Queries, keys and values of the first layer are linear in the rows of the input tables, so both linear maps become
+  one product, whose output is [x | q | k | v].
+- The contribution of a character's row to this product is cached when the character first occurs, and so are the two
+  contributions of its vector to bigrams without a vector.
 - The tables of relative spans (runtime.relations).
 """
 
@@ -30,18 +30,18 @@ from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars, joined
 from cige.runtime.relations import Relations, RelationTables
 from cige.runtime.row_products import in_one_thread, row_by_row
 
-_MISSING = 2  # of native/spans.c: a table is still to be made
-_ERRORS = {1: "no memory for a work buffer; use smaller batches", 2: "a sentence that the tables are too small for"}
+_MISSING = 2  # return code of native/spans.c: a table is missing
+_ERRORS = {1: "no memory for a work buffer; use smaller batches", 2: "a sentence is too long for the tables"}
 
 
 class NativeFlat:
-    """Ragged lattices -> emissions; what NumpyFlat computes, to about 1e-5.
+    """Ragged lattices -> emissions, equal to those of NumpyFlat to about 1e-5.
 
     Args:
-        config: of the network; it reads no BERT.
-        weights: of the whole tagger, by the names that its folder has.
+        config: the configuration of the network, without a BERT.
+        weights: all weights of the tagger, by their names in the model folder.
         library: the compiled runtime.
-        precision: one that it has (runtime.precision).
+        precision: a precision that the library supports (runtime.precision).
     """
 
     def __init__(
@@ -58,14 +58,14 @@ class NativeFlat:
         self._input = _InputTables(config, weights, library.panel_width(), packed)
         self._layers = [_Layer(config, weights, packed, number) for number in range(config.n_layers)]
         self._described: _Described | None = None
-        self._making = threading.Lock()  # what C reads by address is made once and never replaced
+        self._making = threading.Lock()  # arrays that C reads by address are created once and never replaced
 
     def emissions(self, batch: RaggedLattices) -> np.ndarray:
         """float32[sum of n_chars, L]."""
         return self.padded_emissions(batch)[:, : self._n_tags]
 
     def read_words(self, batch: RaggedLattices) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The same, and float32[n_chars, n_words] of each sentence: attention, the mean of layers and heads."""
+        """Emissions, and float32[n_chars, n_words] of each sentence: attention, averaged over layers and heads."""
         shapes = list(zip(batch.n_chars.tolist(), batch.n_words.tolist(), strict=True))
         sizes = [t * w for t, w in shapes]
         attention = np.zeros(sum(sizes), np.float32)
@@ -80,7 +80,7 @@ class NativeFlat:
         chain: NativeCRF,
         families: LabelFamilies | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The spans of lattices with at least one character, as NativeCRF.spans gives them."""
+        """The spans of lattices, of which at least one has characters; see NativeCRF.spans."""
         n_chars, n_words, text, matches = joined(lattices)
         n_spans = np.zeros(len(lattices), np.int32)
         codes = text.encode("utf-32-le", "surrogatepass")
@@ -106,7 +106,7 @@ class NativeFlat:
         return with_room(read, len(text), n_spans), n_spans
 
     def padded_emissions(self, batch: RaggedLattices, attention: np.ndarray | None = None) -> np.ndarray:
-        """float32[sum of n_chars, L and padding]; `attention` is added to."""
+        """float32[sum of n_chars, L and padding]; attention is added to `attention`."""
         described = self._prepare(batch)
         emissions = np.empty((len(batch.chars), self._output.n_out), np.float32)
         arrays = (batch.n_chars, batch.n_words, batch.chars, batch.bigrams, batch.words, batch.starts, batch.ends)
@@ -124,7 +124,7 @@ class NativeFlat:
         return emissions
 
     def _prepare(self, batch: RaggedLattices) -> _Described:
-        """Make what this batch needs and is not there yet."""
+        """Create the tables and cached rows that this batch needs."""
         reaches = np.zeros(0, np.int64)
         if self._config.use_words and len(batch.starts):
             reaches = np.flatnonzero(np.bincount(batch.ends - batch.starts - 1))
@@ -139,11 +139,11 @@ class NativeFlat:
 
 
 class _Described:
-    """The structure Flat of native/flat.h for one set of tables of relations; it keeps alive all that it points at.
+    """The struct Flat of native/flat.h for one set of relation tables; it keeps the arrays that it points to alive.
 
     Attributes:
-        relations: the tables that it was made for.
-        fields: int64, the structure.
+        relations: the relation tables.
+        fields: int64, the struct.
     """
 
     def __init__(self, flat: NativeFlat, relations: Relations):
@@ -152,7 +152,9 @@ class _Described:
         self._config, self._n_lanes = config, flat._library.panel_width() // 2
         self._in_pairs = flat._is_narrow and config.position_score != "bias"
         shape = (config.n_layers, relations.max_reach + 2, relations.max_reach + 1)
-        self._tables = np.zeros(shape, np.int64)  # addresses: of characters that ask, then of words of each reach
+        self._tables = np.zeros(
+            shape, np.int64
+        )  # addresses for queries that are characters, then for words of each length
         self._kept: list[np.ndarray] = []
         layers = zip(flat._layers, self._tables, strict=True)
         self._layers = np.array([[*layer.fields, address(own), address(own[1:])] for layer, own in layers], np.int64)
@@ -167,7 +169,7 @@ class _Described:
         self.fields = np.array(fields, np.int64)
 
     def make_tables(self, reaches: np.ndarray) -> None:
-        """What is missing of the tables for words of these reaches, and for characters."""
+        """Create the missing tables for characters and for words of these lengths (tail - head)."""
         keys = [0, *reaches.tolist()]
         for number, tables in enumerate(self._tables):
             for key in keys:
@@ -180,7 +182,7 @@ class _Described:
                             tables[1 + query, key] = self._rows_by_head(number, query, key)
 
     def _rows_by_head(self, number: int, query: int, key: int) -> int:
-        """The address of float32[2M - 1, d or 1, H in whole vectors]: a row of W_kR R with its heads last."""
+        """The address of float32[2M - 1, d or 1, H padded to whole vectors]: rows of W_kR R, with heads last."""
         rows, n_heads = self.relations.rows(number, query, key), self._config.n_heads
         n_padded = -(-n_heads // self._n_lanes) * self._n_lanes
         padded = np.zeros((len(rows), rows.shape[1] // n_heads, n_padded), np.float32)
@@ -190,12 +192,12 @@ class _Described:
 
 
 class _InputTables:
-    """From rows of the input tables to [x | q | k | v], each part `step` numbers.
+    """Converts rows of the input tables to [x | q | k | v], each of which has `step` numbers.
 
     Attributes:
-        n_char_numbers: of what is kept for a character.
-        is_known: bool[rows of characters], for which it is there.
-        fields: those of native/flat.h from char_rows to has_backoff.
+        n_char_numbers: number of cached values per character.
+        is_known: bool[rows of characters], whether a character is cached.
+        fields: the fields of native/flat.h from char_rows to has_backoff.
     """
 
     def __init__(
@@ -214,7 +216,7 @@ class _InputTables:
         self._from_char = self._in_parts(np.concatenate([of_char, of_char_word], 1))  # [4 step, C]
         self._bias = self._in_parts(char_bias)
         has_backoff = bigram is not None and config.bigram_backoff
-        if has_backoff:  # what the vectors of the first and of the second character add to a bigram
+        if has_backoff:  # contributions of the two characters' vectors to a bigram
             halves = np.split(weights["encoder.embeddings.backoff.weight"], 2, axis=1)
             own = np.zeros((2 * n_bigram, self._from_char.shape[1]), np.float32)
             own[:, : self._char.width] = np.concatenate(halves)
@@ -222,10 +224,12 @@ class _InputTables:
             bias = weights["encoder.embeddings.backoff.bias"]
             self._bias = np.concatenate([self._bias, bias, np.zeros_like(bias)])
         self.n_char_numbers = len(self._from_char)
-        self._char_rows = zeros_on_demand((len(self._char), self.n_char_numbers))  # only characters that were seen
+        self._char_rows = zeros_on_demand(
+            (len(self._char), self.n_char_numbers)
+        )  # only rows of cached characters use memory
         self.is_known = np.zeros(len(self._char), bool)
         self._kept = (bigram, word)
-        label_rows = 0  # null: the labels of words are not read, whatever they are
+        label_rows = 0  # null: the model ignores labels of words
         if config.reads_word_labels:
             labels = _of_labels(config, weights)
             self._labels = np.zeros((len(labels), 4 * self.step), np.float32)
@@ -240,12 +244,12 @@ class _InputTables:
         ]
 
     def learn(self, rows: np.ndarray) -> None:
-        """Make what is not there yet of the characters in these rows; done twice at once, it comes out the same."""
+        """Cache the characters in these rows; concurrent calls for the same row write the same values."""
         if self.is_known[rows].all():
             return
         is_new = np.zeros(len(self.is_known), bool)
         is_new[rows] = True
-        new = np.flatnonzero(is_new & ~self.is_known)  # np.unique would load numpy.ma, 20 ms at the first answer
+        new = np.flatnonzero(is_new & ~self.is_known)  # np.unique imports numpy.ma, which takes 20 ms
         vectors = [table.rows(new) for table in (self._char, self._char_word) if table is not None]
         self._char_rows[new] = row_by_row(np.concatenate(vectors, 1), self._from_char) + self._bias
         self.is_known[new] = True
@@ -258,7 +262,7 @@ class _InputTables:
 
 
 def _folded(config: FlatConfig, weights: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Weight [4D, n_in] and bias [4D]: x, and the first layer's query, key and value of it."""
+    """Weight [4D, n_in] and bias [4D] of x and of the first layer's query, key and value."""
     weight, bias = (weights[f"{name}.{part}"].astype(np.float64) for part in ("weight", "bias"))
     made = [(weight, bias)]
     for part, own in _query_key_value(config, weights, 0):
@@ -267,7 +271,7 @@ def _folded(config: FlatConfig, weights: Mapping[str, np.ndarray], name: str) ->
 
 
 def _of_labels(config: FlatConfig, weights: Mapping[str, np.ndarray]) -> np.ndarray:
-    """float64[n, 4D]: what the label of a word adds to its x, query, key and value in the first layer."""
+    """float64[n, 4D]: the contribution of the label of a word to its x, query, key and value in the first layer."""
     labels = weights["encoder.word_labels.weight"].astype(np.float64)
     return np.concatenate(
         [labels, *(in_one_thread(labels, part.T) for part, _ in _query_key_value(config, weights, 0))], 1
@@ -277,7 +281,7 @@ def _of_labels(config: FlatConfig, weights: Mapping[str, np.ndarray]) -> np.ndar
 def _query_key_value(
     config: FlatConfig, weights: Mapping[str, np.ndarray], number: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Weight [D, D] and bias [D] of each; without a key projection, keys are the input itself."""
+    """Weight [D, D] and bias [D] of each; without a key projection, keys are the input."""
     found = []
     for part in ("query", "key", "value"):
         name = f"encoder.layers.{number}.attention.{part}"
@@ -298,7 +302,7 @@ class _Layer:
     """The weights of a layer.
 
     Attributes:
-        fields: those of native/flat.h up to its tables of relations.
+        fields: the fields of native/flat.h up to the relation tables.
     """
 
     def __init__(
@@ -306,7 +310,7 @@ class _Layer:
     ):
         name = f"encoder.layers.{number}"
         parts = _query_key_value(config, weights, number)
-        linear = [packed(*_joined(parts), n_parts=3)] if number else []  # the first layer's are folded
+        linear = [packed(*_joined(parts), n_parts=3)] if number else []  # the first layer's are in the input tables
         linear += [
             packed(weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"]) for part in ("ff_in", "ff_out")
         ]

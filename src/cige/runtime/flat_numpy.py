@@ -1,7 +1,7 @@
-"""FLAT in NumPy: what runs where nothing was compiled, and what the compiled form is held against.
+"""FLAT in NumPy, for installations without compiled code, and the reference for the C implementation.
 
-The equations of `cige.models.flat`, with two savings that change no result: in the last layer only characters ask,
-and W_kR R comes from tables (runtime.relations).
+It implements the equations of `cige.models.flat` with two optimisations that do not change results: in the last layer,
+only characters are queries, and W_kR R is read from tables (runtime.relations).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cige.runtime.embedding_table import EmbeddingTable
 from cige.runtime.ragged import RaggedLattices
 from cige.runtime.relations import Relations, RelationTables
 
-PAIRS_AT_ONCE = 4000  # rows of W_kR R that are gathered for queries that are words
+PAIRS_AT_ONCE = 4000  # rows of W_kR R that are gathered at once for queries that are words
 HIDDEN = np.float32(-1e30)
 
 
@@ -25,8 +25,8 @@ class NumpyFlat:
     """Ragged lattices -> emissions.
 
     Args:
-        config: of the network; it reads no BERT.
-        weights: of the whole tagger, by the names that its folder has.
+        config: the configuration of the network, without a BERT.
+        weights: all weights of the tagger, by their names in the model folder.
     """
 
     def __init__(self, config: FlatConfig, weights: Mapping[str, np.ndarray]):
@@ -42,7 +42,7 @@ class NumpyFlat:
         return self._read(batch)[0]
 
     def read_words(self, batch: RaggedLattices) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The same, and float32[n_chars, n_words] of each sentence: attention, the mean of layers and heads."""
+        """Emissions, and float32[n_chars, n_words] of each sentence: attention, averaged over layers and heads."""
         return self._read(batch)
 
     def _read(self, batch: RaggedLattices) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -77,7 +77,7 @@ class NumpyFlat:
         relations: Relations,
         attention: list[np.ndarray],
     ) -> np.ndarray:
-        """float32[n_asking, D]; adds to the attention of each sentence."""
+        """float32[n_asking, D], for the query nodes; the attention of each sentence is added to `attention`."""
         config, name = self._config, f"encoder.layers.{number}"
         scale = np.float32(config.head_width**-0.5 if config.scale_scores else 1.0)
         query = self._linear(x[:n_asking], f"{name}.attention.query") * scale
@@ -115,7 +115,7 @@ class NumpyFlat:
         relations: Relations,
         scale: np.float32,
     ) -> np.ndarray:
-        """float32[H, Q, n]: the share of each of n nodes in what each of Q nodes reads; the query is scaled."""
+        """float32[H, Q, n]: attention of Q query nodes to n nodes; the query is scaled already."""
         config, name = self._config, f"encoder.layers.{number}.attention"
 
         def by_head(x: np.ndarray) -> np.ndarray:  # [n, D] -> [H, n, d]
@@ -138,17 +138,17 @@ class NumpyFlat:
         return shares if hidden is None else shares * ~hidden.all(-1, keepdims=True)
 
     def _of_chars(self, number: int, position: np.ndarray | None, sentence: _Spans, relations: Relations) -> np.ndarray:
-        """float32[H, T, n]: what relative spans add to the scores of characters that ask.
+        """float32[H, T, n]: the position scores of characters as queries.
 
-        A product with the columns of a table has the scores for all distances; the pair (i, j) has that of column
-        i - head_j, so those of a key stand on a diagonal.
+        The product with the columns of a table contains the scores for all distances. The score of the pair (i, j) is
+        in column i - head_j, so the scores of a key are on a diagonal.
         """
         n_heads, n_chars = self._config.n_heads, sentence.n_chars
         first, n_columns = relations.n_chars - n_chars, 2 * n_chars - 1
         scores = np.empty((n_heads, n_chars, len(sentence.heads)), np.float32)
         for reach in np.unique(sentence.reaches).tolist():
             columns = relations.columns(number, reach)[:, first : first + n_columns].reshape(n_heads, -1, n_columns)
-            # Without a position query: a number for each head, whatever asks.
+            # The form "bias": one number per head, which does not depend on the query.
             products = np.repeat(columns, n_chars, 1) if position is None else position[:, :n_chars] @ columns
             own, row, column = products.strides  # of [H, T, 2T - 1]
             shape, strides = (n_heads, n_chars, n_chars), (own, row + column, -column)
@@ -158,7 +158,7 @@ class NumpyFlat:
         return scores
 
     def _of_words(self, number: int, position: np.ndarray | None, sentence: _Spans, relations: Relations) -> np.ndarray:
-        """float32[H, W, n]: the same for words that ask, a row of a table for each pair."""
+        """float32[H, W, n]: the same for words as queries, with one table row per pair."""
         config, n_chars, n = self._config, sentence.n_chars, len(sentence.heads)
         scores = np.empty((config.n_heads, n - n_chars, n), np.float32)
         at_once = max(1, PAIRS_AT_ONCE // n)
@@ -191,7 +191,7 @@ class NumpyFlat:
 
 
 class _Spans:
-    """The nodes of a sentence: int64[n] heads and reaches (tail - head), characters first."""
+    """The nodes of a sentence: int64[n] heads and `reaches` (tail - head), characters first."""
 
     def __init__(self, n_chars: int, starts: np.ndarray, ends: np.ndarray):
         self.n_chars = n_chars
@@ -199,7 +199,7 @@ class _Spans:
         self.reaches = np.concatenate([np.zeros(n_chars, np.int64), ends - starts - 1]).astype(np.int64)
 
     def hidden(self, config: FlatConfig, n_asking: int) -> np.ndarray | None:
-        """bool[Q, n]: what a node may not see by the masks of FLAT's Table 2, or None without masks."""
+        """bool[Q, n]: the keys that are masked for each query (Table 2 of FLAT), or None without masks."""
         tails = self.heads + self.reaches
         head_i, tail_i = self.heads[:n_asking, None], tails[:n_asking, None]
         hidden = None

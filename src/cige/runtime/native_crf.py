@@ -1,4 +1,4 @@
-"""NativeCRF: best tags, spans and their probabilities in C, with the results of NumpyCRF."""
+"""NativeCRF: best tags, spans and their probabilities in C, with the same results as NumpyCRF."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from cige.data.tags import split_tag
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.runtime.native import address, n_threads
 
-BLOCK = 8  # tags of a block, as in native/chain.c
+BLOCK = 8  # tags per block, as in native/chain.c
 _PREFIX = {"O": 0, "B": 1, "M": 2, "I": 2, "E": 3, "S": 4}
 _NO_LIMIT = np.iinfo(np.int32).max
 _INTEGERS = ("start", "end", "label", "unused")
-NO_ROOM = 3  # of native/chain.h: there are more spans than room for them
+NO_ROOM = 3  # return code of native/chain.h: there are more spans than the array can hold
 SPAN = np.dtype([*((name, np.int32) for name in _INTEGERS), ("score", np.float64)])
 
 
@@ -24,14 +24,14 @@ class NativeCRF:
 
     Args:
         start, transitions, end: float64[L], [L, L] from (row) to (column), [L]; -inf where forbidden.
-        tags: the L tag names, `scheme` their scheme. No span has a tag of UNKNOWN_TYPE: what that may be called is
-            known only where user words of such a type are (tagging.unknown_types).
-        max_lengths: label -> characters; a label that is not here has no limit.
+        tags: the L tag names, in `scheme`. Spans of UNKNOWN_TYPE are not returned, since their label depends on user
+            words (tagging.unknown_types).
+        max_lengths: label -> maximum length in characters; other labels have no limit.
         library: the compiled runtime.
 
     Attributes:
-        labels: names of entity types, by the numbers that spans carry.
-        fields: the structure Chain of native/chain.h.
+        labels: the entity types, indexed by the label numbers of spans.
+        fields: the struct Chain of native/chain.h.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class NativeCRF:
         kept = np.array([k for k, tag in enumerate(tags) if split_tag(tag, scheme)[1] != UNKNOWN_TYPE])
         parts = [split_tag(tag, scheme) for tag in tags]
         self.labels = sorted({label for _, label in parts if label not in ("", UNKNOWN_TYPE)})
-        # Tags that allow the same neighbours stand together, so that they fill blocks of their own: B, then O and S,
-        # then E, then M, as far as a scheme has them.
+        # Tags with the same allowed neighbours are grouped, so that they fill whole blocks: B, then O and S, then E,
+        # then M, if the scheme has them.
         begins, closes = (~np.isneginf(scores[kept]) for scores in (start, end))
         order = kept[np.argsort(np.where(begins, closes, 3 - closes), kind="stable")].astype(np.int32)
         n_tags, n_lanes = len(order), -(-len(order) // BLOCK) * BLOCK
@@ -92,19 +92,19 @@ class NativeCRF:
         is_closed: np.ndarray | None = None,
         families: LabelFamilies | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The spans of the best tags of B sentences one behind the other, as tagging.best_spans finds them.
+        """The spans of the best tags of B concatenated sentences, like those of tagging.best_spans.
 
         Args:
             emissions: float32[sum of n_chars, L or more].
             n_chars: int32[B].
-            is_closed: bool[sum of n_chars], the characters that no span may have.
-            families: labels that are reported as one: a score is the sum over those of the label's family. If it has
-                thresholds, all spans that reach them (tagging.candidates) in place of the best ones; their `label` is
-                the number of their family.
+            is_closed: bool[sum of n_chars], the characters that no span may contain.
+            families: labels that are reported as one; the score is the sum over the labels of a family. If it has
+                thresholds, the result is all spans that reach them (see tagging.candidates) instead of the best ones,
+                and their `label` is the number of their family.
 
         Returns:
-            The spans of all sentences in order, an array of SPAN with offsets into their sentences, and int32[B], how
-            many each has.
+            The spans of all sentences in order, an array of SPAN with offsets in their sentences, and int32[B], the
+            number of spans of each sentence.
         """
         n_spans = np.zeros(len(n_chars), np.int32)
         found = with_room(
@@ -144,12 +144,13 @@ class LabelFamilies:
 
     Args:
         families: reported label -> the labels that are reported as it.
-        thresholds: reported label -> above 0, how probable a span must be; None asks for the best spans alone.
-        labels: of the chain.
+        thresholds: reported label -> minimum probability of its spans, greater than 0; None returns only the best
+            spans.
+        labels: the labels of the chain.
 
     Attributes:
-        names: the reported labels, by the numbers that candidates carry.
-        fields: the structure Families of native/chain.h.
+        names: the reported labels, indexed by the label numbers of candidates.
+        fields: the struct Families of native/chain.h.
     """
 
     def __init__(
@@ -165,19 +166,19 @@ class LabelFamilies:
 
 
 def with_room(read: Callable[[np.ndarray], int], n_chars: int, n_spans: np.ndarray) -> np.ndarray:
-    """SPAN[n] that `read` found, called again with more room where it answers NO_ROOM; `n_spans` says how many."""
-    found = np.empty((n_chars, SPAN.itemsize), np.uint8)  # one a character: the best spans always have room
+    """SPAN[n]: the spans that `read` writes; it is called again with a larger array if it returns NO_ROOM."""
+    found = np.empty((n_chars, SPAN.itemsize), np.uint8)  # one per character, which is always enough for the best spans
     while read(found) == NO_ROOM:
         found = np.empty((int(n_spans.sum()), SPAN.itemsize), np.uint8)
     return found[: n_spans.sum()].view(SPAN)[:, 0]
 
 
 def _by_block(numbers: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The structure Transitions of native/chain.h.
+    """The struct Transitions of native/chain.h.
 
     Args:
-        numbers: float64[L, n_lanes], of a pair of tags; those of a block are neighbouring columns.
-        scores: the same shape; -inf where the pair is forbidden.
+        numbers: float64[L, n_lanes], the tag numbers of pairs; the pairs of a block are in neighbouring columns.
+        scores: the same shape; -inf for forbidden pairs.
     """
     shape = (len(numbers), -1, BLOCK)
     blocks, rows = np.nonzero((scores > -np.inf).reshape(shape).any(2).T)

@@ -1,7 +1,7 @@
-"""NativeModel: a tagger folder on the runtime, for prediction without PyTorch (see tagging.prediction.PredictionModel).
+"""NativeModel: a tagger for prediction without PyTorch (see tagging.prediction.PredictionModel).
 
-Where the package was built with a compiler the network, the CRF and the look-ups are C; elsewhere NumPy, with equal
-results.
+The network, the CRF and the look-ups are C code if the package was built with a compiler, and otherwise NumPy with
+equal results.
 """
 
 from __future__ import annotations
@@ -39,35 +39,35 @@ if TYPE_CHECKING:
 
 
 class Network(Protocol):
-    """A network in any form."""
+    """The interface of the networks of all architectures, in C or NumPy."""
 
     def emissions(self, batch: RaggedLattices) -> np.ndarray:
         """float32[sum of n_chars, L]."""
         ...
 
     def read_words(self, batch: RaggedLattices) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The same, and float32[n_chars, n_words] of each sentence (see LatticeEncoder.read_words)."""
+        """Emissions, and float32[n_chars, n_words] of each sentence (see LatticeEncoder.read_words)."""
         ...
 
 
 @dataclass
 class NativeModel:
-    """What a LatticeModel is for prediction, read from the same folder.
+    """The counterpart of LatticeModel for prediction, which reads the same folders.
 
     Attributes:
-        network: the encoder with its output layer.
-        rows: lattices -> rows of the tables.
-        vocabulary: these rows.
-        lexicon: the words of its lattices; users add to it.
-        crf: scores of tag sequences.
-        chain: the same compiled, or None.
-        config: the network's settings; `architecture` is its name.
-        tags: the L tag names; `scheme` is theirs, `labels` are the entity labels, sorted.
-        weights_file: the weights as they were opened.
-        folder: where they were.
-        manifest: of that folder.
-        label_facts: kinds, lengths and whatever else is known of the labels.
-        wanted_precision: as it was asked for; a copy on another machine chooses anew what "auto" is.
+        network: the encoder and the output layer.
+        rows: converts lattices to rows of the tables.
+        vocabulary: the rows of the tables.
+        lexicon: the words of its lattices, to which users add words.
+        crf: the CRF that scores tag sequences.
+        chain: the compiled CRF, or None.
+        config: the configuration of the network; `architecture` is its name.
+        tags: the L tag names; `scheme` is their tag scheme, and `labels` are the entity labels, sorted.
+        weights_file: the opened file of weights, which is mapped.
+        folder: the model folder.
+        manifest: the manifest of the folder.
+        label_facts: facts about the labels.
+        wanted_precision: the requested precision; if it is "auto", a copy on another machine chooses its own precision.
     """
 
     network: Network
@@ -90,16 +90,16 @@ class NativeModel:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What was kept with the model: recipe, seed, scores."""
+        """The JSON values that were saved with the model: recipe, seed, scores."""
         return self.manifest.get("facts", {})
 
     def emissions(self, lattices: Sequence[Lattice]) -> np.ndarray:
-        """float32[B, T, L] of some lattices, read as one batch; padding is zero."""
+        """float32[B, T, L] of a batch of lattices; padding is zero."""
         batch = self.rows(lattices)
         return _padded(self._ragged_emissions(batch), batch.n_chars, len(self.tags))
 
     def read_words(self, lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray]:
-        """Emissions, and float32[B, T, W]: how much of what character t read came from word w."""
+        """Emissions, and float32[B, T, W]: the share of the attention of character t to word w."""
         batch = self.rows(lattices)
         n_chars, n_words = (max(1, int(n.max())) for n in (batch.n_chars, batch.n_words))
         attention = np.zeros((len(lattices), n_chars, n_words), np.float32)
@@ -116,19 +116,19 @@ class NativeModel:
         families: Mapping[str, Sequence[str]] | None = None,
         thresholds: Mapping[str, float] | None = None,
     ) -> list[list[ScoredSpan]] | None:
-        """The spans of the best reading of some lattices with their probabilities, read as one batch.
+        """The spans of the best tags of a batch of lattices, with their probabilities.
 
         None of them overlaps a closed stretch or is longer than its label allows.
 
         Args:
-            families: reported label -> the labels that are reported as it; a score is the sum over them. None: each
-                label is reported as it is.
-            thresholds: reported label -> above 0. All spans that are as probable are found, under the reported labels,
-                in place of the best reading under the model's own.
+            families: reported label -> the model's labels that are reported as it; the score is the sum over them. If
+                None, each label is reported unchanged.
+            thresholds: reported label -> minimum probability, greater than 0. If given, the result is all spans that
+                reach it, with their reported labels, instead of the best tags with the model's labels.
 
         Returns:
-            None where nothing was compiled, or where a user's word is of a type that the model was not trained on: then
-            tagging.prediction.decode_spans says what spans may be called.
+            None if there is no compiled code, or if a user word has a label that the model does not know;
+            tagging.prediction.decode_spans handles these cases.
         """
         if self.chain is None or any(
             label not in self.labels for lattice in lattices for _, label in lattice.labelled_words
@@ -159,16 +159,16 @@ class NativeModel:
 
     @property
     def precision(self) -> str:
-        """What the network computes in (runtime.precision)."""
+        """The precision in which the network computes (runtime.precision)."""
         return getattr(self.network, "precision", FLOAT32)
 
     @property
     def torch_hooks(self) -> tuple[str, ...]:
-        """What explanations may ask of the PyTorch form's encoder and not of this one (explain.attention)."""
+        """The methods for explanations that only the PyTorch encoder has (explain.attention)."""
         return ("word_sets",) if self.architecture == "soft_lexicon" else ()
 
     def in_torch(self) -> LatticeModel:
-        """The same weights and lexicon as a LatticeModel, for what only PyTorch can do with them.
+        """A LatticeModel with the same weights and lexicon, for tasks that require PyTorch.
 
         Raises:
             ModelError: PyTorch is not installed.
@@ -182,14 +182,14 @@ class NativeModel:
         return replace(self._torch_form, lexicon=self.lexicon)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy opens the folder again, so processes that are sent the model share its weights; see `_reopened`."""
+        """Pickle the model as its folder, so that processes share the mapped weights; see `_reopened`."""
         return _reopened, (type(self), self.folder.resolve(), self.lexicon, self.wanted_precision)
 
     def save(self, folder: Path | str) -> None:
-        """Write the folder again, with the user's words of now; it appears whole or not at all.
+        """Write the folder with the current user words, completely or not at all.
 
         Raises:
-            ModelError: `folder` holds something else, or writing failed; what was there is unchanged.
+            ModelError: `folder` contains something else, or writing failed; the previous content is unchanged.
         """
         folder = Path(folder)
         refuse_to_replace(folder, kind=TAGGER, error=ModelError)
@@ -207,13 +207,13 @@ class NativeModel:
         """Read a folder that LatticeModel.save wrote.
 
         Args:
-            kernels: None for what CIGE_KERNELS says; "off" for NumPy, or a level (see cige.nn.native).
-            precision: what FLAT computes in: "float32", "bfloat16", "int8" or "auto" (see runtime.precision). A
-                SoftLexicon computes in float32.
+            kernels: "off" for NumPy, or a level (see cige.nn.native); None uses CIGE_KERNELS.
+            precision: the precision of a FLAT: "float32", "bfloat16", "int8" or "auto" (see runtime.precision). A
+                SoftLexicon is always computed in float32.
 
         Raises:
-            ModelError: a file is missing, cut short, foreign, the lexicon is not the one of the model, the runtime
-                does not know the architecture, or it does not have the precision.
+            ModelError: a file is missing, truncated or not of a model, the lexicon is not that of the model, or the
+                runtime does not support the architecture or the precision.
         """
         library = native.load(kernels)
         with opened(folder) as read:
@@ -249,7 +249,7 @@ class NativeModel:
 
 
 def _network(read: TaggerFolder, library: Any, precision: str) -> Network:
-    """The network of a folder; what other ones need is not imported, which would take a twentieth of a first answer."""
+    """The network of a folder; modules of other networks are not imported, which makes the first prediction faster."""
     config = read.config
     if isinstance(config, FlatConfig):
         computed_in = chosen(precision, available(library))
@@ -267,12 +267,12 @@ def _network(read: TaggerFolder, library: Any, precision: str) -> Network:
 
 
 def _reopened(kind: type[NativeModel], folder: Path, lexicon: Lexicon, precision: str) -> NativeModel:
-    """Raises ModelError where the folder is gone or damaged."""
+    """Open a pickled model; raises a ModelError if the folder is missing or damaged."""
     return replace(kind.load(folder, precision=precision), lexicon=lexicon)
 
 
 def _padded(rows: np.ndarray, n_chars: np.ndarray, width: int) -> np.ndarray:
-    """float32[B, longest, at least 1, width] of float32[sum of n_chars, width or more]."""
+    """Pad float32[sum of n_chars, width or more] to float32[B, maximum of n_chars and 1, width]."""
     out = np.zeros((len(n_chars), max(1, int(n_chars.max())), width), np.float32)
     first = 0
     for row, n in zip(out, n_chars.tolist(), strict=True):

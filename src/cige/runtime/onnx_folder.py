@@ -1,10 +1,10 @@
-"""The folder of an exported model: what is in it, and how it is written whole or not at all.
+"""The folder of an exported model, which is written completely or not at all.
 
 manifest.json           kind, tags, labels, longest input, and the size and sha256 of every file
 model.onnx              rows of the tables -> emissions (and attention to words)
-model.onnx.data         its weights and tables; a runtime maps the file and reads the rows that a text needs
+model.onnx.data         its weights and tables, which are memory-mapped, so that only the rows of a text are read
 crf.safetensors         scores of first tags, tag pairs and last tags
-vocabulary.safetensors, lexicon/    as in every model folder
+vocabulary.safetensors, lexicon/    as in all model folders
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def write_onnx_folder(
     """Write an exported model.
 
     Args:
-        write_graph: puts GRAPH and DATA into the folder it is given.
-        facts: for the manifest, `n_tuned` among them (see load_words).
+        write_graph: writes GRAPH and DATA to the given folder.
+        facts: values for the manifest, including `n_tuned` (see load_words).
 
     Raises:
-        ModelError: `folder` holds something else, or writing failed; what was there is unchanged.
+        ModelError: `folder` contains something else, or writing failed; the previous content is unchanged.
     """
     refuse_to_replace(folder, kind=ONNX, error=ModelError)
     try:

@@ -1,4 +1,4 @@
-"""GraphBuilder: an ONNX graph written as if it were NumPy code, its large constants in a file of their own."""
+"""GraphBuilder: build ONNX graphs with code that looks like NumPy; large constants are stored in a separate file."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSET, IR_VERSION = 18, 9  # read by every ONNX Runtime since 1.14
 _INLINE_BYTES = 1024  # constants up to this size stay in the graph
-_PAGE = 4096  # where a constant starts in the file, so that a runtime can map it
+_PAGE = 4096  # constants are aligned to pages in the file, so that they can be mapped
 _NO_SHAPE = None
 
 Value = str | int | Sequence[int] | np.ndarray | np.generic
 
 
 class GraphBuilder:
-    """Collects nodes; `g.MatMul(x, weight)` adds one node and gives the name of its output.
+    """Collects nodes; `g.MatMul(x, weight)` adds a node and returns the name of its output.
 
     An argument is the name of a value, or a constant: an int (int64 scalar), a list of ints (int64 vector) or an array.
 
     Args:
-        data_path: file beside the graph that takes the large constants; a runtime maps it and pages in what it reads.
+        data_path: the file of large constants, in the folder of the graph; runtimes map it and load pages on demand.
     """
 
     def __init__(self, data_path: Path):
@@ -44,13 +44,13 @@ class GraphBuilder:
         return add
 
     def several(self, op_type: str, n_outputs: int, *inputs: Value, **attributes: Any) -> list[str]:
-        """Add a node of several outputs; their names."""
+        """Add a node with several outputs; returns their names."""
         outputs = [self._name() for _ in range(n_outputs)]
         self._nodes.append(helper.make_node(op_type, [self._value(x) for x in inputs], outputs, **attributes))
         return outputs
 
     def constant(self, array: np.ndarray) -> str:
-        """The name of a constant; worth calling for one that several nodes read."""
+        """Add a constant and return its name; useful for constants that several nodes use."""
         name, array = self._name(), np.ascontiguousarray(array)
         if array.nbytes <= _INLINE_BYTES:
             self._constants.append(numpy_helper.from_array(array, name))
@@ -67,9 +67,9 @@ class GraphBuilder:
         return name
 
     def scan(self, body: Callable[..., str], *inputs: tuple[str, type]) -> str:
-        """`body` for each slice of `inputs` (name, dtype) along their first axis; its results, stacked.
+        """Apply `body` to each slice of `inputs` (name, dtype) along their first axis, and stack the results.
 
-        The body may read values of the graph around it.
+        The body may use values of the enclosing graph.
         """
         around, self._nodes = self._nodes, []
         names = [self._name() for _ in inputs]

@@ -1,4 +1,4 @@
-"""LayerBuilder: the layers of cige.nn as ONNX nodes, found by the names of their weights."""
+"""LayerBuilder: the layers of cige.nn as ONNX nodes, identified by the names of their weights."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 from cige.data.vocabulary import UNK
 from cige.runtime.onnx_graph import GraphBuilder
 
-# Products of 8-bit numbers are summed in pairs into 16 bits on processors without VNNI, which overflows unless weights
-# keep to 7 bits; so every processor gives the same result.
+# Processors without VNNI add pairs of products of 8-bit numbers in 16 bits, which overflows unless weights have only
+# 7 bits. With 7 bits, every processor gives the same result.
 _INT8_MAX = 63
 _TABLES = "encoder.embeddings."
 
@@ -17,9 +17,9 @@ class LayerBuilder:
     """Adds layers to a graph.
 
     Args:
-        graph: takes the nodes.
-        weights: the state of a Tagger by name.
-        int8: products with weights in 8 bits, the other side quantised as it comes (dynamic quantisation).
+        graph: the graph to which nodes are added.
+        weights: the state dict of a Tagger.
+        int8: use 8-bit weights in products, and quantise the inputs at run time (dynamic quantisation).
     """
 
     def __init__(self, graph: GraphBuilder, weights: dict[str, np.ndarray], *, int8: bool = False):
@@ -36,7 +36,7 @@ class LayerBuilder:
 
     def _int8_product(self, x: str, weight: np.ndarray) -> str:
         g = self.graph
-        step = np.maximum(np.abs(weight).max(0) / _INT8_MAX, 1e-12).astype(np.float32)  # a column each
+        step = np.maximum(np.abs(weight).max(0) / _INT8_MAX, 1e-12).astype(np.float32)  # of columns
         rounded = np.round(weight / step).astype(np.int8)
         x_int8, x_step, x_zero = g.several("DynamicQuantizeLinear", 3, x)
         product = g.Cast(g.MatMulInteger(x_int8, rounded, x_zero), to=1)
@@ -48,7 +48,7 @@ class LayerBuilder:
         return self.graph.LayerNormalization(x, weight, bias, axis=-1, epsilon=1e-5)
 
     def char_vectors(self, *, chars: str, bigrams: str) -> str:
-        """LatticeVectors.chars of int64[T, B] rows: float[T, B, C]."""
+        """LatticeVectors.chars for int64[T, B] rows: float[T, B, C]."""
         g = self.graph
         vectors = self._table("char", chars)
         if f"{_TABLES}bigram.tuned" not in self.weights:
@@ -61,15 +61,15 @@ class LayerBuilder:
         return g.Concat(vectors, pairs, axis=-1)
 
     def char_words(self, chars: str) -> str:
-        """LatticeVectors.char_words of int64[T, B] rows: float[T, B, C]."""
+        """LatticeVectors.char_words for int64[T, B] rows: float[T, B, C]."""
         return self._table("char_word", chars)
 
     def word_vectors(self, words: str) -> str:
-        """LatticeVectors.words of int64[W, B] rows: float[W, B, C]."""
+        """LatticeVectors.words for int64[W, B] rows: float[W, B, C]."""
         return self._table("word", words)
 
     def _table(self, name: str, rows: str) -> str:
-        """SplitEmbedding: rows below n_tuned from a float32 table, others from one in float16 or scaled int8."""
+        """SplitEmbedding: the first n_tuned rows are in a float32 table, others in a float16 or scaled int8 table."""
         g = self.graph
         tuned, fixed, scale = (self.weights[f"{_TABLES}{name}.{part}"] for part in ("tuned", "fixed", "scale"))
         if not len(fixed):

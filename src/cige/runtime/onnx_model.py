@@ -1,4 +1,4 @@
-"""OnnxModel: an exported model on ONNX Runtime; PyTorch is neither needed nor imported."""
+"""OnnxModel: an exported model with ONNX Runtime, without PyTorch."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from cige.runtime.onnx_folder import CRF, DATA, GRAPH, VERSION, write_onnx_folde
 
 @dataclass
 class OnnxModel:
-    """What a LatticeModel is for prediction (see prediction.PredictionModel), read from an exported folder.
+    """The counterpart of LatticeModel for prediction (see PredictionModel) that reads an exported folder.
 
     Attributes:
-        session: onnxruntime.InferenceSession of the graph.
-        vocabulary: rows of its tables.
-        lexicon: the words of its lattices; users add to it.
-        crf: scores of tag sequences.
-        tags: the L tag names; `scheme` is theirs.
+        session: the onnxruntime.InferenceSession of the graph.
+        vocabulary: the rows of its tables.
+        lexicon: the words of its lattices, to which users add words.
+        crf: the CRF that scores tag sequences.
+        tags: the L tag names; `scheme` is their tag scheme.
         labels: entity labels, sorted.
         architecture: name of the network that was exported.
-        max_chars: T of the longest batch that the graph can read.
-        label_facts: kinds, lengths and whatever else is known of the labels.
-        folder: where graph and weights are.
-        manifest: what else the folder's manifest says.
+        max_chars: maximum T of a batch.
+        label_facts: facts about the labels.
+        folder: the folder with the graph and the weights.
+        manifest: the manifest of the folder.
     """
 
     session: Any
@@ -59,20 +59,20 @@ class OnnxModel:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What was kept with the model: recipe, seed, scores."""
+        """The JSON values that were saved with the model: recipe, seed, scores."""
         return self.manifest.get("facts", {})
 
     def emissions(self, lattices: Sequence[Lattice]) -> np.ndarray:
-        """float32[B, T, L] of some lattices, read as one batch."""
+        """float32[B, T, L] of a batch of lattices."""
         return self._run(lattices, ["emissions"])[0]
 
     def read_words(self, lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray]:
-        """Emissions, and float32[B, T, W]: how much of what character t read came from word w."""
+        """Emissions, and float32[B, T, W]: the share of the attention of character t to word w."""
         names = [output.name for output in self.session.get_outputs()]
         emissions, *attention = self._run(lattices, names)
         if attention:
             return emissions, attention[0]
-        n_words = max(lattice.n_words for lattice in lattices)  # the model reads no words
+        n_words = max(lattice.n_words for lattice in lattices)  # the model does not use words
         return emissions, np.zeros((*emissions.shape[:2], n_words), np.float32)
 
     def _run(self, lattices: Sequence[Lattice], outputs: list[str]) -> list[np.ndarray]:
@@ -83,16 +83,16 @@ class OnnxModel:
         return self.session.run(outputs, {x.name: arrays[x.name] for x in self.session.get_inputs()})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the session, which cannot be pickled; a copy opens the graph in `folder` again."""
+        """All fields except the session, which cannot be pickled; a copy opens the graph in `folder` again."""
         return {name: value for name, value in vars(self).items() if name != "session"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Raises ModelError where the folder is gone or its graph cannot be read."""
+        """Open the graph of a pickled model; raises a ModelError if the folder or the graph cannot be read."""
         vars(self).update(state)
         self.session = _open(self.folder)
 
     def save(self, folder: Path | str) -> None:
-        """Write the folder again, with the user's words of now."""
+        """Write the folder with the current user words."""
 
         def copy_graph(aside: Path) -> None:
             for name in (GRAPH, DATA):
@@ -112,7 +112,7 @@ class OnnxModel:
         """Read a folder that `export_onnx` wrote.
 
         Raises:
-            ModelError: a file is missing, cut short, foreign, or the lexicon is not the one of the model; or
+            ModelError: a file is missing, truncated or not of a model, the lexicon is not that of the model, or
                 onnxruntime is not installed.
         """
         folder = Path(folder)
@@ -148,8 +148,8 @@ def _open(folder: Path) -> Any:
     except ModuleNotFoundError as missing:
         raise ModelError(f"{folder}: an exported model needs {missing.name}; pip install 'cige[onnx]'") from missing
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS") or 0)  # the knob that PyTorch obeys; 0: all
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads leave the cores to others
+    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS") or 0)  # as for PyTorch; 0 uses all cores
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads do not busy-wait
     options.log_severity_level = 3  # errors
     try:
         return onnxruntime.InferenceSession(folder / GRAPH, options, providers=["CPUExecutionProvider"])

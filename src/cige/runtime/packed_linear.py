@@ -1,4 +1,4 @@
-"""PackedLinear: a linear layer in the order in which the compiled product reads its weights."""
+"""PackedLinear: a linear layer whose weights are stored in the order in which the compiled product reads them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class PackedLinear:
     Args:
         weight: float[n_out, n_in].
         bias: float[n_out], or None.
-        n_parts: how many equal parts the outputs have; each is padded to whole panels by itself.
-        precision: one that the library has (runtime.precision).
+        n_parts: number of equal parts of the outputs, each of which is padded to whole panels.
+        precision: a precision that the library supports (runtime.precision).
 
     Attributes:
-        n_out: numbers of an output row, padding included.
-        fields: the structure Linear of native/product.h.
+        n_out: width of an output row, including padding.
+        fields: the struct Linear of native/product.h.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class PackedLinear:
         self.fields = [n_in, self.n_out // panel, *addresses, PRECISIONS.index(precision), of_scales]
 
 
-N_FIELDS = 6  # of a PackedLinear
+N_FIELDS = 6  # length of PackedLinear.fields
 
 
 def in_groups(rows: np.ndarray, filling: int) -> np.ndarray:
-    """uint32[n, n_groups] of the numbers of uint8 or uint16 rows [n, n_in], as many side by side as fill 32 bits."""
+    """Pack uint8 or uint16 rows [n, n_in] into uint32[n, n_groups], each with as many numbers as fit into 32 bits."""
     of_group = 4 // rows.itemsize
     padded = np.full((len(rows), -(-rows.shape[1] // of_group) * of_group), filling, rows.dtype)
     padded[:, : rows.shape[1]] = rows
@@ -72,7 +72,7 @@ def in_groups(rows: np.ndarray, filling: int) -> np.ndarray:
 
 
 def _parts_padded(x: np.ndarray, n_parts: int, width: int) -> np.ndarray:
-    """float32 with each of the equal parts of the first axis filled up with zeros to `width`."""
+    """float32, with each of the equal parts of the first axis padded with zeros to `width`."""
     parts = np.split(x, n_parts)
     padded = np.zeros((n_parts, width, *x.shape[1:]), np.float32)
     for k, part in enumerate(parts):
@@ -81,7 +81,7 @@ def _parts_padded(x: np.ndarray, n_parts: int, width: int) -> np.ndarray:
 
 
 def aligned(n: int) -> np.ndarray:
-    """float32[n] of zeros whose first number stands at the begin of a cache line."""
+    """float32[n] of zeros, aligned to a cache line."""
     memory = np.zeros(n + CACHE_LINE // 4, np.float32)
     skipped = -address(memory) % CACHE_LINE // 4
     return memory[skipped : skipped + n]

@@ -1,6 +1,6 @@
-"""RaggedLattices: the lattices of a batch one behind the other, as rows of the vocabulary's tables and without padding.
+"""RaggedLattices: the concatenated lattices of a batch, without padding, as rows of the vocabulary's tables.
 
-Two forms with equal results: NumPy here, and the C function of `runtime.native`.
+There are two implementations with equal results: NumPy, in this module, and the C function of `runtime.native`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from cige.runtime.native import address
 
 @dataclass(frozen=True)
 class RaggedLattices:
-    """What a model reads of B sentences.
+    """The input of a model for B sentences.
 
     Attributes:
         n_chars, n_words: int32[B].
         chars, bigrams: int32[sum of n_chars], rows of the tables.
         words, starts, ends: int32[sum of n_words], rows and half-open spans.
         word_ids: int32[sum of n_words], numbers of the words in their lexicon.
-        labels: int32[sum of n_words], the label of each word (see EncodedLattice); None where no word has one.
+        labels: int32[sum of n_words], the label of each word (see EncodedLattice); None if no word has a label.
     """
 
     n_chars: np.ndarray
@@ -41,13 +41,13 @@ class RaggedLattices:
 
     @property
     def bounds(self) -> list[tuple[slice, slice]]:
-        """Where the characters and where the words of each sentence are."""
+        """The slices of the characters and of the words of each sentence."""
         chars, words = ([0, *np.cumsum(n).tolist()] for n in (self.n_chars, self.n_words))
         return [(slice(chars[b], chars[b + 1]), slice(words[b], words[b + 1])) for b in range(len(self.n_chars))]
 
 
 def joined(lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray, str, np.ndarray]:
-    """int32[B] characters and words of each lattice, all texts, and int32[sum of words, 3] all words."""
+    """int32[B] numbers of characters and of words, the joined texts, and int32[sum of words, 3], all words."""
     n_chars = np.array([len(lattice.text) for lattice in lattices], np.int32)
     n_words = np.array([len(lattice.words) for lattice in lattices], np.int32)
     if len(lattices) == 1:
@@ -57,7 +57,7 @@ def joined(lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray, str, np
 
 
 def closed_chars(lattices: Sequence[Lattice]) -> np.ndarray | None:
-    """bool[sum of n_chars], which characters are in a closed stretch of their lattice; None where none is."""
+    """bool[sum of n_chars], which characters are in a closed stretch of their lattice; None if none are."""
     if not any(lattice.closed for lattice in lattices):
         return None
     is_closed, first = np.zeros(sum(len(lattice.text) for lattice in lattices), bool), 0
@@ -69,13 +69,13 @@ def closed_chars(lattices: Sequence[Lattice]) -> np.ndarray | None:
 
 
 class RowReader:
-    """Lattices -> RaggedLattices, by the vocabulary of a model.
+    """Converts lattices to RaggedLattices with the vocabulary of a model.
 
     Args:
-        library: the compiled form; None for NumPy's.
+        library: the compiled runtime, or None for NumPy.
 
     Attributes:
-        packed: the structure Vocabulary of native/rows_of_tables.h; only of the compiled form.
+        packed: the struct Vocabulary of native/rows_of_tables.h, for the compiled runtime only.
     """
 
     def __init__(self, vocabulary: Vocabulary, library: ctypes.CDLL | None):
@@ -114,7 +114,7 @@ class RowReader:
         )
 
     def labels(self, lattices: Sequence[Lattice]) -> np.ndarray | None:
-        """int32[sum of n_words] as RaggedLattices has them."""
+        """int32[sum of n_words]; see RaggedLattices.labels."""
         if not any(lattice.user_labels for lattice in lattices):
             return None
         return np.concatenate([self._vocabulary.label_ids(lattice) for lattice in lattices]).astype(np.int32)
@@ -126,7 +126,7 @@ class RowReader:
         codes = char_codes(text)
         pairs = bigram_codes(codes)
         last = np.cumsum(n_chars)[n_chars > 0] - 1
-        pairs[last] |= END  # all bits of what follows: the next sentence is none of a bigram's business
+        pairs[last] |= END  # the last character of a sentence forms a bigram with END, not with the next sentence
         ids = matches[:, 2]
         words = np.full(len(ids), USER, np.int32)
         is_base = ids < len(known.word_rows)
@@ -137,7 +137,7 @@ class RowReader:
 
 
 def _hashed(codes: np.ndarray, rows: np.ndarray, library: ctypes.CDLL) -> tuple[np.ndarray, np.ndarray, int]:
-    """(keys, rows, bits) of a hash table of at most half its slots taken."""
+    """(keys, rows, bits) of a hash table with a load factor of at most one half."""
     bits = max(1, (2 * len(codes)).bit_length())
     keys, values = np.zeros(1 << bits, np.uint64), np.zeros(1 << bits, np.int32)
     codes, rows = np.ascontiguousarray(codes, np.int64), np.ascontiguousarray(rows, np.int32)

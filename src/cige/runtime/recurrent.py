@@ -1,4 +1,4 @@
-"""BiLstm: an LSTM in both directions over sentences one behind the other, in NumPy or in C (nn.recurrent)."""
+"""BiLstm: a bidirectional LSTM over concatenated sentences, in NumPy or C (see nn.recurrent)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from cige.runtime.packed_linear import PackedLinear
 
 
 class BiLstm:
-    """What nn.recurrent.BiRecurrent computes.
+    """The counterpart of nn.recurrent.BiRecurrent.
 
     Args:
-        weights: of the whole tagger.
-        name: of the layers within.
-        n_layers: layers on top of each other.
-        library: the compiled form; None for NumPy's.
+        weights: all weights of the tagger.
+        name: the prefix of the names of these layers.
+        n_layers: number of stacked layers.
+        library: the compiled runtime, or None for NumPy.
     """
 
     def __init__(self, weights: Mapping[str, np.ndarray], name: str, *, n_layers: int, library: ctypes.CDLL | None):
         self._layers = [_Layer(weights, name, k, library) for k in range(n_layers)]
 
     def __call__(self, x: np.ndarray, n_chars: np.ndarray) -> np.ndarray:
-        """float32[sum of n_chars, C], int32[B] -> float32[sum of n_chars, D], from the left then from the right."""
+        """float32[sum of n_chars, C], int32[B] -> float32[sum of n_chars, D]: forward states, then backward states."""
         order = np.argsort(-n_chars, kind="stable")
         lengths, first = n_chars[order], (np.cumsum(n_chars) - n_chars)[order]
         for layer in self._layers:
@@ -34,7 +34,7 @@ class BiLstm:
 
 
 class _Layer:
-    """One layer, its gates in PyTorch's order: i, f, g, o."""
+    """One layer, with its gates in PyTorch's order: i, f, g, o."""
 
     def __init__(self, weights: Mapping[str, np.ndarray], name: str, number: int, library: ctypes.CDLL | None):
         def of(part: str) -> list[np.ndarray]:
@@ -55,7 +55,7 @@ class _Layer:
         self._input, self._bias = np.concatenate(inputs), np.concatenate(biases)
 
     def read(self, x: np.ndarray, first: np.ndarray, n_chars: np.ndarray) -> np.ndarray:
-        """float32[n, 2 * width] of float32[n, C]; sentences by length, the longest first."""
+        """float32[n, C] -> float32[n, 2 * width]; sentences are sorted by length, the longest first."""
         gates = x @ self._input.T + self._bias  # [n, 2 * 4 * padded width]
         if self._library is None:
             sides = np.split(gates, 2, axis=1)
@@ -89,7 +89,7 @@ class _Layer:
         return parts.reshape(-1, *x.shape[1:])
 
     def _packed(self, weight: np.ndarray, library: ctypes.CDLL) -> PackedLinear:
-        """Weights [4 width, width] for a state in whole panels."""
+        """Pack weights [4 width, width], for states padded to whole panels."""
         wide = np.zeros((len(weight), self._padded_width), np.float32)
         wide[:, : self.width] = weight
         return PackedLinear(library, wide, n_parts=4)

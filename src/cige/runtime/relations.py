@@ -1,9 +1,9 @@
-"""Relations: FLAT's relative spans (Eq. 4-8) as tables that are made once for a model's weights.
+"""Relations: tables of FLAT's relative spans (Eq. 4-8), computed once for the weights of a model.
 
-R_ij depends on head_i - head_j and on how far the two spans reach (tail - head), and so does what a layer makes of it:
-W_kR R_ij, or a number for each head in the form "bias". A batch of sentences of up to M characters needs 2M - 1 rows
-for each pair of reaches that occurs in it. Rows are made when they are first asked for; a longer sentence, or a longer
-word, starts new tables.
+R_ij depends only on head_i - head_j and on the reach (tail - head) of the two spans. The same is true of W_kR R_ij in
+each layer, or of the number per head in the form "bias". A batch of sentences of up to M characters needs 2M - 1 rows
+for each pair of reaches that occurs in it. Rows are computed when they are first needed; new tables are created for a
+longer sentence or a longer word.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from cige.runtime.row_products import row_by_row
 
 FIRST_CHARS = 64  # M of the first tables
 FIRST_REACH = 15
-PADDING = 64  # floats behind a row of the transposed form, which vectors may read
+PADDING = 64  # floats after a row of the transposed tables, which vector instructions may read
 
 
 class RelationTables:
-    """The tables that are in use. Reading them from several threads is safe: what has been handed out never changes."""
+    """The current tables. They can be used by several threads, since tables that were returned never change."""
 
     def __init__(self, config: FlatConfig, weights: Mapping[str, np.ndarray]):
         self._config, self._weights = config, weights
         self._tables = Relations(config, weights, n_chars=FIRST_CHARS, max_reach=FIRST_REACH)
 
     def for_batch(self, n_chars: int, max_reach: int) -> Relations:
-        """Tables for sentences of up to `n_chars` characters and words that reach up to `max_reach` further."""
+        """Tables for sentences of up to `n_chars` characters and words with a reach of up to `max_reach`."""
         tables = self._tables
         if n_chars > tables.n_chars or max_reach > tables.max_reach:
             n_chars, max_reach = max(n_chars, tables.n_chars), max(max_reach, tables.max_reach)
@@ -44,7 +44,7 @@ class Relations:
 
     Attributes:
         n_chars: M.
-        max_reach: of any word.
+        max_reach: maximum reach of a word.
     """
 
     def __init__(self, config: FlatConfig, weights: Mapping[str, np.ndarray], *, n_chars: int, max_reach: int):
@@ -54,7 +54,7 @@ class Relations:
         self._columns: dict[tuple[int, int, bool], np.ndarray] = {}
 
     def rows(self, layer: int, query_reach: int, key_reach: int) -> np.ndarray:
-        """float32[2M - 1, D], W_kR R for head_i - head_j from -(M - 1) to M - 1; in the form "bias" it is H wide."""
+        """float32[2M - 1, D], W_kR R for head_i - head_j from -(M - 1) to M - 1; the width is H in the form "bias"."""
         key = layer, query_reach, key_reach
         if key not in self._rows:
             kind = "relation_key" if self._config.position_score == "exact" else "relation_bias"
@@ -66,8 +66,8 @@ class Relations:
         """The same for queries that are characters, transposed: float32[D, 2M - 1 and PADDING more].
 
         Args:
-            in_pairs: bfloat16 in place of float32, and two neighbouring numbers of a head in 32 bits, a last one that
-                is alone with a zero: uint32[H * pairs of a head, 2M - 1 and PADDING more].
+            in_pairs: use bfloat16 instead of float32, with two neighbouring numbers of a head in 32 bits (an odd last
+                one is paired with zero): uint32[H * pairs per head, 2M - 1 and PADDING more].
         """
         key = layer, key_reach, in_pairs
         if key not in self._columns:
@@ -84,7 +84,7 @@ class Relations:
 
     @property
     def column_step(self) -> int:
-        """Floats of a row of `columns`: an odd number of cache lines, so that rows do not share places in a cache."""
+        """Floats per row of `columns`: an odd number of cache lines, so that rows do not map to the same cache sets."""
         n_lines = -(-(2 * self.n_chars - 1 + PADDING) // 16)
         return 16 * (n_lines | 1)
 
@@ -107,7 +107,7 @@ class Relations:
 
 
 def sinusoid(position: np.ndarray, width: int, form: str) -> np.ndarray:
-    """float32[n, width] of int64[n] positions; nn.sinusoid in NumPy."""
+    """float32[n, width]: the sinusoids of int64[n] positions, like nn.sinusoid."""
     half = width // 2
     step = np.log(10000.0) / (half if form == "interleaved" else max(1, half - 1))
     angle = position[:, None] * np.exp(np.arange(half) * -step)

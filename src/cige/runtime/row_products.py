@@ -1,23 +1,23 @@
-"""Products that are made of the weights once: alike whatever else is computed with them, and in one thread.
+"""Products for cached tables: their results do not depend on the batch, and they use a single thread.
 
-A BLAS sums the products of a matrix in an order that depends on how many rows there are. What is kept for later
-batches must not depend on which batch asked for it first: else the same text has scores that differ in the last bits
-from one process to the next.
+In a BLAS, the order of summation depends on the number of rows. Cached values must not depend on the batch for which
+they were computed; otherwise, the scores of a text would differ in the last bits between processes.
 
-These products take milliseconds. The threads that a BLAS wakes for one wait busily for each other and cost more
-processor time than the product itself, much more where other programs compute too; so it gets small ones.
+These products take milliseconds. The threads that a BLAS starts for a product wait for each other actively, which costs
+more processor time than the product itself, especially if other programs are running. Therefore, the products are split
+into small ones, for which it uses one thread.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-# Multiplications from which OpenBLAS uses several threads, for a vector and for a matrix.
+# The number of multiplications from which OpenBLAS uses several threads, for a vector and for a matrix.
 _OF_VECTOR, _OF_MATRIX = 9216, 1 << 18
 
 
 def row_by_row(rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """`rows @ weight.T`, float[n, n_out] of float[n, n_in] and float[n_out, n_in]; a row's result is its own alone."""
+    """`rows @ weight.T`, float[n, n_out] of float[n, n_in] and float[n_out, n_in]; rows do not affect each other."""
     weight, vectors = np.ascontiguousarray(weight), np.ascontiguousarray(rows)[:, :, None]
     n_out = max(1, (_OF_VECTOR - 1) // weight.shape[1])
     parts = [np.matmul(weight[k : k + n_out], vectors)[:, :, 0] for k in range(0, len(weight), n_out)]

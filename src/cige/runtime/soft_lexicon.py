@@ -1,6 +1,6 @@
-"""SoftLexicon on the runtime: word sets as weighted vectors (`nn.soft_lexicon`), then LSTMs in both directions.
+"""SoftLexicon without PyTorch: weighted vectors of word sets (`nn.soft_lexicon`), then bidirectional LSTMs.
 
-The word sets are few numbers and stay in NumPy; the LSTM is C where that was compiled (runtime.recurrent).
+The word sets are computed in NumPy, since they are small; the LSTM is in C if it was compiled (runtime.recurrent).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class RuntimeSoftLexicon:
     """Ragged lattices -> emissions.
 
     Args:
-        config: of the network; it reads no BERT.
-        weights: of the whole tagger, by the names that its folder has.
-        vocabulary: knows how often training text used each word.
-        library: the compiled runtime; None for NumPy alone.
+        config: the configuration of the network, without a BERT.
+        weights: all weights of the tagger, by their names in the model folder.
+        vocabulary: the vocabulary, with the counts of words in the training text.
+        library: the compiled runtime, or None for NumPy.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class RuntimeSoftLexicon:
         return self.read_words(batch)[0]
 
     def read_words(self, batch: RaggedLattices) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The same, and float32[n_chars, n_words] of each sentence: each word's weight in the sets of a character."""
+        """Emissions, and float32[n_chars, n_words] of each sentence: the weights of words in the characters' sets."""
         x = self._chars(batch)
         shares = [np.zeros(n, np.float32) for n in zip(batch.n_chars.tolist(), batch.n_words.tolist(), strict=True)]
         if self._config.use_words:
@@ -60,7 +60,7 @@ class RuntimeSoftLexicon:
         return np.ascontiguousarray(x @ self._weights["output.weight"].T + self._weights["output.bias"]), shares
 
     def _word_sets(self, batch: RaggedLattices, shares: list[np.ndarray]) -> np.ndarray:
-        """float32[sum of n_chars, 4 * width] of the sets B, M, E, S side by side; adds to the shares of the words."""
+        """float32[sum of n_chars, 4 * width]: the sets B, M, E, S, concatenated; word weights are added to `shares`."""
         config, n_chars = self._config, len(batch.chars)
         first_char = np.repeat(np.cumsum(batch.n_chars) - batch.n_chars, batch.n_words)  # of each word's sentence
         lengths = (batch.ends - batch.starts).astype(np.int64)
@@ -95,7 +95,7 @@ class RuntimeSoftLexicon:
         return (by_char * np.float32(N_SETS if config.weighting == "counts" else 1)).reshape(n_chars, -1)
 
     def _counts_of(self, batch: RaggedLattices) -> np.ndarray:
-        """float64[sum of n_words]: how often training text uses each word; what a user's word passes for."""
+        """float64[sum of n_words]: the count of each word in the training text, with a default for user words."""
         counts = np.zeros(len(batch.words))
         is_user = batch.words == USER
         if self._counts is not None:

@@ -1,4 +1,4 @@
-"""TaggerFolder: what `cige train` wrote, read without PyTorch: settings, mapped weights, vocabulary and lexicon."""
+"""TaggerFolder: read a folder of `cige train` without PyTorch: settings, mapped weights, vocabulary and lexicon."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from cige.lexicon.lexicon import Lexicon
 from cige.models.config import ModelConfig
 from cige.nn.crf_numpy import NumpyCRF
 
-VERSION = 1  # of the folder's form; as in models.model
+VERSION = 1  # version of the folder format, as in models.model
 WEIGHTS = "model.safetensors"
 CONFIGS = {
     "flat": ("cige.models.flat_config", "FlatConfig"),
     "soft_lexicon": ("cige.models.soft_lexicon_config", "SoftLexiconConfig"),
 }
-"""The architectures that the runtime computes, and where the settings of each are."""
+"""The architectures that the runtime supports, and the modules of their settings."""
 
 
 def is_readable(folder: Path) -> bool:
-    """Whether the runtime has what the model of this tagger folder needs.
+    """Whether the runtime supports the model in this tagger folder.
 
     Raises:
-        ModelError: the folder is damaged or no tagger's.
+        ModelError: the folder is damaged or does not contain a tagger.
     """
     return _is_readable(_facts(folder))
 
@@ -49,16 +49,16 @@ def _is_readable(facts: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class TaggerFolder:
-    """A tagger's folder.
+    """The content of a tagger folder.
 
     Attributes:
-        config: the network's settings.
-        weights_file: the file of all arrays, mapped; what was opened, even if another was saved over it since.
-        weights: its arrays by name, read-only; float32 but for the rows of tables.
+        config: the configuration of the network.
+        weights_file: the mapped file of all arrays; it remains valid if the file is replaced later.
+        weights: its arrays by name, read-only; float32 except for the rows of tables.
         vocabulary, lexicon: as in LatticeModel.
-        crf: scores of tag sequences.
+        crf: the CRF that scores tag sequences.
         facts: the manifest.
-        folder: where it is.
+        folder: the path of the folder.
     """
 
     config: ModelConfig
@@ -72,14 +72,14 @@ class TaggerFolder:
 
     @classmethod
     def open(cls, folder: Path, facts: dict[str, Any]) -> TaggerFolder:
-        """Read a folder whose files have the sizes that its manifest says; `opened` compares their contents too.
+        """Read a folder after checking the sizes of its files; `opened` also compares their content.
 
         Args:
-            facts: its manifest, as `read_manifest` gives it.
+            facts: its manifest, as returned by `read_manifest`.
 
         Raises:
-            ModelError: a file is missing, cut short, foreign, the lexicon is not the one of the model, or the runtime
-                does not know the architecture.
+            ModelError: a file is missing, truncated or not of a model, the lexicon is not that of the model, or the
+                runtime does not support the architecture.
         """
         if not _is_readable(facts):
             raise ModelError(
@@ -102,13 +102,13 @@ class TaggerFolder:
 
 @contextmanager
 def opened(folder: Path | str) -> Iterator[TaggerFolder]:
-    """A folder to read in the body, after which it has been compared with the checksums of its manifest.
+    """Context manager: read a folder in the body; on exit, its files have been compared with their checksums.
 
-    Of the bundled model, whose files were compared when the package was installed, only the sizes are: the rest would
-    be a fifth of the time to the first answer. `cige doctor` compares them.
+    For the bundled model, only the sizes are compared, since its files were checked when the package was installed, and
+    checksums would take a fifth of the time to the first prediction. `cige doctor` compares them.
 
     Raises:
-        ModelError: what `TaggerFolder.open` raises; or a file's contents differ.
+        ModelError: the errors of `TaggerFolder.open`, or the content of a file differs.
     """
     folder = Path(folder)
     facts = _facts(folder)
@@ -121,7 +121,7 @@ def _facts(folder: Path) -> dict[str, Any]:
 
 
 def _crf(weights: dict[str, np.ndarray], tags: list[str]) -> NumpyCRF:
-    """The chain with its forbidden moves at -inf, as nn.crf keeps it."""
+    """The CRF, with forbidden transitions at -inf, as in nn.crf."""
     names = {"start": "allowed_start", "transitions": "allowed", "end": "allowed_end"}
     shapes = [x.shape for x in allowed_transitions(tags)]
     scores = {}

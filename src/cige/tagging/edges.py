@@ -20,9 +20,9 @@ ABBREVIATION = re.compile(
 def trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
     """[start, end) without the whitespace, punctuation and invisible characters at its edges, or None.
 
-    Some characters are kept: a bracket or quotation mark if its counterpart is inside too (《红楼梦》, “三大问题”工作小组), a full
-    stop that ends an abbreviation (Walt Disney Co.), a per cent sign, and asterisks that replace the last characters of
-    a name.
+    Some characters are kept: a bracket or quotation mark if its counterpart is inside too (《红楼梦》,
+    “三大问题”工作小组), a full stop that ends an abbreviation (Walt Disney Co.), a per cent sign, and asterisks that
+    replace the last characters of a name.
     """
     while start < end:
         if not _may_begin(text, start, end):

@@ -1,1 +1,1 @@
-"""Training taggers by recipes, and the search for better settings; needs `pip install "cige[train]"`."""
+"""Training taggers with recipes, and hyper-parameter search; requires `pip install "cige[train]"`."""

@@ -1,4 +1,4 @@
-"""TrainingSet: labelled sentences as rows of the embedding tables, varied anew each epoch."""
+"""TrainingSet: labelled sentences as rows of the embedding tables, with random variation in each epoch."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ Example = tuple[EncodedLattice, np.ndarray]
 class TrainingSet:
     """Encoded sentences and their gold tags, of one corpus or of several.
 
-    What epoch e reads at place i depends on (seed, e, i) alone: not on the order of reading, on workers or on
-    where a run was cut off and resumed.
+    The example at index i of epoch e depends only on (seed, e, i), not on the order of reading, the number of workers,
+    or interruptions of the run.
 
     Args:
         sentences: labelled text.
-        lattices: the lattice of each.
-        golds: what gold spans say of tags, a GoldTags per corpus, all of the same tag sets.
-        mix: how often an epoch reads each corpus; None reads every sentence once.
-        source_of: int64[n], which of `golds` each sentence has; None: the first.
+        lattices: the lattice of each sentence.
+        golds: a GoldTags for each corpus, which converts gold spans to tag sets; all have the same tag sets.
+        mix: how often each corpus is read in an epoch; None reads every sentence once.
+        source_of: int64[n], the index in `golds` for each sentence; None means the first.
         regime: how user words are simulated.
-        mentions: how entities are replaced by others of their label.
-        snapshot: the words that a changed sentence is matched against; needed only where `mentions` changes any.
+        mentions: how entities are replaced by others with the same label.
+        snapshot: the words that changed sentences are matched with; required only if `mentions` changes sentences.
     """
 
     def __init__(
@@ -73,15 +73,15 @@ class TrainingSet:
         return len(self._encoded)
 
     def sentences(self, epoch: int) -> np.ndarray:
-        """int64[n]: numbers of the sentences that an epoch (from 0) reads."""
+        """int64[n]: the indices of the sentences of an epoch (from 0)."""
         return np.arange(len(self)) if self._mix is None else self._mix.sentences(epoch)
 
     def n_nodes(self, epoch: int) -> np.ndarray:
-        """int64[n]: nodes of each of these as given, without simulated user words."""
+        """int64[n]: the number of nodes of each of these sentences, without simulated user words."""
         return self._n_nodes[self.sentences(epoch)]
 
     def example(self, place: int, epoch: int) -> Example:
-        """What epoch `epoch` (from 0) reads at a place of `sentences`: a lattice and int64[T] ids of tag sets."""
+        """The example at index `place` of `sentences` in an epoch (from 0): a lattice and int64[T] ids of tag sets."""
         rng = np.random.default_rng((self._seed, epoch, place))
         index = place if self._mix is None else int(self._mix.sentences(epoch)[place])
         sentence, encoded, tags = self._sentences[index], self._encoded[index], self._tags[index]
@@ -95,7 +95,7 @@ class TrainingSet:
         encoded, spans = simulate_user_words(
             encoded, sentence.spans, self._regime, rng, word_labels=self._vocabulary.word_labels
         )
-        if spans is not sentence.spans:  # some entities play a type that the model does not know
+        if spans is not sentence.spans:  # some entities simulate a type that the model does not know
             tags = gold.ids(replace(sentence, spans=tuple(spans)))
         return encoded, gold.narrowed(tags, spans, self._labelled(encoded))
 

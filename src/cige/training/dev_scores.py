@@ -1,4 +1,4 @@
-"""Dev scores during training."""
+"""Development scores during training."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.models.tagger import Tagger
 from cige.nn.budget import batches_by_budget
 
-MAX_SENTENCES, MAX_PAIRS = 32, 1_000_000  # of a batch; the latter where the recipe sets no limit
+MAX_SENTENCES, MAX_PAIRS = 32, 1_000_000  # per batch; the second applies if the recipe sets no limit
 
 
 class EvaluationSet:
-    """Encoded sentences with their gold spans, in batches of like length.
+    """Encoded sentences with their gold spans, in batches of similar length.
 
     Args:
-        comparable: what of some spans (gold or predicted) to compare, and under which labels; None: all as it is.
+        comparable: converts gold or predicted spans to those that are compared; None compares all spans unchanged.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class EvaluationSet:
         self._scheme = scheme
 
     def score(self, tagger: Tagger) -> Report:
-        """Strict scores of the tagger's best paths; leaves the tagger in the mode it was in."""
+        """Strict scores of the best tag sequences; the training or evaluation mode of the tagger does not change."""
         was_training = tagger.training
         tagger.eval()
         device = tagger.output.weight.device
@@ -58,7 +58,9 @@ class EvaluationSet:
                 batch = collate([self._encoded[row] for row in rows]).to(device)
                 for row, path in zip(rows, tagger.decode(batch), strict=True):
                     spans = tags_to_spans([tagger.tags[k] for k in path], self._scheme)
-                    spans = [span for span in spans if span.label != UNKNOWN_TYPE]  # no user word names it
+                    spans = [
+                        span for span in spans if span.label != UNKNOWN_TYPE
+                    ]  # there is no user word with its label
                     predicted[row] = list(self._comparable(spans))
         tagger.train(was_training)
         return score(self._gold, predicted)

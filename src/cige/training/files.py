@@ -1,4 +1,4 @@
-"""Where the files that a recipe names are."""
+"""Find the files that a recipe names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cige.errors import RecipeError
 
 
 def find_file(path: str, data_dir: str | Path | None = None) -> Path:
-    """A path of a recipe: as it is if absolute, else in `data_dir` (or $CIGE_DATA), else from the working folder."""
+    """Resolve a path of a recipe: absolute, in `data_dir` (or $CIGE_DATA), or relative to the working folder."""
     folders = [Path(data_dir)] if data_dir is not None else []
     if not folders and os.environ.get("CIGE_DATA"):
         folders.append(Path(os.environ["CIGE_DATA"]))

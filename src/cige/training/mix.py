@@ -1,4 +1,4 @@
-"""SourceMix: how often an epoch reads each of several corpora."""
+"""SourceMix: how often each of several corpora is read in an epoch."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import numpy as np
 
 
 class SourceMix:
-    """Which sentences each epoch reads, a function of (seed, epoch) alone.
+    """Selects the sentences of each epoch, which depend only on (seed, epoch).
 
-    A corpus of weight w gives w times its sentences to an epoch. What is not a whole number of passes walks on from
-    epoch to epoch through a shuffled order, so that all of its sentences are read equally often.
+    An epoch has w times as many sentences of a corpus with weight w as the corpus has. If w is not a whole number, the
+    remaining sentences are taken from a shuffled order, which continues from epoch to epoch, so that all sentences are
+    read equally often.
 
     Args:
-        n_sentences: of each corpus; sentences are numbered through all of them.
-        weights: of each corpus.
+        n_sentences: the size of each corpus; sentences are numbered across all corpora.
+        weights: the weight of each corpus.
     """
 
     def __init__(self, n_sentences: Sequence[int], weights: Sequence[float], *, seed: int):
@@ -24,7 +25,7 @@ class SourceMix:
         self._last: tuple[int, np.ndarray] | None = None
 
     def sentences(self, epoch: int) -> np.ndarray:
-        """int64[n]: numbers of the sentences that the epoch (from 0) reads; a sentence may come several times."""
+        """int64[n]: the numbers of the sentences of an epoch (from 0); a sentence may occur several times."""
         if self._last is None or self._last[0] != epoch:
             self._last = epoch, self._sentences(epoch)
         return self._last[1]

@@ -1,4 +1,4 @@
-"""What training a tagger is for the engine: batches of lattices, their loss, and entity F1 on development sentences."""
+"""The training objective of taggers: batches of lattices, their loss, and entity F1 on development sentences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TaggingObjective:
     """See engine/objective.py.
 
     Args:
-        dev_sets: development sentences, by the name of their corpus. Weights are kept by the mean of their F1.
+        dev_sets: development sentences by name of their corpus; the best weights are those with the highest mean F1.
     """
 
     keeps_best = True
@@ -57,7 +57,7 @@ class TaggingObjective:
         return {"loss": totals[0] / totals[1]}
 
     def evaluate(self, tagger: Tagger) -> dict[str, float]:
-        """Mean scores of the corpora; with several of them, the F1 of each too."""
+        """The mean scores of the corpora, and with several corpora the F1 of each."""
         reports = {name: dev_set.score(tagger) for name, dev_set in self._dev_sets.items()}
         if not reports:
             return {}
@@ -76,7 +76,7 @@ class TaggingObjective:
 
 
 def learning_rate_scales(tagger: Tagger, config: TaggerOptimizerConfig) -> dict[nn.Module, float]:
-    """Parts of a tagger -> their learning rate as a multiple of the others'."""
+    """Modules of a tagger -> the factor of their learning rate."""
     modules = list(tagger.modules())
     embeddings = {m: config.embedding_learning_rate_scale for m in modules if isinstance(m, SplitEmbedding)}
     return embeddings | {m: config.bert_learning_rate_scale for m in modules if isinstance(m, CharFeatures)}

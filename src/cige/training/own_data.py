@@ -1,4 +1,4 @@
-"""Training on labelled sentences of one's own: the settings of a recipe that name them."""
+"""Training on a user's own labelled sentences: the settings of a recipe for them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from cige.errors import CigeError
 
 
 def own_data_settings(data: str | Path, dev: str | Path | None = None) -> dict[str, Any]:
-    """What changes in a recipe so that it learns from a file; paths are absolute.
+    """The settings that make a recipe train on a file; paths are absolute.
 
-    A recipe's own paths are looked for among the data sets first.
+    Relative paths in a recipe are searched among the data sets first.
 
     Args:
-        data: labelled sentences to learn from, in any format that cige reads.
-        dev: labelled sentences that choose the epoch; None holds out the last tenth of `data`.
+        data: labelled sentences to train on, in any format that cige reads.
+        dev: labelled sentences for choosing the epoch; None holds out the last tenth of `data`.
 
     Raises:
         CigeError: `data` cannot be read, or has fewer than two sentences and there is no `dev`.
@@ -27,5 +27,5 @@ def own_data_settings(data: str | Path, dev: str | Path | None = None) -> dict[s
 
     n_sentences = len(read_sentences(data))
     if n_sentences < 2:
-        raise CigeError(f"{data}: {n_sentences} sentences; expected two or more, or a file of their own for --dev")
+        raise CigeError(f"{data}: {n_sentences} sentences; expected two or more, or a separate file for --dev")
     return settings | {"data.dev": None, "data.n_held_out": max(1, n_sentences // 10)}

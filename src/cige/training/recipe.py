@@ -1,4 +1,4 @@
-"""Recipe: everything that decides a training run except the seed and the output folder."""
+"""Recipe: all settings of a training run except the seed and the output folder."""
 
 from __future__ import annotations
 
@@ -31,53 +31,53 @@ StartParts = Literal["all", "vectors"]
 
 @dataclass(frozen=True)
 class SourceConfig:
-    """One of several corpora to learn from."""
+    """One of several corpora to train on."""
 
     train: str | None = None
-    """Training file, in any format that cige reads. Without one, the corpus is the public data set of its name if there
-    is one, else `ner/<name>/train.bmes` (or .bmes.xz) in the data folder."""
+    """Training file, in any format that cige reads. By default, the corpus is the public data set of this name if there
+    is one, and otherwise `ner/<name>/train.bmes` (or .bmes.xz) in the data folder."""
     dev: str | None = None
-    """Development file; a public data set has its own."""
+    """Development file; public data sets have their own."""
     n_held_out: int = within(0, min=0)
-    """How many of the last training sentences to hold out for development, where there is no development file."""
+    """Number of sentences at the end of the training file to hold out if there is no development file."""
     weight: float = within(1.0, min=0)
-    """How often an epoch reads each of its sentences; 0.25 reads a quarter of them, another one in each epoch, and 0
-    leaves the corpus out."""
+    """How often each sentence is read per epoch; with 0.25, each epoch reads a different quarter of the sentences, and
+    0 leaves the corpus out."""
 
 
 @dataclass(frozen=True)
 class DataConfig:
-    """Which labelled sentences to learn from: one of `dataset`, `train` and `sources`."""
+    """The labelled sentences to train on: one of `dataset`, `train` and `sources`."""
 
     dataset: str | None = None
-    """A public data set by name (weibo, resume, msra, ecommerce, cluener)."""
+    """Name of a public data set (weibo, resume, msra, ecommerce, cluener)."""
     sources: dict[str, SourceConfig] = field(default_factory=dict)
-    """Several corpora, which may annotate different types, by their names in the types file."""
+    """Several corpora, which may annotate different types; keys are their names in the types file."""
     types: str | None = None
-    """Types file for `sources`: what each of their labels means and which types each annotates (see
-    data/source_types.py); a path, or "names", which ships and is what the bundled model learns from."""
+    """Types file for `sources`, which describes the labels of each corpus and the types that it annotates (see
+    data/source_types.py); a path, or "names", the built-in file of the bundled model."""
     labels: tuple[str, ...] = ()
-    """With `sources`: the types that the model shall find. Without, all that the types file speaks of."""
+    """With `sources`: the types that the model should find; by default, all types of the types file."""
     hidden_odds: float = within(1.0, above=0, max=1)
-    """With `sources`: the weight of an entity under the O's of a source that does not annotate its type, beside 1 of
-    none. At 1 nothing contradicts what a model believes of a type in text like that source's."""
+    """With `sources`: the weight, relative to 1 for no entity, of the reading that text tagged O is an entity of a type
+    that this source does not annotate. With 1, training on the source never contradicts predictions of such types."""
     silent: tuple[str, ...] = ()
-    """With `sources`: types that the model learns and does not report unless they are asked for by name, such as
-    nominal mentions; a kind of another label is reported as that. They do not count in development scores."""
+    """With `sources`: types that the model learns but only reports on request, such as nominal mentions; those with a
+    parent label are reported as the parent. They are ignored in development scores."""
     coarse: tuple[str, ...] = ()
-    """With `sources`: the types that the model reports with types="coarse". Without, the topmost kinds of all."""
+    """With `sources`: the types that the model reports with types="coarse"; by default, the topmost ancestors."""
     train: str | None = None
     """Training file, in any format that cige reads; used when `dataset` is not given."""
     dev: str | None = None
-    """Development file; the best epoch is chosen on it."""
+    """Development file, which is used to choose the best epoch."""
     test: str | None = None
     """Test file; training never reads it."""
     n_held_out: int = within(0, min=0)
-    """Where there is no development file: how many of the last training sentences to hold out as one."""
+    """Without a development file: number of sentences at the end of the training file to hold out."""
     n_train: int | None = None
-    """Learn from the first n training sentences only (for trials); held-out sentences are taken away before."""
+    """Train on the first n training sentences only (for trials), after removing held-out sentences."""
     scheme: Literal["BMES", "BIOES", "BIO"] = "BMES"
-    """Tag scheme of the model, whatever the file's."""
+    """Tag scheme of the model, which may differ from that of the file."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class VectorsConfig:
     word: str = "vectors/word.npz"
     """Vectors of words."""
     length: VectorLength = "own"
-    """"own" takes vectors as they are, "unit" scales each to length 1 (released FLAT)."""
+    """"own" uses vectors unchanged, and "unit" scales each to length 1 (released FLAT)."""
 
 
 @dataclass(frozen=True)
@@ -99,29 +99,29 @@ class LexiconConfig:
     """The words that may be lattice nodes."""
 
     path: str | None = None
-    """A word list; without it, every word of the word vectors with two or more characters."""
+    """A word list; by default, all words of the word vectors with two or more characters."""
     gazetteers: tuple[str, ...] = ()
-    """More word lists, names of one kind each; the lexicon is the union. Some models ask which list a word is in."""
+    """Further word lists, each with names of one kind; the lexicon is the union. Some models use the list of a word."""
 
 
 @dataclass(frozen=True)
 class TaggerOptimizerConfig(OptimizerConfig):
-    """What the optimiser of a tagger has in addition."""
+    """Additional optimiser settings of taggers."""
 
     clip_norm: float | None = within(5.0, above=0)
-    """Scale the gradient of a step down to this norm; null leaves it as it is."""
+    """Maximum norm of the gradient of a step (gradient clipping); null means no clipping."""
     embedding_learning_rate_scale: float = within(1.0, min=0)
-    """Learning rate of the embedding tables, as a multiple of the others'."""
+    """Factor of the learning rate of the embedding tables."""
     bert_learning_rate_scale: float = within(0.03, min=0)
-    """Learning rate of a BERT that is tuned, as a multiple of the others': 3e-5 beside 1e-3."""
+    """Factor of the learning rate of a fine-tuned BERT; the default gives 3e-5 for a learning rate of 1e-3."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides a run, besides its seed."""
+    """All settings of a run except its seed."""
 
     name: str
-    """What the run is called in results."""
+    """Name of the run in results."""
     data: DataConfig
     """Labelled sentences."""
     vectors: VectorsConfig = field(default_factory=VectorsConfig)
@@ -129,49 +129,49 @@ class Recipe:
     lexicon: LexiconConfig = field(default_factory=LexiconConfig)
     """Words."""
     start_from: str | None = None
-    """A trained model to go on from: "bundled", a model's or a run's folder, or a hub id. Its words, vectors and
-    encoder take the place of `vectors` and `lexicon`; `architecture` and `model` are its own where the recipe does not
-    say otherwise."""
+    """A trained model to start from: "bundled", the folder of a model or a run, or a hub id. Its words, vectors and
+    encoder replace `vectors` and `lexicon`, and its settings are the defaults of `architecture` and `model`."""
     start_parts: StartParts = "all"
-    """What is taken of that model: "all", or "vectors", its words and their vectors alone, under a network that begins
-    anew and may have another shape."""
+    """The parts of that model to use: "all", or "vectors" for only its words and vectors, with a newly initialised
+    network that may have another shape."""
     architecture: str = "flat"
-    """Which model: a name of models/registry.py."""
+    """The network: a name in models/registry.py."""
     model: ModelConfig = field(default_factory=FlatConfig)
-    """Its settings: the fields of its config."""
+    """The settings of the network: the fields of its config class."""
     user_words: UserWordRegime = field(default_factory=UserWordRegime)
-    """How user words are simulated."""
+    """Simulation of user words."""
     mentions: MentionRegime = field(default_factory=MentionRegime)
-    """How entities are replaced by others."""
+    """Replacement of entities by others."""
     training: TrainingConfig = field(default_factory=TrainingConfig)
-    """How long to train, and what to keep."""
+    """Length of training, evaluation and checkpoints."""
     optimizer: TaggerOptimizerConfig = field(default_factory=TaggerOptimizerConfig)
-    """How to optimise; Table 5 of the paper where it says something, else what dev F1 preferred."""
+    """Optimiser; values are from Table 5 of the paper or, if it has none, were chosen by development F1."""
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
-    """The learning rate over the run; "inverse_epoch" and a warm-up of 10 epochs are the paper's."""
+    """Learning rate schedule; the paper uses "inverse_epoch" and a warm-up of 10 epochs."""
     batches: BatchConfig = field(default_factory=lambda: BatchConfig(max_pairs=1_000_000))
-    """What a step reads; a node pair takes about 0.25 kB of memory."""
+    """Batch sizes; a pair of nodes takes about 0.25 kB of memory."""
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
-    """What a run that is cut off continues from."""
+    """Checkpoints for resuming interrupted runs."""
 
 
 def load_recipe(recipe: str | Path, overrides: Overrides = None) -> Recipe:
     """Read a recipe.
 
     Args:
-        recipe: a name that ships (`weibo/flat`) or a YAML file; with `extends:` and another recipe's name or path a
-            file states only what differs from that one.
-        overrides: {"training.n_epochs": 2} or ["training.n_epochs=2"]; win over the file.
+        recipe: the name of a built-in recipe (`weibo/flat`) or a YAML file; with `extends:` and the name or path of
+            another recipe, a file needs only the settings that differ.
+        overrides: {"training.n_epochs": 2} or ["training.n_epochs=2"]; these take precedence over the file.
 
     Raises:
-        RecipeError: no such recipe, bad YAML, an unknown key (the nearest known one is named), a wrong type, or
-            settings that contradict each other; with file and line.
+        RecipeError: there is no such recipe, the YAML is invalid, a key is unknown (the message suggests the nearest
+            known one), a value has the wrong type, or settings contradict each other. The message contains file and
+            line.
     """
     return resolve_recipe(recipe, overrides)[0]
 
 
 def resolve_recipe(recipe: str | Path, overrides: Overrides = None) -> tuple[Recipe, dict[str, str]]:
-    """As `load_recipe`; and key path -> where its value stands, for those that are not defaults."""
+    """Like `load_recipe`; also returns key path -> origin of the value, for values that are not defaults."""
     values, origins = read_recipe_file(recipe, overrides, kind=TAGGING)
     if "name" not in values:
         values["name"], origins["name"] = default_name(recipe), "from the recipe's own name"
@@ -183,14 +183,14 @@ def resolve_recipe(recipe: str | Path, overrides: Overrides = None) -> tuple[Rec
 
 
 def recipe_from_dict(values: Mapping[str, Any]) -> Recipe:
-    """The recipe that `recipe_to_yaml` (or `asdict`) wrote; same errors as `load_recipe`."""
+    """The recipe with the values that `recipe_to_yaml` or `asdict` returned; raises the errors of `load_recipe`."""
     recipe = _build(dict(values), {})
     _check(recipe, recipe.name)
     return recipe
 
 
 def start_folder(start_from: str) -> Path:
-    """The folder of the model that a recipe starts from; RecipeError if there is none."""
+    """The folder of the model that a recipe starts from; raises a RecipeError if there is none."""
     try:
         return model_folder(start_from)
     except ModelError as reason:
@@ -198,7 +198,7 @@ def start_folder(start_from: str) -> Path:
 
 
 def _take_settings(values: dict[str, Any], origins: dict[str, str], folder: Path) -> None:
-    """Fill in what a recipe does not say of its network with the settings of the model in `folder`."""
+    """Use the settings of the model in `folder` for network settings that the recipe does not have."""
     try:
         facts = read_manifest(folder, kind=TAGGER, version=FORMAT_VERSION, error=ModelError)
     except ModelError as reason:
@@ -209,7 +209,7 @@ def _take_settings(values: dict[str, Any], origins: dict[str, str], folder: Path
         raise RecipeError(f"start_from: {folder} holds a {own}, but the recipe's architecture is {given}")
     settings = facts["config"]
     if settings.get("bert") is not None:
-        settings["bert"] = str(folder / BERT)  # as that model tuned it, and not what it once began with
+        settings["bert"] = str(folder / BERT)  # the BERT as fine-tuned by that model, not the original one
     given = values.get("model") or {}
     values["model"] = settings | given
     for name in ("architecture", *(f"model.{key}" for key in settings)):
@@ -228,7 +228,7 @@ def _build(values: dict[str, Any], origins: Mapping[str, str]) -> Recipe:
 
 
 def recipe_to_yaml(recipe: Recipe) -> str:
-    """All settings, defaults included; `load_recipe` reads it back to an equal recipe."""
+    """All settings, including defaults, as YAML, from which `load_recipe` reads an equal recipe."""
     return dump_yaml(recipe)
 
 
@@ -244,25 +244,25 @@ def _contradictions(recipe: Recipe) -> list[str]:
     if (data.dataset is not None) + (data.train is not None) + bool(data.sources) != 1:
         found.append("give one of data.dataset, data.train (a file) and data.sources (several corpora)")
     if bool(data.sources) != (data.types is not None):
-        found.append("data.sources and data.types go together: the types file says what the labels of a source mean")
-    if not data.sources and (data.labels or data.silent or data.coarse):
-        found.append("data.labels, data.silent and data.coarse go with data.sources")
-    if data.sources and (data.dev or data.test or data.n_held_out or data.n_train):
         found.append(
-            "data.dev, data.test, data.n_held_out and data.n_train do not go with data.sources, which have theirs"
+            "data.sources requires data.types and vice versa: the types file describes the labels of each source"
         )
+    if not data.sources and (data.labels or data.silent or data.coarse):
+        found.append("data.labels, data.silent and data.coarse require data.sources")
+    if data.sources and (data.dev or data.test or data.n_held_out or data.n_train):
+        found.append("data.dev, data.test, data.n_held_out and data.n_train cannot be combined with data.sources")
     if data.sources and data.scheme == "BIO":
         found.append(
-            "data.scheme is BIO, which cannot tell hidden entities apart; expected BMES or BIOES with data.sources"
+            "data.scheme is BIO, which cannot separate unannotated entities; expected BMES or BIOES with data.sources"
         )
     if data.sources and not any(source.weight for source in data.sources.values()):
-        found.append("data.sources: every weight is 0, expected at least one above")
+        found.append("data.sources: all weights are 0, expected at least one greater than 0")
     if data.dataset is not None and (data.dev or data.test):
-        found.append("data.dev and data.test go with data.train; with data.dataset the files are known")
+        found.append("data.dev and data.test require data.train; with data.dataset, the files are known")
     if data.train is not None and not data.dev and not data.n_held_out:
         found.append("data.dev is missing: give a file, or data.n_held_out to hold out training sentences")
     if data.dev is not None and data.n_held_out:
-        found.append("data.dev and data.n_held_out are both given: dev is a file or held out, not both")
+        found.append("data.dev and data.n_held_out are both given; expected only one of them")
     found += model.problems() + warmup_problems(recipe.schedule, n_epochs=recipe.training.n_epochs)
     if len(recipe.lexicon.gazetteers) > MAX_GAZETTEERS:
         found.append(
@@ -273,11 +273,11 @@ def _contradictions(recipe: Recipe) -> list[str]:
     for name in ("label_prob", "unknown_label_prob"):
         if getattr(recipe.user_words, name) > 0 and not model.reads_word_labels:
             found.append(
-                f"user_words.{name} is {getattr(recipe.user_words, name)}, but the network reads no labels of words: "
+                f"user_words.{name} is {getattr(recipe.user_words, name)}, but the network ignores labels of words: "
                 "set model.word_labels to true (architecture flat with use_words), or leave it out"
             )
     if recipe.start_from is None and recipe.start_parts != "all":
-        found.append(f"start_parts is {recipe.start_parts}, but start_from names no model to take them of")
+        found.append(f"start_parts is {recipe.start_parts}, but start_from names no model to take them from")
     if recipe.start_from is not None:
         found += [
             f"{section} is given, but words and vectors are those of start_from ({recipe.start_from}); leave it out"

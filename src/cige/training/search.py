@@ -1,4 +1,4 @@
-"""Random search over settings of a recipe (Table 6 of the paper), with Optuna; goes on where it was cut off."""
+"""Random search over settings of a recipe (Table 6 of the paper) with Optuna; interrupted searches can be resumed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STUDY, SPACE, BEST_RECIPE, TRIALS = "study.log", "space.json", "best.yaml", "tri
 
 @dataclass(frozen=True)
 class Trial:
-    """One choice of settings: `settings` by key path, `dev_f1` the mean over seeds (0..1), `folder` its runs."""
+    """One choice of settings: `settings` by key path, mean `dev_f1` over seeds (0..1), and `folder` of its runs."""
 
     settings: dict[str, Any]
     dev_f1: float
@@ -35,7 +35,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """`best` and all `trials`, best first; `best_recipe` is the file with the winner's full recipe."""
+    """The `best` trial, all `trials`, best first, and `best_recipe`, the file with the complete recipe of the best."""
 
     best: Trial
     trials: tuple[Trial, ...]
@@ -56,18 +56,18 @@ def search(
 ) -> SearchResult:
     """Train `n_trials` random choices of settings and write the best recipe to `output_dir/best.yaml`.
 
-    What trial k chooses depends on the search's first seed and k alone; a choice that was tried before is passed
-    over. A search that was cut off goes on in the middle of the training it was in, with the same command; a larger
-    `n_trials` adds trials.
+    The choice of trial k depends only on the first seed and k; choices that were tried before are skipped. An
+    interrupted search resumes in the middle of its current training run with the same command; a larger `n_trials` adds
+    trials.
 
     Args:
-        recipe: the recipe to vary, a name that ships or a YAML file.
-        space: key path -> values to choose from; default: those of Table 6 of FLAT's paper (search/table6).
-        seeds: each choice is trained with all of them and judged by mean dev F1.
-        overrides: "key=value" settings for all trials.
+        recipe: the recipe to vary, the name of a built-in recipe or a YAML file.
+        space: key path -> values to choose from; the default is Table 6 of the FLAT paper (search/table6).
+        seeds: each choice is trained with all seeds and evaluated by mean development F1.
+        overrides: "key=value" settings of all trials.
 
     Raises:
-        RecipeError: a setting or value that the recipe does not take, or an output folder of another search.
+        RecipeError: a setting or value is not valid for the recipe, or the output folder belongs to another search.
     """
     folder = Path(output_dir)
     space = dict(read_space(TABLE_6) if space is None else space)
@@ -105,7 +105,7 @@ def read_space(path: str | Path) -> dict[str, list[Any]]:
 
 
 def _check_space(recipe: str | Path, overrides: Sequence[str], space: Mapping[str, Sequence[Any]]) -> None:
-    """Every value must make a valid recipe: better told now than after a night of trials."""
+    """Check that every value gives a valid recipe, before any trial is started."""
     if not space:
         raise RecipeError("the search space names no setting")
     common = _as_mapping(overrides)
@@ -145,7 +145,7 @@ def _open_study(folder: Path) -> optuna.Study:
 def _next_choice(
     study: optuna.Study, space: Mapping[str, Sequence[Any]], *, seed: int
 ) -> tuple[optuna.Trial, dict[str, Any]]:
-    """The trial that a kill cut off, else a random choice not tried yet."""
+    """The choice of an interrupted trial, or else a random choice that has not been tried yet."""
     import optuna
 
     running = [t for t in study.get_trials(deepcopy=False) if t.state == optuna.trial.TrialState.RUNNING]

@@ -1,4 +1,4 @@
-"""From a recipe to what a run needs: sentences, lexicon, lattices, vocabulary and an untrained network."""
+"""Prepare a training run from a recipe: sentences, lexicon, lattices, vocabulary and an untrained network."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from cige.training.sources import Source, read_sources
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """All that a run starts from.
+    """The initial state of a run.
 
     Attributes:
-        sources: the corpora that sentences come from, one unless the recipe has `data.sources`.
-        train, dev: labelled sentences of all sources, one source after the other.
-        train_lattices, dev_lattices: the lattice of each.
+        sources: the corpora of the sentences; one unless the recipe has `data.sources`.
+        train, dev: labelled sentences of all sources, in the order of sources.
+        train_lattices, dev_lattices: the lattice of each sentence.
         lexicon: the words of the lattices.
         vocabulary: rows of the tagger's tables.
         labels: entity labels that the tagger finds, sorted.
-        tagger: the network, its tables holding the pre-trained vectors.
+        tagger: the network, whose tables contain the pre-trained vectors.
     """
 
     sources: list[Source]
@@ -70,10 +70,10 @@ class TrainingSetup:
 
 
 def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> TrainingSetup:
-    """Read data, vectors and words and build the network; the same recipe and seed give the same weights."""
+    """Read data, vectors and words, and build the network; the same recipe and seed give the same initial weights."""
     sources, labels = read_sources(recipe.data, data_dir)
     if not labels:
-        raise RecipeError(f"{recipe.name}: the training sentences hold no entity; there is nothing to learn")
+        raise RecipeError(f"{recipe.name}: the training sentences have no entities; there is nothing to learn")
     train, dev = [x for source in sources for x in source.train], [x for source in sources for x in source.dev]
     source = None if recipe.start_from is None else LatticeModel.load(start_folder(recipe.start_from))
     lexicon, tables_for = _words_of_files(recipe, seed, data_dir) if source is None else _words_of_model(source)
@@ -96,11 +96,11 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     return TrainingSetup(sources, train, dev, train_lattices, dev_lattices, lexicon, tables.vocabulary, labels, tagger)
 
 
-_TablesFor = Callable[[Sequence[Lattice]], InputTables]  # what training lattices make of vectors
+_TablesFor = Callable[[Sequence[Lattice]], InputTables]  # training lattices -> tables
 
 
 def _words_of_files(recipe: Recipe, seed: int, data_dir: str | Path | None) -> tuple[Lexicon, _TablesFor]:
-    """The lexicon of a recipe, and tables of its vector files."""
+    """The lexicon of a recipe, and a function for the tables from its vector files."""
     files = recipe.vectors
     vectors = Vectors(
         char=VectorTable.load(find_file(files.char, data_dir)),
@@ -121,14 +121,14 @@ def _words_of_files(recipe: Recipe, seed: int, data_dir: str | Path | None) -> t
 
 
 def _words_of_model(source: LatticeModel) -> tuple[Lexicon, _TablesFor]:
-    """The lexicon of a trained model, and tables of its vectors."""
+    """The lexicon of a trained model, and a function for the tables from its vectors."""
     return source.lexicon, partial(tables_of, source)
 
 
 def read_lexicon(
     words: LexiconConfig, vectors: Vectors, data_dir: str | Path | None = None
 ) -> tuple[Lexicon, np.ndarray | None]:
-    """The lexicon of a recipe, and which gazetteers each word is in if there are any (see `with_gazetteers`)."""
+    """The lexicon of a recipe, and the gazetteers of each word if there are any (see `with_gazetteers`)."""
     if words.path is None:
         lexicon = Lexicon.from_words(word for word in vectors.word.words if len(word) >= 2)
     else:
@@ -139,7 +139,7 @@ def read_lexicon(
 
 
 def load_bert(model: ModelConfig, data_dir: str | Path | None = None) -> CharFeatures:
-    """The BERT or Lattice-BERT that a recipe names: a folder, as `find_file` finds it, or a hub id."""
+    """The BERT or Lattice-BERT of a recipe, which is a folder (see `find_file`) or a hub id."""
     assert model.bert is not None
     try:
         name = str(find_file(model.bert, data_dir))

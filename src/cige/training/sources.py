@@ -1,4 +1,4 @@
-"""The labelled sentences of a recipe: of one corpus, or of several that annotate different types."""
+"""The labelled sentences of a recipe, from one corpus or from several corpora that annotate different types."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Source:
     """A corpus.
 
     Attributes:
-        name: in the recipe.
-        train, dev: labelled sentences; their labels are types where the source has `types`.
-        types: what it says of types, and the tree of these; None where its labels are the model's.
-        weight: how often an epoch reads each training sentence.
+        name: the name in the recipe.
+        train, dev: labelled sentences; their labels are types if the source has `types`.
+        types: the types that the corpus annotates, and their tree; None if its labels are those of the model.
+        weight: how often each training sentence is read per epoch.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Source:
 
 
 def read_sources(data: DataConfig, data_dir: str | Path | None = None) -> tuple[list[Source], list[str]]:
-    """The corpora of a recipe, and the labels that a model of them has, sorted."""
+    """The corpora of a recipe, and the sorted labels of a model trained on them."""
     if not data.sources:
         train, dev = read_data(data, data_dir)
         parts = {label for written in labels_of(train) for label in written.split(EITHER)}
@@ -53,7 +53,7 @@ def read_sources(data: DataConfig, data_dir: str | Path | None = None) -> tuple[
     used = {name: config for name, config in data.sources.items() if config.weight}
     unknown = [name for name in used if name not in types]
     if unknown:
-        raise RecipeError(f"data.types: {data.types} says nothing of {', '.join(unknown)}; it has {', '.join(types)}")
+        raise RecipeError(f"data.types: {data.types} does not describe {', '.join(unknown)}; it has {', '.join(types)}")
     sources = [_read_source(name, config, types[name], tree, data_dir) for name, config in used.items()]
     labels = list(data.labels) or default_labels([types[name] for name in used], tree)
     return sources, sorted(labels)
@@ -62,7 +62,7 @@ def read_sources(data: DataConfig, data_dir: str | Path | None = None) -> tuple[
 def golds_of(
     sources: list[Source], tags: list[str], scheme: str, labels: list[str], *, hidden_odds: float = 1.0
 ) -> list[GoldTags]:
-    """What the gold spans of each source say of tags."""
+    """The GoldTags of each source, which convert its gold spans to tag sets."""
     sets = TagSets(tags)
     return [
         GoldTags(sets, scheme, allowed={x: sets.tags if x == OPEN else x.split(EITHER) for x in labels_of(s.train)})
@@ -73,12 +73,12 @@ def golds_of(
 
 
 def labels_of(sentences: Iterable[Sentence]) -> set[str]:
-    """The labels that occur, as they are written: OPEN and those joined by EITHER too."""
+    """The labels that occur, including OPEN and labels that are joined by EITHER."""
     return {span.label for sentence in sentences for span in sentence.spans}
 
 
 def mix_of(sources: list[Source], seed: int) -> tuple[SourceMix | None, np.ndarray]:
-    """How often an epoch reads each source (None: all of it, once); and int64[n], the source of each sentence."""
+    """How often each source is read per epoch (None: once), and int64[n], the source of each sentence."""
     source_of = np.repeat(np.arange(len(sources)), [len(source.train) for source in sources])
     if all(source.weight == 1 for source in sources):
         return None, source_of
@@ -89,21 +89,21 @@ def mix_of(sources: list[Source], seed: int) -> tuple[SourceMix | None, np.ndarr
 def comparable_in(
     source: Source, labels: list[str], silent: tuple[str, ...]
 ) -> Callable[[Sequence[Span]], Sequence[Span]] | None:
-    """What of some spans development scores of a source compare (see EvaluationSet); None: all."""
+    """A function that selects the spans to compare in development scores of a source (see EvaluationSet), or None."""
     if source.types is None:
         return None
     return partial(source.types.comparable, labels=labels, tree=source.tree, but=silent)
 
 
 def read_data(data: DataConfig, data_dir: str | Path | None = None) -> tuple[list[Sentence], list[Sentence]]:
-    """The training and the development sentences of a recipe that learns from one corpus.
+    """The training and the development sentences of a recipe with one corpus.
 
     Raises:
-        RecipeError: it learns from several, whose labels do not go together as they are.
+        RecipeError: the recipe has several corpora, whose labels differ.
     """
     if data.sources:
         raise RecipeError(
-            f"the recipe learns from several corpora ({', '.join(data.sources)}), whose labels differ; "
+            f"the recipe has several corpora ({', '.join(data.sources)}), whose labels differ; "
             "expected one with data.dataset or data.train"
         )
     if data.dataset is not None:
@@ -148,7 +148,7 @@ def _train_file(name: str, config: SourceConfig, data_dir: str | Path | None) ->
 
 
 def _hold_out(sentences: list[Sentence], n: int, setting: str) -> tuple[list[Sentence], list[Sentence]]:
-    """The sentences without the last `n`, and those."""
+    """Split off the last `n` sentences; returns the other sentences and these."""
     if n >= len(sentences):
         raise RecipeError(f"{setting} is {n}, but there are {len(sentences)} training sentences")
     return (sentences[:-n], sentences[-n:]) if n else (sentences, [])

@@ -1,10 +1,10 @@
-"""train: a recipe becomes a model folder.
+"""train: train a model with a recipe.
 
     cige train weibo/flat --seed 1 --output runs/weibo/flat
     torchrun --nproc-per-node 4 -m cige.cli train weibo/flat --output runs/weibo/flat      # the same on four GPUs
 
-The output folder holds recipe.yaml (every setting), checkpoint-N (where to go on after a kill), best.safetensors,
-result.json (dev scores by epoch) and model/ (what `cige.load` reads).
+The output folder contains recipe.yaml (all settings), checkpoint-N (for resuming), best.safetensors, result.json
+(development scores of each epoch) and model/ (which `cige.load` reads).
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from cige.training.sources import comparable_in, golds_of, mix_of
 
 @dataclass(frozen=True)
 class TrainResult:
-    """What a run gave.
+    """The result of a run.
 
     Attributes:
-        name: the recipe's name; seed: of the run.
-        dev_f1: strict F1 on dev of the weights kept, 0..1; best_epoch: when that was, from 1.
-        seconds: training and scoring, over all sittings.
-        n_parameters: weights that were trained.
+        name: the name of the recipe; seed: the seed of the run.
+        dev_f1: strict development F1 of the best weights, 0..1; best_epoch: their epoch, from 1.
+        seconds: time of training and evaluation, including earlier sessions of a resumed run.
+        n_parameters: number of trained parameters.
         padding_share: share of node pairs computed on padding, 0..1.
-        folder: the run's; model: its model folder.
+        folder: the folder of the run; model: its model folder.
         history: a record per epoch, with `train["loss"]` and the `scores` "f1", "precision" and "recall".
-        machine: what it ran on.
+        machine: a description of the machine.
     """
 
     name: str
@@ -68,18 +68,19 @@ def train(
     resume: bool = True,
     show_progress: bool = True,
 ) -> TrainResult:
-    """Train by a recipe and write the model folder `output_dir/model`, in one process or as one of several.
+    """Train with a recipe and write the model folder `output_dir/model`, in one process or as one of several.
 
-    With `resume`, a run that was cut off goes on from its last checkpoint and ends with the weights it would have had
-    (to the bit on one machine with one thread); a finished run is not repeated, its result is returned.
+    With `resume`, an interrupted run continues from its last checkpoint and ends with the same weights as without the
+    interruption (bit for bit on the same machine with one thread). A finished run is not repeated; its result is
+    returned.
 
     Args:
-        seed: decides initial weights, order of sentences, dropout and simulated user words.
-        data_dir: folder of data sets and vectors; default $CIGE_DATA and the cache.
-        device: "auto" (a GPU where there is one), "cpu" or "cuda".
+        seed: determines initial weights, order of sentences, dropout and simulated user words.
+        data_dir: folder of data sets and vectors; the default is $CIGE_DATA and the cache.
+        device: "auto" (a GPU if there is one), "cpu" or "cuda".
 
     Raises:
-        CigeError: see the subclasses; RecipeError where `output_dir` holds a run of another recipe or seed.
+        CigeError: see its subclasses; a RecipeError if `output_dir` contains a run of another recipe or seed.
     """
     folder = Path(output_dir)
     accelerator = prepare(device, precision=recipe.training.precision)
@@ -157,7 +158,7 @@ def _objective(recipe: Recipe, setup: TrainingSetup, seed: int) -> TaggingObject
 
 
 def _label_facts(recipe: Recipe, setup: TrainingSetup) -> LabelFacts:
-    """Which labels are a kind of which, which are not reported, and how long entities were in training."""
+    """The hierarchy of labels, the silent labels, and the maximum length of entities in training."""
     longest = learn_max_lengths(setup.train)
     parents = {
         child: parent

@@ -109,7 +109,7 @@ SIZES = {
     "lite": LatticeBertConfig(n_tokens=PAPER_N_TOKENS, n_layers=6, n_heads=8, width=512),
     "base": LatticeBertConfig(n_tokens=PAPER_N_TOKENS, n_layers=12, n_heads=12, width=768),
 }
-"""Table 4, and the released "tiny"; give yours the size of its vocabulary with dataclasses.replace(.., n_tokens=..)."""
+"""The sizes of Table 4, and the released "tiny"; set your vocabulary size with dataclasses.replace(.., n_tokens=..)."""
 RELEASED: dict[str, Any] = {"position_scale": "single", "relations": "released"}
 """Settings of the released code."""
 BASELINE: dict[str, Any] = {"relations": None}

@@ -1,16 +1,16 @@
-"""The runtime in C, called through ctypes, with the results of its NumPy form; it needs nothing but a C compiler.
+"""The runtime in C, called through ctypes; it has the same results as the NumPy implementation.
 
-product.c    products of rows with packed weights; product_bf16.c and product_int8.c: with weights of 16 and 8 bits
-attention.c  FLAT's attention, from tables of relative spans
-flat.c       FLAT from rows of tables to emissions
-lstm.c       a layer of an LSTM in both directions
-chain.c      best tags and the spans they spell
-marginals.c  how probable spans are, and all that are probable enough
-rows.c       rows of the vocabulary's tables
-spans.c      all of it in one call
+product.c    products of rows with packed weights; product_bf16.c and product_int8.c: with 16-bit and 8-bit weights
+attention.c  FLAT's attention, with tables of relative spans
+flat.c       FLAT, from table rows to emissions
+lstm.c       a layer of a bidirectional LSTM
+chain.c      Viterbi decoding, and the spans of the best tags
+marginals.c  span probabilities, and all spans above a threshold
+rows.c       row numbers of the vocabulary's tables
+spans.c      all of these in one call
 
-The sources are compiled once per level of instruction sets like the kernels of `cige.nn.native`, and the same choice
-is made when the program runs; CIGE_KERNELS=off chooses NumPy here.
+The sources are compiled once per level of instruction sets, like the kernels of `cige.nn.native`, and the level is
+chosen at run time in the same way. CIGE_KERNELS=off selects NumPy.
 """
 
 from __future__ import annotations
@@ -42,37 +42,37 @@ _FUNCTIONS: dict[str, list] = {
 
 
 def load(kernels: str | None = None) -> ctypes.CDLL | None:
-    """The library of a level, or None where NumPy is to be used: for "off", or where it was not built.
+    """The library of a level, or None if NumPy is used: for "off", or if the library was not built.
 
     Args:
-        kernels: a level out of `cige.nn.native.levels()` or "off"; None for the level in use.
+        kernels: a level of `cige.nn.native.levels()` or "off"; None means the current level.
     """
     name = level() if kernels is None else None if kernels == "off" else kernels
     if name is None or _path(name) is None:
         return None
     try:
         return library(name)
-    except (OSError, AttributeError):  # built for another machine, or from older sources: slower, still right
+    except (OSError, AttributeError):  # built for another machine or from older sources: NumPy is slower but correct
         return None
 
 
 class StaleBuildWarning(UserWarning):
-    """The compiled runtime is of other sources than those beside it, and NumPy is used in its place."""
+    """The compiled runtime does not match its sources, so NumPy is used instead."""
 
 
 @cache
 def library(name: str) -> ctypes.CDLL:
-    """The runtime at a level out of `cige.nn.native.levels()`.
+    """The runtime at a level of `cige.nn.native.levels()`.
 
     Raises:
-        AttributeError: it was built from other sources than those beside it, as happens to a checkout that changed: its
-            structures may be others, and a call could crash.
+        AttributeError: it was built from other sources than those in its folder, for example because the checkout
+            changed; its structs may differ, and a call could crash.
     """
     found = ctypes.CDLL(_path(name))
     found.source_checksum.restype = ctypes.c_uint32
     if found.source_checksum() != (checksum := source_checksum()) and checksum:
         warnings.warn(
-            "the compiled runtime is older than its sources, so NumPy is used; install cige again: pip install -e .",
+            "the compiled runtime is older than its sources, so NumPy is used; reinstall cige: pip install -e .",
             StaleBuildWarning,
             stacklevel=3,
         )
@@ -83,7 +83,7 @@ def library(name: str) -> ctypes.CDLL:
 
 
 def source_checksum() -> int:
-    """CRC-32 of the C sources beside this file, as setup.py compiles it in; 0 in an installation, which has none."""
+    """CRC-32 of the C sources in this folder, which setup.py also compiles into the library; 0 if there are none."""
     here = Path(__file__).parent
     files = sorted([*here.glob("*.[ch]"), *(here.parents[1] / "nn" / "native").glob("*.h")], key=lambda f: f.name)
     return zlib.crc32(b"".join(file.read_bytes() for file in files)) if files else 0
@@ -95,12 +95,12 @@ def _path(name: str) -> str | None:
 
 
 def address(array: np.ndarray) -> int:
-    """Where the numbers of a contiguous array are; the array must be kept as long as that is used."""
+    """The memory address of a contiguous array, which must be kept alive while the address is used."""
     return array.__array_interface__["data"][0]
 
 
 def n_threads() -> int:
-    """Threads that a call may use: OMP_NUM_THREADS as everything else here, or all processors of this process."""
+    """The number of threads that a call may use: OMP_NUM_THREADS, or all processors available to this process."""
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     if wanted.isdigit() and int(wanted):
         return int(wanted)
