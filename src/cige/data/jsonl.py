@@ -89,7 +89,7 @@ def format_json_lines(sentences: Iterable[Sentence], form: str = "jsonl") -> str
 
 
 def load_object(line: str) -> dict[str, Any]:
-    """The JSON object of a line; raises DataError where it is none."""
+    """The JSON object of a line; raises a DataError if it is not an object."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -141,7 +141,7 @@ def _spans_of_cluener(record: dict[str, Any], text: str) -> list[Span]:
 
 
 def make_span(start: Any, end: Any, label: Any, text: str) -> Span:
-    """The span of offsets and a label as they stand in a file; raises DataError where they do not fit the text."""
+    """The span with the offsets and the label of a file; raises a DataError if they are not valid for the text."""
     if type(start) is not int or type(end) is not int:
         raise DataError(f"expected whole numbers as offsets, found {start!r} and {end!r}")
     if not isinstance(label, str) or not label:
@@ -152,7 +152,7 @@ def make_span(start: Any, end: Any, label: Any, text: str) -> Span:
 
 
 def check_surface(span: Span, surface: Any, text: str) -> None:
-    """Raises DataError if what a file says to be the text of a span is not what stands there."""
+    """Raise a DataError if the text that a file gives for a span differs from the text at its offsets."""
     found = text[span.start : span.end]
     if surface != found:
         raise DataError(
@@ -177,7 +177,7 @@ def show_span(span: Span, text: str) -> str:
 
 
 def check_writable(sentence: Sentence) -> None:
-    """Raises DataError for a sentence that would not read back as it is."""
+    """Raise a DataError if a sentence would not be the same after writing and reading."""
     if _SPLIT_PAIR.search(sentence.text):
         raise DataError("two consecutive surrogates would be read as one character; normalise the text first")
     for span in sentence.spans:

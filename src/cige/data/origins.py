@@ -43,7 +43,7 @@ class Origin:
 
     @property
     def urls(self) -> tuple[str, str]:
-        """The addresses to try: the commit, then the default branch if the host does not accept abbreviated commits.
+        """The URLs to try: the commit, then the default branch if the host does not accept abbreviated commits.
 
         The sha256 is checked in either case.
         """

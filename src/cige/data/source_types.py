@@ -174,7 +174,7 @@ class SourceTypes:
     ) -> list[Span]:
         """Spans with the annotated type to which they belong; spans of other types cannot be scored and are left out.
 
-        Doubtful spans are judged as if they were sure.
+        Doubtful spans are compared like certain ones.
 
         Args:
             spans: gold spans that `read` returned, or predicted spans.
@@ -190,7 +190,7 @@ class SourceTypes:
         return found
 
     def _written(self, label: str) -> str:
-        """What `read` writes for a label."""
+        """The label that `read` writes for a label of the corpus."""
         odds = f"{DOUBT}{self.doubtful[label]:g}" if label in self.doubtful else ""
         return EITHER.join(self.map[label]) + odds
 

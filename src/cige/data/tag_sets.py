@@ -70,8 +70,8 @@ class GoldTags:
             represents only itself, or each of its parts if it is several labels joined by EITHER. Spans whose label has
             an empty list are treated as not annotated. A span labelled OPEN allows every tag.
         hidden: labels of the model whose entities the corpus does not annotate, so that they may be tagged O.
-        hidden_odds: the weight of such an entity, greater than 0 and at most 1, compared with 1 for an O. With 1, the
-            corpus has no influence on these types, so that it does not correct wrong predictions of them.
+        hidden_odds: the weight of such an entity, greater than 0 and at most 1, compared with 1 for an O. With 1,
+            training on the corpus never contradicts predictions of these types, so wrong ones are not corrected.
         doubtful: for each label of gold spans that may not be entities, how many times as likely such a span is for an
             entity as for other text, above 0. The span may then be an entity, or have the tags of an O. If it shares
             only one of its two edges with an entity, the weight of that entity is the square root of these odds.
@@ -145,5 +145,5 @@ class GoldTags:
 
 
 def _edge_weight(prefix: str, odds: float) -> float:
-    """What the tag with this prefix contributes to the weight `odds` of a whole entity: a half at each edge."""
+    """The contribution of the tag with this prefix to the weight `odds` of an entity: its square root at each edge."""
     return odds if prefix == "S" else sqrt(odds) if prefix in "BE" else 1.0

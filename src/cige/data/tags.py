@@ -214,7 +214,7 @@ def _prefixes(scheme: str) -> str:
 
 
 def _why_illegal(previous: str | None, tag: str | None, scheme: str) -> str:
-    """Why `tag` may not follow `previous` (None is outside the text), or "" if it may."""
+    """The reason why `tag` must not follow `previous` (None is outside the text), or "" if it may."""
     before, before_label = ("O", "") if previous is None else split_tag(previous, scheme)
     here, label = ("O", "") if tag is None else split_tag(tag, scheme)
     inside = "M" if scheme == "BMES" else "I"

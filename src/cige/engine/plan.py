@@ -124,7 +124,7 @@ class BatchPlan:
 
     def _passes(self, batch: list[int], sizes: np.ndarray, n_processes: int) -> list[list[int]]:
         n_most = self._config.micro_batch_size or len(batch)
-        if n_processes > 1 and self._pass_pairs == _NO_LIMIT:  # the same number of passes of similar size for each process
+        if n_processes > 1 and self._pass_pairs == _NO_LIMIT:  # equally many passes of similar size per process
             n_passes = n_processes * -(-len(batch) // (n_processes * n_most))
             return [part.tolist() for part in np.array_split(np.array(batch), n_passes) if len(part)]
         n_most = max(1, min(n_most, len(batch) // n_processes))

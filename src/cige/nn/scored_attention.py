@@ -70,7 +70,7 @@ class _CompiledWeights(torch.autograd.Function):
     def forward(
         ctx: Any, library: ctypes.CDLL, query: Tensor, key: Tensor, scores: Tensor, scale: float, prob: float
     ) -> Tensor:
-        probabilities = torch.baddbmm(scores, query, key.transpose(1, 2), alpha=scale)  # still scores, overwritten by probabilities
+        probabilities = torch.baddbmm(scores, query, key.transpose(1, 2), alpha=scale)  # scores at first
         dropped = torch.empty_like(probabilities) if prob else None
         seed = int(torch.randint(2**63 - 1, ())) if prob else 0
         ctx.library, ctx.scale, ctx.prob, ctx.sizes = library, scale, prob, _sizes(probabilities, seed)

@@ -1,1 +1,1 @@
-"""A model behind HTTP: `cige serve`, its API and its page; needs `pip install "cige[serve]"`."""
+"""An HTTP server for models: `cige serve`, its API and its page; requires `pip install "cige[serve]"`."""

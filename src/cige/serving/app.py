@@ -1,4 +1,4 @@
-"""The app: which path does what, and what an error is answered with."""
+"""The FastAPI app: the routes, and the responses to errors."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from cige.serving.work import EntitiesWork, ExplainWork, Reader
 from cige.tagging import selection
 
 log = logging.getLogger("cige.serve")
-CLIENT_LEFT = 499  # as nginx logs it; nobody reads this answer
+CLIENT_LEFT = 499  # the status of nginx for this case; nobody receives the response
 
 
 class Refused(Exception):
-    """A request that is answered with an error; `status` is that of HTTP."""
+    """A request that gets an error response with the HTTP status `status`."""
 
     def __init__(self, status: int, error: str, **headers: str):
         super().__init__(error)
@@ -45,7 +45,7 @@ class Refused(Exception):
 
 
 class Json(JSONResponse):
-    """A JSON response; text with lone surrogates is written with escapes, which is the only form that has them."""
+    """A JSON response; texts with lone surrogates are escaped, since UTF-8 cannot encode them."""
 
     def render(self, content: Any) -> bytes:
         try:
@@ -57,12 +57,11 @@ class Json(JSONResponse):
 def create_app(
     ner: NER | Mapping[str, NER], settings: Settings, *, token: str | None = None, store: WordStore | None = None
 ) -> FastAPI:
-    """An app that serves a model, or several.
+    """Create an app that serves one or several models.
 
     Args:
-        ner: the model, which is called `default`; or models by name, the first of which answers requests that name
-            none.
-        token: what clients must send as `Authorization: Bearer ...`; None lets everyone in.
+        ner: the model, which gets the name `default`; or models by name, the first of which is the default.
+        token: the token that clients must send as `Authorization: Bearer ...`; None allows all clients.
         store: the shared words, of the lexicons of these models in their order; None makes one from
             `settings.lexicon_file`.
 
@@ -114,7 +113,7 @@ class _Server:
         self.pace.queue = self.batcher
         try:
             yield {PACE: self.pace, METRICS: self.metrics}
-        finally:  # requests are answered before this, so nothing waits any more
+        finally:  # all requests have been answered before
             batcher, self.batcher, self.pace.queue = self.batcher, None, None
             await asyncio.to_thread(batcher.stop, timeout_s=limits.drain_s)
 
@@ -261,7 +260,7 @@ class _Server:
         return {"reader": reader, "request": asked, "words": words, "utf16": body.offsets == "utf16"}
 
     def _reader(self, name: str | None) -> Reader:
-        """The model of that name; the first where none is named."""
+        """The model with that name; the first one if there is no name."""
         if name is None:
             return next(iter(self.readers.values()))
         if name not in self.readers:
@@ -287,7 +286,7 @@ class _Server:
         return Json({"version": now.version, "n_words": len(now.entries)})
 
     async def _read(self, work: EntitiesWork | ExplainWork, body: schemas.ReadIn, request: Request) -> dict[str, Any]:
-        """The answer of the batcher; a client that leaves, or a deadline, takes the request out of the queue."""
+        """The result of the batcher; the request is removed from the queue if the client disconnects or its time is up."""
         if self.batcher is None:
             raise Refused(503, "the server is not reading requests")
         limit = self.limits.deadline_s
@@ -301,7 +300,7 @@ class _Server:
         loop = asyncio.get_running_loop()
         over = (
             loop.create_future()
-        )  # one future: each that waits for another costs a round of the loop, long if it is busy
+        )  # a single future, since each future that waits for another takes a round of the event loop
 
         def end(_: Any = None) -> None:
             if not over.done():
@@ -328,13 +327,13 @@ class _Server:
 
 
 async def _client_leaves(request: Request) -> None:
-    """Ends when the client closes the connection."""
+    """Returns when the client closes the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 def _told(error: Any) -> str:
-    """What is wrong with one field, without its value."""
+    """The error message of one field, without its value."""
     where = ".".join(str(part) for part in error["loc"] if part not in ("body", "WordIn", "function-wrap[wrap()]"))
     return f"{where or 'body'}: {error['msg']}"
 
@@ -351,7 +350,7 @@ def _path(name: str) -> Any:
 
 
 def app_of_worker() -> FastAPI:
-    """The app of a worker process, as `Settings.from_environment` and the environment's token describe it.
+    """The app of a worker process, according to `Settings.from_environment` and the token in the environment.
 
     Raises:
         CigeError: the model or the shared words cannot be read.

@@ -1,4 +1,4 @@
-"""Batcher: one thread reads the windows of all requests that wait, a budget of lattice nodes at once."""
+"""Batcher: one thread predicts the windows of all waiting requests, in batches of a limited number of nodes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from cige.lattice.lattice import Lattice
 from cige.tagging.prediction import ScoredSpan, predict_spans
 from cige.tagging.selection import Selection
 
-RATE_MEMORY = 0.8  # share of the old estimate in the new one
-NO_ROOM = 64  # where less than this share of the queue is free, requests are refused before they are parsed
-TURN = 512  # characters of a request that others wait for, at most: then it is their turn
-LEAST_RATE = 500.0  # characters per second that are assumed before anything was read, to say when to try again
+RATE_MEMORY = 0.8  # weight of the old estimate in the moving average
+NO_ROOM = 64  # if less than this fraction (1/64) of the queue is free, requests are refused before they are parsed
+TURN = 512  # maximum number of characters of a request per batch, before it is the turn of other requests
+LEAST_RATE = 500.0  # initial estimate of characters per second, for Retry-After
 
 
 class Overloaded(Exception):
-    """Too much waits already; `retry_after` is in how many seconds, at least 1, there should be room."""
+    """The queue is full; it should have room after `retry_after` seconds, at least 1."""
 
     def __init__(self, retry_after: int):
         super().__init__(f"too many requests wait; try again in {retry_after} s")
@@ -31,32 +31,32 @@ class Overloaded(Exception):
 
 
 class Stopping(Exception):
-    """The server takes no more requests."""
+    """The server does not accept further requests."""
 
 
 class Work(Protocol):
-    """What one request asks to be read.
+    """The task of one request.
 
     Attributes:
-        n_chars: characters to read, which is how long it waits for and how much room it takes.
+        n_chars: number of characters to read, which determines its processing time and its space in the queue.
     """
 
     @property
     def n_chars(self) -> int: ...
 
     def prepare(self) -> Reading:
-        """Called once, in the batcher's thread. Errors are the answer."""
+        """Prepare the request; called once, in the batcher's thread. An exception becomes the result of the request."""
         ...
 
 
 class Reading(Protocol):
-    """A request while it is read.
+    """A request that is being processed.
 
     Attributes:
-        ner: what reads it.
-        weights: identifies the weights of what reads it; windows are read together only where it is the same object.
+        ner: the model.
+        weights: identifies the weights of the model; windows are batched together only if it is the same object.
         selection: which entities are reported.
-        lattices: of all windows of its texts.
+        lattices: the lattices of all windows of its texts.
     """
 
     @property
@@ -72,7 +72,7 @@ class Reading(Protocol):
     def lattices(self) -> Sequence[Lattice]: ...
 
     def answer(self, spans: list[list[ScoredSpan]]) -> Any:
-        """The answer, from the spans found in each lattice."""
+        """The result, from the spans found in each lattice."""
         ...
 
 
@@ -87,21 +87,21 @@ class _Job:
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody waits for it any more."""
+        """Whether no client is waiting for it any more."""
         return self.future.done() or time.monotonic() > self.deadline
 
 
 class Batcher:
-    """Reads requests in one thread; the arithmetic of a batch uses as many threads as the model does.
+    """Processes requests in one thread; the computation of a batch uses the threads of the model.
 
-    A batch has at most `batch_nodes` nodes, or one window. It takes the windows of the waiting requests in turns, so
-    that a long text does not hold up short ones. Whatever arrives while a batch is read is in the next one: nobody
-    waits for a batch to fill.
+    A batch has at most `batch_nodes` nodes, or one window. It takes windows of the waiting requests in turn, so that a
+    long text does not delay short ones. Requests that arrive while a batch is computed are in the next batch; the
+    batcher never waits for a batch to fill up.
 
     Args:
-        waiting_chars: characters of requests that may wait; see `submit`. One request counts for a quarter of them at
-            most, because the others have their turns between its windows.
-        observe: called with the number of windows and of nodes, and the seconds, of each batch.
+        waiting_chars: maximum number of waiting characters; see `submit`. One request counts as at most a quarter of
+            them, because the windows of other requests are processed in turn with its own.
+        observe: called with the numbers of windows and of nodes, and the time in seconds, of each batch.
     """
 
     def __init__(
@@ -115,43 +115,43 @@ class Batcher:
         self._jobs: deque[_Job] = deque()
         self._wake = threading.Condition()
         self._is_stopping = False
-        self._load = 0  # what `_jobs` count for
-        self._before_turn = 0  # characters that are read before the first turn of one more
-        self._read: tuple[float, float] | None = None  # characters of the last batches, and their seconds
+        self._load = 0  # waiting characters, as counted for `waiting_chars`
+        self._before_turn = 0  # characters that are processed before the first turn of a new request
+        self._read: tuple[float, float] | None = None  # characters and seconds of the last batches
         self._thread = threading.Thread(target=self._run, name="cige-batcher", daemon=True)
         self._thread.start()
 
     @property
     def n_jobs(self) -> int:
-        """Requests that wait or are being read."""
+        """Number of requests that are waiting or being processed."""
         return len(self._jobs)
 
     @property
     def n_chars(self) -> int:
-        """Their characters."""
+        """Number of characters of these requests."""
         return sum(job.work.n_chars for job in list(self._jobs))
 
     @property
     def busy_for(self) -> int:
-        """In how many seconds there should be room, 0 where there is some for a short request now."""
+        """Estimated seconds until the queue has room; 0 if it has room for a short request."""
         with self._wake:
             has_room = self._load + self._waiting_chars // NO_ROOM <= self._waiting_chars
             return 0 if has_room else self._seconds()
 
     @property
     def wait_s(self) -> float:
-        """Seconds until one more request would have its first turn, at the speed of the last batches; 0 at first."""
+        """Estimated seconds until the first turn of a new request, at the speed of the last batches; 0 initially."""
         return 0.0 if self._read is None else self._before_turn / self._rate
 
     def submit(self, work: Work, *, deadline: float) -> Future[Any]:
-        """Ask for an answer; cancelling the future takes the request out before the next batch.
+        """Submit a request; cancelling the future removes it before the next batch.
 
         Args:
-            deadline: as `time.monotonic` counts; a request that was not answered by then leaves, and its future is
+            deadline: a time of `time.monotonic`; a request without a result by then is removed, and its future is
                 cancelled.
 
         Raises:
-            Overloaded: with this request more characters than `waiting_chars` would wait, and some do already.
+            Overloaded: requests are waiting, and this one would exceed `waiting_chars`.
             Stopping: `stop` was called.
         """
         job = _Job(work, deadline)
@@ -169,14 +169,14 @@ class Batcher:
         return job.future
 
     def stop(self, *, timeout_s: float) -> None:
-        """Take no more requests, read those that wait, and end the thread."""
+        """Stop accepting requests, process the waiting ones, and end the thread."""
         with self._wake:
             self._is_stopping = True
             self._wake.notify()
         self._thread.join(timeout_s)
 
     def is_alive(self) -> bool:
-        """Whether requests are read."""
+        """Whether requests are being processed."""
         return self._thread.is_alive()
 
     def _run(self) -> None:
@@ -205,7 +205,7 @@ class Batcher:
 
     @property
     def _rate(self) -> float:
-        """Characters per second: long batches count for more than short ones, whose rate says little."""
+        """Characters per second; long batches have more weight than short ones, whose rates vary."""
         chars, seconds = self._read or (LEAST_RATE, 1.0)
         return max(1.0, chars / max(1e-6, seconds))
 
@@ -219,7 +219,7 @@ class Batcher:
         return bool(self._jobs) and self._load + self._weight(job) > self._waiting_chars
 
     def _read_batch(self, jobs: Sequence[_Job]) -> int:
-        """Read one batch and answer the requests that end with it; returns how many characters were read."""
+        """Process one batch and answer the requests that end with it; returns the number of characters processed."""
         taken, n_nodes = self._take(jobs)
         started, n_chars = time.monotonic(), 0
         for group in _alike(taken):
@@ -236,7 +236,7 @@ class Batcher:
         return n_chars
 
     def _take(self, jobs: Sequence[_Job]) -> tuple[list[tuple[_Job, int]], int]:
-        """The windows of the next batch, one of each request in turn, and the number of their nodes."""
+        """The windows of the next batch, taken from the requests in turn, and the number of their nodes."""
         taken: list[tuple[_Job, int]] = []
         n_nodes, left = 0, deque(jobs)
         while left:
@@ -263,7 +263,7 @@ class Batcher:
         return job.reading
 
     def _read_group(self, group: Sequence[tuple[_Job, int]]) -> None:
-        """Read windows together; if that fails, each by itself, so that only the request that is to blame fails."""
+        """Predict windows as one batch; if that fails, one by one, so that only the request with the problem fails."""
         reading = group[0][0].reading
         assert reading is not None
         try:
@@ -302,7 +302,7 @@ def _lattice(job: _Job, k: int) -> Lattice:
 
 
 def _alike(taken: Sequence[tuple[_Job, int]]) -> list[list[tuple[_Job, int]]]:
-    """Windows of one model whose entities are reported alike, which can be read together."""
+    """Group windows that have the same model and the same selection and can be batched together."""
     groups: list[list[tuple[_Job, int]]] = []
     for place in taken:
         reading = place[0].reading

@@ -1,8 +1,8 @@
-"""Door: uvicorn's protocol for HTTP, which refuses requests there is no time for before anything is made of them.
+"""Door: uvicorn's HTTP protocol, extended to refuse requests early when the server is overloaded.
 
-To refuse a request here takes a fifth of the time that it takes in the app (see `guard`), which leaves the rest to the
-requests that were taken. A request is refused only if it is plain: what is pipelined, upgraded or waits to be told to
-continue goes on to the guard, which refuses too.
+Refusing a request here takes a fifth of the time that it takes in the app (see `guard`), which leaves more time for
+accepted requests. Only plain requests are refused here; pipelined requests, upgrades and requests with `Expect:
+100-continue` are passed on to the guard, which can refuse them too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Door(HttpToolsProtocol):
         self._metrics: Metrics | None = self.app_state.get(METRICS)
         self._socket: socket.socket | None = None
         self._arrived = 0.0
-        self._refused_for = 0  # in how many seconds the client may try the request again that is being refused
+        self._refused_for = 0  # Retry-After of the request that is being refused, in seconds
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -47,7 +47,7 @@ class Door(HttpToolsProtocol):
         super().data_received(data)
 
     def _waited(self) -> float:
-        """Seconds since the operating system received the data that is being read; 0 where it does not tell."""
+        """Seconds since the operating system received the current data; 0 if that is not known."""
         if self._socket is None or TCP_INFO is None:
             return 0.0
         try:
@@ -83,7 +83,7 @@ class Door(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Refuse once the body is there: a client must not be cut off while it sends."""
+        """Send the refusal after the body has been received, since clients must be able to finish sending."""
         if not self._refused_for:
             super().on_message_complete()
             return

@@ -1,4 +1,4 @@
-"""Guard: what happens to every request before the app sees it: the token, the length of its body, headers, counts."""
+"""Guard: middleware that checks the token and body size of every request, sets headers and counts requests."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
-OPEN_PATHS = ("/", "/docs", "/openapi.json", "/healthz", "/readyz")  # all else needs the token, where one is set
+OPEN_PATHS = ("/", "/docs", "/openapi.json", "/healthz", "/readyz")  # all other paths require the token, if there is one
 READING_PATHS = ("/v1/entities", "/v1/lattice")
 log = logging.getLogger("cige.serve")
 
 
 class BodyTooLong(Exception):
-    """A body of more bytes than a request may have."""
+    """The body of a request exceeds the maximum size."""
 
 
 class Guard:
     """ASGI middleware around the whole app.
 
     Args:
-        token: what `Authorization: Bearer ...` must say; None asks for nothing.
-        body_bytes: the longest body; see `Limits`.
+        token: the required token of `Authorization: Bearer ...`; None requires none.
+        body_bytes: maximum size of a body; see `Limits`.
         metrics: counts requests by path and status, and times them.
-        pace: whether there is time for more texts; refusing before a body is parsed leaves the time to those that were
-            taken.
+        pace: decides whether there is time for further texts; refusing requests before their bodies are parsed leaves
+            more time for accepted requests.
     """
 
     def __init__(self, app: App, *, token: str | None, body_bytes: int, metrics: Metrics, pace: Pace):
@@ -59,7 +59,7 @@ class Guard:
 
         async def noted_send(message: Message) -> None:
             nonlocal status
-            if is_too_long and status == 0:  # what the app makes of a body that was not read
+            if is_too_long and status == 0:  # the app's response to an incomplete body
                 return
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -83,7 +83,7 @@ class Guard:
             ):
                 refused_path = scope["path"]
                 again = (b"retry-after", str(seconds).encode())
-                while (await counted_receive()).get("more_body"):  # a client must not be cut off while it sends
+                while (await counted_receive()).get("more_body"):  # clients must be able to finish sending
                     pass
                 await _answer(noted_send, 429, refusal(seconds), again)
             elif is_reading:
@@ -109,7 +109,7 @@ class Guard:
         if self._token is None or path in OPEN_PATHS or method == "OPTIONS":
             return True
         kind, _, given = headers.get(b"authorization", b"").partition(b" ")
-        same = hmac.compare_digest(given.strip(), self._token.encode("utf-8"))  # takes as long wherever they differ
+        same = hmac.compare_digest(given.strip(), self._token.encode("utf-8"))  # in constant time
         return same and kind.lower() == b"bearer"
 
     def _too_long(self) -> str:
@@ -117,7 +117,7 @@ class Guard:
 
 
 def refusal(seconds: int) -> str:
-    """What a client is told that should try again in so many seconds."""
+    """The message for clients that should try again after so many seconds."""
     return f"too many requests wait; try again in {seconds} s"
 
 

@@ -1,4 +1,4 @@
-"""Metrics: what Prometheus reads at /metrics, of one worker or of several together."""
+"""Metrics for Prometheus at /metrics, of one worker or summed over several."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 
 SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24)
-SUMMED: Literal["livesum"] = "livesum"  # over the workers that run
+SUMMED: Literal["livesum"] = "livesum"  # over the running workers
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 _LIVE_FILE = re.compile(r"gauge_live[a-z]+_([0-9]+)\.db")
 
 
 class Metrics:
-    """Counters of one app; those of several workers are summed through files in one folder.
+    """The counters of an app; those of several workers are summed through files in a folder.
 
     Args:
-        folder: where the workers of one server keep theirs. The environment must name it as PROMETHEUS_MULTIPROC_DIR
-            before prometheus_client is imported. None for one worker.
+        folder: the folder for the files of all workers, or None for a single worker. The environment variable
+            PROMETHEUS_MULTIPROC_DIR must be set to it before prometheus_client is imported.
     """
 
     content_type = prometheus_client.CONTENT_TYPE_LATEST
@@ -47,12 +47,12 @@ class Metrics:
         self._version = Gauge("cige_lexicon_version", "Version of the lexicon", multiprocess_mode="max", registry=of)
 
     def request(self, path: str, status: int, seconds: float) -> None:
-        """Count a request; status 0 is one whose client left before the answer."""
+        """Count a request; status 0 means that the client disconnected before the response."""
         self._requests.labels(path, str(status or "gone")).inc()
         self._seconds.labels(path).observe(seconds)
 
     def answer(self, model: str, n_chars: int, labels: list[str]) -> None:
-        """Count what a model read, and the labels of what it found."""
+        """Count the characters that a model processed, and the labels of the entities found."""
         self._chars.labels(model).inc(n_chars)
         for label in labels:
             self._entities.labels(model, label).inc()
@@ -64,16 +64,16 @@ class Metrics:
         self._batch_seconds.observe(seconds)
 
     def queue(self, n_jobs: int, n_chars: int) -> None:
-        """Note what waits."""
+        """Set the gauges of the queue."""
         self._waiting.set(n_jobs)
         self._waiting_chars.set(n_chars)
 
     def lexicon(self, version: int) -> None:
-        """Note the version of the lexicon."""
+        """Set the gauge of the lexicon version."""
         self._version.set(version)
 
     def page(self) -> bytes:
-        """All figures in Prometheus's text form."""
+        """All metrics in Prometheus's text format."""
         if self._folder is None:
             return prometheus_client.generate_latest(self._registry)
         self._forget_dead_workers(self._folder)
@@ -82,7 +82,7 @@ class Metrics:
         return prometheus_client.generate_latest(registry)
 
     def _forget_dead_workers(self, folder: Path) -> None:
-        """A worker that was killed leaves its gauges behind."""
+        """Remove the gauges of workers that were killed."""
         for file in folder.iterdir():
             found = _LIVE_FILE.fullmatch(file.name)
             if found and not _is_alive(int(found[1])):

@@ -1,4 +1,4 @@
-"""The models of a server: which names they go by, loaded with the word lists of all, and warmed up."""
+"""The models of a server: their names, loading them with the shared word lists, and warming them up."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cige.serving.settings import Settings
 from cige.serving.work import Reader
 
 WARM_UP = "昨天罗氏公司在上海宣布了新的计划。"
-UNNAMED = "default"  # the name of a model that was given without one
-BUNDLED = "bundled"  # what `cige.load` calls the model that comes with cige
+UNNAMED = "default"  # the name of a model without a name
+BUNDLED = "bundled"  # the name of the bundled model in `cige.load`
 _NAMED = re.compile(r"([^\s=/\\]{1,64})=(.+)")
 
 
@@ -23,11 +23,11 @@ def named_models(given: Sequence[str]) -> dict[str, str]:
     """Name -> model folder or hub id, in the order given.
 
     Args:
-        given: each a folder or a hub id, which is its name as well; or NAME=FOLDER, unless that is a folder itself;
-            FOLDER may be `bundled`, as for `cige.load`. None at all is the bundled model alone.
+        given: folders or hub ids, which are also used as names; or NAME=FOLDER, unless that is a folder itself. FOLDER
+            may be `bundled`, as in `cige.load`. If empty, only the bundled model is served.
 
     Raises:
-        ModelError: two have one name.
+        ModelError: two models have the same name.
     """
     found: dict[str, str] = {}
     for spec in given or (BUNDLED,):
@@ -40,10 +40,10 @@ def named_models(given: Sequence[str]) -> dict[str, str]:
 
 
 def open_models(settings: Settings) -> dict[str, NER]:
-    """The models that the settings name, each with the words of the word lists, ready to answer.
+    """Load the models of the settings, add the words of the word lists, and warm them up.
 
     Raises:
-        ModelError: what `cige.load` raises; a model reads no lexicon; or two models have one name.
+        ModelError: the errors of `cige.load`; a model has no lexicon; or two models have the same name.
         LexiconError: a word list cannot be read.
     """
     keep_freed_memory()
@@ -62,7 +62,7 @@ def _open(source: str, settings: Settings) -> NER:
 
 
 def described(reader: Reader) -> dict[str, Any]:
-    """What /v1/models says of a model."""
+    """The description of a model at /v1/models."""
     ner = reader.ner
     return {
         "name": reader.name,

@@ -1,8 +1,8 @@
-"""Pace: whether a server can answer one more request soon.
+"""Pace: estimates whether the server can answer another request in time.
 
-A request waits in four places: in the operating system until the event loop reads it, in the loop until its turn comes,
-in the batcher, and in the loop again with its answer. The first two are told with the request, the batcher knows how
-long its own queue takes, and the last is as long as a timer of the loop is late.
+A request waits four times: in the operating system until the event loop reads it, in the event loop, in the batcher,
+and again in the event loop with its response. The first two times are known from the request, the batcher estimates the
+third, and the last is measured as the delay of a timer of the event loop.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-PACE, METRICS = "cige_pace", "cige_metrics"  # names in the state of the app's lifespan, for `door`
-ARRIVED = "cige_arrived"  # name in the state of a request: when it came, as `time.monotonic` counts
-ROUNDS = 2  # of the loop between an answer and its sending
-BEAT_S = 0.01  # how often lateness is measured while requests come
-FEW = 8  # so many requests are taken however long they wait: something else than they must keep the machine busy
-RECENTLY_S = 1.0  # unless requests were refused so lately: then requests are what keeps it busy
+PACE, METRICS = "cige_pace", "cige_metrics"  # keys of the lifespan state of the app, for `door`
+ARRIVED = "cige_arrived"  # key of a request's state: its time of arrival, by `time.monotonic`
+ROUNDS = 2  # rounds of the event loop between a result and sending the response
+BEAT_S = 0.01  # interval of the timer while requests arrive
+FEW = 8  # this many requests are always accepted, since so few requests cannot be the cause of the delay
+RECENTLY_S = 1.0  # unless requests were refused this recently, which shows that requests are the cause
 
 
 class Queue(Protocol):
-    """What the requests that were taken wait in.
+    """The queue of accepted requests.
 
     Attributes:
-        busy_for: in how many seconds there is room, 0 where there is some now.
-        wait_s: seconds until one more request would have its turn.
+        busy_for: estimated seconds until there is room; 0 if there is room.
+        wait_s: estimated seconds until the first turn of a new request.
     """
 
     @property
@@ -37,31 +37,31 @@ class Queue(Protocol):
 
 
 class Pace:
-    """Says when requests should be refused. All methods are called in the event loop's thread.
+    """Decides whether requests are refused. All methods are called in the thread of the event loop.
 
     Args:
-        answer_s: seconds within which a request must be expected to be answered, from when it came.
-        clock: seconds that only grow.
+        answer_s: maximum expected time from the arrival of a request to its response, in seconds.
+        clock: a monotonic clock, in seconds.
 
     Attributes:
-        queue: where the requests that were taken wait; None while none are read.
-        n_taken: requests that were taken and not yet answered.
+        queue: the queue of accepted requests; None while no requests are processed.
+        n_taken: number of accepted requests without a response.
     """
 
     def __init__(self, answer_s: float, *, clock: Callable[[], float] = time.monotonic):
         self.queue: Queue | None = None
         self.n_taken = 0
         self._answer_s, self._clock = answer_s, clock
-        self._due: float | None = None  # when the timer should fire; None while there is none
-        self._lateness = 0.0  # of the timer when it last fired
+        self._due: float | None = None  # when the timer should fire; None if there is no timer
+        self._lateness = 0.0  # delay of the timer when it last fired
         self._was_asked = False
-        self._refused = -math.inf  # when a request was last refused
+        self._refused = -math.inf  # time of the last refusal
 
     def refuse_for(self, arrived: float | None = None) -> int:
-        """In how many seconds a request should be tried again, 0 where it may be taken now.
+        """The seconds after which a request should be tried again, or 0 if it is accepted.
 
         Args:
-            arrived: when it came; None for now.
+            arrived: its time of arrival; None means now.
         """
         now = self._clock()
         seconds = 0
@@ -76,11 +76,11 @@ class Pace:
         return seconds
 
     def begin(self) -> None:
-        """A request was taken; `end` must follow."""
+        """Count an accepted request; must be followed by `end`."""
         self.n_taken += 1
 
     def end(self) -> None:
-        """A request that was taken is answered, or nobody waits for it any more."""
+        """An accepted request was answered, or its client disconnected."""
         self.n_taken -= 1
 
     def _late_by(self, now: float) -> float:
@@ -98,6 +98,6 @@ class Pace:
         assert self._due is not None
         self._lateness = max(0.0, self._clock() - self._due)
         self._due = None
-        if self._was_asked:  # an idle server is not woken
+        if self._was_asked:  # no timer on an idle server
             self._was_asked = False
             self._set_timer()

@@ -1,4 +1,4 @@
-"""The page at / and the reference at /docs: one HTML file each, without anything from elsewhere."""
+"""The page at / and the reference at /docs: one HTML file each, without external resources."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _linked(schema: dict[str, Any] | None) -> str:
 
 
 def _with_policy(content: str) -> tuple[str, str]:
-    """The page, and a policy by which only its own script and styles count."""
+    """The page, and a content security policy that allows only its own scripts and styles."""
     scripts = " ".join(_hash(code) for code in re.findall(r"<script>(.*?)</script>", content, re.DOTALL))
     styles = " ".join(_hash(code) for code in re.findall(r"<style>(.*?)</style>", content, re.DOTALL))
     return content, (

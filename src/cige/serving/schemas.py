@@ -1,4 +1,4 @@
-"""The bodies of requests and responses, as the OpenAPI document describes them."""
+"""The bodies of requests and responses, as described in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cige.lexicon.user_word import UserWord
 
 
 class _AnyText:
-    """A str of any code points: pydantic's own refuses lone surrogates, which JSON can hold and cige can read."""
+    """A str of any code points; pydantic's own str rejects lone surrogates, which are valid in JSON and in cige."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> core_schema.CoreSchema:

@@ -1,4 +1,4 @@
-"""Run a server: one process, or several that share the port, the model's files and the words."""
+"""Run a server: one process, or several processes that share the port, the model files and the user words."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from cige.errors import CigeError
 from cige.serving.settings import Settings
 
 log = logging.getLogger("cige.serve")
-KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that none is closed just as it is used again
-ACCEPTED_AT_ONCE = 64  # a round of uvloop takes one connection from each socket: of copies of one, as many as these
+KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that no connection is closed when it is reused
+ACCEPTED_AT_ONCE = 64  # uvloop accepts one connection per socket and round, so the socket is duplicated this often
 WORKER_APP = "cige.serving.app:app_of_worker"
 
 
 def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, access_log: bool = False) -> None:
-    """Answer requests until the process is told to stop; then those that were taken are answered first.
+    """Serve requests until the process is stopped; accepted requests are answered before it ends.
 
     Args:
-        host, port: where to listen; port 0 takes any free one, with one worker.
-        n_workers: processes. Words that are added over HTTP must be in a file then; without one they are kept in a
-            temporary file until the server stops.
-        access_log: log every request, without its text.
+        host, port: the address to listen on; port 0 uses any free port, with one worker.
+        n_workers: number of processes. If there are several and no lexicon file, words that are added over HTTP are
+            stored in a temporary file until the server stops.
+        access_log: whether to log every request, without its text.
     """
     import uvicorn
     from uvicorn.supervisors import Multiprocess
@@ -41,7 +41,7 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, acces
         if n_workers > 1:
             folder = Path(until_end.enter_context(tempfile.TemporaryDirectory(prefix="cige-serve-")))
             (folder / "metrics").mkdir()
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder / "metrics")  # before a worker imports the client
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder / "metrics")  # before a worker imports prometheus_client
             settings = replace(
                 settings,
                 metrics_folder=str(folder / "metrics"),
@@ -50,12 +50,12 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, acces
         settings.to_environment()
         logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         log.setLevel(logging.INFO if access_log or settings.log_text else logging.WARNING)
-        app = app_of_worker()  # what is wrong with the model or the words is told before any worker starts
+        app = app_of_worker()  # report problems of the model or the words before any worker starts
         listening = _listen(host, port)
         port = listening.getsockname()[1]
         options: dict[str, Any] = {
             "http": Door,
-            "access_log": False,  # the log of this package has no texts; theirs has query strings
+            "access_log": False,  # uvicorn's log would contain query strings
             "log_level": "warning",
             "timeout_keep_alive": KEEP_ALIVE_S,
             "timeout_graceful_shutdown": max(1, round(settings.limits.drain_s)),
@@ -79,7 +79,7 @@ def _listen(host: str, port: int) -> socket.socket:
     """A socket that is bound to the address.
 
     Raises:
-        CigeError: it is taken, or no address of this machine.
+        CigeError: it is in use, or not an address of this machine.
     """
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

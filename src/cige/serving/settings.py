@@ -1,4 +1,4 @@
-"""Settings of a server: the model, the limits on what one request may ask, and how workers are told of them."""
+"""Settings of a server: models and limits, which are passed to workers through the environment."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any
 
 from cige.json_text import to_json
 
-SETTINGS_VARIABLE = "CIGE_SERVE_SETTINGS"  # from the parent to its workers
+SETTINGS_VARIABLE = "CIGE_SERVE_SETTINGS"  # set by the parent process for its workers
 TOKEN_VARIABLE = "CIGE_SERVE_TOKEN"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request may ask, and how much may wait.
+    """Limits of requests and of the queue.
 
     Attributes:
-        body_bytes: length of a request's body; more is answered with 413, as are the next four.
-        texts: texts of a request.
-        chars: characters of all texts of a request.
-        explained_chars: characters of a text that is explained or whose lattice is asked for.
-        words: words of the user's own in one request.
-        lexicon_words: words of the shared lexicon; adding beyond is answered with 409.
-        waiting_chars: characters that may wait to be read; a request that would make it more is answered with 429,
-            unless nothing else waits. A long request counts for a quarter of it at most.
-        answer_s: seconds within which a short request must be expected to be answered; beyond, it is answered with 429.
-        batch_nodes: characters and words of the lattices that are read at once.
-        deadline_s: seconds until a request is answered with 504, unless it asks for less.
-        drain_s: seconds that requests have to be answered once the server is told to stop.
+        body_bytes: maximum size of a request body; larger requests get status 413, which also applies to the next four.
+        texts: maximum number of texts per request.
+        chars: maximum number of characters of all texts of a request.
+        explained_chars: maximum number of characters of texts that are explained or whose lattice is requested.
+        words: maximum number of user words per request.
+        lexicon_words: maximum number of words in the shared lexicon; status 409 if it would be exceeded.
+        waiting_chars: maximum number of characters that are waiting; a request that would exceed it gets status 429,
+            unless no other request is waiting. A long request counts as at most a quarter of it.
+        answer_s: maximum expected waiting time of a short request in seconds; if it is longer, the status is 429.
+        batch_nodes: maximum number of characters and words of the lattices of a batch.
+        deadline_s: seconds after which a request gets status 504, unless it requests less.
+        drain_s: seconds for finishing requests after the server was told to stop.
     """
 
     body_bytes: int = 4 << 20
@@ -47,20 +47,20 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that a worker must know to serve; the token comes from the environment alone.
+    """The settings of a worker, except for the token, which is only in the environment.
 
     Attributes:
-        models: model folders or hub ids, each as it is or as NAME=FOLDER (see `cige.serving.model.named_models`); the
-            first answers requests that name none. Empty for the bundled model alone.
-        device: where PyTorch computes.
+        models: model folders or hub ids, or NAME=FOLDER (see `cige.serving.model.named_models`); the first is the
+            default. If empty, only the bundled model is served.
+        device: the PyTorch device.
         precision: as in `cige.load`.
         domain: kind of text for which scores are calibrated, as in `cige.load`.
-        lexicon_files: word lists that every request is read with.
-        lexicon_file: where words that are added over HTTP are kept; None keeps them in memory.
-        origins: web origins whose pages may call the server; none may by default.
+        lexicon_files: word lists whose words are used for all requests.
+        lexicon_file: the file for words that are added over HTTP; None keeps them in memory.
+        origins: web origins whose pages may call the server; none by default.
         limits: see `Limits`.
-        log_text: log the texts of requests.
-        metrics_folder: where several workers keep their metrics; None for one worker.
+        log_text: whether to log the texts of requests.
+        metrics_folder: the folder for the metrics of several workers; None for one worker.
     """
 
     models: tuple[str, ...] = ()
@@ -75,12 +75,12 @@ class Settings:
     metrics_folder: str | None = None
 
     def to_environment(self) -> None:
-        """Put the settings where `from_environment` of a worker reads them."""
+        """Write the settings to the environment, for `from_environment` in workers."""
         os.environ[SETTINGS_VARIABLE] = to_json(asdict(self))
 
     @classmethod
     def from_environment(cls) -> Settings:
-        """What `to_environment` put there, or the defaults."""
+        """The settings that `to_environment` wrote, or the defaults."""
         values: dict[str, Any] = json.loads(os.environ.get(SETTINGS_VARIABLE, "{}"))
         limits = Limits(**values.pop("limits", {}))
         values |= {name: tuple(values.get(name, ())) for name in ("models", "lexicon_files", "origins")}

@@ -21,21 +21,21 @@ from cige.text.normalize import normalize
 
 
 class StoreError(CigeError):
-    """The file cannot be read or written; no request is to blame."""
+    """The file cannot be read or written, which no request caused."""
 
 
 class VersionConflict(CigeError):
-    """A change was made for another version than the present one, or there is no room for it."""
+    """A change was meant for another version than the current one, or would exceed the maximum number of words."""
 
 
 @dataclass(frozen=True)
 class StoredWords:
-    """The words of one moment.
+    """The words at one moment.
 
     Attributes:
-        version: 0 before the first change, and one more with every change.
-        changes: what users changed.
-        lexicons: those that the server started with, in their order, with these changes; nobody changes them.
+        version: 0 before the first change, and increased by one with every change.
+        changes: the changes of users.
+        lexicons: the initial lexicons of the server, in order, with these changes; they are immutable.
     """
 
     version: int
@@ -44,27 +44,26 @@ class StoredWords:
 
     @property
     def entries(self) -> list[UserWord]:
-        """The words of users in any of the lexicons, each once."""
+        """The user words of all lexicons, without duplicates."""
         return list({entry.text: entry for found in reversed(self.lexicons) for entry in found.user_entries}.values())
 
 
 class WordStore:
-    """Changes to lexicons that survive the server, and that other processes see as soon as they are made.
+    """Persistent changes of lexicons, which other processes see immediately.
 
-    A change counts for the lexicons of all models that are served: what a company calls its things does not depend on
-    who reads them.
+    A change applies to the lexicons of all served models, since names do not depend on the model.
 
-    A change is written to a new file that takes the place of the old one, under a lock of the operating system, so
-    the file is always whole and no change is lost. Every reader compares the file's identity with what it read last.
-    All methods may be called from any thread.
+    A change is written to a new file that replaces the old one, under a lock of the operating system, so the file is
+    always complete and no change is lost. Readers compare the identity of the file with that of the version they read
+    last. All methods may be called from any thread.
 
     Args:
-        starts: the lexicons before any change, one of each model. They must be the same in all processes.
+        starts: the lexicons before any change, one per model. They must be the same in all processes.
         path: the file; None keeps changes in memory.
         max_words: how many words may be added.
 
     Raises:
-        StoreError: the file is there and cannot be read.
+        StoreError: the file exists and cannot be read.
     """
 
     def __init__(self, starts: Sequence[Lexicon], path: Path | None = None, *, max_words: int = 200_000):
@@ -86,9 +85,9 @@ class WordStore:
         return StoredWords(version, changes, tuple(start.changed(changes) for start in self._starts))
 
     def current(self) -> StoredWords:
-        """The words of now, whichever process changed them last.
+        """The current words, including changes of other processes.
 
-        A file that was removed or damaged since it was read leaves what was read; `check` tells of it.
+        If the file was removed or damaged, the words that were read last are returned; `check` reports the problem.
         """
         with self._lock:
             with suppress(StoreError):
@@ -96,22 +95,22 @@ class WordStore:
             return self._now
 
     def check(self) -> None:
-        """Raises StoreError if the file is gone or damaged."""
+        """Raise a StoreError if the file is missing or damaged."""
         with self._lock:
             self._read_if_changed()
             if self._path is not None and self._now.version and not self._path.exists():
                 raise StoreError(f"{self._path}: gone; the next change writes it again")
 
     def add(self, words: Sequence[UserWord], *, version: int | None = None) -> StoredWords:
-        """Add words, or give those that are there another label and mode; all or none.
+        """Add words, or change the label and mode of existing ones; either all words or none are added.
 
         Args:
-            version: the version that the change is meant for, None for any.
+            version: the version for which the change is meant; None means any version.
 
         Raises:
             LexiconError: naming the words that cannot be used.
-            VersionConflict: the version is another, or too many words would be there.
-            StoreError: the file cannot be read or written; then nothing has changed.
+            VersionConflict: the current version is another one, or there would be too many words.
+            StoreError: the file cannot be read or written; nothing has changed then.
         """
         wanted = [replace(word, text=normalize(word.text)) for word in words]
         problems = [f"{word.text!r} ({reason})" for word in wanted if (reason := reason_to_refuse_user_word(word))]
@@ -127,11 +126,11 @@ class WordStore:
         return self._change(change, version)
 
     def remove(self, words: Sequence[str], *, version: int | None = None) -> StoredWords:
-        """Stop matching words, whoever they came from; all or none.
+        """Stop matching words of any origin; either all words or none are removed.
 
         Raises:
             LexiconError: naming the words that are in no lexicon.
-            VersionConflict, StoreError: as `add`.
+            VersionConflict, StoreError: see `add`.
         """
         wanted = list(dict.fromkeys(map(normalize, words)))
 
@@ -161,7 +160,7 @@ class WordStore:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Keep other processes from changing the file; the lock goes with the process that holds it."""
+        """Lock the file against changes by other processes; the lock ends with the process that has it."""
         if self._path is None:
             yield
             return
@@ -211,6 +210,6 @@ def _in_any(word: str, lexicons: Sequence[Lexicon]) -> bool:
 
 
 def _identity(path: Path) -> tuple[int, ...]:
-    """What differs between the file and any that was there before: every change makes a new one."""
+    """The identity of the file, which differs from all previous files, since every change creates a new file."""
     found = path.stat()
     return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size

@@ -1,4 +1,4 @@
-"""What requests ask to be read: texts for entities, or one text for its lattice and what its entities rest on."""
+"""The tasks of requests: find the entities of texts, or explain texts with their lattices."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from cige.text.utf16 import utf16_offsets
 
 @dataclass(frozen=True)
 class Reader:
-    """A model and the words that every request is read with.
+    """A model and the shared words.
 
     Attributes:
-        name: what requests call the model.
-        place: which lexicon of the store is that of the model.
+        name: the name of the model in requests.
+        place: the index of the model's lexicon in the store.
     """
 
     name: str
@@ -36,14 +36,14 @@ class Reader:
     place: int = 0
 
     def with_words(self, words: Sequence[UserWord]) -> tuple[NER, int]:
-        """The model with the words of now and those of a request, and the version of the former."""
+        """The model with the current shared words and the words of a request, and the version of the shared words."""
         now = self.store.current()
         return self.ner.with_lexicon(now.lexicons[self.place]).with_words(words), now.version
 
 
 @dataclass
 class EntitiesWork:
-    """Texts whose entities are asked for (see `batcher.Work`)."""
+    """Texts whose entities are requested (see `batcher.Work`)."""
 
     reader: Reader
     texts: Sequence[str]
@@ -64,7 +64,7 @@ class EntitiesWork:
 
 @dataclass
 class EntitiesReading:
-    """Texts that are being read (see `batcher.Reading`)."""
+    """Texts that are being processed (see `batcher.Reading`)."""
 
     work: EntitiesWork
     ner: NER
@@ -93,19 +93,19 @@ class EntitiesReading:
 
 
 def entity_dicts(entities: Sequence[Entity], text: str, reading: EntitiesReading) -> list[dict[str, Any]]:
-    """Entities as the response has them."""
+    """Entities in the form of the response."""
     place = utf16_offsets(text) if reading.work.utf16 else int
     return [entity.to_dict() | {"start": place(entity.start), "end": place(entity.end)} for entity in entities]
 
 
 @dataclass
 class ExplainWork:
-    """Texts that are explained (see `batcher.Work`); they are read by themselves.
+    """Texts to explain (see `batcher.Work`), which are not batched with other requests.
 
     Attributes:
-        removals: read each again without each word that overlaps an entity.
-        n_words: how many of the words that an entity rests on are listed, those with the most attention.
-        svg_width: draw each lattice this wide, in pixels; None draws none.
+        removals: whether to predict again without each word that overlaps an entity.
+        n_words: the maximum number of words listed per entity, those with the most attention first.
+        svg_width: the width of the drawings of lattices in pixels; None makes no drawings.
     """
 
     reader: Reader
@@ -128,7 +128,7 @@ class ExplainWork:
 
 @dataclass
 class ExplainReading:
-    """Texts that are being explained (see `batcher.Reading`): no window of theirs is shared with other requests."""
+    """Texts that are being explained (see `batcher.Reading`); their windows are not batched with other requests."""
 
     work: ExplainWork
     ner: NER
@@ -158,7 +158,7 @@ class ExplainReading:
 
 
 def response_head(work: EntitiesWork | ExplainWork, version: int) -> dict[str, Any]:
-    """What all responses with offsets begin with."""
+    """The first fields of all responses with offsets."""
     return {
         "model": work.reader.name,
         "offsets": "utf16" if work.utf16 else "code_points",
@@ -167,7 +167,7 @@ def response_head(work: EntitiesWork | ExplainWork, version: int) -> dict[str, A
 
 
 def evidence_dict(evidence: Evidence, *, utf16: bool) -> dict[str, Any]:
-    """Words, entities and removals of an explanation, their offsets in the unit that was asked for."""
+    """Words, entities and removals of an explanation, with offsets in the requested unit."""
     found = {name: value for name, value in evidence.to_dict().items() if name not in ("text", "word_sets", "maps")}
     if utf16:
         _move(found, utf16_offsets(evidence.text))
@@ -175,7 +175,7 @@ def evidence_dict(evidence: Evidence, *, utf16: bool) -> dict[str, Any]:
 
 
 def _move(value: Any, place: Any) -> None:
-    """Put every `start` and `end` in a JSON value where `place` says."""
+    """Convert all `start` and `end` in a JSON value with `place`."""
     if isinstance(value, dict):
         for name in ("start", "end"):
             if name in value:

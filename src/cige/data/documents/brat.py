@@ -1,7 +1,7 @@
 """brat standoff: a folder with a .txt and a .ann file for each document. Offsets are code points.
 
-brat keeps an entity within a line, so one that runs over line breaks is written as fragments, and fragments with
-nothing but whitespace between them are read as one entity.
+Entities in brat cannot contain line breaks, so such entities are written as fragments. Fragments with only whitespace
+between them are read as one entity.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ENTITY = re.compile(r"T\S+\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t.*)?", re.DOTALL)
 
 
 def read_brat(path: Path, options: ReadingOptions) -> list[Document]:
-    """Every .txt of a folder, by name, or one .txt or .ann file; a text without .ann is not labelled."""
+    """Read all .txt files of a folder, sorted by name, or one .txt or .ann file; texts without .ann are unlabelled."""
     texts = sorted(path.glob("**/*.txt")) if path.is_dir() else [path.with_suffix(".txt")]
     if not texts:
         raise DataError(
@@ -34,10 +34,10 @@ def read_brat(path: Path, options: ReadingOptions) -> list[Document]:
 
 
 def write_brat(path: Path, documents: Iterable[Document]) -> None:
-    """A folder of 000001.txt, 000001.ann and so on, written whole or not at all.
+    """Write a folder with 000001.txt, 000001.ann and so on, completely or not at all.
 
     Raises:
-        DataError: the folder is there already with something in it, or a label has whitespace.
+        DataError: the folder exists and is not empty, or a label contains whitespace.
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise DataError(f"{path}: there already, and not an empty folder; give a new one")

@@ -1,4 +1,4 @@
-"""Document: a text of any length with spans that may overlap, as it crosses from the files of one tool to another's."""
+"""Document: a text of any length with spans that may overlap, which is used to convert between file formats."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Document:
     """A text and its spans.
 
     Attributes:
-        text: as it stands in the file, line breaks included.
+        text: the text as in the file, including line breaks.
         spans: sorted; [start, end) in code points of `text`. They may overlap.
-        meta: whatever else a file says of the text, by name; values that JSON can hold.
-        is_labelled: False where the file does not say which entities there are.
-        is_suggested: whether the spans are a model's, which nobody has confirmed; training and scoring leave such
-            documents out.
-        line: where it begins in its file, or its number there, from 1.
+        meta: other JSON values of the file for this text, by name.
+        is_labelled: False if the file has no annotation for the text.
+        is_suggested: whether the spans are unconfirmed predictions of a model; training and evaluation ignore such
+            documents.
+        line: the line at which it begins in its file, or its number in the file, from 1.
     """
 
     text: str
@@ -42,12 +42,12 @@ class Document:
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """What a file does not say of itself.
+    """Options for reading, which are not in the file.
 
     Attributes:
         text_column, entities_column: columns of CSV, TSV and Parquet files.
-        tag_names: the names of tags that are numbers, in the order of the numbers.
-        repair: mend illegal tag transitions.
+        tag_names: the names of numeric tags, in order.
+        repair: whether to repair invalid tag transitions.
     """
 
     text_column: str = "text"
@@ -58,7 +58,7 @@ class ReadingOptions:
 
 @contextmanager
 def told_where(name: str, what: str, number: int) -> Iterator[None]:
-    """Put file and place before the message of a DataError that is raised within."""
+    """Context manager that prepends the file and the place in it to the message of a DataError."""
     try:
         yield
     except DataError as error:
@@ -71,7 +71,7 @@ def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end"
     An object's "text", if it has one, is checked.
 
     Raises:
-        DataError: they are no such list, or do not fit the text.
+        DataError: it is not such a list, or the spans do not match the text.
     """
     if not isinstance(entries, list):
         raise DataError(f"expected a list of entities, found {type(entries).__name__}")
@@ -95,7 +95,7 @@ def span_dicts(document: Document) -> list[dict[str, Any]]:
 
 
 def checked(documents: Iterable[Document]) -> Iterator[tuple[int, Document]]:
-    """The documents with their numbers from 1; raises DataError at one whose spans leave its text."""
+    """The documents with their numbers from 1; raises a DataError if spans exceed a text."""
     for number, document in enumerate(documents, 1):
         with told_where("documents to write", "number", number):
             if _SPLIT_PAIR.search(document.text):
@@ -106,13 +106,13 @@ def checked(documents: Iterable[Document]) -> Iterator[tuple[int, Document]]:
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """JSON that UTF-8 can hold: lone surrogates are escaped."""
+    """JSON that can be encoded in UTF-8, since lone surrogates are escaped."""
     text = to_json(value, indent=indent)
     return to_json(value, indent=indent, ensure_ascii=True) if has_surrogate(text) else text
 
 
 def json_values(text: str, name: str) -> list[tuple[int, Any]]:
-    """The values of a JSON array, of JSON lines, or the one value of a file; each with its number or line.
+    """The values of a JSON array, of JSON lines, or the single value of a file, each with its number or line.
 
     Raises:
         DataError: the text is not JSON.
@@ -138,19 +138,19 @@ def json_values(text: str, name: str) -> list[tuple[int, Any]]:
 
 
 def is_pair(value: Any) -> bool:
-    """Whether a JSON value is [text, {...}], as spaCy's examples are."""
+    """Whether a JSON value is [text, {...}], the form of spaCy's examples."""
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
 
 
 def an_object(value: Any) -> dict[str, Any]:
-    """`value` if it is a JSON object; raises DataError otherwise."""
+    """Return `value` if it is a JSON object; raises a DataError otherwise."""
     if not isinstance(value, dict):
         raise DataError(f"expected an object, found {type(value).__name__}")
     return value
 
 
 def text_of(record: Mapping[str, Any], key: str = "text") -> str:
-    """The string under a key; raises DataError where there is none."""
+    """The string with this key; raises a DataError if there is none."""
     text = record.get(key)
     if not isinstance(text, str):
         raise DataError(f"expected a string under {key!r}; found {type(text).__name__}")

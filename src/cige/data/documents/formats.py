@@ -1,4 +1,4 @@
-"""The formats of documents: what each is called, who reads and writes it, and how a file says which one it has."""
+"""The formats of documents: their names, readers and writers, and the detection of the format of a file."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Format:
     """A format.
 
     Attributes:
-        what: it is, in a few words.
-        read, write: None where cige does not.
-        suffixes: names of files that most often have it.
+        what: a short description.
+        read, write: the reader and the writer; None if cige has none.
+        suffixes: suffixes of file names that usually have this format.
     """
 
     what: str
@@ -40,12 +40,12 @@ def _columns(scheme: str) -> tuple[Read, Write]:
 
 
 FORMATS: dict[str, Format] = {
-    "txt": Format("a text a line, unlabelled", lines.read_txt, None, (".txt",)),
+    "txt": Format("one text per line, unlabelled", lines.read_txt, None, (".txt",)),
     "jsonl": Format("JSON lines of text and entities", lines.read_jsonl, lines.write_jsonl, (".jsonl", ".ndjson")),
     "cluener": Format("JSON lines of CLUENER", lines.read_cluener, lines.write_cluener),
-    "bmes": Format("a character and a BMES tag a line", *_columns("BMES"), (".bmes",)),
-    "bioes": Format("a character and a BIOES tag a line", *_columns("BIOES"), (".bioes", ".bieos")),
-    "bio": Format("a character and a BIO tag a line", *_columns("BIO"), (".bio",)),
+    "bmes": Format("a character and a BMES tag per line", *_columns("BMES"), (".bmes",)),
+    "bioes": Format("a character and a BIOES tag per line", *_columns("BIOES"), (".bioes", ".bieos")),
+    "bio": Format("a character and a BIO tag per line", *_columns("BIO"), (".bio",)),
     "conll": Format("2 to 4 columns: token first, tag last", lines.read_conll, lines.write_columns, (".conll",)),
     "csv": Format("CSV with a column of texts", tables.read_csv, tables.write_csv, (".csv",)),
     "tsv": Format("TSV with a column of texts", tables.read_tsv, tables.write_tsv, (".tsv",)),
@@ -61,14 +61,15 @@ FORMATS: dict[str, Format] = {
 
 
 def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOptions | None = None) -> list[Document]:
-    """Read the documents of a file, or of a folder of brat's.
+    """Read the documents of a file, or of a brat folder.
 
     Args:
-        format: a name out of FORMATS; "auto" tells it from the contents and the name.
-        options: what the file does not say of itself.
+        format: a name in FORMATS; "auto" detects the format from the content and the file name.
+        options: options for reading, which are not in the file.
 
     Raises:
-        DataError: the file cannot be read, with the place in it; or its format cannot be told.
+        DataError: the file cannot be read, or its format cannot be detected; the message contains the place in the
+            file.
     """
     path = Path(path)
     found = FORMATS[find_format(path) if format == "auto" else known(format)]
@@ -77,13 +78,13 @@ def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOp
 
 
 def write_documents(path: str | Path, documents: Iterable[Document], *, format: str = "auto") -> None:
-    """Write documents to a file, or to a folder for brat; whole or not at all.
+    """Write documents to a file, or to a folder for brat, completely or not at all.
 
     Args:
-        format: a name out of FORMATS; "auto" takes it from the suffix.
+        format: a name in FORMATS; "auto" uses the suffix of the file name.
 
     Raises:
-        DataError: the format is not known or only read, or cannot hold one of the documents.
+        DataError: the format is unknown or cannot be written, or a document cannot be represented in it.
     """
     path = Path(path)
     name = _by_suffix(path) if format == "auto" else known(format)
@@ -101,17 +102,17 @@ def written() -> list[str]:
 
 
 def known(format: str) -> str:
-    """`format` if there is such a one; raises DataError otherwise."""
+    """Return `format` if it is a known format; raises a DataError otherwise."""
     if format not in FORMATS:
         raise DataError(f"unknown format {format!r}; expected auto or one of {', '.join(FORMATS)}")
     return format
 
 
 def find_format(path: Path) -> str:
-    """The format of a file, by its contents and its name.
+    """Detect the format of a file from its content and its name.
 
     Raises:
-        DataError: it cannot be told.
+        DataError: it cannot be detected.
     """
     name = of_name(path)
     if name is not None and name not in ("txt", "jsonl"):
@@ -121,7 +122,7 @@ def find_format(path: Path) -> str:
 
 
 def of_name(path: Path) -> str | None:
-    """The format that the name of a file tells, or for a Parquet file its columns; a folder is brat's."""
+    """The format according to the file name, or for Parquet according to its columns; folders are brat."""
     name = _by_suffix(path)
     if path.is_dir() or (name == "txt" and path.with_suffix(".ann").exists()):
         return "brat"
@@ -131,7 +132,7 @@ def of_name(path: Path) -> str | None:
 
 
 def of_json(text: str) -> str | None:
-    """The format of JSON or JSON lines by its first value; None if it is no JSON."""
+    """The format of JSON or JSON lines, according to the first value; None if it is not JSON."""
     value = _first_value(text)
     if isinstance(value, list):
         return "spacy-json" if is_pair(value) else None
@@ -173,7 +174,7 @@ def _first_value(text: str) -> Any:
 
 
 def _of_columns(text: str) -> str | None:
-    """The scheme of columns is told when they are read; here only that they are columns, and how many."""
+    """The format of a file of columns, according to their number; the tag scheme is detected on reading."""
     first = re.search(r"[^\n]*\S[^\n]*", text)
     n = len(first[0].split()) if first else 0
     if first and first[0].startswith(lines.DOCSTART):

@@ -30,13 +30,13 @@ DOCSTART = "-DOCSTART-"
 
 
 def read_txt(path: Path, options: ReadingOptions) -> list[Document]:
-    """A text a line; none of them is labelled."""
+    """Read one unlabelled text per line."""
     lines = read_text(path).removesuffix("\n").split("\n")
     return [Document(line.removesuffix("\r"), is_labelled=False, line=n) for n, line in enumerate(lines, 1)]
 
 
 def read_jsonl(path: Path, options: ReadingOptions) -> list[Document]:
-    """Objects with "text" and, where they are labelled, "entities"; other keys are kept as `meta`."""
+    """Read objects with "text" and, if they are labelled, "entities"; other keys are kept as `meta`."""
     found = []
     for number, value in json_values(read_text(path), str(path)):
         with told_where(str(path), "line", number):
@@ -57,7 +57,7 @@ def write_jsonl(path: Path, documents: Iterable[Document]) -> None:
 
 
 def read_cluener(path: Path, options: ReadingOptions) -> list[Document]:
-    """CLUENER's objects: {"text", "label": {type: {surface: [[first, last], ...]}}}."""
+    """Read CLUENER's objects: {"text", "label": {type: {surface: [[first, last], ...]}}}."""
     return _documents(parse_json_lines(read_text(path), name=str(path), form="cluener", keep_outermost=options.repair))
 
 
@@ -66,21 +66,21 @@ def write_cluener(path: Path, documents: Iterable[Document]) -> None:
 
 
 def read_columns(path: Path, options: ReadingOptions, *, scheme: str = "auto") -> list[Document]:
-    """A character and its tag a line, in any scheme."""
+    """Read one character and its tag per line, in any scheme."""
     return _documents(parse_columns(read_text(path), name=str(path), scheme=scheme, repair_tags=options.repair))
 
 
 def read_conll(path: Path, options: ReadingOptions) -> list[Document]:
-    """Two to four columns, of which the first is a token and the last its tag; -DOCSTART- lines are left out."""
+    """Read two to four columns: the first is a token and the last its tag; -DOCSTART- lines are skipped."""
     text = conll_as_columns(read_text(path), str(path))
     return _documents(parse_columns(text, name=str(path), repair_tags=options.repair))
 
 
 def conll_as_columns(text: str, name: str) -> str:
-    """The first and the last column of each line; lines keep their numbers.
+    """The first and the last column of each line; line numbers do not change.
 
     Raises:
-        DataError: a line with one column or more than four.
+        DataError: a line has one column, or more than four.
     """
     lines = []
     for number, line in enumerate(text.split("\n"), 1):

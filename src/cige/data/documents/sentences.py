@@ -1,4 +1,4 @@
-"""From documents to labelled sentences: what training and scoring read of the files of other tools."""
+"""Convert documents to labelled sentences, for training and evaluation on the files of other tools."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
 from cige.text.windows import split_windows
 
-PIECE = 128  # characters of a sentence that is cut out of a longer document
+PIECE = 128  # maximum number of characters of a sentence that is cut from a longer document
 
 
 def sentences_of(documents: Iterable[Document], *, name: str, format: str, keep_outermost: bool) -> LabelledFile:
-    """The labelled documents as sentences; one with line breaks, or longer than a window, is cut outside its entities.
+    """The labelled documents as sentences; documents with line breaks or longer than a window are cut between entities.
 
-    Documents whose labels are only suggested are left out, as those without labels are.
+    Documents without labels and documents whose labels are only suggested are left out.
 
     Args:
-        name: of the file, for messages.
-        keep_outermost: of overlapping spans keep the longest and list the others as repairs.
+        name: the file name for messages.
+        keep_outermost: whether to keep the longest of overlapping spans and list the others as repairs.
 
     Raises:
-        DataError: spans overlap, and `keep_outermost` is false; or no document is labelled by somebody.
+        DataError: spans overlap, and `keep_outermost` is false; or no document has confirmed labels.
     """
     sentences: list[Sentence] = []
     repairs: list[Repair] = []
@@ -55,7 +55,7 @@ def _cut(text: str, spans: list[Span], line: int) -> list[Sentence]:
     pieces, start, rest = [], 0, list(spans)
     for end in [window.core_end for window in split_windows(text, whole=2 * PIECE, core=PIECE)]:
         if any(span.start < end < span.end for span in rest):
-            continue  # the next piece has it whole
+            continue  # it is in the next piece
         own = [span for span in rest if span.end <= end]
         rest = rest[len(own) :]
         piece = (

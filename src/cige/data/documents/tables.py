@@ -1,4 +1,4 @@
-"""Tables: CSV, TSV and Parquet files with a column of texts and, where they are labelled, one of entities.
+"""Tables: CSV, TSV and Parquet files with a column of texts and, if they are labelled, a column of entities.
 
 Entities are a list of {start, end, label}: JSON in a field of CSV and TSV, list<struct> (or JSON) in Parquet.
 """
@@ -30,7 +30,7 @@ def read_csv(path: Path, options: ReadingOptions) -> list[Document]:
 
 
 def read_tsv(path: Path, options: ReadingOptions) -> list[Document]:
-    """Fields end at tabs and line ends; quotes are characters."""
+    """Read TSV: fields end at tabs and line ends, and quotes are ordinary characters."""
     lines = read_text(path).removesuffix("\n").split("\n")
     return _read_table(path, options, [line.removesuffix("\r").split("\t") for line in lines])
 
@@ -81,7 +81,7 @@ def write_parquet(path: Path, documents: Iterable[Document]) -> None:
 
 
 def parquet_columns(path: Path) -> list[str]:
-    """The names of the columns of a Parquet file, without reading it; none where it cannot be read."""
+    """The column names of a Parquet file, from its metadata; empty if it cannot be read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -92,7 +92,7 @@ def parquet_columns(path: Path) -> list[str]:
 
 
 def parquet_rows(path: Path) -> tuple[list[dict[str, Any]], dict[bytes, bytes]]:
-    """The rows of a Parquet file, and what else its schema says.
+    """The rows of a Parquet file, and the metadata of its schema.
 
     Raises:
         DataError: it cannot be read.

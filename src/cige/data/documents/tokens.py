@@ -30,10 +30,10 @@ _INFO = "dataset_info.json"
 
 
 def read_hugging_face(path: Path, options: ReadingOptions) -> list[Document]:
-    """Rows with `tokens` and `ner_tags`, in Parquet, a JSON array or JSON lines; the text is the tokens, joined.
+    """Read rows with `tokens` and `ner_tags`, in Parquet, a JSON array or JSON lines; the text is the joined tokens.
 
-    Tags may be names, or numbers whose names the file says (as `datasets` writes into Parquet), dataset_info.json
-    beside it says, or `options.tag_names` does.
+    Tags may be names or numbers. The names of numeric tags are in the file (as `datasets` writes them in Parquet), in
+    dataset_info.json in its folder, or in `options.tag_names`.
     """
     if path.suffix == ".parquet":
         rows, facts = parquet_rows(path)
@@ -90,7 +90,7 @@ def read_docbin(path: Path, options: ReadingOptions) -> list[Document]:
         docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
     except FileNotFoundError:
         raise DataError(f"no file at {path}; check the name") from None
-    except Exception as reason:  # zlib, msgpack and spaCy each have errors of their own
+    except Exception as reason:  # zlib, msgpack and spaCy raise different errors
         raise DataError(f"{path}: not a DocBin that spaCy can read ({reason})") from None
     return [
         Document(
@@ -147,7 +147,7 @@ def _name(tag: Any, names: Sequence[str]) -> str:
 
 
 def _tag_names(features: Any) -> list[str]:
-    """The names of the ClassLabel of ner_tags in what `datasets` writes of the features of a data set."""
+    """The names of the ClassLabel of ner_tags in the features that `datasets` writes."""
     tags = features.get("ner_tags") if isinstance(features, dict) else None
     feature = (
         tags.get("feature", tags) if isinstance(tags, dict) else tags[0] if isinstance(tags, list) and tags else {}

@@ -1,7 +1,7 @@
 """Files of annotation tools: doccano, Label Studio and displaCy.
 
-Offsets are code points in all of them. Label Studio before 1.4 wrote UTF-16 code units; since each of its spans
-carries its text, such a file is recognised and read right.
+Offsets count code points in all of them. Label Studio before 1.4 wrote UTF-16 code units; such files are detected,
+since each span also has its text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DOCCANO = ("start_offset", "end_offset", "label")
 
 
 def read_doccano(path: Path, options: ReadingOptions) -> list[Document]:
-    """JSON lines with "text" and "label" (or "labels"): [[start, end, label], ...]; or with "entities"."""
+    """Read JSON lines with "text" and "label" (or "labels"): [[start, end, label], ...]; or with "entities"."""
     found = []
     for number, value in json_values(read_text(path), str(path)):
         with told_where(str(path), "line", number):
@@ -54,7 +54,7 @@ def write_doccano(path: Path, documents: Iterable[Document]) -> None:
 
 
 def read_displacy(path: Path, options: ReadingOptions) -> list[Document]:
-    """Objects with "text" and "ents", as displaCy takes them (`manual=True`) and spaCy's Doc.to_json writes."""
+    """Read objects with "text" and "ents", as used by displaCy (`manual=True`) and spaCy's Doc.to_json."""
     found = []
     for number, value in json_values(read_text(path), str(path)):
         with told_where(str(path), "object", number):
@@ -78,10 +78,10 @@ def write_displacy(path: Path, documents: Iterable[Document]) -> None:
 
 
 def read_label_studio(path: Path, options: ReadingOptions) -> list[Document]:
-    """Tasks: the first annotation that was not cancelled; also JSON-MIN.
+    """Read tasks with their first annotation that was not cancelled, or JSON-MIN.
 
-    A task without annotations has the spans of its first prediction, which are only suggested. A task with neither, and
-    one that the annotator skipped, is not labelled.
+    A task without annotations has the spans of its first prediction, marked as suggested. Tasks without either, and
+    tasks that the annotator skipped, are unlabelled.
     """
     found = []
     for number, value in json_values(read_text(path), str(path)):
@@ -92,9 +92,9 @@ def read_label_studio(path: Path, options: ReadingOptions) -> list[Document]:
 
 
 def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
-    """Tasks for a project whose configuration has <Labels name="label" toName="text"> and <Text name="text">.
+    """Write tasks for a project whose configuration has <Labels name="label" toName="text"> and <Text name="text">.
 
-    Spans that are only suggested become predictions, which an annotator starts from, and others annotations.
+    Suggested spans become predictions, from which an annotator starts, and other spans annotations.
     """
     tasks = []
     for number, document in checked(documents):
@@ -124,7 +124,7 @@ def _task(record: dict[str, Any], number: int) -> Document:
     text = text_of(data, key)
     annotations = [a for a in record.get("annotations") or [] if isinstance(a, dict)]
     answers = [a for a in annotations if not a.get("was_cancelled")]
-    is_suggested = not annotations  # and not where the annotator skipped the task
+    is_suggested = not annotations  # a skipped task has a cancelled annotation
     if is_suggested:
         answers = [a for a in record.get("predictions") or [] if isinstance(a, dict)]
     meta = {name: own for name, own in data.items() if name != key}
