@@ -61,12 +61,12 @@ def test_a_killed_job_goes_on(texts, undisturbed, tmp_path):
         os.killpg(job.pid, how) if how == signal.SIGKILL else os.kill(job.pid, how)
         said = job.communicate()[1]
         assert job.returncode == (-how if how == signal.SIGKILL else 130), said
-    assert "going on: " in said and "Give the same command again" in said
+    assert "resuming: " in said and "Run the same command again" in said
     n_left = 20 - len(list(output.glob("commits/part*")))
     assert n_left > 0
     (output / "data" / ".part-000000.jsonl.x.part").write_text("what a killed process leaves")
     finished = subprocess.run([*command, "--processes", "1", "--batch-size", "3"], capture_output=True, text=True)
-    assert finished.returncode == 0 and f"going on: {20 - n_left} of 20 parts" in finished.stderr
+    assert finished.returncode == 0 and f"resuming: {20 - n_left} of 20 parts" in finished.stderr
     assert made.contents(output) == undisturbed
     again = subprocess.run([*command, "--processes", "1"], capture_output=True, text=True, check=True)
     assert "nothing was left to do" in again.stdout and made.contents(output) == undisturbed

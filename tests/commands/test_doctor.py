@@ -80,4 +80,4 @@ def test_people_get_a_table(capsys, monkeypatch):
     monkeypatch.setattr(doctor, "_model", lambda name: iter(()))
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    assert "numpy" in out and "everything that cige needs works" in out
+    assert "numpy" in out and "everything that cige requires works" in out

@@ -98,13 +98,13 @@ def test_a_selection_that_is_stopped_goes_on(model, raw, tmp_path, monkeypatch, 
     monkeypatch.setattr(suggest, "texts_of", stopped)
     capsys.readouterr()
     assert main([*argv, str(out)]) == 130
-    assert not out.exists() and "give the same command again" in capsys.readouterr().err
+    assert not out.exists() and "run the same command again" in capsys.readouterr().err
     assert main([*argv, str(out), "--seed", "2"]) == 0  # another selection begins anew
     assert "going on" not in capsys.readouterr().err
     n_read.clear()
     assert main([*argv, str(out)]) == 130
     assert main([*argv, str(out)]) == 0
-    assert "going on after line 120" in capsys.readouterr().err
+    assert "resuming after line 120" in capsys.readouterr().err
     assert out.read_bytes() == whole.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
@@ -118,8 +118,8 @@ def test_a_selection_that_is_stopped_goes_on(model, raw, tmp_path, monkeypatch, 
         (["unlabelled.txt", "out.jsonl", "--chars", "9", "3"], "smallest number first, such as --chars 3 9"),
         (["unlabelled.txt", "out.jsonl", "--chars", "900", "901"], "none of its"),
         (["unlabelled.txt", "out.jsonl", "--exclude", "none.jsonl"], "none.jsonl"),
-        (["unlabelled.txt", "out.jsonl", "--exclude", "out.jsonl"], "both read and to be written"),
-        (["unlabelled.txt", "unlabelled.txt"], "both read and to be written"),
+        (["unlabelled.txt", "out.jsonl", "--exclude", "out.jsonl"], "is also an input file"),
+        (["unlabelled.txt", "unlabelled.txt"], "is also an input file"),
     ],
 )
 def test_mistakes_are_told_and_change_nothing(model, raw, monkeypatch, capsys, options, message):
@@ -132,7 +132,7 @@ def test_mistakes_are_told_and_change_nothing(model, raw, monkeypatch, capsys, o
 
 def test_fewer_than_asked_for_is_told(model, raw, tmp_path, capsys):
     assert main(["suggest", str(raw), str(tmp_path / "out.jsonl"), "-m", model, "--n", "9999"]) == 0
-    assert "9,999 were asked for" in capsys.readouterr().err
+    assert "9,999 were requested" in capsys.readouterr().err
 
 
 NEW = {"PER": "人物", "LOC": "地点", "ORG": "机构"}

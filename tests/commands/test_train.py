@@ -54,7 +54,7 @@ def test_without_dev_the_last_tenth_is_held_out(data: Path) -> None:
     ("options", "message"),
     [
         ([], "give a recipe, or --data FILE"),
-        (["--dev", "dev.bmes"], "--dev goes with --data"),
+        (["--dev", "dev.bmes"], "--dev requires --data"),
         (["--data", "one.bmes"], "expected two or more"),
         (["--data", "none.bmes", "--dev", "dev.bmes"], "none.bmes"),
     ],

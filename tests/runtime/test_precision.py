@@ -145,7 +145,7 @@ def test_a_precision_is_chosen():
     assert chosen(FLOAT32, PRECISIONS) == FLOAT32
     with pytest.raises(ModelError, match="precision 'float16': expected one of auto, float32, bfloat16, int8"):
         chosen("float16", PRECISIONS)
-    with pytest.raises(ModelError, match=r"precision 'int8': this processor, .* has float32, bfloat16 alone; use"):
+    with pytest.raises(ModelError, match=r"precision 'int8': this processor, .* only supports float32, bfloat16; use"):
         chosen(INT8, PRECISIONS[:2])
     assert available(None) == (FLOAT32,)
 
@@ -156,15 +156,15 @@ def test_load_takes_a_precision(tmp_path):
     ner = load(precision="float32")
     assert ner.model.precision == FLOAT32 and ", float32)" in repr(ner)
     for kernels in LEVELS[:1]:  # the portable level has no other
-        with pytest.raises(ModelError, match="has float32 alone"):
+        with pytest.raises(ModelError, match="only supports float32"):
             NativeModel.load(ner.model.folder, kernels=kernels, precision=BFLOAT16)
-    with pytest.raises(ModelError, match="PyTorch, which computes this model, has float32 alone"):
+    with pytest.raises(ModelError, match="PyTorch, which computes this model, only supports float32"):
         load(backend="torch", precision="int8")
     config = SoftLexiconConfig(lstm_width=8)
     tiny.model(config=config, architecture="soft_lexicon").save(tmp_path / "soft")
     assert load(tmp_path / "soft", backend="torch", precision="float32").labels
     assert NER(NativeModel.load(tmp_path / "soft", precision="auto")).model.precision == FLOAT32
-    with pytest.raises(ModelError, match="a SoftLexicon has float32 alone"):
+    with pytest.raises(ModelError, match="a SoftLexicon only supports float32"):
         load(tmp_path / "soft", precision="bfloat16")
 
 
@@ -175,7 +175,7 @@ def test_a_copy_computes_in_what_was_asked_for(wanted):
     assert (copy.wanted_precision, copy.precision) == (wanted, model.precision)
 
 
-@pytest.mark.skipif(not NARROW, reason="this processor has float32 alone")
+@pytest.mark.skipif(not NARROW, reason="this processor only supports float32")
 def test_the_bundled_model_finds_the_same_names_in_every_precision():
     texts = ["罗氏公司总部设在瑞士巴塞尔。", "李明和王芳昨天从北京大学去了上海。", "腾讯的马化腾在深圳出席了发布会。"]
     found = {}

@@ -111,7 +111,7 @@ def test_overrides_win(tmp_path: Path, overrides: object) -> None:
         (MINIMAL + "user_words: {label_prob: 0.5}\n", r"user_words.label_prob is 0.5, .*set model.word_labels to true"),
         (
             MINIMAL + "model: {word_labels: true, use_words: false}\nuser_words: {unknown_label_prob: 0.1}\n",
-            r"user_words.unknown_label_prob is 0.1, but the network reads no labels",
+            r"user_words.unknown_label_prob is 0.1, but the network ignores labels",
         ),
         (MINIMAL + "architecture: dcsan\nmodel: {word_labels: true}\n", r"unknown key 'model.word_labels'"),
         ("extends: nowhere.yaml\n", r"nowhere.yaml: no such recipe \(extended by"),

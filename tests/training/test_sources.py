@@ -101,15 +101,15 @@ def test_mistakes_are_named(data_dir: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"sources": {"msra": {}}}, "data.sources and data.types go together"),
-        ({"types": "names", "dataset": "msra"}, "data.sources and data.types go together"),
+        ({"sources": {"msra": {}}}, "data.sources requires data.types"),
+        ({"types": "names", "dataset": "msra"}, "data.sources requires data.types"),
         ({"sources": {"msra": {}}, "types": "names", "dataset": "msra"}, "give one of"),
         ({"sources": {"msra": {}}, "types": "names", "scheme": "BIO"}, "BIO"),
-        ({"sources": {"msra": {"weight": 0}}, "types": "names"}, "every weight is 0"),
+        ({"sources": {"msra": {"weight": 0}}, "types": "names"}, "all weights are 0"),
         ({"sources": {"msra": {"weight": -1}}, "types": "names"}, r"data.sources.msra.weight is -1"),
         ({"sources": {"msra": {"size": 1}}, "types": "names"}, r"unknown key 'data.sources.msra.size'"),
         ({"sources": ["msra"], "types": "names"}, r"expected a mapping of names"),
-        ({"dataset": "msra", "labels": ["PER"]}, "go with data.sources"),
+        ({"dataset": "msra", "labels": ["PER"]}, "require data.sources"),
     ],
 )
 def test_contradictions_are_named(data: dict, message: str) -> None:

@@ -215,7 +215,7 @@ def test_sentences_without_entities_are_refused(data_dir: Path, tmp_path: Path) 
     (tmp_path / "none.bmes").write_text("天 O\n气 O\n", encoding="utf-8")
     data = DataConfig(train=str(tmp_path / "none.bmes"), dev="ner/tiny/dev.bmes")
     recipe = replace(tiny_run.tiny_recipe(), data=data)
-    with pytest.raises(RecipeError, match="hold no entity"):
+    with pytest.raises(RecipeError, match="have no entities"):
         run(recipe, data_dir, tmp_path / "run")
 
 

@@ -1,7 +1,7 @@
-"""Bulk annotation: an Arrow batch in, the same batch with entities out; jobs over files that survive being killed.
+"""Bulk annotation: add entities to Arrow batches, and to files in jobs that can be resumed after they are killed.
 
-Adapters for Ray Data and Spark are in `cige.bulk.ray_data` and `cige.bulk.spark_sql`. The Arrow parts need pyarrow
-(`pip install "cige[documents]"`).
+Adapters for Ray Data and Spark are in `cige.bulk.ray_data` and `cige.bulk.spark_sql`. The Arrow functions require
+pyarrow (`pip install "cige[documents]"`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Annotator: texts in, entities or the reason why there are none out, as every engine of bulk annotation uses it."""
+"""Annotator: find the entities of texts, or the error of each text; all engines of bulk annotation use it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from cige.tagging.selection import Request, Selection, Types
 
 @dataclass(frozen=True)
 class AnnotatorSettings:
-    """What a worker needs to know to make its Annotator; plain values, so that every engine can send it.
+    """The settings with which a worker creates its Annotator; plain values, which every engine can send.
 
     Attributes:
         model: a model folder or hub id; None for the bundled model.
         device, precision, domain: as in `cige.load`.
-        lexicon_add: files with the user's words.
-        min_score, labels, types, recall: what is reported, as in a call of an NER.
-        batch_size: sentences to read at once; batches are cut by the size of the lattices before that if need be.
+        lexicon_add: files of user words.
+        min_score, labels, types, recall: which entities are reported, as in a call of an NER.
+        batch_size: maximum number of sentences per batch; large lattices have smaller batches.
         offsets: "code-points" or "utf-16".
-        max_chars: a longer text is not read and has an error in place of entities; None for no limit.
+        max_chars: longer texts get an error instead of entities; None means no limit.
     """
 
     model: str | None = None
@@ -56,12 +56,12 @@ class AnnotatorSettings:
             raise ModelError(str(reason)) from None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The fields as JSON values."""
         return asdict(self)
 
 
 class Annotation(NamedTuple):
-    """The entities of a text; or None, and why it could not be read."""
+    """The entities of a text, or None and the reason why it could not be processed."""
 
     entities: list[Entity] | None
     error: str | None = None
@@ -69,12 +69,12 @@ class Annotation(NamedTuple):
 
 @dataclass
 class Annotator:
-    """Reads texts with one model and one state of its lexicon.
+    """Annotates texts with one model and one state of its lexicon.
 
     Attributes:
-        settings: what it was made by.
+        settings: its settings.
         finder: the model.
-        versions: hashes of the model and of the lexicon as they were when it was made.
+        versions: hashes of the model and of the lexicon at the time when it was created.
     """
 
     settings: AnnotatorSettings
@@ -90,8 +90,8 @@ class Annotator:
         """Load the model and the user's words.
 
         Raises:
-            ModelError: what `cige.load` raises; words were given to a model that has no lexicon; or the model does not
-                report what the settings ask for.
+            ModelError: the errors of `cige.load`; the model has no lexicon for the user words; or the model does not
+                report the requested labels.
             LexiconError: a file of words cannot be read.
         """
         from cige.api import NER, load
@@ -107,10 +107,10 @@ class Annotator:
         return cls(settings, finder, versions_of(finder, folder))
 
     def annotate(self, texts: Sequence[Any]) -> list[Annotation]:
-        """The annotation of each text, in order; anything but a str that can be read has an error.
+        """The annotation of each text, in order; texts that cannot be processed and other values get an error.
 
-        What the entities of a text are does not depend on the texts beside it if cige's own runtime computes; else
-        scores may differ in the last digits.
+        With cige's own runtime, the entities of a text do not depend on the other texts; otherwise, the last digits of
+        scores may.
         """
         errors = {k: error for k, text in enumerate(texts) if (error := self._reason_to_refuse(text))}
         sound = [text for k, text in enumerate(texts) if k not in errors]
@@ -137,7 +137,7 @@ class Annotator:
             if len(texts) == 1:
                 yield Annotation(None, f"{type(reason).__name__}: {reason}")
                 return
-            half = len(texts) // 2  # one text must not cost the others theirs
+            half = len(texts) // 2  # so that one bad text does not affect the others
             yield from self._read(texts[:half])
             yield from self._read(texts[half:])
             return

@@ -1,9 +1,9 @@
-"""The Arrow core: a RecordBatch with a column of texts in, the same with entities and errors as columns out.
+"""Arrow: add columns of entities and errors to a RecordBatch or Table with a column of texts.
 
     batch.schema           text: string, ...
     annotated.schema       text: string, ..., entities: list<struct<start, end, label, text, score>>, error: string
 
-A row has entities, perhaps none, or an error that says why it could not be read; never both.
+Each row has either a list of entities, which may be empty, or an error with the reason why it could not be processed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cige.bulk.annotator import Annotation, Annotator
 from cige.entities.entity import Entity
 from cige.errors import DataError
 
-TEXT, ENTITIES, ERROR = "text", "entities", "error"  # names of columns, unless others are asked for
+TEXT, ENTITIES, ERROR = "text", "entities", "error"  # the default column names
 ENTITY_FIELDS = [
     pa.field("start", pa.int32(), nullable=False),
     pa.field("end", pa.int32(), nullable=False),
@@ -30,10 +30,10 @@ ENTITIES_TYPE = pa.list_(pa.struct(ENTITY_FIELDS))
 def output_schema(
     schema: pa.Schema, *, text_column: str = TEXT, entities_column: str = ENTITIES, error_column: str = ERROR
 ) -> pa.Schema:
-    """The schema of an annotated batch: the columns that were there, then entities and errors.
+    """The schema of an annotated batch: the original columns, then entities and errors.
 
     Raises:
-        DataError: there is no such column of texts, it is no column of strings, or one of the new names is taken.
+        DataError: there is no such column, it does not contain strings, or one of the new names already exists.
     """
     if text_column not in schema.names:
         raise DataError(f"no column {text_column!r}; the columns are {', '.join(schema.names) or 'none'}")
@@ -54,13 +54,14 @@ def annotate_batch(
     entities_column: str = ENTITIES,
     error_column: str = ERROR,
 ) -> Any:
-    """A RecordBatch or Table of any number of rows with their entities; rows keep their order and other columns.
+    """Add the entities of all rows to a RecordBatch or Table; the order and the other columns do not change.
 
     Returns:
-        The same kind of object, with the schema that `output_schema` tells.
+        An object of the same type, with the schema of `output_schema`.
 
     Raises:
-        DataError: as `output_schema` does. A row that cannot be read has an error in place of entities instead.
+        DataError: the errors of `output_schema`. Rows that cannot be processed raise no exception; their error is in
+            the column of errors.
     """
     names = {"text_column": text_column, "entities_column": entities_column, "error_column": error_column}
     schema = output_schema(batch.schema, **names)
@@ -70,7 +71,7 @@ def annotate_batch(
 
 
 def entities_array(annotations: list[Annotation]) -> pa.Array:
-    """list<struct<start, end, label, text, score>>[n]; null where there is an error."""
+    """list<struct<start, end, label, text, score>>[n]; null for rows with an error."""
     rows = [None if a.entities is None else [_struct(e) for e in a.entities] for a in annotations]
     return pa.array(rows, ENTITIES_TYPE)
 
@@ -80,7 +81,7 @@ def _struct(entity: Entity) -> dict[str, Any]:
 
 
 def _texts(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The texts; bytes that are no UTF-8, which Arrow lets in, stay bytes."""
+    """The texts; values that are not UTF-8, which Arrow does not check, are returned as bytes."""
     try:
         return column.to_pylist()
     except UnicodeDecodeError:

@@ -7,7 +7,7 @@ import io
 
 
 def csv_records(text: str, form: str) -> list[list[str]]:
-    """The records of CSV or TSV text. A field of a TSV file ends at a tab or a line end, whatever quotes it has."""
+    """The records of CSV or TSV text. Fields of TSV end at tabs and line ends, and quotes have no meaning in them."""
     if form == "tsv":
         lines = text.removesuffix("\n").split("\n")
         return [fields if (fields := line.removesuffix("\r").split("\t")) != [""] else [] for line in lines]

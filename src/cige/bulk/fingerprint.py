@@ -1,4 +1,4 @@
-"""Versions: what a model and its lexicon are and what it computes in; equal only if they find the same entities."""
+"""Versions: hashes of a model and its lexicon, and its precision; they are equal only if the entities are the same."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cige.tagging.finder import EntityFinder
 
 @dataclass(frozen=True)
 class Versions:
-    """What decides about the entities of a text, besides the settings.
+    """Everything except the settings that determines the entities of a text.
 
     Attributes:
-        model: hash of the manifest of the model folder, which has a hash of each of its files; 16 hexadecimal digits.
-        lexicon: hash of the model's base words and the user's own with their labels and modes; "" where it has none.
-        precision: what the model computes in (runtime.precision); "auto" chooses it by the processor.
+        model: hash of the manifest of the model folder, which contains hashes of all files; 16 hexadecimal digits.
+        lexicon: hash of the base words and of the user words with their labels and modes; "" if there is no lexicon.
+        precision: the precision of the model (runtime.precision), which "auto" chooses by processor.
     """
 
     model: str
@@ -28,12 +28,12 @@ class Versions:
     precision: str = FLOAT32
 
     def to_dict(self) -> dict[str, str]:
-        """As JSON has it."""
+        """The fields as JSON values."""
         return asdict(self)
 
 
 def versions_of(finder: EntityFinder, folder: Path) -> Versions:
-    """The versions of a model that was opened from `folder`, with its lexicon as it is now."""
+    """The versions of a model that was loaded from `folder`, with its current lexicon."""
     from cige.api import NER
 
     model = sha256(folder / MANIFEST)[:16]

@@ -1,7 +1,7 @@
-"""Inputs: the files of a job and where each part of them begins, found in one pass that also takes their checksums.
+"""Inputs: find the files of a job, and in one pass their checksums and the beginnings of their parts.
 
-A part is a stretch of one file that is read, annotated and written by itself. Where parts are cut depends on the files
-alone, so any number of processes gives the same parts.
+A part is a section of one file that is read, annotated and written separately. The parts depend only on the files, not
+on the number of processes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from cige.errors import DataError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
 
 FORMATS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
-PIECE_ROWS = 500  # parts of a job whose part size is not given are made of so many rows, or of a multiple
-AIM_PARTS = 256  # so many parts or fewer, unless they would have more than LARGEST_ROWS
+PIECE_ROWS = 500  # if no part size is given, parts have a multiple of this many rows
+AIM_PARTS = 256  # the maximum number of parts, unless they would have more than LARGEST_ROWS rows
 LARGEST_ROWS = 50_000
 _BLOCK = 1 << 22
 _NEWLINE, _QUOTE = 10, 34
@@ -31,11 +31,11 @@ class InputFile:
     """A file of a job.
 
     Attributes:
-        name: below the job's input, or that itself; with slashes.
-        sha256: of its contents; packed files are unpacked for it.
-        n_rows: lines, records of a CSV file without its header, or rows of a Parquet file.
-        begin: where the rows begin, in bytes: behind a byte order mark and the header.
-        header: the names of the columns of a CSV or TSV file; empty for others.
+        name: path relative to the input folder of the job, with slashes; empty if the input is a file.
+        sha256: checksum of its (decompressed) content.
+        n_rows: number of lines, of CSV records without the header, or of rows of a Parquet file.
+        begin: the byte offset of the first row, after a byte order mark and the header.
+        header: the column names of a CSV or TSV file; empty for other formats.
     """
 
     name: str
@@ -45,20 +45,20 @@ class InputFile:
     header: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The fields as JSON values."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A stretch of a file.
+    """A section of a file.
 
     Attributes:
-        number: within the job, from 0.
+        number: its number in the job, from 0.
         file: name of the InputFile.
-        start, stop: [start, stop) in bytes of the unpacked file; of a Parquet file, in rows.
-        first_row: its first row, counted from 1.
-        n_rows: as the InputFile counts them.
+        start, stop: half-open [start, stop) in bytes of the decompressed file, or in rows of a Parquet file.
+        first_row: the number of its first row, from 1.
+        n_rows: number of rows, as in InputFile.
     """
 
     number: int
@@ -70,10 +70,10 @@ class Part:
 
 
 def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
-    """The names of the files under `source` (itself, or all in a folder that have the format), and their format.
+    """The names of the input files (`source` itself, or all files of the format in a folder), and their format.
 
     Raises:
-        DataError: there are none, their format is not known, or they have several.
+        DataError: there are no files, their format is unknown, or they have different formats.
     """
     if not source.exists():
         raise DataError(f"{source}: no such file or folder")
@@ -99,13 +99,13 @@ def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
 
 
 def scan(path: Path, name: str, form: str, piece_rows: int) -> tuple[InputFile, list[tuple[int, int]]]:
-    """Read a file once.
+    """Read a file once to find its pieces.
 
     Returns:
-        The InputFile, and (end, rows) of each of its pieces: of `piece_rows` rows each, but for the last.
+        The InputFile, and (end, rows) of each of its pieces, which have `piece_rows` rows except for the last one.
 
     Raises:
-        DataError: it cannot be read, is UTF-16, or has no header where one is expected.
+        DataError: it cannot be read, is UTF-16, or lacks a required header.
     """
     try:
         if form == "parquet":
@@ -117,7 +117,7 @@ def scan(path: Path, name: str, form: str, piece_rows: int) -> tuple[InputFile, 
 
 
 def parts_of(files: list[InputFile], pieces: list[list[tuple[int, int]]], part_rows: int | None) -> Iterator[Part]:
-    """The parts of a job, from the pieces of its files; None for `part_rows` chooses a size by the number of rows."""
+    """The parts of a job, from the pieces of its files; if `part_rows` is None, it depends on the number of rows."""
     n_together = 1
     if part_rows is None:
         total = sum(file.n_rows for file in files)
@@ -148,7 +148,7 @@ def _scan_lines(
         digest.update(block)
         codes = np.frombuffer(block, np.uint8)
         ends = np.flatnonzero(codes == _NEWLINE)
-        if form == "csv":  # a line break between quotes ends no record
+        if form == "csv":  # a line break between quotes does not end a record
             quotes = np.flatnonzero(codes == _QUOTE)
             ends = ends[(np.searchsorted(quotes, ends) + in_quotes) % 2 == 0]
             in_quotes = (in_quotes + len(quotes)) % 2

@@ -1,12 +1,12 @@
-"""Job: the annotation of files into a folder, part by part, so that a killed one goes on where it stopped.
+"""Job: annotate files part by part and write the results to a folder; killed jobs can be resumed.
 
     OUTPUT/manifest.json           model, lexicon, precision, settings, input files with checksums; written first
     OUTPUT/data/part-000000.jsonl  the rows of a part with their entities
-    OUTPUT/rejected/...            the rows that could not be processed, each with the reason; only where there are any
-    OUTPUT/commits/...             what a part holds, with the model and lexicon that read it; written last
+    OUTPUT/rejected/...            the rows that could not be processed, with the reason; only if there are any
+    OUTPUT/commits/...             the record of each finished part, with versions of model and lexicon; written last
 
-Each file appears whole or not at all. A part counts once its commit is there; what a killed worker left of one is
-written again, with the same bytes.
+Each file is written completely or not at all. A part is finished when its commit exists; the files of a part that a
+killed worker left unfinished are written again, with the same bytes.
 """
 
 from __future__ import annotations
@@ -29,22 +29,27 @@ from cige.json_text import to_json
 from cige.lexicon.word_versions import version_of
 
 VERSION = 1
-_CHANGES_NO_ROW = {"batch_size", "device", "lexicon_add", "model"}  # of the settings; versions tell models and words
+_CHANGES_NO_ROW = {
+    "batch_size",
+    "device",
+    "lexicon_add",
+    "model",
+}  # settings that do not affect rows; models and words are compared by version
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be annotated, how, and where the result goes; plain values, so that every engine can send it.
+    """The input, settings and output of a job; plain values, which every engine can send.
 
     Attributes:
-        source: a file, or a folder whose files of the format `form` are read.
-        output: the folder.
-        form, to: formats of the input and of the output.
-        settings: of the Annotator.
-        text_column, entities_column: names of columns; a line of text counts as a column of that name.
-        part_rows: rows of a part, or None where the number of rows decides.
-        files, parts: what was found.
-        versions: of the model and the lexicon, and the precision.
+        source: a file, or a folder with files of the format `form`.
+        output: the output folder.
+        form, to: the formats of input and output.
+        settings: the settings of the Annotator.
+        text_column, entities_column: column names; a line of text is treated as a column with that name.
+        part_rows: rows per part, or None to choose it by the number of rows.
+        files, parts: the input files and their parts.
+        versions: the versions of model and lexicon, and the precision.
     """
 
     source: Path
@@ -73,10 +78,10 @@ class Job:
         entities_column: str = "entities",
         part_rows: int | None = None,
     ) -> Job:
-        """Find the input and cut it into parts; nothing is written.
+        """Find the input files and divide them into parts; nothing is written.
 
         Raises:
-            DataError: the input cannot be read, or not be written in the format asked for.
+            DataError: the input cannot be read, or cannot be written in the requested format.
         """
         names, form = find_files(source, form)
         if (to := to or OUTPUTS[form][0]) not in OUTPUTS[form]:
@@ -109,11 +114,11 @@ class Job:
         return sum(part.n_rows for part in self.parts)
 
     def begin(self) -> bool:
-        """Write the manifest, or check that the one that is there is of this job; whether parts may be there already.
+        """Write the manifest, or check that an existing one is of this job; returns whether parts may be finished.
 
         Raises:
-            DataError: the folder holds something else, or the annotation of another input or by other settings.
-            ModelError: it was begun with another model, lexicon or precision.
+            DataError: the folder contains something else, or the annotation of another input or with other settings.
+            ModelError: the job was started with another model, lexicon or precision.
         """
         path = self.output / MANIFEST
         if kind_of(self.output) != ANNOTATION:
@@ -127,15 +132,15 @@ class Job:
         return True
 
     def pending(self) -> list[Part]:
-        """The parts that are still to be annotated.
+        """The parts that are not finished.
 
         Raises:
-            DataError: a part is committed whose file is missing or cut short.
+            DataError: the file of a finished part is missing or truncated.
         """
         return [part for part in self.parts if self.commit_of(part) is None]
 
     def commit_of(self, part: Part) -> dict[str, Any] | None:
-        """What a part that is done holds; None if it is not done."""
+        """The record of a finished part, or None if it is not finished."""
         try:
             record = json.loads(self._place("commits", part, "json").read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -147,7 +152,7 @@ class Job:
         return record
 
     def annotate(self, annotator: Annotator, part: Part) -> dict[str, Any]:
-        """Annotate a part and commit it; its record. Doing it again writes the same.
+        """Annotate a part and commit it; returns its record. Repeating it writes the same files.
 
         Raises:
             ModelError: the annotator has another model, lexicon or precision than the job.
@@ -185,15 +190,15 @@ class Job:
         return record
 
     def finish(self) -> dict[str, int]:
-        """Write the totals into the manifest once every part is there; the totals.
+        """Write the totals to the manifest after all parts are finished; returns the totals.
 
         Raises:
             CigeError: a part is missing.
         """
         records = [self.commit_of(part) for part in self.parts]
         if None in records:
-            raise CigeError(f"{self.output}: {records.count(None)} parts are not done; give the same command again")
-        self._remove_leftovers()  # of a worker that was killed while the job went on
+            raise CigeError(f"{self.output}: {records.count(None)} parts are not done; run the same command again")
+        self._remove_leftovers()  # of workers that were killed while the job continued
         totals = {name: sum(record[name] for record in records if record) for name in ("rows", "rejected", "entities")}
         self._write(self.output / MANIFEST, self._facts() | {"finished": True} | totals)
         return totals
@@ -239,7 +244,7 @@ class Job:
         pq.write_table(table.append_column(self.entities_column, entities), path, compression="zstd")
 
     def _remove_leftovers(self) -> None:
-        """Remove what processes that were killed while they wrote have left."""
+        """Remove the temporary files of processes that were killed while writing."""
         for left in self.output.glob("*/.*.part"):
             left.unlink(missing_ok=True)
 
@@ -261,7 +266,7 @@ class Job:
             "part_rows": self.part_rows,
             "settings": settings,
         }
-        return json.loads(to_json(facts | self._versions()))  # as it reads back: tuples are lists
+        return json.loads(to_json(facts | self._versions()))  # as after reading: tuples are lists
 
     def _versions(self) -> dict[str, Any]:
         names = [name for path in self.settings.lexicon_add if (name := version_of(path)) is not None]
@@ -292,14 +297,14 @@ class Job:
 
 
 def versions_begun_with(output: Path) -> list[str]:
-    """The versions of words (see lexicon.word_versions) that a job in this folder was begun with; none if none was."""
+    """The word versions (see lexicon.word_versions) with which the job of a folder was started; empty without a job."""
     if kind_of(output) != ANNOTATION:
         return []
     return list(json.loads((output / MANIFEST).read_text(encoding="utf-8")).get("lexicon_versions", []))
 
 
 def with_parts(job: Job, parts: list[Part]) -> Job:
-    """The same job with other parts to do, as an engine sends it to its workers: the parts alone may be many."""
+    """The same job with other parts; engines send it to workers without the list of all parts, which may be long."""
     return replace(job, parts=tuple(parts))
 
 

@@ -1,4 +1,4 @@
-"""The local engine: a few processes that annotate parts, each replaced if it dies."""
+"""The local engine: several processes annotate parts; a process that dies is replaced."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from cige.bulk.inputs import Part
 from cige.bulk.job import Job, with_parts
 from cige.errors import CigeError
 
-MAX_DEATHS = 3  # of processes that were reading one and the same part
+MAX_DEATHS = 3  # maximum number of processes that may die during the same part
 
 
 def annotate_parts(job: Job, parts: Sequence[Part], *, n_processes: int) -> Iterator[dict[str, Any]]:
-    """Annotate parts with local processes; the record of each as it is committed, in any order.
+    """Annotate parts with local processes; yields the record of each part when it is committed, in any order.
 
-    A process that dies is replaced, and its part is annotated again. Processes end with this iterator.
+    If a process dies, it is replaced and its part is annotated again. The processes end when the iterator is closed.
 
     Raises:
-        CigeError: what a worker raised; or several processes died over the same part.
+        CigeError: the error of a worker; or several processes died during the same part.
     """
     waiting, deaths = deque(parts), Counter[int]()
     sent = with_parts(job, [])
@@ -69,7 +69,7 @@ class _Worker:
 
     def take(self, part: Part) -> None:
         self.part = part
-        with suppress(OSError):  # it died; the other end of the pipe says so
+        with suppress(OSError):  # it died, which is detected when its pipe is read
             self.pipe.send(part)
 
     def stop(self) -> None:
@@ -89,7 +89,7 @@ def _start(job: Job) -> _Worker:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Processes started within compute with one thread each: sums in one order, and no more threads than cores."""
+    """Context in which started processes use one thread each, for reproducible sums and one thread per core."""
     before = os.environ.get("OMP_NUM_THREADS")
     os.environ["OMP_NUM_THREADS"] = "1"
     try:
@@ -102,7 +102,9 @@ def _one_thread() -> Iterator[None]:
 
 
 def _work(pipe: Connection, job: Job) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to every process of a terminal; the first one answers
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is sent to all processes of a terminal, but only the main process handles it
     try:
         annotator = Annotator.open(job.settings)
         while True:

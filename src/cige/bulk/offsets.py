@@ -1,4 +1,4 @@
-"""Offsets for those who count in UTF-16: the JVM and JavaScript."""
+"""Offsets in UTF-16 code units, for the JVM and JavaScript."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OFFSETS = (CODE_POINTS, UTF_16)
 
 
 def in_utf_16(text: str, entities: Sequence[Entity]) -> list[Entity]:
-    """The same entities with `start` and `end` in UTF-16 code units of `text`; their `text` stays as it is."""
+    """The same entities with `start` and `end` in UTF-16 code units of `text`; their `text` does not change."""
     pairs = [k for k, character in enumerate(text) if character > "\uffff"] if entities and not text.isascii() else []
     if not pairs:
         return list(entities)

@@ -1,4 +1,4 @@
-"""Progress of a job: parts and rows done, rows per second, time left; a bar, or lines where there is no terminal."""
+"""Progress of a job: rows done, rows per second and remaining time, as a bar or, without a terminal, as lines."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class JobProgress:
     """Shows progress on standard error.
 
     Args:
-        n_rows: of the whole job.
-        n_done: rows that are there already.
+        n_rows: number of rows of the job.
+        n_done: number of rows that were finished before.
     """
 
     def __init__(self, n_rows: int, n_done: int = 0):
@@ -44,11 +44,11 @@ class JobProgress:
 
     @property
     def rows_per_second(self) -> float:
-        """Over this sitting, the start of the workers included."""
+        """Rows per second of this run, including the start of the workers."""
         return self._n_new / max(1e-9, time.monotonic() - self._begun)
 
     def add(self, n_rows: int) -> None:
-        """So many more rows are done."""
+        """Add a number of finished rows."""
         self._n_new += n_rows
         self._n_done += n_rows
         rate = self.rows_per_second

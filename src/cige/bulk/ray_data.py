@@ -1,4 +1,4 @@
-"""Ray Data: annotate a Dataset, or the parts of a job, with a pool of actors that load the model once each.
+"""Ray Data: annotate a Dataset or the parts of a job with a pool of actors, each of which loads the model once.
 
 import ray
 from cige.bulk import AnnotatorSettings
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import ray.data
 
-BATCH_ROWS = 1024  # rows of a batch that Ray hands over; batches of sentences are cut out of it by their size
+BATCH_ROWS = 1024  # rows per batch of Ray, which is divided into batches of sentences by size
 
 
 class BatchAnnotator:
-    """What each actor calls: an Arrow table in, the same with entities and errors out."""
+    """The callable of each actor: adds entities and errors to an Arrow table."""
 
     def __init__(self, settings: AnnotatorSettings, columns: dict[str, str]):
         self._annotator, self._columns = Annotator.open(settings), columns
@@ -38,7 +38,7 @@ class BatchAnnotator:
 
 
 class PartAnnotator:
-    """What each actor of a job calls: descriptions of parts in, the records of their commits out."""
+    """The callable of each actor of a job: annotates parts and returns the records of their commits."""
 
     def __init__(self, job: Job):
         self._annotator, self._job = Annotator.open(job.settings), job
@@ -59,12 +59,12 @@ def annotate(
     batch_rows: int = BATCH_ROWS,
     **columns: str,
 ) -> ray.data.Dataset:
-    """A Dataset with columns for entities and errors added; lazy, as Ray's transformations are.
+    """Add columns of entities and errors to a Dataset; lazy, like all transformations of Ray.
 
     Args:
         settings: None for the bundled model.
-        n_actors: each loads the model once; those of a node share its mapped files.
-        gpus_per_actor: share of a GPU; name a device in `settings` to use it.
+        n_actors: number of actors, each of which loads the model once; the actors of a node share its mapped files.
+        gpus_per_actor: share of a GPU per actor; to use it, set a device in `settings`.
         columns: `text_column`, `entities_column` and `error_column`, as in `annotate_batch`.
     """
     arguments = (settings or AnnotatorSettings(), columns)
@@ -74,12 +74,12 @@ def annotate(
 def annotate_parts(
     job: Job, parts: Sequence[Part], *, n_actors: int, gpus_per_actor: float = 0.0
 ) -> Iterator[dict[str, Any]]:
-    """Annotate parts of a job; the record of each as it is committed. Input and output are on storage of all nodes.
+    """Annotate parts of a job; yields the record of each part when it is committed. All nodes must share the storage.
 
-    Ray is used as it is initialised, or else as RAY_ADDRESS says; a new local one without that.
+    The current Ray session is used, or that of RAY_ADDRESS, or a new local one.
 
     Raises:
-        CigeError: an actor died that Ray does not restart.
+        CigeError: an actor died and was not restarted by Ray.
     """
     import ray.data
     import ray.exceptions
@@ -92,10 +92,12 @@ def annotate_parts(
     try:
         for row in records:
             yield json.loads(row["record"])
-    except ray.exceptions.ActorDiedError as reason:  # one that Ray did not restart, such as one that could not start
+    except (
+        ray.exceptions.ActorDiedError
+    ) as reason:  # if Ray does not restart it, for example because it could not start
         last = str(reason).strip().splitlines()[-1]
         raise CigeError(
-            f"a Ray actor died: {last} Parts that are done are kept; give the same command again"
+            f"a Ray actor died: {last} Parts that are done are kept; run the same command again"
         ) from reason
 
 

@@ -1,4 +1,4 @@
-"""Rows: what a part of a file holds, row by row, and what is written of them."""
+"""Rows: read the rows of a part of a file, and write annotated rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OUTPUTS = {
     "tsv": ("tsv", "csv", "jsonl", "parquet"),
     "parquet": ("parquet", "jsonl"),
 }
-"""What each format can be written as, the usual one first."""
+"""The output formats of each input format, the default first."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class Row:
     """A row of a file.
 
     Attributes:
-        number: in its file, from 1 (of a CSV file: of its records, the header left out).
-        values: by column; of a line of text the column of texts alone. None if it cannot be read.
-        raw: the row as it stood in the file, for the list of rows that were left out.
-        error: why it cannot be read, or None.
+        number: its number in the file, from 1 (in CSV, that of the record, without the header).
+        values: its values by column; lines of text only have the column of texts. None if it cannot be read.
+        raw: the original row, for the list of rejected rows.
+        error: the reason why it cannot be read, or None.
     """
 
     number: int
@@ -46,7 +46,7 @@ class Row:
 
 
 def read_rows(source: Path, file: InputFile, part: Part, form: str, text_column: str) -> list[Row]:
-    """The rows of a part, in order; blank lines of JSONL, CSV and TSV files are none.
+    """The rows of a part, in order; blank lines of JSONL, CSV and TSV files are skipped.
 
     Raises:
         DataError: the file cannot be read.
@@ -64,10 +64,10 @@ def read_rows(source: Path, file: InputFile, part: Part, form: str, text_column:
 
 
 def format_rows(rows: Sequence[dict[str, Any]], form: str, columns: Sequence[str], entities_column: str) -> bytes:
-    """A file of rows with a list of Entity under `entities_column`: JSON lines, or CSV or TSV with a header.
+    """The content of a file of rows with lists of Entity in `entities_column`: JSON lines, or CSV or TSV with a header.
 
     Raises:
-        DataError: a value that the format cannot hold.
+        DataError: a value cannot be represented in the format.
     """
     if form == "jsonl":
         return "".join(_json_line(row, entities_column) for row in rows).encode()
@@ -82,7 +82,7 @@ def format_rows(rows: Sequence[dict[str, Any]], form: str, columns: Sequence[str
 
 
 def reason_not_to_write(values: dict[str, Any], form: str, entities_column: str) -> str | None:
-    """Why a row cannot be written in a format, or None."""
+    """The reason why a row cannot be written in a format, or None."""
     if entities_column in values:
         return f"it has a value under {entities_column!r} already; give another name by --entities-column"
     if form == "jsonl" and not all(isinstance(x, str) for x in values.values()):
@@ -96,7 +96,7 @@ def reason_not_to_write(values: dict[str, Any], form: str, entities_column: str)
 
 
 class _TsvWriter:
-    """Fields as they are, tabs between them: no quotes, which TSV readers take for characters."""
+    """Writes fields separated by tabs, without quoting, since readers of TSV treat quotes as ordinary characters."""
 
     def __init__(self, out: io.StringIO):
         self._out = out
@@ -142,7 +142,7 @@ def _undecodable(number: int, line: bytes, reason: UnicodeDecodeError) -> Row:
 
 
 def _csv_rows(raw: bytes, part: Part, form: str, header: Sequence[str]) -> Iterator[Row]:
-    text = raw.decode("utf-8", "surrogateescape")  # no surrogate is there but for bytes that are not UTF-8
+    text = raw.decode("utf-8", "surrogateescape")  # the only surrogates are bytes that are not UTF-8
     try:
         records = csv_records(text, form)
     except csv.Error as reason:
@@ -169,7 +169,7 @@ def _parquet_rows(path: Path, part: Part) -> list[Row]:
 
 
 def parquet_table(path: Path, part: Part) -> Any:
-    """The rows of a part of a Parquet file as a Table; only the row groups that hold them are read."""
+    """The rows of a part of a Parquet file as a Table; only their row groups are read."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, memory_map=True) as file:
@@ -184,7 +184,7 @@ def parquet_table(path: Path, part: Part) -> Any:
 
 
 def _stretch(path: str, start: int, stop: int) -> bytes:
-    """Bytes [start, stop) of an unpacked file; parts of a packed one are asked for in order, so it is read once."""
+    """Bytes [start, stop) of a decompressed file; parts are usually read in order, so it is decompressed only once."""
     try:
         stream = _open(path)
         if stream.tell() > start:

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Batches = Iterable["pa.RecordBatch"]
-TRIES = 4  # of a task, as on a cluster; a local session has one unless its master says more
+TRIES = 4  # attempts per task, as on a cluster; the default of a local session is one
 ENTITIES_DDL = "array<struct<start: int, end: int, label: string, text: string, score: float>>"
 
 
 def annotate(frame: DataFrame, settings: AnnotatorSettings | None = None, **columns: str) -> DataFrame:
-    """A DataFrame with columns for entities and errors added; lazy, as Spark's transformations are.
+    """Add columns of entities and errors to a DataFrame; lazy, like all transformations of Spark.
 
     Args:
-        settings: None for the bundled model; `offsets="utf-16"` fits the strings of Java and Scala.
+        settings: None for the bundled model; `offsets="utf-16"` matches the strings of Java and Scala.
         columns: `text_column`, `entities_column` and `error_column`, as in `annotate_batch`.
     """
     from pyspark.sql.types import StringType, StructType, _parse_datatype_string
@@ -46,9 +46,9 @@ def annotate(frame: DataFrame, settings: AnnotatorSettings | None = None, **colu
 
 
 def annotate_parts(job: Job, parts: Sequence[Part], *, n_tasks: int) -> Iterator[dict[str, Any]]:
-    """Annotate parts of a job, a task for each; their records at the end.
+    """Annotate parts of a job, one per task; the records are returned at the end.
 
-    Input and output are on storage of all nodes. The active session is used, or a local one of `n_tasks` cores.
+    All nodes must share the storage. The active session is used, or a new local one with `n_tasks` cores.
     """
     from pyspark.sql import SparkSession
 
@@ -56,7 +56,7 @@ def annotate_parts(job: Job, parts: Sequence[Part], *, n_tasks: int) -> Iterator
         return
     session = SparkSession.getActiveSession()
     if session is None:
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # as this one, not whatever python3 is
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the current interpreter
         session = SparkSession.builder.master(f"local[{n_tasks},{TRIES}]").appName("cige annotate").getOrCreate()
     rows = [(to_json(asdict(part)),) for part in parts]
     frame = session.createDataFrame(session.sparkContext.parallelize(rows, len(rows)), "part string")
@@ -86,5 +86,5 @@ def _part_mapper(job: Job) -> Callable[[Batches], Batches]:
 
 @lru_cache(maxsize=1)
 def _annotator(settings: AnnotatorSettings) -> Annotator:
-    """One for each Python worker, which Spark keeps for its next tasks."""
+    """The Annotator of a Python worker, which Spark reuses for further tasks."""
     return Annotator.open(settings)

@@ -1,1 +1,1 @@
-"""New types of entity from word lists and raw text: which listed words to believe, and rounds of training on them."""
+"""Distant supervision: learn new entity types from noisy word lists and raw text, in several rounds of training."""

@@ -1,7 +1,7 @@
-"""Labels for raw text: listed words that are believed, what the model finds of its own types, and nothing else.
+"""Label raw text with trusted words of lists and with the model's predictions of its own types.
 
-A listed word is labelled with the probability that it names an entity. To learn from such a draw is, in the mean over
-its uses, to learn that probability; a word that is drawn nowhere is left open, as all text without a label is.
+Each occurrence of a listed word is labelled with the probability that it names an entity, so that a tagger learns this
+probability on average. Words that are not drawn are left open, like all text without a label.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from cige.data.source_types import DOUBT, EITHER
 from cige.distant.matching import TextWord
 from cige.entities.entity import Entity
 
-SURE_SCORE = 0.8  # from which on what the model finds of its own types is a label
+SURE_SCORE = 0.8  # minimum score of predictions of the model's own types that are used as labels
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A span that may get a label, and the probability that it has it, 0..1."""
+    """A span that may get a label, and the probability, 0..1, that the label is correct."""
 
     span: Span
     probability: float
@@ -32,11 +32,11 @@ def drawn_words(
     trust: Mapping[str, Mapping[str, float]],
     rng: np.random.Generator,
 ) -> list[Candidate]:
-    """The listed words of a text that are taken for entities.
+    """Draw the listed words of a text that are labelled as entities.
 
     Args:
-        trust: list name (a type) -> word -> how far it is to be believed, 0..1. Lists are drawn one by one; a word
-            that is drawn as of several types is of one of them, and training finds out which.
+        trust: list name (a type) -> word -> probability, 0..1, that it is an entity. Lists are drawn independently; a
+            word that is drawn for several types may have any of them in training.
     """
     drawn = []
     for word in words:
@@ -55,14 +55,14 @@ def labelled(
     silent: frozenset[str] = frozenset(),
     learnt: Iterable[Entity] = (),
 ) -> Sentence:
-    """A sentence with its labels.
+    """A labelled sentence.
 
     Args:
-        drawn: what `drawn_words` gave.
-        own: entities that the model found of the types that it has. Sure ones are kept as they are, the others are
-            marked as doubtful. Where one overlaps a listed word, the word stays if it is likelier than not.
-        silent: types of these that give way to any listed word.
-        learnt: entities of the new types that an earlier round found; they stay wherever they are.
+        drawn: the result of `drawn_words`.
+        own: predicted entities of the model's own types. Those with a high score are kept, and others are marked as
+            doubtful. If one overlaps a listed word, the word is kept if its probability is more than one half.
+        silent: those of these types that are always replaced by overlapping listed words.
+        learnt: entities of the new types that were predicted after an earlier round, which are always kept.
     """
     kept = [Span(e.start, e.end, e.label) for e in learnt]
     strong = [x.span for x in drawn if x.probability > 0.5 and not _meets(x.span, kept)]

@@ -1,14 +1,14 @@
-"""learn_types: a model learns new types of entity from word lists and raw text, and keeps those that it has.
+"""learn_types: teach a model new entity types from word lists and raw text, in addition to its own types.
 
     cige learn-type PRODUCT --words products.txt --text titles.txt --output runs/products
 
-Each round labels the text and trains on it from the model that was given. The first believes a list as far as its
-noise allows (`trust`). Later rounds also know what the round before found: entities that it found stay, and a listed
-word that it hardly ever took for an entity is hardly believed. What is not labelled is open: an entity of a new type
-may be hidden there, so training sums over both (data/tag_sets.py).
+Each round labels the text and trains on it, starting from the given model. The first round trusts a list according to
+its estimated noise (`trust`). Later rounds also use the predictions of the previous round: its entities are kept, and
+listed words that it rarely predicted as entities are rarely labelled. Text without a label is open: it may contain
+entities of a new type, so training sums over both possibilities (data/tag_sets.py).
 
-The output folder has a run per round (round1, ...), the labelled text that each learnt from (text1, ...), and the
-model in model/.
+The output folder contains a run per round (round1, ...), the labelled text of each round (text1, ...), and the model in
+model/.
 """
 
 from __future__ import annotations
@@ -41,18 +41,19 @@ from cige.training.recipe import Recipe, SourceConfig, start_folder
 from cige.training.train import train
 
 _SOURCE = "text"  # the name of the labelled text in recipes and types files
-_MAX_HELD_OUT = 100  # sentences, of which the model's own types are scored after training
+_MAX_HELD_OUT = 100  # sentences on which the model's own types are evaluated after training
 
 
 @dataclass(frozen=True)
 class LearntType:
-    """What a list was worth.
+    """Statistics of a word list.
 
     Attributes:
         name: the type.
-        n_words: words in the list; n_in_text: those of them that the text uses; n_uses: how often it uses them.
-        trust: the mean probability of these uses to be entities, by the list's noise alone, 0..1.
-        n_labelled: entities of the type in the text that the last round learnt from.
+        n_words: number of words in the list; n_in_text: number of those that occur in the text; n_uses: number of their
+            occurrences.
+        trust: mean probability, 0..1, that these occurrences are entities, according to the noise of the list.
+        n_labelled: number of entities of the type in the training text of the last round.
     """
 
     name: str
@@ -65,7 +66,7 @@ class LearntType:
 
 @dataclass(frozen=True)
 class LearnResult:
-    """What `learn_types` made: the model folder, what each list was worth, and seconds of training."""
+    """The result of `learn_types`: the model folder, statistics of each list, and seconds of training."""
 
     model: Path
     types: tuple[LearntType, ...]
@@ -84,21 +85,21 @@ def learn_types(
     resume: bool = True,
     show_progress: bool = True,
 ) -> LearnResult:
-    """Learn types and write the model folder `output_dir/model`.
+    """Learn new types and write the model folder `output_dir/model`.
 
     Args:
-        lists: new type -> words that name entities of it.
-        texts: raw text of any length, such as the lines of a file, that uses some of the words.
-        recipe: settings of training, `start_from` among them; its `data` is filled in.
-        n_rounds: 1 or more.
-        seed: decides which uses of a word are believed, and training.
-        resume: go on with a run of the same words and texts that was cut off.
+        lists: new type -> words that name entities of this type.
+        texts: raw texts of any length, such as the lines of a file, in which some of the words occur.
+        recipe: training settings, including `start_from`; its `data` is filled in.
+        n_rounds: number of rounds, at least 1.
+        seed: determines which occurrences of words are labelled, and training.
+        resume: whether to resume an interrupted run with the same words and texts.
 
     Raises:
         LexiconError: a list has no word of two or more characters.
-        DataError: the text is empty, or uses no word of a list.
-        ModelError: the model knows such a type already, or cannot be started from.
-        RecipeError: the folder holds a run of other words, texts or settings.
+        DataError: the text is empty, or contains no words of a list.
+        ModelError: the model already has such a type, or training cannot start from it.
+        RecipeError: the folder contains a run with other words, texts or settings.
     """
     if recipe.start_from is None:
         raise ModelError("learning types needs a model to start from; the recipe has no start_from")
@@ -157,11 +158,11 @@ def learn_types(
 
 @dataclass(frozen=True)
 class _RawText:
-    """The text as a tagger reads it, and what it has of the lists.
+    """The text in windows, and the words of the lists in it.
 
     Attributes:
-        texts: different windows; words: of each.
-        n_listed: list -> its size; counts: list -> word -> uses in the text; trust: list -> word -> 0..1.
+        texts: the distinct windows; words: the words of each window.
+        n_listed: list -> its size; counts: list -> word -> number of occurrences; trust: list -> word -> 0..1.
     """
 
     texts: list[str]
@@ -194,11 +195,11 @@ class _RawText:
         return cls(list(windows), words, {name: len(listed) for name, listed in lists.items()}, counts, trust)
 
     def entities(self, ner: NER, *, labels: Sequence[str]) -> list[list[Entity]]:
-        """What a model finds in each text, of all of `labels`."""
+        """The entities with one of `labels` that a model predicts in each text."""
         return list(ner.pipe(self.texts, labels=labels)) if labels else [[] for _ in self.texts]
 
     def trust_after(self, learnt: Sequence[Sequence[Entity]]) -> dict[str, dict[str, float]]:
-        """How far to believe listed words, given the entities that a round found."""
+        """The probability of listed words to be entities, given the predictions after a round."""
         found: dict[str, Counter[str]] = {name: Counter() for name in self.counts}
         for words, entities in zip(self.words, learnt, strict=True):
             places = {(e.start, e.end, e.label) for e in entities}
@@ -239,7 +240,7 @@ def _count(sentences: Iterable[Sentence], names: Iterable[str]) -> dict[str, int
 
 
 def _filled_in(recipe: Recipe, base: NER, words: Mapping[str, object]) -> Recipe:
-    """The recipe with the labels and the scheme of the model, and words with labels if it reads these."""
+    """The recipe with the labels and the scheme of the model, and with labelled user words if the model uses them."""
     regime = recipe.user_words
     if recipe.model.reads_word_labels and regime == UserWordRegime():
         regime = replace(regime, label_prob=0.5, wrong_label_prob=0.15, unknown_label_prob=0.15)
@@ -260,9 +261,9 @@ def _filled_in(recipe: Recipe, base: NER, words: Mapping[str, object]) -> Recipe
 def _with_sentences(
     recipe: Recipe, folder: Path, sentences: Sequence[Sentence], base: NER, words: Mapping[str, object]
 ) -> Recipe:
-    """The recipe of a round, whose labelled text and types file are written into a folder.
+    """Write the labelled text and the types file of a round to a folder; returns its recipe.
 
-    The name of the text's file tells its contents, so that a folder is not taken for the run of another text.
+    The name of the text file contains a hash of its content, so that runs with other text are detected.
     """
     digest = hashlib.sha256(repr([(s.text, s.spans) for s in sentences]).encode("utf-8", "backslashreplace"))
     path = folder.absolute() / f"text-{digest.hexdigest()[:12]}.jsonl"

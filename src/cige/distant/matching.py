@@ -1,8 +1,9 @@
-"""Where the words of a user's lists stand in a text as words of their own, not as parts of other words.
+"""Find the words of lists in a text as separate words, not as parts of other words.
 
-豆包 is in 咖啡豆包装袋, but a reader sees 咖啡豆 and 包装袋. A text is therefore divided into words as a whole, those
-of the model's lexicon and of the lists alike, and only those count as found. The division has the fewest words, where
-a character that belongs to no word counts one and a half; among such divisions it has the most even lengths.
+豆包 is a substring of 咖啡豆包装袋, but the words are 咖啡豆 and 包装袋. Therefore, the whole text is segmented into
+words of the model's lexicon and of the lists, and only words of this segmentation are found. The segmentation has the
+fewest words, where a character outside words counts as one and a half words; among these segmentations, it is the one
+with the most even lengths.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from cige.lexicon.user_word import UserWord
 from cige.text.normalize import normalize
 
 _RUN = re.compile("[A-Za-z]+|[0-9]+")
-_SINGLE = 1.5  # what a single character counts, beside 1 of a word
+_SINGLE = 1.5  # the cost of a single character, relative to 1 for a word
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class TextWord:
 
     Attributes:
         text: the word, normalised.
-        lists: names of the lists that have it, in the order in which these were given.
+        lists: names of the lists that contain it, in the order of the lists.
     """
 
     start: int
@@ -39,7 +40,7 @@ class ListMatcher:
 
     Args:
         snapshot: the words of the model.
-        lists: list name -> its words; a word of several lists is found under the names of all of them.
+        lists: list name -> its words; a word in several lists has the names of all of them.
     """
 
     def __init__(self, snapshot: LexiconSnapshot, lists: Mapping[str, Iterable[str]]):
@@ -51,7 +52,7 @@ class ListMatcher:
         self._snapshot = snapshot.with_words(UserWord(word) for word in names)
 
     def words(self, text: str) -> list[TextWord]:
-        """The words of two or more characters that a text consists of, sorted and disjoint, listed or not."""
+        """All words of two or more characters in the segmentation of a text, sorted, including unlisted words."""
         text = normalize(text)
         places = {(int(start), int(end)) for start, end, _ in self._snapshot.match(text)}
         places |= {run.span() for run in _RUN.finditer(text)}
@@ -66,17 +67,17 @@ class ListMatcher:
 def fewest_words(
     n_chars: int, places: Iterable[tuple[int, int]], preferred: Mapping[tuple[int, int], object] | Sequence = ()
 ) -> list[tuple[int, int]]:
-    """The words of the best division of `n_chars` characters, single characters included.
+    """The words of the best segmentation of `n_chars` characters, including single characters.
 
     Args:
-        places: [start, end) of words.
-        preferred: of divisions that are equally good, the one with most of these is taken.
+        places: the spans [start, end) of words.
+        preferred: of equally good segmentations, the one with most of these spans is chosen.
     """
     starts: list[list[int]] = [[end - 1] for end in range(n_chars + 1)]
     for start, end in places:
         if end - start > 1:
             starts[end].append(start)
-    best: list[tuple[float, int, int, int]] = [(0.0, 0, 0, 0)]  # words, sum of squared lengths, not preferred, start
+    best: list[tuple[float, int, int, int]] = [(0.0, 0, 0, 0)]  # (words, sum of squared lengths, not preferred, start)
     for end in range(1, n_chars + 1):
         ways = []
         for start in starts[end]:

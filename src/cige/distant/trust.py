@@ -1,14 +1,13 @@
-"""How far to believe a word list where a text uses one of its words: a noise model that needs no labelled text.
+"""Estimate the noise of a word list without labelled text: the probability that an occurrence is an entity.
 
-Lists that people find or collect hold ordinary words too: a list of brands that has been put together from web shops
-says that 家用 (for the home) and 新款 (new style) are brands. Such words are in the list whatever they mean, so they
-are as common among the commonest words of the language, of which hardly any is a name of the type, as anywhere else.
-Words are sorted into bands from the commonest to those that the model's lexicon does not have. If a share `s` of the
-words of a band is listed, and `c` is the smallest share in any commoner band, a listed word of the band names an entity
-of the type with probability 1 - c/s.
+Collected lists also contain ordinary words: a list of brands from web shops may contain 家用 (for the home) and 新款
+(new style). Such words are in the list independently of their meaning, so their share is the same among the most common
+words of the language, of which hardly any are names of the type, as among other words. Words are sorted into bands,
+from the most common words to words that are not in the model's lexicon. If a share `s` of the words of a band is
+listed, and `c` is the smallest share in any more common band, a listed word of the band names an entity of the type
+with probability 1 - c/s.
 
-Some types do have names among the commonest words (titles such as 总统 do), but not many: a small `c` is therefore
-shrunk towards zero.
+Some types have a few names among the most common words (such as the title 总统), so a small `c` is shrunk towards zero.
 """
 
 from __future__ import annotations
@@ -18,17 +17,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from cige.distant.matching import TextWord
 from cige.lexicon.lexicon import Lexicon
 
-BANDS = (300, 1_000, 3_000, 10_000, 30_000, 100_000)  # ends of the bands, by rank; then the rest, then unknown words
-MIN_WORDS = 50  # different words of the text that a band needs to say how noisy the list is
-TRUE_SHARE = 0.04  # of the commonest words, in the list of a type that has names among them
+BANDS = (
+    300,
+    1_000,
+    3_000,
+    10_000,
+    30_000,
+    100_000,
+)  # end ranks of the bands; followed by the remaining words and unknown words
+MIN_WORDS = 50  # minimum number of distinct words of the text for estimating the noise from a band
+TRUE_SHARE = 0.04  # assumed share of names among the most common words
 HIGHEST, LOWEST = 0.95, 0.0
 
 
 def bands_of(lexicon: Lexicon) -> Callable[[str], int]:
-    """A function from a normalised word to its band, 0 for the commonest.
+    """A function from a normalised word to its band, 0 for the most common words.
 
-    A lexicon with counts says itself how common its words are; the words of others stand in order of frequency, as in
-    vector files.
+    If the lexicon has counts, bands follow the counts; otherwise, its words are assumed to be in order of frequency, as
+    in vector files.
     """
     n_words = len(lexicon)
     counts = [lexicon.count(k) or 0 for k in range(n_words)] if n_words and lexicon.count(0) is not None else None
@@ -52,7 +58,7 @@ def trust_by_band(words: Iterable[TextWord], name: str, band: Callable[[str], in
     """The probability, 0..1, that a word of list `name` names an entity of its type, for each band.
 
     Args:
-        words: all words of the text; each counts once, however often it is used.
+        words: all words of the text; each distinct word counts once.
     """
     distinct = {word.text: name in word.lists for word in words}
     all_words, listed = [0] * (len(BANDS) + 2), [0] * (len(BANDS) + 2)
@@ -64,7 +70,7 @@ def trust_by_band(words: Iterable[TextWord], name: str, band: Callable[[str], in
 
 
 def trust_of_shares(all_words: Sequence[int], listed: Sequence[int]) -> list[float]:
-    """The same from the numbers of different words in each band, and of those that are listed."""
+    """The same, from the numbers of distinct words and of listed words in each band."""
     noise: float | None = None  # the smallest share so far
     found = []
     for n_words, n_listed in zip(all_words, listed, strict=True):
@@ -82,13 +88,13 @@ def trust_of_shares(all_words: Sequence[int], listed: Sequence[int]) -> list[flo
 def trust_of_words(
     counts: Mapping[str, int], found: Mapping[str, int], prior: Mapping[str, float], *, weight: float = 2.0
 ) -> dict[str, float]:
-    """How far to believe each listed word once a tagger has read the text.
+    """The probability of each listed word to be an entity, given the predictions of a tagger for the text.
 
     Args:
-        counts: word -> how often the text uses it.
-        found: word -> how often the tagger found an entity of the type just there.
-        prior: word -> what the list's noise says, 0..1.
-        weight: how many uses the prior counts for.
+        counts: word -> number of occurrences in the text.
+        found: word -> number of occurrences that the tagger predicted as an entity of the type.
+        prior: word -> the probability, 0..1, according to the noise of the list.
+        weight: the number of occurrences to which the prior corresponds.
     """
     return {
         word: (weight * prior[word] + found.get(word, 0)) / (weight + n) if n else prior[word]

@@ -39,7 +39,7 @@ def in_processes(job: ShardJob, units: Iterator[Unit], n_processes: int) -> Iter
         except BrokenProcessPool as reason:
             raise CigeError(
                 f"a process died while it made a shard in {job.folder} ({reason}); most often memory ran out. Finished "
-                "shards are kept: give the same command again, with fewer processes or a smaller shard size"
+                "shards are kept: run the same command again, with fewer processes or a smaller shard size"
             ) from reason
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)

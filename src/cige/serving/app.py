@@ -286,7 +286,7 @@ class _Server:
         return Json({"version": now.version, "n_words": len(now.entries)})
 
     async def _read(self, work: EntitiesWork | ExplainWork, body: schemas.ReadIn, request: Request) -> dict[str, Any]:
-        """The result of the batcher; the request is removed from the queue if the client disconnects or its time is up."""
+        """The result of the batcher; if the client disconnects or the time is up, the request leaves the queue."""
         if self.batcher is None:
             raise Refused(503, "the server is not reading requests")
         limit = self.limits.deadline_s
@@ -298,9 +298,7 @@ class _Server:
         except Stopping as stopping:
             raise Refused(503, str(stopping)) from None
         loop = asyncio.get_running_loop()
-        over = (
-            loop.create_future()
-        )  # a single future, since each future that waits for another takes a round of the event loop
+        over = loop.create_future()  # a single future, since chained futures each take a round of the event loop
 
         def end(_: Any = None) -> None:
             if not over.done():

@@ -17,7 +17,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
-OPEN_PATHS = ("/", "/docs", "/openapi.json", "/healthz", "/readyz")  # all other paths require the token, if there is one
+OPEN_PATHS = ("/", "/docs", "/openapi.json", "/healthz", "/readyz")  # other paths require the token, if there is one
 READING_PATHS = ("/v1/entities", "/v1/lattice")
 log = logging.getLogger("cige.serve")
 

@@ -41,7 +41,9 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, acces
         if n_workers > 1:
             folder = Path(until_end.enter_context(tempfile.TemporaryDirectory(prefix="cige-serve-")))
             (folder / "metrics").mkdir()
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder / "metrics")  # before a worker imports prometheus_client
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(
+                folder / "metrics"
+            )  # before a worker imports prometheus_client
             settings = replace(
                 settings,
                 metrics_folder=str(folder / "metrics"),
@@ -50,7 +52,7 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, acces
         settings.to_environment()
         logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         log.setLevel(logging.INFO if access_log or settings.log_text else logging.WARNING)
-        app = app_of_worker()  # report problems of the model or the words before any worker starts
+        app = app_of_worker()  # reports problems of model or words before workers start
         listening = _listen(host, port)
         port = listening.getsockname()[1]
         options: dict[str, Any] = {

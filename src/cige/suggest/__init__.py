@@ -1,4 +1,4 @@
-"""Which sentences to label next: by what a model doubts, and by what the chosen ones do not say yet.
+"""Active learning: choose the sentences to label next, by the model's uncertainty and by coverage.
 
 from cige.suggest import Selector, Settings
 selector = Selector(Settings(n=200), finder=cige.load(), labelled=known)

@@ -1,9 +1,9 @@
-"""Coverage: choose texts that together say much, greedily, where what was said before counts less each time.
+"""Coverage: greedily choose texts that together have many features, with diminishing gains of repeated features.
 
-The worth of a set of texts is the sum over features of a concave function of how much of the feature the set has (Wei,
-Iyer and Bilmes, "Submodularity in Data Subset Selection and Active Learning", ICML 2015). Such a function is monotone
-and submodular, so the greedy choice reaches at least 1 - 1/e of the best worth (Nemhauser et al., 1978), and gains that
-were computed earlier are upper bounds, of which only the highest have to be computed again (Minoux, 1978).
+The value of a set of texts is the sum over features of a concave function of the total amount of the feature in the set
+(Wei, Iyer and Bilmes, "Submodularity in Data Subset Selection and Active Learning", ICML 2015). Such a function is
+monotone and submodular, so the greedy choice reaches at least 1 - 1/e of the maximum value (Nemhauser et al., 1978),
+and gains that were computed earlier are upper bounds, of which only the highest have to be recomputed (Minoux, 1978).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ def greedy(
     covered: Mapping[str, float] | None = None,
     accepts: Callable[[int], bool] = lambda _: True,
 ) -> Iterator[int]:
-    """Numbers of texts, the best next one each time, until none is left that is accepted.
+    """Yield the numbers of texts, each time that of the best next text, until no accepted text remains.
 
     Args:
-        features: of each text: feature -> how much of it the text has, above 0.
-        costs: of each text, above 0; the gain in worth is divided by it.
-        scale: how much of a feature halves the gain of more of it.
-        covered: what is there before the first choice.
-        accepts: asked once for a text, when its turn comes; texts that are refused add nothing.
+        features: for each text, feature -> amount, greater than 0.
+        costs: the cost of each text, greater than 0, by which its gain is divided.
+        scale: the amount of a feature after which the gain of more of it is halved.
+        covered: the amounts before the first choice.
+        accepts: called once for each text when it would be chosen; rejected texts are skipped.
     """
     have = dict(covered or {})
 
@@ -42,7 +42,7 @@ def greedy(
     while heap:
         number = heap[0][1]
         now = -gain(number)
-        if now > heap[0][0]:  # less than when it was computed; another one may be better
+        if now > heap[0][0]:  # the gain has decreased, so another text may be better
             heapq.heapreplace(heap, (now, number))
             continue
         heapq.heappop(heap)

@@ -1,4 +1,4 @@
-"""Doubts: where a model is unsure of the entities of a text, and by how much."""
+"""Doubts: the spans of a text of which a model is uncertain, and the amount of uncertainty."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from cige.tagging.finder import EntityFinder
 from cige.tagging.selection import Request, all_candidates
 
-FLOOR = 0.01  # spans that are less probable count as no doubt
+FLOOR = 0.01  # spans with a lower probability are ignored
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """A span [start, end) of a text that may or may not be an entity.
+    """A span [start, end) of a text of which the model is uncertain whether it is an entity.
 
     Attributes:
-        amount: 0..0.5, the probability that the more probable of the two is wrong.
+        amount: 0..0.5, the probability that the more probable alternative is wrong.
     """
 
     start: int
@@ -27,15 +27,14 @@ class Doubt:
 def doubts_of(
     finder: EntityFinder, texts: Iterable[str], request: Request, *, batch_size: int = 64
 ) -> Iterator[list[Doubt]]:
-    """The doubts of each text, in order, while texts keep coming.
+    """The doubts of each text of a stream, in order.
 
-    Every span and label of a probability p of at least FLOOR is a doubt of min(p, 1 - p). Their sum is about the number
-    of entities that the model gets wrong in the text: an entity-level form of the least confidence of sequence
-    labelling (Settles and Craven, EMNLP 2008), with exact marginals of the CRF in place of sampled readings. Words that
-    the user forces are no doubt.
+    Each span and label with a probability p of at least FLOOR is a doubt with amount min(p, 1 - p). Their sum is about
+    the number of errors of the model in the text. It is an entity-level form of least confidence for sequence labelling
+    (Settles and Craven, EMNLP 2008), with exact marginals of the CRF. Forced user words are not doubts.
 
     Args:
-        request: its labels and types are the ones that count; its minimum score does not.
+        request: the labels and types to consider; its minimum score is ignored.
     """
     everything = all_candidates(request, finder.labels, finder.label_facts, floor=FLOOR)
     for candidates in finder.stream(texts, everything, batch_size=batch_size):
@@ -44,5 +43,5 @@ def doubts_of(
 
 
 def total(doubts: Iterable[Doubt]) -> float:
-    """About how many entities of a text are wrong."""
+    """The approximate number of wrong entities of a text."""
     return sum(doubt.amount for doubt in doubts)

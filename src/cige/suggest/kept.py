@@ -1,4 +1,4 @@
-"""What a selection that was stopped has read so far, so that it can go on from there."""
+"""Save the state of a selection, so that an interrupted selection can be resumed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from cige.suggest.selecting import Selector
 
 @dataclass(frozen=True)
 class KeptReading:
-    """The file beside an output in which a selection keeps what it has read.
+    """The file in which the state of a selection is saved, in the folder of its output.
 
     Attributes:
-        path: of the file; it is written whole or not at all.
-        fingerprint: what the selection depends on. What another selection kept is not gone on with.
+        path: the path of the file, which is written completely or not at all.
+        fingerprint: hash of everything the selection depends on; the state of another selection is not used.
     """
 
     path: Path
     fingerprint: str
 
     def keep(self, selector: Selector) -> None:
-        """Write how far a selector is, and its candidates."""
+        """Save the position of a selector and its candidates."""
         counts = {"fingerprint": self.fingerprint, "n_read": selector.n_read, "n_fitting": selector.n_fitting}
         entries = ([worth, tie, *c.to_list()] for worth, tie, c in selector.pool.entries())
         with atomic_file(self.path) as aside, aside.open("w", encoding="utf-8") as file:
@@ -34,7 +34,7 @@ class KeptReading:
             file.writelines(to_json(entry, ensure_ascii=True) + "\n" for entry in entries)
 
     def take_up(self, selector: Selector) -> bool:
-        """Put a new selector where the kept one was; False if nothing was kept of this selection."""
+        """Restore the saved state in a new selector; returns False if there is no state of this selection."""
         try:
             first, *entries = self.path.read_text(encoding="utf-8").splitlines()
             counts = json.loads(first)
@@ -42,13 +42,13 @@ class KeptReading:
                 return False
             parsed = [json.loads(entry) for entry in entries]
             pool = [(worth, tie, Candidate.from_list(values)) for worth, tie, *values in parsed]
-        except (OSError, ValueError, KeyError, TypeError):  # none, or not one of ours
+        except (OSError, ValueError, KeyError, TypeError):  # missing, or not such a file
             return False
         selector.pool = Pool(selector.settings.pool_size, pool)
         selector.n_read, selector.n_fitting = counts["n_read"], counts["n_fitting"]
         return True
 
     def drop(self) -> None:
-        """Delete the file, when the output is there."""
+        """Delete the file after the output was written."""
         with suppress(FileNotFoundError):
             self.path.unlink()

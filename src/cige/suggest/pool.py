@@ -1,4 +1,4 @@
-"""Pool: the best few of any number of texts, in bounded memory, whatever the order in which they come."""
+"""Pool: the best candidates of a stream of texts, in bounded memory and independent of their order."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Candidate:
     """A text that may be suggested.
 
     Attributes:
-        key: of the text (`texts.text_key`).
-        line: where it stands in its file, from 1.
-        doubts: of a model; empty where none was asked.
+        key: the key of the text (`texts.text_key`).
+        line: its line in the file, from 1.
+        doubts: the doubts of a model; empty if no model is used.
     """
 
     text: str
@@ -26,27 +26,27 @@ class Candidate:
     doubts: tuple[Doubt, ...] = ()
 
     def to_list(self) -> list[Any]:
-        """As JSON holds it."""
+        """The fields as JSON values."""
         return [self.text, self.key, self.line, [[d.start, d.end, d.amount] for d in self.doubts]]
 
     @classmethod
     def from_list(cls, values: list[Any]) -> Candidate:
-        """What `to_list` gave."""
+        """The candidate from the result of `to_list`."""
         text, key, line, doubts = values
         return cls(text, key, line, tuple(Doubt(*doubt) for doubt in doubts))
 
 
 class Pool:
-    """The `size` candidates of the highest worth, one for each text.
+    """The `size` candidates with the highest values, without duplicate texts.
 
     Args:
-        size: at least 1.
-        entries: (worth, tie, candidate) of a pool that was kept, see `entries`.
+        size: maximum number of candidates, at least 1.
+        entries: (worth, tie, candidate) of a saved pool, see `entries`.
     """
 
     def __init__(self, size: int, entries: Iterable[tuple[float, int, Candidate]] = ()):
         self._size = size
-        self._heap: list[tuple[float, int, int]] = []  # worth, tie, key; the lowest first
+        self._heap: list[tuple[float, int, int]] = []  # (worth, tie, key), the lowest first
         self._kept: dict[int, Candidate] = {}
         for worth, tie, candidate in entries:
             self.offer(worth, tie, candidate)
@@ -55,10 +55,10 @@ class Pool:
         return len(self._kept)
 
     def offer(self, worth: float, tie: int, candidate: Candidate) -> None:
-        """Take a candidate in if it is among the best so far; of equal texts the first stays.
+        """Add a candidate if it is among the best so far; of equal texts, the first one is kept.
 
         Args:
-            tie: decides between equal worths; different for different texts.
+            tie: orders candidates with equal `worth`; different texts must have different values.
         """
         if candidate.key in self._kept:
             return

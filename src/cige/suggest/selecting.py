@@ -1,4 +1,4 @@
-"""Selecting: the sentences of a text file that are worth labelling next, in one pass and in bounded memory."""
+"""Select the sentences of a text file to label next, in one pass and in bounded memory."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Strategy = Literal["both", "uncertainty", "diversity", "random"]
 STRATEGIES: tuple[Strategy, ...] = ("both", "uncertainty", "diversity", "random")
 PER = ("sentence", "character")
 
-READ_AT_ONCE = 2000  # texts; between two such blocks a selection may be kept and gone on with
-POOL_PER_SENTENCE, SMALLEST_POOL = 20, 2000  # candidates that are kept for each sentence to choose
-SMALLEST_SAMPLE = 20_000  # of a file, for `diversity`
-DOUBT_SCALE = 0.1  # of one bigram: about what one doubtful entity of a few characters brings
-COUNT_SCALE = 1.0  # of one bigram that is in the sentence
+READ_AT_ONCE = 2000  # texts per block; the state of a selection can be saved between blocks
+POOL_PER_SENTENCE, SMALLEST_POOL = 20, 2000  # candidates per sentence to choose, and their minimum number
+SMALLEST_SAMPLE = 20_000  # minimum sample of a file, for `diversity`
+DOUBT_SCALE = 0.1  # per bigram: about the amount of one uncertain entity of a few characters
+COUNT_SCALE = 1.0  # per bigram: the amount of one occurrence in a sentence
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class Settings:
     """How sentences are chosen.
 
     Attributes:
-        n: how many.
-        strategy: "uncertainty" takes those in which a model is most often wrong by its own account, "diversity" those
-            that together have most of the common bigrams, "both" those that together have most of the doubtful
-            stretches, and "random" any.
-        per: what an annotator's time is counted in: sentences, whatever their length, or characters.
-        min_chars, max_chars: of a sentence; others are passed over.
-        seed: of the sample of "random" and "diversity", and of what is taken of equals.
+        n: number of sentences.
+        strategy: "uncertainty" chooses the sentences with the highest expected number of errors of the model,
+            "diversity" those that together cover the common bigrams, "both" those that together cover the uncertain
+            spans, and "random" random ones.
+        per: unit of annotation cost: sentences of any length, or characters.
+        min_chars, max_chars: minimum and maximum length of sentences; others are skipped.
+        seed: seed of the samples of "random" and "diversity", and of the order of ties.
     """
 
     n: int
@@ -49,12 +49,12 @@ class Settings:
 
     @property
     def reads_doubts(self) -> bool:
-        """Whether a model has to read every sentence."""
+        """Whether the strategy needs the predictions of a model for every sentence."""
         return self.strategy in ("both", "uncertainty")
 
     @property
     def pool_size(self) -> int:
-        """How many candidates are kept while the file is read."""
+        """The number of candidates that are kept while the file is read."""
         smallest = SMALLEST_SAMPLE if self.strategy == "diversity" else SMALLEST_POOL
         return max(smallest, POOL_PER_SENTENCE * self.n)
 
@@ -64,10 +64,10 @@ class Suggestion:
     """A sentence to label.
 
     Attributes:
-        text: without whitespace at its ends.
-        line: where it stands in the file, from 1.
-        rank: from 1, the best first.
-        uncertainty: about how many of its entities the model gets wrong; None where no model was asked.
+        text: the sentence, without whitespace at its ends.
+        line: its line in the file, from 1.
+        rank: its rank, from 1 for the best.
+        uncertainty: expected number of errors of the model; None if no model is used.
     """
 
     text: str
@@ -77,12 +77,12 @@ class Suggestion:
 
 
 class Selector:
-    """Reads sentences and keeps the candidates among them.
+    """Reads sentences and keeps the best candidates.
 
     Args:
-        finder: the model that doubts; needed for "both" and "uncertainty".
-        request: which labels count.
-        labelled: texts that are labelled already. They are not suggested again, and what they say counts as said.
+        finder: the model; required for "both" and "uncertainty".
+        request: the labels to consider.
+        labelled: texts that are already labelled. They are not suggested again, and their features count as covered.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Selector:
         self._known = {text_key(text) for text in self._labelled}
 
     def read(self, texts: Iterable[str], *, on_block: Callable[[Selector], None] = lambda _: None) -> None:
-        """Take in texts, one a line; those after the `n_read` first, if some were read before.
+        """Read texts, one per line; the first `n_read` texts, which were read before, are skipped.
 
         Args:
             on_block: called after every READ_AT_ONCE texts.
@@ -114,7 +114,9 @@ class Selector:
             for candidate in self._doubted(self._fitting(block)):
                 self._offer(candidate)
                 n_fitting += 1
-            self.n_fitting += n_fitting  # whole blocks count; one that is stopped is read again, which changes nothing
+            self.n_fitting += (
+                n_fitting  # only complete blocks count; an interrupted block is read again, with the same result
+            )
             self.n_read += len(block)
             on_block(self)
 
@@ -143,7 +145,7 @@ class Selector:
         return 1.0 if self.settings.per == "sentence" else float(len(candidate.text))
 
     def chosen(self) -> list[Suggestion]:
-        """The best `n` of what was read, or fewer where there are not as many."""
+        """The best `n` of the sentences read, or fewer if there are not enough."""
         order = islice(_ORDERS[self.settings.strategy](self, self.pool.best()), self.settings.n)
         return [
             Suggestion(c.text, c.line, rank, total(c.doubts) if self.settings.reads_doubts else None)
@@ -167,7 +169,7 @@ class Selector:
     def _by_content(self, candidates: list[Candidate]) -> Iterator[Candidate]:
         grams = [Counter(bigrams(folded(candidate.text))) for candidate in candidates]
         n_texts = Counter(gram for own in grams for gram in own)
-        # What stands in one sentence alone is no reason to choose it: that is where misprints and junk are.
+        # Bigrams that occur in only one sentence are ignored, since many of them are misprints and noise.
         weighed = [{gram: float(n) for gram, n in own.items() if n_texts[gram] > 1} for own in grams]
         covered = Counter(gram for text in self._labelled for gram in bigrams(folded(text)))
         return self._greedily(candidates, weighed, COUNT_SCALE, covered)
@@ -208,7 +210,7 @@ _ORDERS = {
 
 
 def _of_doubts(candidate: Candidate) -> dict[str, float]:
-    """The amount of each doubt, in equal parts on the bigrams of its stretch."""
+    """The amounts of the doubts, divided equally among the bigrams of their spans."""
     text = folded(candidate.text)
     found: dict[str, float] = {}
     for doubt in candidate.doubts:

@@ -1,4 +1,4 @@
-"""What texts have in common: keys that are equal for equal texts, and the character bigrams of a text."""
+"""Compare texts: keys that are equal for equal texts, character bigrams, and near-duplicates."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from cige.text.normalize import normalize
 
 _DIGIT = re.compile(r"\d")
 _SPACE = re.compile(r"\s+")
-EDGE = "\n"  # stands before and after a text; no line has it
+EDGE = "\n"  # marks the beginning and the end of a text; does not occur in lines
 
 
 def folded(text: str) -> str:
-    """A text as it is compared: width and traditional characters folded, digits as 0, one for one."""
+    """The text for comparisons, of the same length: width and traditional characters folded, all digits 0."""
     return _DIGIT.sub("0", normalize(text))
 
 
 def text_key(text: str) -> int:
-    """64 bits that two texts share if they differ in nothing but width, traditional characters and whitespace."""
+    """A 64-bit hash, equal for texts that differ only in width, traditional characters and whitespace."""
     return _hashed(_SPACE.sub("", normalize(text)))
 
 
 def shuffled(key: int, seed: int) -> int:
-    """64 bits that order keys at random, in another order for each seed, whatever else is in the file."""
+    """A 64-bit hash of a key and a seed, for a random order that does not depend on the rest of the file."""
     return _hashed(f"{seed} {key}")
 
 
 def bigrams(text: str, start: int = 0, end: int | None = None) -> list[str]:
-    """The bigrams of a folded text that have a character of [start, end), with the edges of the text; repeats stay."""
+    """The bigrams of a folded text with a character in [start, end), including its edges, with repetitions."""
     end = len(text) if end is None else end
     framed = f"{EDGE}{text}{EDGE}"
     return [framed[k : k + 2] for k in range(start, end + 1)]
@@ -41,26 +41,26 @@ def _hashed(text: str) -> int:
 
 
 class NearDuplicates:
-    """Texts that were chosen, and whether another one is nearly the same as one of them.
+    """A set of chosen texts that detects near-duplicates of them.
 
-    Two texts are near-duplicates if of the different bigrams that either has, they share `threshold` or more (Jaccard
-    index); digits count as equal.
+    Two texts are near-duplicates if the Jaccard index of their sets of bigrams is at least `threshold`; all digits are
+    treated as equal.
     """
 
     def __init__(self, threshold: float = 0.7):
         self._threshold = threshold
         self._sizes: list[int] = []
-        self._with: dict[str, list[int]] = {}  # bigram -> the numbers of texts that have it
+        self._with: dict[str, list[int]] = {}  # bigram -> the numbers of the texts that contain it
 
     def add(self, grams: Sequence[str]) -> None:
-        """Take in a text by its bigrams."""
+        """Add a text, given its bigrams."""
         distinct = set(grams)
         for gram in distinct:
             self._with.setdefault(gram, []).append(len(self._sizes))
         self._sizes.append(len(distinct))
 
     def has(self, grams: Sequence[str]) -> bool:
-        """Whether one of the texts is nearly the same."""
+        """Whether the text with these bigrams is a near-duplicate of one of the texts."""
         distinct = set(grams)
         shared: dict[int, int] = {}
         for gram in distinct:
