@@ -146,7 +146,7 @@ def test_a_device_that_is_not_there_is_told_in_one_line(run, data, monkeypatch, 
     }[verb]
     code, _, err = run(verb, *argv, "--device", device)
     assert code == 2 and err.startswith("cige: device ") and err.count("\n") == 1
-    assert "sees no GPU" in err
+    assert "finds no GPU" in err
 
 
 @pytest.mark.parametrize("verb", ["predict", "explain", "evaluate", "lexicon"])
@@ -170,7 +170,7 @@ def test_a_folder_of_somebody_else_is_not_written_to(run, data, tmp_path, option
     (foreign / "model").mkdir(parents=True)
     (foreign / "notes.txt").write_text("years of work")
     code, _, err = run("train", "--data", data, "--output", foreign, "--device", "cpu", *options)
-    assert code == 2 and "no run wrote what is in it (model, notes.txt)" in err
+    assert code == 2 and "with files that no run wrote (model, notes.txt)" in err
     assert sorted(p.name for p in foreign.iterdir()) == ["model", "notes.txt"]
     code, _, err = run("train", "--data", data, "--output", foreign / "notes.txt", "--device", "cpu")
     assert code == 2 and "notes.txt is a file; expected a folder" in err

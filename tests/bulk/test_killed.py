@@ -69,7 +69,7 @@ def test_a_killed_job_goes_on(texts, undisturbed, tmp_path):
     assert finished.returncode == 0 and f"resuming: {20 - n_left} of 20 parts" in finished.stderr
     assert made.contents(output) == undisturbed
     again = subprocess.run([*command, "--processes", "1"], capture_output=True, text=True, check=True)
-    assert "nothing was left to do" in again.stdout and made.contents(output) == undisturbed
+    assert "all parts were finished already" in again.stdout and made.contents(output) == undisturbed
 
 
 def test_a_part_that_kills_every_process_ends_the_job_and_keeps_the_others(texts, tmp_path, monkeypatch):

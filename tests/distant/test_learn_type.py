@@ -109,7 +109,7 @@ def test_the_command(base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
 
     assert "GAME has no words" in refused("GAME", *text)
     assert "given twice" in refused("GAME=a.txt", "GAME=b.txt", *text)
-    assert "--words goes with one type" in refused("GAME", "TOY", "--words", "a.txt", *text)
+    assert "--words is for a single type" in refused("GAME", "TOY", "--words", "a.txt", *text)
     assert "empty.txt: the file is empty" in refused(
         "X", "--words", str(tmp_path / "games.txt"), "--text", str(tmp_path / "empty.txt")
     )

@@ -21,7 +21,7 @@ def test_what_is_no_device(name):
 
 def test_no_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ModelError, match="device cuda:7: this machine's PyTorch sees no GPU; use cpu"):
+    with pytest.raises(ModelError, match="device cuda:7: PyTorch finds no GPU on this machine; use cpu"):
         prediction_device("cuda:7")
 
 

@@ -87,7 +87,7 @@ def test_a_weight_of_nothing_leaves_a_corpus_out(data_dir: Path) -> None:
 
 
 def test_mistakes_are_named(data_dir: Path) -> None:
-    with pytest.raises(RecipeError, match="says nothing of nowhere; it has people, places"):
+    with pytest.raises(RecipeError, match="does not describe nowhere; it has people, places"):
         read_sources(recipe_of(sources={"nowhere": SourceConfig()}).data, data_dir)
     with pytest.raises(RecipeError, match=r"people: n_held_out is 60, but there are 60"):
         read_sources(recipe_of(sources={"people": SourceConfig(n_held_out=60)}).data, data_dir)

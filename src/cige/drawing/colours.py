@@ -1,10 +1,10 @@
-"""The colour of each type of entity: the same in every drawing and on every page, whatever else is drawn."""
+"""The colour of each entity type, which is the same in all drawings and on all pages."""
 
 from __future__ import annotations
 
 # White letters can be read on all of these (a contrast of 4.5 or more).
 PALETTE = ("#2563eb", "#047857", "#b45309", "#9333ea", "#be185d", "#0e7490", "#dc2626", "#4d7c0f", "#7c2d12", "#475569")
-# Kinds of one thing have shades of one colour.
+# Subtypes have shades of the colour of their parent.
 LABEL_COLOURS = {
     "PER": "#b45309",
     "LOC": "#047857",
@@ -23,7 +23,7 @@ LABEL_COLOURS = {
 
 
 def colour_of(label: str) -> str:
-    """The colour of a label as "#rrggbb"; that of a label which is not listed depends on its letters alone."""
+    """The colour of a label as "#rrggbb"; for labels that are not listed, it depends only on the letters."""
     listed = LABEL_COLOURS.get(label)
     if listed is not None:
         return listed

@@ -76,9 +76,9 @@ def _letters_of(chars: Iterable[str]) -> list[str]:
 
 
 def _learn_new_fonts() -> bool:
-    """Tell Matplotlib of the fonts that were installed after it wrote its list of them; whether there are any.
+    """Register fonts that were installed after Matplotlib wrote its font list; returns whether there are any.
 
-    Matplotlib keeps its list for years in a file of the user's and does not look again.
+    Matplotlib caches its list in a file in the user's home and does not update it.
     """
     from matplotlib import font_manager
 

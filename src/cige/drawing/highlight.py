@@ -13,7 +13,7 @@ _CUT = "…"
 
 
 def highlighted(text: str, marks: Iterable[Mark]) -> str:
-    """The text as escaped HTML, each marked span as `<b>` with its label; line breaks stay.
+    """The text as escaped HTML, with each marked span as `<b>` with its label; line breaks are preserved.
 
     Args:
         marks: in any order. Of two that overlap, the one that starts first, or else the longer, is marked.
@@ -39,11 +39,11 @@ def escape_lines(text: str) -> str:
 
 
 def notebook_page(text: str, marks: Iterable[Mark], *, note: str = "", max_chars: int = 20_000) -> str:
-    """What a notebook shows of a text and its entities.
+    """The HTML that a notebook displays for a text and its entities.
 
     Args:
-        note: a line below, in grey.
-        max_chars: of a longer text only the beginning is shown, and the note says so.
+        note: a line of text below, in grey.
+        max_chars: maximum number of characters shown; if the text is longer, the note says so.
     """
     shown = list(marks)
     if len(text) > max_chars:

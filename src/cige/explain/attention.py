@@ -15,7 +15,7 @@ from cige.lexicon.lexicon import LexiconSnapshot
 from cige.tagging.prediction import PredictionModel
 from cige.tagging.windows import LatticeWord, ReadWindow, lattice_word
 
-if TYPE_CHECKING:  # most explanations need no PyTorch
+if TYPE_CHECKING:  # most explanations do not need PyTorch
     from cige.models.model import LatticeModel
     from cige.nn.attention_maps import AttentionMaps
     from cige.nn.soft_lexicon import WordSets
@@ -77,7 +77,7 @@ class AttentionMap:
 
     Attributes:
         name: the attention that is shown.
-        asking, answering: the kind of queries and of keys: "characters", "word sets" (those of each character) or
+        asking, answering: the kinds of queries and of keys: "characters", "word sets" (those of each character) or
             "words" (of the lattice).
         start: offset of the window's first character in the user's text.
         rows, columns: labels of the rows and columns, each a character or a word.
@@ -134,7 +134,7 @@ def read_word_sets(
 
 
 def read_maps(model: PredictionModel, parts: Sequence[ReadWindow], snapshot: LexiconSnapshot) -> list[AttentionMap]:
-    """The model's attention in each window of a text and, if it reads words, how much of each word a character took.
+    """The model's attention in each window of a text and, if it uses words, the share of each word in each character.
 
     Raises:
         ModelError: the model has neither; the message lists the models that have.
@@ -161,7 +161,7 @@ def read_maps(model: PredictionModel, parts: Sequence[ReadWindow], snapshot: Lex
 
 
 def has_word_sets(model: PredictionModel) -> bool:
-    """Whether the model gathers words in sets, as SoftLexicon does, and what reads them is installed."""
+    """Whether the model groups words into sets, as SoftLexicon does, and the packages to read them are installed."""
     if "word_sets" in getattr(model, "torch_hooks", ()):
         return find_spec("torch") is not None and reads_words(model)
     return _encoder_method(model, "word_sets") is not None and reads_words(model)

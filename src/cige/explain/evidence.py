@@ -1,4 +1,4 @@
-"""Evidence: the words that entities were read from, and what changes without them, as plain data."""
+"""Evidence: the words that entities attended to, and what changes without them, as plain data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AttendedWord:
 
 @dataclass(frozen=True)
 class EntityEvidence:
-    """What one entity was read from.
+    """The words that one entity attended to.
 
     Attributes:
         entity: the entity.
@@ -64,12 +64,12 @@ class Removal:
 
 @dataclass(frozen=True)
 class Evidence:
-    """How a text was read, as plain data. An `Explanation` adds the views.
+    """An explanation as plain data. `Explanation` adds the views.
 
     Attributes:
-        text: the user's own string.
+        text: the string that the user passed.
         lattice: its characters and all words over them; `lattice.n_dropped` words exceeded the node budget.
-        entities: each entity with the words that it was read from.
+        entities: each entity with the words that it attended to.
         removals: for each word that overlaps an entity and changes the result: the entities that disappear, appear or
             change their score by more than 0.05 without the word.
         n_tried: number of words that were removed, one at a time; 0 if removals were not requested.

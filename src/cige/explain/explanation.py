@@ -1,4 +1,4 @@
-"""Explanation: how a text was read, and methods that show it in a terminal, a drawing or an HTML page."""
+"""Explanation: the result of explaining a text, with methods that show it in a terminal, a drawing or an HTML page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Explanation(Evidence):
         return to_html(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the drawing of the lattice."""
+        """The HTML that a notebook displays: the drawing of the lattice."""
         return self.to_svg()
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""explain: read a text, record which words each entity was read from, and read it again without each of them."""
+"""explain: predict a text, record the words that each entity attended to, and predict again without each word."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def explain(
     request: Request | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Explanation:
-    """Read `text` and explain which words each entity was read from.
+    """Predict `text` and explain which words each entity depends on.
 
-    Attention shows which words the model read. `removals` shows which of them matter: the text is read again without
-    each word that overlaps an entity (one forward pass per word, in batches).
+    Attention shows which words the model used. `removals` shows which of them matter: the text is predicted again
+    without each word that overlaps an entity (one forward pass per word, in batches).
 
     Args:
         n_words: the maximum number of words to list per entity, those that it attended to most.
-        removals: whether to read the text again without each word; False saves this time.
+        removals: whether to predict again without each word; False saves this time.
         word_sets: whether to list the word sets of each character; None lists them if the model has them.
         maps: whether to include attention maps.
         request: which entities are reported; None means the defaults.
@@ -48,7 +48,8 @@ def explain(
             nearly all of the time.
 
     Raises:
-        ModelError: word sets or maps were requested of a model that has none, or the model cannot answer the request.
+        ModelError: word sets or maps were requested of a model that has none, or the model does not support the
+            request.
     """
     words = {entry.label for entry in model.lexicon.user_entries if entry.label is not None}
     selection = select(request or Request(), model.labels, model.label_facts, word_labels=words)

@@ -1,1 +1,1 @@
-"""Folders and files on disk: written whole or not at all, checked by a manifest, found here or on a hub."""
+"""Folders and files: atomic writing, manifests with checksums, and model folders on disk or on the hub."""

@@ -1,4 +1,4 @@
-"""Atomic writes: a file or a folder appears whole or not at all, whatever stops the writing."""
+"""Atomic writes: files and folders are written completely or not at all, even if the process is interrupted."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 @contextmanager
 def atomic_file(path: Path | str) -> Iterator[Path]:
-    """Yield a path to write to; when the block ends well it becomes `path` in one step, else `path` stays as it was."""
-    import tempfile  # with all that it imports it takes longer than reading a folder does
+    """Yield a path to write to; if the block succeeds, the file replaces `path` atomically, else nothing changes."""
+    import tempfile  # importing it takes longer than reading a folder
 
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: Path | str) -> Iterator[Path]:
-    """Yield an empty folder to fill; when the block ends well it takes the place of `path`, else nothing changes.
+    """Yield an empty folder to fill; if the block succeeds, it replaces `path`, otherwise nothing changes.
 
     Raises:
         OSError: `path` is a file, or writing failed.
@@ -49,7 +49,7 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
         yield aside
         for file in aside.rglob("*"):
             if file.is_file():
-                os.chmod(file, 0o666 & ~_umask())  # some writers make files that only their owner may read
+                os.chmod(file, 0o666 & ~_umask())  # some libraries write files that only their owner can read
             _sync(file)
         os.chmod(aside, 0o777 & ~_umask())
         if path.exists():
@@ -58,7 +58,7 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
         _sync(path.parent)
     finally:
         if is_there(old) and not is_there(path):
-            os.replace(old, path)  # stopped halfway: put the old one back
+            os.replace(old, path)  # interrupted: restore the old folder
         shutil.rmtree(aside, ignore_errors=True)
         if old.is_symlink():
             old.unlink()
@@ -80,5 +80,5 @@ def _umask() -> int:
 
 
 def is_there(path: Path) -> bool:
-    """Whether anything has this name, a link that leads nowhere included."""
+    """Whether the path exists, including broken links."""
     return path.exists() or path.is_symlink()

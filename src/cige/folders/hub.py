@@ -1,4 +1,4 @@
-"""Where a model folder is: in the package, on this disk or on the Hugging Face hub."""
+"""Find model folders: the bundled one, folders on disk, and models on the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from cige.errors import ModelError
 from cige.folders.manifest import MANIFEST
 
 BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
-"""The folder of the model that comes with the package."""
+"""The folder of the bundled model."""
 RUN_MODEL = "model"
-"""Where the folder of a run, which training and fine-tuning write, has its model."""
+"""The name of the model folder in the folder of a run of training or fine-tuning."""
 _NEEDS_HUB = 'Models on the Hugging Face hub need huggingface_hub; pip install "cige[hub]"'
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 
 def is_bundled(folder: Path) -> bool:
-    """Whether a folder is the bundled model's, or one inside it: a part of the package, as its code is."""
+    """Whether a folder is that of the bundled model or inside it, and therefore part of the package."""
     whole = folder.resolve()
     return BUNDLED in (whole, *whole.parents)
 
 
 def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_options: Any) -> Path:
-    """The folder of a model, fetched from the hub if need be.
+    """The folder of a model, which is downloaded from the hub if necessary.
 
     Args:
-        path_or_hub_id: a folder, that of a finished run too; a hub id ("owner/name"); or None or "bundled" for the
-            model that comes with cige, unless a folder here is called so.
-        hub_options: `revision`, `token`, `cache_dir`, `local_files_only` of huggingface_hub.snapshot_download.
+        path_or_hub_id: a model folder or the folder of a finished run; a hub id ("owner/name"); or None or "bundled"
+            for the bundled model, unless there is a folder with this name.
+        hub_options: `revision`, `token`, `cache_dir` and `local_files_only` of huggingface_hub.snapshot_download.
 
     Raises:
-        ModelError: there is no such folder, and no such model on the hub, no way to reach it, or no huggingface_hub.
+        ModelError: there is no such folder, and no such model on the hub, the hub cannot be reached, or huggingface_hub
+            is not installed.
     """
     if path_or_hub_id is None or (str(path_or_hub_id) == BUNDLED.name and not Path(path_or_hub_id).exists()):
         if not (BUNDLED / MANIFEST).is_file():
@@ -70,16 +71,16 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
 
 
 def _network_error() -> type[Exception]:
-    """What huggingface_hub lets through where there is no network: an error of httpx or, if it is older, an OSError."""
+    """The exception of huggingface_hub without a network: an error of httpx or, in older versions, an OSError."""
     httpx = sys.modules.get("httpx")
     return OSError if httpx is None else httpx.HTTPError
 
 
 def push_folder(folder: Path, repo_id: str, *, private: bool, token: str | None, message: str) -> str:
-    """Upload a model folder as the repository `repo_id`, made if need be; the address of the commit.
+    """Upload a model folder to the repository `repo_id`, which is created if necessary; returns the URL of the commit.
 
     Raises:
-        ModelError: huggingface_hub is not installed, the hub does not let you, or there is no way to reach it.
+        ModelError: huggingface_hub is not installed, permission is denied, or the hub cannot be reached.
     """
     try:
         from huggingface_hub import HfApi

@@ -1,7 +1,7 @@
-"""The kinds of model folder, by the name in their manifest: what each is for, and what loads it.
+"""The kinds of model folders, by the name in their manifest: their use and their loaders.
 
-A new kind registers here; no other file needs to know its name. Loaders are named, not imported, so that opening a
-folder imports only what its own kind needs.
+New kinds are registered here; no other module needs their names. Loaders are given by name, so that opening a folder
+imports only the modules of its kind.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ class Kind:
     """A kind of model folder.
 
     Attributes:
-        use: what a user can do with such a folder, for the message where one was given in place of another kind.
-        finder: "module:function" that opens a folder as something that finds entities, called with (folder, device=);
-            None if it finds none.
+        use: what such a folder is for, for error messages if it was given instead of another kind.
+        finder: "module:function" of the function that loads a model that finds entities, called with (folder, device=);
+            None if the model does not find entities.
     """
 
     use: str
     finder: str | None = None
 
     def open_finder(self, folder: Path, *, device: str, **options: Any) -> Any:
-        """The EntityFinder of a folder of this kind; imports what that needs. `options` are the kind's own."""
+        """Load a folder of this kind as an EntityFinder; `options` are specific to the kind."""
         assert self.finder is not None
         module, _, name = self.finder.partition(":")
         return getattr(import_module(module), name)(folder, device=device, **options)

@@ -1,4 +1,4 @@
-"""Manifests: what a folder holds, in which version, and the size and checksum of each of its files."""
+"""Manifests: the kind and version of a folder, and the sizes and checksums of its files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DIFFERS = "contents differ from the manifest (sha256); the file is damaged or w
 def write_manifest(folder: Path, **facts: Any) -> None:
     """Write manifest.json: `facts` and the size and sha256 of every file in `folder`.
 
-    A folder within that has a manifest of its own answers for its files itself.
+    Files of subfolders that have their own manifest are not listed.
     """
     parts = [f.parent for f in folder.rglob(MANIFEST) if f.parent != folder]
     own = [f for f in folder.rglob("*") if f.is_file() and f != folder / MANIFEST and not set(parts) & set(f.parents)]
@@ -33,7 +33,7 @@ def write_manifest(folder: Path, **facts: Any) -> None:
 
 
 def update_manifest(folder: Path, **facts: Any) -> None:
-    """Replace some of the facts in the manifest of a folder, which was read and checked before; the files stay."""
+    """Replace some of the facts in the manifest of a folder, which was checked before; the list of files is kept."""
     path = folder / MANIFEST
     changed = json.loads(path.read_text(encoding="utf-8")) | facts
     with atomic_file(path) as aside:
@@ -49,13 +49,13 @@ def read_manifest(
     check_contents: bool = False,
     check_up_to: int = sys.maxsize,
 ) -> dict[str, Any]:
-    """Read manifest.json and check that every listed file is there in its full size.
+    """Read manifest.json and check that all listed files exist and have the right size.
 
     Args:
-        kind, version: what `facts` must say under "kind" and the highest "version" this code reads.
-        error: the class to raise.
-        check_contents: compare sha256 too (reads every byte)
-        check_up_to: of files that are no larger than this.
+        kind, version: the required "kind" of the folder, and the highest supported "version".
+        error: the class of exceptions.
+        check_contents: whether to compare the sha256 of files too, which reads every byte.
+        check_up_to: only compare the sha256 of files of up to this many bytes.
     """
     if not folder.is_dir():
         raise error(f"{folder}: no such folder; expected a {kind} folder")
@@ -87,9 +87,10 @@ def read_manifest(
 
 @contextmanager
 def checking_contents(folder: Path, facts: dict[str, Any], *, error: type[CigeError]) -> Iterator[None]:
-    """Compare every file of a folder with its sha256 while the body reads it; `facts` is its manifest, as read.
+    """Context manager that compares the files of a folder with their sha256 while the body reads them.
 
-    The body's results count only once this is left. Where a file differs `error` is raised, whatever the body raised.
+    The results of the body are valid only after leaving the context. If a file differs, `error` is raised, even if the
+    body raised another exception. `facts` is the manifest.
     """
     damaged: list[Path] = []
 
@@ -103,7 +104,7 @@ def checking_contents(folder: Path, facts: dict[str, Any], *, error: type[CigeEr
                 damaged.append(folder / name)
                 return
 
-    thread = Thread(target=compare, daemon=True)  # hashing leaves Python's lock to others
+    thread = Thread(target=compare, daemon=True)  # hashing releases the GIL
     thread.start()
     try:
         yield
@@ -114,15 +115,15 @@ def checking_contents(folder: Path, facts: dict[str, Any], *, error: type[CigeEr
 
 
 def refuse_to_replace(folder: Path, *, kind: str, error: type[CigeError]) -> None:
-    """Raise `error` if saving to `folder` would delete anything but a `kind` folder, whole or damaged."""
+    """Raise `error` if saving to `folder` would delete anything except a `kind` folder, which may be damaged."""
     if not is_there(folder) or (folder.is_dir() and not any(folder.iterdir())):
         return
     if kind_of(folder) != kind:
-        raise error(f"{folder}: there already, and not a {kind} folder; it will not be replaced, give a new folder")
+        raise error(f"{folder}: already exists and is not a {kind} folder; it will not be replaced, give a new folder")
 
 
 def kind_of(folder: Path) -> str | None:
-    """What the manifest of a folder says that it holds; None where there is none that can be read."""
+    """The kind of a folder according to its manifest; None if there is no readable manifest."""
     try:
         kind = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["kind"]
     except (OSError, ValueError, RecursionError, TypeError, KeyError):
@@ -142,7 +143,7 @@ def _listed_files(facts: dict[str, Any], folder: Path, error: type[CigeError]) -
 
 
 def sha256(path: Path) -> str:
-    import hashlib  # loads OpenSSL, which the first answer of the bundled model does not need
+    import hashlib  # loads OpenSSL, which the bundled model does not need
 
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _sha256(file)

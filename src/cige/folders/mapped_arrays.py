@@ -1,4 +1,4 @@
-"""The arrays of a .safetensors file, mapped from disk: only what is read of them takes memory, and no PyTorch."""
+"""The arrays of a .safetensors file, memory-mapped with NumPy, so that only the parts that are read use memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DTYPES = {
 
 
 def map_file(path: Path | str) -> mmap.mmap:
-    """A file as bytes that are read from disk when they are looked at.
+    """Map a file into memory, so that its bytes are read from disk on access.
 
     Raises:
         OSError: it cannot be read.
@@ -29,7 +29,7 @@ def arrays_in(data: mmap.mmap) -> dict[str, np.ndarray]:
     """The arrays of a mapped .safetensors file by name, read-only.
 
     Raises:
-        ValueError: it is no such file, or holds numbers of a type that NumPy does not have.
+        ValueError: it is not such a file, or contains a number type that NumPy does not have.
     """
     begin = 8 + int.from_bytes(data[:8], "little")
     if not 8 < begin <= len(data):

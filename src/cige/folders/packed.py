@@ -1,4 +1,4 @@
-"""Compressed files, recognised by their first bytes rather than by their names."""
+"""Compressed files, which are detected by their first bytes rather than by their names."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import lzma
 import zlib
 from typing import IO, cast
 
-UNPACKING_ERRORS = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)  # of a file that is damaged or cut short
-_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # how packed files begin, and no UTF-8 text does
+UNPACKING_ERRORS = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)  # raised for damaged or truncated files
+_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"  # first bytes of compressed files, with which no UTF-8 text begins
 
 
 def unpack(file: IO[bytes]) -> IO[bytes]:
-    """What a .gz or .xz file holds, told by its first bytes; `file` itself when it is neither.
+    """The decompressed content of a .gz or .xz file, detected by its first bytes; other files are returned unchanged.
 
-    `file` can be sought and stands at its beginning. Reading the result may raise UNPACKING_ERRORS.
+    `file` must be seekable and at its beginning. Reading the result may raise UNPACKING_ERRORS.
     """
     head = file.read(len(_XZ))
     file.seek(0)

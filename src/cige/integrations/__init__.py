@@ -1,1 +1,1 @@
-"""cige inside other tools: spaCy, Transformers pipelines, scikit-learn and Label Studio, each imported on its own."""
+"""Integrations with spaCy, Transformers pipelines, scikit-learn and Label Studio, in separate modules."""

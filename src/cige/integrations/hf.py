@@ -32,13 +32,13 @@ def pipeline(
     batch_size: int = 16,
     **hub_options: Any,
 ) -> TokenClassification:
-    """Make a pipeline.
+    """Create a pipeline.
 
     Args:
-        model: a model folder, a hub id, None for the bundled model, or what `cige.load` gave.
-        device: as `cige.load` takes it, or as Transformers does: -1 for the CPU, 0 for the first GPU.
-        aggregation_strategy, stride, ignore_labels, batch_size: defaults of a call; see `TokenClassification`.
-        hub_options: `revision`, `token` and the like.
+        model: a model folder, a hub id, None for the bundled model, or the result of `cige.load`.
+        device: as in `cige.load` or in Transformers: -1 for the CPU, 0 for the first GPU.
+        aggregation_strategy, stride, ignore_labels, batch_size: default options of calls; see `TokenClassification`.
+        hub_options: `revision`, `token`, and other options of `cige.load`.
 
     Raises:
         CigeError: the model cannot be loaded, or an option is unknown.
@@ -58,17 +58,15 @@ def pipeline(
 
 
 class TokenClassification:
-    """Called like a token classification pipeline of Transformers.
+    """Has the interface of a token classification pipeline of Transformers.
 
-    Options, for all calls or for one:
-        aggregation_strategy: "none" gives a dict per character of an entity, with "entity" (B-PER, I-PER), "score",
-            "index" (from 1), "word", "start" and "end". "simple", "first", "average" and "max" give a dict per entity,
-            with "entity_group" in place of "entity" and no index. These four are the same here, since a CRF decides on
-            whole entities; the score is the probability of the entity.
-        stride: characters that the windows over a long text have in common at least. cige reads every text in
-            overlapping windows, with 64 characters in common, so up to that nothing changes and more is refused.
-        ignore_labels: labels (or tags, such as "I-PER") to leave out.
-        batch_size: texts that are read at once.
+    Options, for all calls or for one: aggregation_strategy: "none" gives a dict per character of an entity, with
+    "entity" (B-PER, I-PER), "score", "index" (from 1), "word", "start" and "end". "simple", "first", "average" and
+    "max" give a dict per entity, with "entity_group" instead of "entity" and without "index". These four are equivalent
+    here, since a CRF predicts whole entities; the score is the probability of the entity. stride: minimum overlap of
+    the windows over a long text, in characters. cige always uses overlapping windows, so smaller values have no effect,
+    and larger values than this overlap are an error. ignore_labels: labels (or tags, such as "I-PER") to leave out.
+    batch_size: number of texts per batch.
     """
 
     task = "token-classification"
@@ -83,15 +81,15 @@ class TokenClassification:
         return f"<{type(self).__name__}: {self.finder!r}>"
 
     def __call__(self, inputs: Any, **options: Any) -> Any:
-        """The entities of a text as a list of dicts; of a list of texts as a list of lists; of others as an iterator.
+        """The entities of a text as a list of dicts; for a list of texts a list of lists, and otherwise an iterator.
 
         Args:
             inputs: a str, a list or tuple of str, or any other iterable of str, such as a column of a data set.
-            options: as of the class, for this call.
+            options: the options of the class, for this call.
 
         Raises:
             CigeError: an option is unknown or out of range.
-            TypeError: a text is no str.
+            TypeError: a text is not a str.
         """
         chosen = _checked(self.options | options)
         if isinstance(inputs, str):
@@ -116,17 +114,17 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     if unknown := sorted(set(options) - set(OPTIONS)):
         raise CigeError(f"no option {', '.join(unknown)}; expected {', '.join(OPTIONS)}")
     strategy, stride = options["aggregation_strategy"], options["stride"]
-    name = getattr(strategy, "value", strategy)  # Transformers has an enumeration of the same names
+    name = getattr(strategy, "value", strategy)  # Transformers has an enumeration with the same names
     if name not in AGGREGATIONS:
         raise CigeError(f"aggregation_strategy={strategy!r}: expected one of {', '.join(AGGREGATIONS)}")
     if stride is not None and (isinstance(stride, bool) or not isinstance(stride, int) or not 0 <= stride <= OVERLAP):
         raise CigeError(f"stride={stride!r}: expected a whole number of characters from 0 to {OVERLAP}")
     if stride is not None and name == "none":
-        raise CigeError("stride goes with an aggregation_strategy other than 'none'")
+        raise CigeError("stride requires an aggregation_strategy other than 'none'")
     if isinstance(options["ignore_labels"], str):
         raise CigeError(f"ignore_labels={options['ignore_labels']!r}: expected a list of labels")
     if not isinstance(options["batch_size"], int) or options["batch_size"] < 1:
-        raise CigeError(f"batch_size={options['batch_size']!r}: expected a whole number from 1 on")
+        raise CigeError(f"batch_size={options['batch_size']!r}: expected a whole number of at least 1")
     return options | {"aggregation_strategy": cast("Aggregation", name)}
 
 

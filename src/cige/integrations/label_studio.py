@@ -1,8 +1,8 @@
-"""An ML backend for Label Studio: it labels tasks before people do, over the HTTP protocol that Label Studio speaks.
+"""An ML backend for Label Studio, which pre-annotates tasks over Label Studio's HTTP protocol.
 
     CIGE_MODEL=runs/own uvicorn --factory cige.integrations.label_studio:app --port 9090
 
-In Label Studio, add http://localhost:9090 under Settings > Model. `predictions` gives the same without a server.
+In Label Studio, add http://localhost:9090 under Settings > Model. `predictions` returns the same without a server.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _TEXT_TAGS = ("Text", "HyperText", "Paragraphs")
 
 @dataclass(frozen=True)
 class Interface:
-    """What a labelling interface says of the labels of a text.
+    """The parts of a labelling interface that concern the labels of a text.
 
     Attributes:
-        from_name, to_name: names of the Labels tag and of the Text tag.
-        field: of a task's data, that holds the text.
+        from_name, to_name: the names of the Labels tag and of the Text tag.
+        field: the field of the data of a task that contains the text.
         labels: label of the model, in lower case -> label of the interface.
         min_score: the interface's `model_score_threshold`.
     """
@@ -45,11 +45,11 @@ class Interface:
     def parse(cls, label_config: str) -> Interface:
         """Read the XML of a labelling interface.
 
-        A label of the interface stands for the labels of the model that its `predicted_values` list, and for those
-        that are equal to its value or alias, upper and lower case alike.
+        A label of the interface represents the labels of the model that its `predicted_values` list, and those that are
+        equal to its value or alias, ignoring case.
 
         Raises:
-            DataError: it is no XML, or has no Labels tag that labels a Text tag.
+            DataError: it is not XML, or has no Labels tag that labels a Text tag.
         """
         if "<!" in label_config.replace("<!--", ""):
             raise DataError("the labelling interface declares a document type or entities; expected tags alone")
@@ -98,16 +98,16 @@ def _threshold(given: str | None) -> float:
 def predictions(
     finder: EntityFinder, tasks: Sequence[Mapping[str, Any]], label_config: str, *, model_version: str = "cige"
 ) -> list[dict[str, Any]]:
-    """A prediction for each task, as Label Studio imports it.
+    """A prediction for each task, in the format of Label Studio.
 
-    Offsets are in code points, as Label Studio counts them in a Text tag. Entities whose label the interface does not
-    have are left out. The score of a prediction is the mean of its regions', and 1 where there are none.
+    Offsets are in code points, like those of Label Studio for Text tags. Entities whose label the interface does not
+    have are left out. The score of a prediction is the mean of the scores of its regions, or 1 if there are none.
 
     Args:
         tasks: dicts with `data`, as Label Studio sends or exports them.
 
     Raises:
-        DataError: the interface labels no text, or a task has no text where the interface says.
+        DataError: the interface does not label text, or a task has no text in the field of the interface.
     """
     interface = Interface.parse(label_config)
     texts = [_text_of(number, task, interface.field) for number, task in enumerate(tasks, 1)]
@@ -144,10 +144,10 @@ def _text_of(number: int, task: Any, field: str) -> str:
 
 
 def create_app(finder: EntityFinder, *, model_version: str | None = None) -> FastAPI:
-    """The server: /health, /setup, /predict, /webhook and /metrics, as Label Studio calls them.
+    """Create the server with the routes /health, /setup, /predict, /webhook and /metrics of Label Studio.
 
-    It does not train: export the annotations and give them to `cige train --data`. It lets everyone in that can reach
-    it, so let it listen where only Label Studio does.
+    It does not train models: export the annotations and train with `cige train --data`. It has no authentication, so it
+    should only be reachable by Label Studio.
     """
     from fastapi import FastAPI, Request
     from fastapi.responses import JSONResponse
@@ -172,7 +172,7 @@ def create_app(finder: EntityFinder, *, model_version: str | None = None) -> Fas
 
     @made.post("/setup")
     def setup(body: dict[str, Any]) -> dict[str, str]:
-        if body.get("schema"):  # that of the project, to which this answers for its next predictions
+        if body.get("schema"):  # that of the project; the response is about its next predictions
             Interface.parse(str(body["schema"]))
         return {"model_version": version}
 
@@ -195,7 +195,7 @@ def create_app(finder: EntityFinder, *, model_version: str | None = None) -> Fas
 
 
 def app() -> FastAPI:
-    """The server of the model that $CIGE_MODEL names (a folder or hub id; the bundled model if unset), for uvicorn."""
+    """The server for uvicorn, with the model of $CIGE_MODEL (a folder or hub id; by default, the bundled model)."""
     from cige.api import load
 
     return create_app(load(os.environ.get(MODEL_VARIABLE) or None))

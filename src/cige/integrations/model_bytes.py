@@ -1,4 +1,4 @@
-"""A model folder as bytes, for tools that keep what they hold in one file of their own."""
+"""A model folder as bytes, for tools that store models in a single file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER = "model"
 
 
 def files_of(ner: NER) -> dict[str, bytes]:
-    """The files of a model folder by their paths in it, with the words that were added to the model."""
+    """The files of a model folder by relative path, including words that were added to the model."""
     with TemporaryDirectory(prefix="cige-") as made:
         folder = Path(made) / FOLDER
         ner.save_pretrained(folder)
@@ -25,13 +25,13 @@ def files_of(ner: NER) -> dict[str, bytes]:
 
 
 class UnpackedModel:
-    """A model folder of such files, which lasts as long as this object.
+    """A temporary model folder with such files, which exists as long as this object.
 
     Attributes:
-        folder: what `cige.load` reads.
+        folder: the path for `cige.load`.
 
     Raises:
-        ModelError: a file would lie outside of the folder.
+        ModelError: a file would be outside the folder.
     """
 
     def __init__(self, files: Mapping[str, bytes]):

@@ -1,4 +1,4 @@
-"""EntityRecognizer: training, prediction and scores in the manner of scikit-learn, on lists or columns of texts.
+"""EntityRecognizer: training, prediction and evaluation with the interface of scikit-learn, on lists or columns.
 
 recognizer = EntityRecognizer(settings={"training.n_epochs": 3})
 recognizer.fit(frame["text"], frame["entities"])
@@ -30,21 +30,22 @@ class EntityRecognizer(BaseEstimator):
     """Learns to find entities from texts and their labelled spans.
 
     Args:
-        model: a model folder, a hub id, or "bundled" to predict with before `fit` was called; None for a recognizer
-            that must be fitted first. Training does not start from it; `settings={"start_from": ...}` says from what.
-        recipe: name or file of a recipe; None for the one that starts from the bundled model.
-        settings: of the recipe, such as `{"training.n_epochs": 3}`.
-        output: folder of the run; None for a temporary one. `fit` starts over there.
-        held_out: share of the sentences, 0..1, at their end, that chooses the epoch and is not learned from.
-        seed: of training.
+        model: a model folder, a hub id, or "bundled", which is used for predictions before `fit`; with None, the
+            recognizer must be fitted first. Training does not start from this model; use `settings={"start_from":
+            ...}`.
+        recipe: name or file of a recipe; None for the recipe that starts from the bundled model.
+        settings: settings of the recipe, such as `{"training.n_epochs": 3}`.
+        output: folder of the run; None for a temporary one. `fit` deletes an earlier run in it.
+        held_out: share, 0..1, of the sentences at the end that are held out for choosing the epoch.
+        seed: seed of training.
         device: "auto", "cpu" or "cuda".
         min_score: entities with a lower score are not predicted.
-        batch_size: texts that are read at once.
+        batch_size: number of texts per batch.
 
     Attributes:
-        ner_: the NER, whose lexicon takes words of your own; there after `fit`, or after the first prediction.
-        result_: what training gave (`cige.training.train.TrainResult`); after `fit` alone.
-        classes_: the labels that it knows, sorted; after `fit`.
+        ner_: the NER, to whose lexicon you can add words; set by `fit` or by the first prediction.
+        result_: the result of training (`cige.training.train.TrainResult`); set by `fit`.
+        classes_: the labels of the model, sorted; set by `fit`.
     """
 
     def __init__(
@@ -74,13 +75,13 @@ class EntityRecognizer(BaseEstimator):
         """Train on texts and their entities.
 
         Args:
-            X: texts: a list, an array or a column.
-            y: for each text its entities: tuples (start, end, label), Spans, Entities or dicts with these keys;
+            X: the texts: a list, an array or a column.
+            y: the entities of each text: tuples (start, end, label), Spans, Entities or dicts with these keys;
                 half-open offsets in code points.
 
         Raises:
-            DataError: X and y differ in length, or an entity is not one of its text.
-            CigeError: a setting is wrong, or training failed.
+            DataError: X and y differ in length, or an entity does not match its text.
+            CigeError: a setting is not valid, or training failed.
         """
         from cige.api import load
         from cige.data.reading import write_sentences
@@ -111,7 +112,7 @@ class EntityRecognizer(BaseEstimator):
         return self
 
     def predict(self, X: Iterable[str]) -> list[list[Triple]]:
-        """For each text its entities as tuples (start, end, label), sorted.
+        """The entities of each text as tuples (start, end, label), sorted.
 
         Raises:
             NotFittedError: `fit` was not called, and there is no `model`.
@@ -120,11 +121,11 @@ class EntityRecognizer(BaseEstimator):
         return [[(entity.start, entity.end, entity.label) for entity in entities] for entities in found]
 
     def predict_entities(self, X: Iterable[str]) -> list[list[Any]]:
-        """As `predict`, as `cige.Entity` with texts and scores."""
+        """Like `predict`, but returns `cige.Entity` objects with texts and scores."""
         return list(self._fitted().pipe(_texts(X), batch_size=self.batch_size, min_score=self.min_score))
 
     def score(self, X: Iterable[str], y: Iterable[Iterable[Any]]) -> float:
-        """Strict micro F1, 0..1: an entity counts if both offsets and the label are right."""
+        """Strict micro F1, 0..1: an entity is correct if both offsets and the label are correct."""
         from cige.entities.scores import score
 
         sentences = _sentences(X, y)
@@ -146,7 +147,7 @@ class EntityRecognizer(BaseEstimator):
         return hasattr(self, "ner_") or self.model is not None
 
     def __getstate__(self) -> dict[str, Any]:
-        """With the model itself where its folder is a temporary one, so that a pickle needs no other file."""
+        """Include the model if its folder is temporary, so that a pickle does not depend on other files."""
         state = dict(super().__getstate__())
         if state.pop("_unpacked", None) is not None:
             state["_files"] = files_of(state.pop("ner_"))

@@ -3,7 +3,7 @@
     nlp = spacy.blank("zh")              # a token per character, so every entity is a span of tokens
     nlp.add_pipe("cige", config={"words": {"阿拉善贺兰草": "COMPANY"}})
 
-Importing this module, or having cige installed beside spaCy, makes the component known.
+The component is registered by importing this module, or by installing cige in the same environment as spaCy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Alignment = Literal["expand", "contract", "strict"]
 ALIGNMENTS = ("expand", "contract", "strict")
-MODEL = "model"  # of the component's folder
+MODEL = "model"  # name of the model folder in the component's folder
 DEFAULTS: dict[str, Any] = {
     "model": None,
     "device": "cpu",
@@ -61,21 +61,21 @@ def make_component(
     overwrite_ents: bool,
     alignment: str,
 ) -> CigeComponent:
-    """The component of a pipeline; spaCy calls this with the settings of the pipeline's config.
+    """Create the component of a pipeline; spaCy calls this function with the settings of the pipeline's config.
 
     Args:
         model: model folder or hub id; None for the bundled model.
-        device: as `cige.load` takes it.
-        words: words of your own, as a list or with the label of each (or null).
-        word_files: files of such words, as `--lexicon-add` reads them.
-        min_score, labels, types: which entities are reported, as a call of an NER takes them.
+        device: as in `cige.load`.
+        words: user words, as a list or as a dict with the label of each (or null).
+        word_files: files of user words, in a format of `--lexicon-add`.
+        min_score, labels, types: which entities are reported, as in a call of an NER.
         spans_key: name of the group in `doc.spans`, whose `attrs["scores"]` are the scores; None for no group.
         set_ents: whether to write `doc.ents`.
-        overwrite_ents: whether entities that other components set make way; otherwise they win.
-        alignment: what becomes of an entity that does not begin and end with a token: "expand" takes every token that
-            it touches, "contract" those that it covers wholly, and "strict" leaves it out. With spacy.blank("zh") as
-            it comes a token is a character, and nothing needs alignment. `doc._.cige_entities` always has the exact
-            offsets.
+        overwrite_ents: whether to overwrite entities of other components; otherwise, these take precedence.
+        alignment: how to handle entities that do not begin and end at token boundaries: "expand" includes all tokens
+            that they overlap, "contract" only those that they cover completely, and "strict" leaves these entities out.
+            With the default settings of spacy.blank("zh"), tokens are characters, so no alignment is needed.
+            `doc._.cige_entities` always has the exact offsets.
     """
     return CigeComponent(
         name,
@@ -96,8 +96,7 @@ def make_component(
 class CigeComponent(Pipe):
     """Finds the entities of documents; see `make_component`.
 
-    The model is loaded when it is first used, so a pipeline that is read from disk never looks for the one that its
-    config names.
+    The model is loaded on first use, so a pipeline that is read from disk does not need the model of its config.
     """
 
     def __init__(
@@ -150,12 +149,12 @@ class CigeComponent(Pipe):
 
     @property
     def ner(self) -> NER:
-        """The model if it has a lexicon: `nlp.get_pipe("cige").ner.lexicon.add(...)`; raises CigeError if not."""
+        """The model, as in `nlp.get_pipe("cige").ner.lexicon.add(...)`; raises a CigeError if it has no lexicon."""
         return _with_lexicon(self.finder)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The types of entity that the model knows; none before it is loaded, for spaCy asks too early."""
+        """The entity types that the model knows; empty before it is loaded, since spaCy reads them early."""
         return () if self._finder is None else tuple(self._finder.labels)
 
     def __call__(self, doc: Doc) -> Doc:
@@ -191,26 +190,26 @@ class CigeComponent(Pipe):
             doc.ents = _without_overlaps(spans, () if self.overwrite_ents else doc.ents)
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Write the model, with the words that were added to it, so that the pipeline needs no other file."""
+        """Write the model, including words that were added to it, so that the pipeline needs no other files."""
         folder = ensure_path(path)
         folder.mkdir(parents=True, exist_ok=True)
         if MODEL not in exclude:
             self.ner.save_pretrained(folder / MODEL)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> CigeComponent:
-        """Read what `to_disk` wrote."""
+        """Read a component that `to_disk` wrote."""
         if MODEL not in exclude:
             self._open(ensure_path(path) / MODEL)
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """The same as bytes, about as many as the model folder has."""
+        """The component as bytes, of about the size of the model folder."""
         if MODEL in exclude:
             return srsly.msgpack_dumps({})
         return srsly.msgpack_dumps(files_of(self.ner))
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> CigeComponent:
-        """Read what `to_bytes` gave; the model lies in a temporary folder as long as the component lives."""
+        """Read the result of `to_bytes`; the model is in a temporary folder that exists as long as the component."""
         files = {} if MODEL in exclude else srsly.msgpack_loads(data)
         if files:
             self._unpacked = UnpackedModel(files)
@@ -234,7 +233,7 @@ def _with_lexicon(finder: EntityFinder) -> NER:
 
 
 def _without_overlaps(spans: Sequence[Span], preset: Sequence[Span]) -> list[Span]:
-    """Disjoint spans: all `preset` ones, then of those that overlap the longer."""
+    """Disjoint spans: all `preset` spans, and of other overlapping spans the longer ones."""
     taken = {token for span in preset for token in range(span.start, span.end)}
     free = [span for span in spans if not taken.intersection(range(span.start, span.end))]
     return [*preset, *filter_spans(free)]

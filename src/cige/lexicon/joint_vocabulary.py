@@ -137,7 +137,7 @@ class JointVocabulary:
         """Write a folder with pieces.txt and words.txt, one token per line, completely or not at all.
 
         Raises:
-            LexiconError: the folder holds something else, or writing failed; an older vocabulary there is kept.
+            LexiconError: the folder contains something else, or writing failed; an older vocabulary there is kept.
         """
         with new_folder(folder, kind=JOINT_VOCABULARY) as (aside, facts):
             for name, tokens in ((PIECES_FILE, self.pieces), (WORDS_FILE, self.words)):

@@ -33,7 +33,7 @@ USER_FILE = "user.json"
 
 
 class Lexicon:
-    """Base words, which are fixed and numbered, and a user's own words.
+    """Base words, which are fixed and numbered, and user words.
 
     `add` and `remove` take effect immediately and never change the base words: they replace the immutable
     `LexiconSnapshot`, so a thread that holds a snapshot never sees a partial update. All methods are thread-safe.
@@ -232,20 +232,20 @@ class Lexicon:
             self._snapshot = self._snapshot.without_words(wanted)
 
     def changed(self, changes: UserChanges) -> Lexicon:
-        """A lexicon with the same base words, the user's words of now, and then `changes`; this one stays as it is.
+        """A lexicon with the same base words and the current user words, to which `changes` are applied.
 
-        Words to remove that are not there are left out.
+        This lexicon does not change. Words to remove that are not in the lexicon are ignored.
         """
         return self._with(self._snapshot.without_words(changes.removed).with_words(changes.added))
 
     def with_words(self, words: UserWords) -> Lexicon:
-        """A lexicon that has `words` besides, at the cost of these words alone; this one stays as it is.
+        """A lexicon with additional user words, at a cost that depends only on `words`; this lexicon does not change.
 
         Args:
             words: strings, `UserWord`s with label and mode, or a dict of words and labels (None for no label).
 
         Raises:
-            LexiconError: naming the words that cannot be used.
+            LexiconError: some words cannot be used; the message lists them.
         """
         return self._with(self._snapshot.overlaid(_usable(user_words_of(words))))
 

@@ -143,9 +143,9 @@ class LexiconSnapshot:
         return self._with_words(words, below=None)
 
     def overlaid(self, words: Iterable[UserWord]) -> LexiconSnapshot:
-        """What `with_words` gives, at a cost that grows with the number of `words` and hardly with those of before.
+        """Like `with_words`, at a cost that depends mainly on the number of `words`, not on the existing user words.
 
-        It matches a little more slowly, so it is for the words of a single call.
+        Matching is slightly slower, so it is used for the words of a single call.
         """
         return self._with_words(words, below=self)
 

@@ -76,7 +76,7 @@ def typed_entries(lines: Iterator[tuple[int, bytes]], *, format: str) -> Iterato
 
 
 def entry_reader(format: str) -> Callable[[int, str], Entry]:
-    """What reads a line (number, text) of a file without a header."""
+    """A function that reads a line (number, text) of a file without a header."""
     return _read_object if format == "jsonl" else _row_reader(COLUMNS, DELIMITERS[format], is_named=False)
 
 

@@ -1,4 +1,4 @@
-"""UserChanges: the words that a user added and removed, as JSON keeps them."""
+"""UserChanges: the words that a user added and removed, which can be converted to JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cige.lexicon.user_word import EVIDENCE, UserWord, reason_to_refuse_user_wor
 
 @dataclass(frozen=True)
 class UserChanges:
-    """What a user changed: words added, with label and mode, and words removed. All are normalised."""
+    """The changes of a user: added words with label and mode, and removed words. All words are normalised."""
 
     added: tuple[UserWord, ...] = ()
     removed: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class UserChanges:
         return bool(self.added or self.removed)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it; labels and modes stand there only for words that have one."""
+        """The changes as JSON values; labels and modes are only listed for words that have them."""
         user: dict[str, Any] = {"added": [word.text for word in self.added], "removed": list(self.removed)}
         labels = {word.text: word.label for word in self.added if word.label is not None}
         modes = {word.text: word.mode for word in self.added if word.mode != EVIDENCE}
@@ -32,13 +32,13 @@ class UserChanges:
 
     @classmethod
     def from_dict(cls, user: Mapping[str, Any], *, source: str | PathLike[str]) -> UserChanges:
-        """What `to_dict` wrote.
+        """The changes from the result of `to_dict`.
 
         Args:
-            source: the file that it was read from, for the error.
+            source: the path of the file, for error messages.
 
         Raises:
-            LexiconError: it is something else, or a word cannot have its label or mode.
+            LexiconError: the value has another form, or a word cannot have its label or mode.
         """
         if not _is_whole(user):
             raise LexiconError(
@@ -54,10 +54,10 @@ class UserChanges:
 
     @classmethod
     def load(cls, path: Path) -> UserChanges:
-        """What `to_dict` wrote, from a JSON file.
+        """Read the changes from a JSON file.
 
         Raises:
-            LexiconError: the file cannot be read or holds something else.
+            LexiconError: the file cannot be read or has another content.
         """
         try:
             user = json.loads(path.read_text(encoding="utf-8"))

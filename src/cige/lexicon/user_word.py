@@ -46,13 +46,13 @@ UserWords = Iterable[str | UserWord] | Mapping[str, str | None]
 
 
 def user_words_of(words: UserWords) -> list[UserWord]:
-    """Words in any form that a call takes, as they are; they may be unsound.
+    """Convert the words of a call to `UserWord`s; they are not checked.
 
     Args:
         words: strings, `UserWord`s with label and mode, or a dict of words and labels (None for no label).
 
     Raises:
-        LexiconError: one string was given in place of a list, or something else that is no word.
+        LexiconError: a string was given instead of a list, or an item is not a word.
     """
     if isinstance(words, str | bytes):
         raise LexiconError(f"words={words!r}: expected a list of words, such as [{words!r}]")

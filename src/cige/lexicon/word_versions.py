@@ -1,10 +1,10 @@
-"""WordVersions: a folder with versions of a file of words, of which one is current; switching takes one step.
+"""WordVersions: a folder with versions of a word file, one of which is current; switching versions is atomic.
 
-    FOLDER/versions/2026-11-01.txt   a file of words as `Lexicon.add_file` reads it; never changed once it is there
+    FOLDER/versions/2026-11-01.txt   a word file in a format of `Lexicon.add_file`; never changed
     FOLDER/versions/2026-11-08.txt
-    FOLDER/current                   the file name of the version to read, replaced atomically
+    FOLDER/current                   the file name of the current version, replaced atomically
 
-Who reads resolves the folder to one file and reads that, so a switch never mixes two versions.
+Readers resolve the folder to one file and read that file, so a switch never mixes two versions.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ CURRENT, VERSIONS = "current", "versions"
 
 
 class WordVersions:
-    """Versions of a file of words.
+    """The versions of a word file.
 
     Args:
-        folder: where they are; it is made by the first `publish`.
+        folder: the folder of versions, which is created by the first `publish`.
     """
 
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder = Path(folder)
 
     def names(self) -> list[str]:
-        """The versions that are there, sorted."""
+        """The names of all versions, sorted."""
         found = (self.folder / VERSIONS).glob("*")
         return sorted(file.name for file in found if file.is_file() and not file.name.startswith("."))
 
     def current(self) -> str:
-        """The version to read now.
+        """The name of the current version.
 
         Raises:
-            LexiconError: the folder holds no versions, or names one that is not there.
+            LexiconError: the folder has no versions, or the current version does not exist.
         """
         try:
             name = (self.folder / CURRENT).read_text(encoding="utf-8").strip()
@@ -63,18 +63,19 @@ class WordVersions:
         return path
 
     def publish(self, source: str | os.PathLike[str], name: str) -> None:
-        """Copy a file of words in under `name`, then make it current; jobs that run keep theirs.
+        """Copy a word file to the folder as version `name` and make it current; running jobs keep their version.
 
         Raises:
-            LexiconError: the file cannot be read as words, the name cannot be that of a file, or other words have it.
+            LexiconError: the file cannot be read as words, the name is not a valid file name, or a version with this
+                name has other words.
         """
         if not name or name != Path(name).name or name.startswith("."):
             raise LexiconError(f"version {name!r}: expected the name of a file, such as 2026-11-01.txt")
         if not read_words(source, spaces=True).user_words:
-            raise LexiconError(f"{source}: no words in it that can be used; nothing was published")
+            raise LexiconError(f"{source}: contains no usable words; nothing was published")
         place, words = self.folder / VERSIONS / name, Path(source).read_bytes()
         if place.exists() and place.read_bytes() != words:
-            raise LexiconError(f"{place}: there already with other words; versions do not change, give a new name")
+            raise LexiconError(f"{place}: already exists with other words; versions do not change, give a new name")
         try:
             if not place.exists():
                 with atomic_file(place) as aside:
@@ -84,7 +85,7 @@ class WordVersions:
             raise LexiconError(f"{self.folder}: not published ({reason.strerror or reason})") from reason
 
     def use(self, name: str) -> None:
-        """Make a version current that is there, an older one too.
+        """Make an existing version the current one, which may be an older one.
 
         Raises:
             LexiconError: there is none of this name.
@@ -95,7 +96,7 @@ class WordVersions:
 
 
 def version_of(path: str | os.PathLike[str]) -> str | None:
-    """The name of the version that a file of words is; None for a file that is none."""
+    """The name of the version of a word file; None if the file is not a version."""
     path = Path(path)
     is_version = path.parent.name == VERSIONS and (path.parent.parent / CURRENT).is_file()
     return path.name if is_version else None

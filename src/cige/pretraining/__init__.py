@@ -1,1 +1,1 @@
-"""Pre-training on raw text: corpora become tokenised shards, shards masked instances, and instances train a model."""
+"""Pre-training on raw text: tokenise corpora to shards, create masked instances, and train a model on them."""

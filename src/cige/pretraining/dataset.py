@@ -97,8 +97,8 @@ class InstanceSet:
         room: the maximum size of an instance; the same for models with and without words, so that both read the same
             text.
         seed: determines the text, the order of its parts and what is masked, together with the epoch and the number.
-        window: a round reads so many shards, drawn anew in each epoch, so that neither all text nor a plan of the whole
-            epoch is needed in memory; None for all of them.
+        window: number of shards per round, which are drawn anew in each epoch, so that neither all text nor a plan of
+            the whole epoch is needed in memory; None means all shards.
     """
 
     def __init__(

@@ -14,10 +14,10 @@ N_COUNTS = 7
 
 
 def counts_of(losses: PreTrainingLosses, batch: MaskedBatch) -> Tensor:
-    """float64[7], on the losses' device, so that nothing waits for it.
+    """float64[7], on the device of the losses, to avoid synchronisation.
 
-    They are, of the tokens to predict, the summed loss, how many there are, and how many were predicted; the same of
-    the instances of two parts; and the tokens that were read, padding not counted.
+    For the tokens to predict: the sum of losses, their number, and the number of correct predictions; the same for
+    instances with two parts; and the number of tokens read, without padding.
     """
     values = (
         losses.mlm_loss * batch.n_targets,

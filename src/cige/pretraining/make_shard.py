@@ -1,4 +1,4 @@
-"""One unit of a corpus becomes one shard, in any process of any machine; a shard that is there already is kept."""
+"""Convert one unit of a corpus to one shard, in any process of any machine; existing shards are kept."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class DataSettings:
 
 @dataclass(frozen=True)
 class ShardJob:
-    """What all shards of some data are made with.
+    """The common inputs of all shards of a data folder.
 
     Attributes:
-        folder: folder of the data, which holds the vocabulary; on storage that all processes share.
+        folder: folder of the data, which contains the vocabulary, on storage that all processes share.
         vocabulary: fingerprint of the vocabulary.
     """
 
@@ -57,10 +57,10 @@ class ShardJob:
     settings: DataSettings
 
     def make(self, unit: Unit) -> dict[str, Any]:
-        """Write the shard of a unit, unless it is there; returns its entry in the index of the data.
+        """Write the shard of a unit unless it exists; returns its entry in the index of the data.
 
         Raises:
-            DataError: the shard is there and was made from something else.
+            DataError: the shard exists and was made from something else.
             CigeError: the text cannot be read.
         """
         folder = self.folder / SHARD_NAME.format(unit.number)
@@ -81,7 +81,7 @@ class ShardJob:
     def _write(self, unit: Unit, folder: Path, origin: str) -> dict[str, Any]:
         report, rules, every = CorpusReport(), self.settings.rules, self.settings.held_out
         documents = [document for stretch in unit.stretches for document in documents_of(stretch, rules, report)]
-        # A unit may have fewer documents than `every`, so that each begins to count at another number.
+        # A unit may have fewer documents than `every`, so units start counting at different numbers.
         counted = int(unit.number * _GOLDEN % 1 * every) + 1
         is_held_out = [every > 0 and number % every == 0 for number in range(counted, counted + len(documents))]
         train = [document for document, held_out in zip(documents, is_held_out, strict=True) if not held_out]

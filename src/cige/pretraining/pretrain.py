@@ -1,4 +1,4 @@
-"""pretrain: pre-train a model by a recipe on a data folder.
+"""pretrain: pre-train a model with a recipe on a data folder.
 
     cige pretrain run pretrain/tiny --data data/ --output runs/tiny
     accelerate launch -m cige.cli pretrain run ...                         # the same on several GPUs or processes
@@ -42,14 +42,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PretrainResult:
-    """What a run gave.
+    """The result of a run.
 
     Attributes:
-        name: the recipe's name; seed: of the run.
-        n_steps: optimiser steps; n_parameters: weights that were trained.
-        n_tokens: tokens read, padding not counted; seconds: of training, over all sittings.
-        history: records; `logs` are those of training, `evaluations` those of held-out text.
-        folder: the run's; model: its model folder.
+        name: the name of the recipe; seed: the seed of the run.
+        n_steps: number of optimiser steps; n_parameters: number of trained parameters.
+        n_tokens: number of tokens read, without padding; seconds: time of training, including earlier sessions of a
+            resumed run.
+        history: the records; `logs` are those of training, `evaluations` those of held-out text.
+        folder: the folder of the run; model: its model folder.
         origins: the origin of the tokens in a run that was initialised with another model, else None.
     """
 
@@ -90,7 +91,7 @@ def pretrain(
     stop_after: float | None = None,
     show_progress: bool = True,
 ) -> PretrainResult | None:
-    """Pre-train by a recipe, in one process or as one of several (`accelerate launch`, `torchrun`).
+    """Pre-train with a recipe, in one process or as one of several (`accelerate launch`, `torchrun`).
 
     With `resume`, an interrupted run continues from its last checkpoint and ends with the same weights as an
     uninterrupted one (identical to the bit on one machine with one thread); a finished run is not repeated.

@@ -30,8 +30,8 @@ class PhaseConfig:
     n_characters: int = 128
     """Maximum number of pieces per instance, including [CLS] and both [SEP]."""
     max_tokens: int = 256
-    """Maximum number of lattice tokens per instance. At twice the number of characters, `n_characters` is in effect the
-    only limit; the 173 and 692 of appendix C.1 are what 128 and 512 characters hold on average. Models without words
+    """Maximum number of lattice tokens per instance. With twice the number of characters, `n_characters` is in effect
+    the only limit; the 173 and 692 of appendix C.1 are the averages for 128 and 512 characters. Models without words
     use the same limits, so that they read the same instances."""
     batch_size: int = within(256, min=1)
     """Instances per step, over all processes."""
@@ -61,8 +61,8 @@ class PretrainingConfig:
     gradient_checkpointing: bool = False
     """Keep only the input of each layer and compute the rest again for the gradient, which saves memory."""
     window_shards: int | None = within(None, min=1)
-    """Shuffle the instances of so many shards together, one such window of the corpus after the other; null shuffles
-    the whole corpus, which must then fit in memory. The windows are drawn anew in each epoch."""
+    """Number of shards whose instances are shuffled together, one such window of the corpus after the other; null
+    shuffles the whole corpus, which must then fit into memory. The windows are drawn anew in each epoch."""
     n_workers: int = within(0, min=0)
     """Number of processes that prepare batches for each training process; 0 prepares them in the training process."""
 
@@ -89,7 +89,7 @@ class PretrainRecipe:
     training: PretrainingConfig = field(default_factory=PretrainingConfig)
     """Precision, logging, evaluation and data loading."""
     optimizer: OptimizerConfig = field(default_factory=lambda: OptimizerConfig(learning_rate=6e-4, epsilon=1e-6))
-    """How to optimise: Table 4 of the paper."""
+    """Optimiser, with the settings of Table 4 of the paper."""
     schedule: ScheduleConfig = field(default_factory=lambda: ScheduleConfig(warmup="5000 steps"))
     """The learning rate over all phases."""
     checkpoints: CheckpointConfig = field(default_factory=lambda: CheckpointConfig(every="500 steps", keep=2))

@@ -34,7 +34,7 @@ class ShardList(Sequence[Shard]):
     @overload
     def __getitem__(self, number: slice) -> list[Shard]: ...
     def __getitem__(self, number: int | slice) -> Shard | list[Shard]:
-        """The shards asked for.
+        """The requested shards.
 
         Raises:
             DataError: one is damaged or cannot be read.

@@ -1,4 +1,4 @@
-"""Where the shards of some data are made: in this process, in several processes, or in the tasks of a Ray cluster."""
+"""Make shards in this process, in several processes, or in tasks of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def in_processes(job: ShardJob, units: Iterator[Unit], n_processes: int) -> Iter
         try:
             for unit in units:
                 running.add(pool.submit(job.make, unit))
-                if len(running) > 2 * n_processes:  # limits how far packed files are unpacked ahead
+                if len(running) > 2 * n_processes:  # limits how far compressed files are decompressed ahead
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     yield from [future.result() for future in done]
             yield from [future.result() for future in running]
@@ -49,8 +49,8 @@ def in_processes(job: ShardJob, units: Iterator[Unit], n_processes: int) -> Iter
 def on_ray(job: ShardJob, units: Iterator[Unit], n_tasks: int) -> Iterator[dict[str, Any]]:
     """The same with up to `n_tasks` tasks of Ray, each on one core of any node; a task whose worker dies runs again.
 
-    Corpus and output are on storage that all nodes share. Ray is used as it is initialised, or else as RAY_ADDRESS
-    says; a new local one without that.
+    Corpus and output must be on storage that all nodes share. The current Ray session is used, or that of RAY_ADDRESS,
+    or a new local one.
 
     Raises:
         CigeError: see ShardJob.make; or Ray is not installed.

@@ -1,9 +1,9 @@
-"""Units: the stretches of a corpus that become one shard each.
+"""Units: the sections of a corpus, each of which becomes one shard.
 
-A stretch ends where a document ends. Where it is cut depends on the text and the size of a unit alone, so any number of
-processes cuts the same units, and each of them reads the bytes of its own units only. To cut a plain file, a few
-kilobytes are read behind each place where a unit is full. Packed files cannot be sought, so their text is unpacked by
-the process that cuts and travels with the unit.
+A section ends at the end of a document. The units depend only on the text and the size of a unit, not on the number of
+processes, and each process reads only the bytes of its own units. To divide an uncompressed file, a few kilobytes are
+read at each place where a unit is full. Compressed files are not seekable, so the dividing process decompresses their
+text and sends it with the unit.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from cige.folders.packed import unpack
 from cige.lexicon.text_file import DAMAGE, UTF8_BOM, damaged, open_file
 from cige.text.encodings import UTF16_MARKS, how_to_convert
 
-_PROBE = 1 << 16  # bytes that are read at once in search of the end of a document
+_PROBE = 1 << 16  # bytes that are read at once to find the end of a document
 _BLANK_LINE, _LINE = re.compile(rb"\n[ \t\r\f\v]*\n"), re.compile(rb"\n")
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Bytes [start, stop) of a file, which are whole lines.
+    """Bytes [start, stop) of a file, which are complete lines.
 
     Attributes:
-        path: of the file; start, stop: in bytes of its unpacked text.
-        text: the bytes of a packed file; None if the file is to be read.
-        begins_inside, ends_inside: whether a document was so long that it was cut at this end.
+        path: the path of the file; start, stop: offsets in bytes of its decompressed text.
+        text: the bytes of a compressed file; None if the file must be read.
+        begins_inside, ends_inside: whether a long document was cut at this end.
     """
 
     path: str
@@ -45,7 +45,7 @@ class Stretch:
 
         Raises:
             LexiconError: the file cannot be read, or is UTF-16.
-            DataError: it is shorter than when it was cut.
+            DataError: the file has become shorter.
         """
         raw = self._bytes() if self.text is None else self.text
         if len(raw) != self.stop - self.start:
@@ -58,7 +58,7 @@ class Stretch:
 
     @property
     def place(self) -> str:
-        """Where line 1 of the stretch is, for messages."""
+        """The place of line 1 of the stretch, for messages."""
         return f"{self.path} from byte {self.start:,}" if self.start else self.path
 
     def _bytes(self) -> bytes:
@@ -84,7 +84,7 @@ def cut_units(corpus: Sequence[str | os.PathLike[str]], size: int, *, is_documen
     A document of more than twice that size is cut at the end of a line.
 
     Raises:
-        LexiconError: a file cannot be read, or is packed and damaged.
+        LexiconError: a file cannot be read, or is compressed and damaged.
     """
     found: list[Stretch] = []
     number = n_bytes = 0
@@ -107,7 +107,7 @@ def _stretches(path: str, room: Callable[[], int], most: int, end: re.Pattern[by
     start, begins_inside = 0, False
     try:
         with open_file(path) as file, unpack(file) as content:
-            ahead: bytes | None = None if content is file else b""  # what was read ahead of a packed file
+            ahead: bytes | None = None if content is file else b""  # text of a compressed file that was read ahead
             while True:
                 stop, ahead, text, ends_inside = _next(content, start, ahead, room(), most, end)
                 if stop == start:
@@ -121,7 +121,7 @@ def _stretches(path: str, room: Callable[[], int], most: int, end: re.Pattern[by
 def _next(
     content: IO[bytes], start: int, ahead: bytes | None, room: int, most: int, end: re.Pattern[bytes]
 ) -> tuple[int, bytes | None, bytes | None, bool]:
-    """(end of the stretch that begins at `start`, what was read beyond it, its text, whether it ends in a document)."""
+    """(end of the stretch that begins at `start`, text read beyond it, its text, whether it ends inside a document)."""
     if ahead is None:
         size = os.fstat(content.fileno()).st_size
         content.seek(min(start + room, size))
@@ -138,7 +138,7 @@ def _next(
 
 
 def _end_in(content: IO[bytes], tail: bytes, most: int, end: re.Pattern[bytes]) -> tuple[int, bytes, bool]:
-    """(where the first document ends in what follows, what was read of that, whether the document goes on there)."""
+    """(end of the first document in the following text, the text read, whether the document continues there)."""
     while True:
         if found := end.search(tail, 0, most):
             return found.end(), tail, False

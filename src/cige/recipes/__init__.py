@@ -1,1 +1,1 @@
-"""Recipes: the YAML files that ship with cige, their names, and reading any recipe into checked settings."""
+"""Recipes: the built-in YAML files, their names, and reading any recipe into checked settings."""

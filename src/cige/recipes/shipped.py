@@ -1,9 +1,9 @@
-"""The recipes that ship with cige, by name: `weibo/flat` is a data set and a system, `pretrain/tiny` a single file.
+"""The built-in recipes by name: `weibo/flat` is a data set and a system, `pretrain/tiny` a single file.
 
-    tagging.yaml          how every recipe of tagging is trained
-      < data/weibo.yaml       what the data set needs, whatever the system
-      < systems/flat.yaml     the network, whatever the data set; it may extend another system
-      < pairs.yaml            what the two need together: its section weibo/flat
+    tagging.yaml          training settings of all recipes for tagging
+      < data/weibo.yaml       settings of the data set
+      < systems/flat.yaml     settings of the network; it may extend another system
+      < pairs.yaml            settings of this pair: its section weibo/flat
 
 Each file overrides those above it. A system that extends another one comes after that system and its section of
 pairs.yaml, so `weibo/flat_head` also has the settings of `weibo/flat` in pairs.yaml.
@@ -27,7 +27,7 @@ OWN_DATA = "own_data"
 LEARN_TYPE = "learn_type"
 """The recipe for types that are learnt from word lists and raw text."""
 NAMES, STUDENT = "names", "names_student"
-"""The recipes of the bundled model: many data sets at once, and then raw text that such taggers label alike."""
+"""The recipes of the bundled model: several data sets at once, then raw text labelled by agreement of such taggers."""
 TABLE_6 = "search/table6"
 """The ranges that a search uses by default."""
 EXAMPLES = {TAGGING: "weibo/flat", PRETRAIN: "pretrain/tiny", FINETUNE: "finetune/tnews", SEARCH: TABLE_6}
@@ -35,7 +35,7 @@ EXAMPLES = {TAGGING: "weibo/flat", PRETRAIN: "pretrain/tiny", FINETUNE: "finetun
 PAIRS = "pairs.yaml"
 """The settings of pairs; origins of their values begin with this name."""
 _DATA, _SYSTEMS = "data", "systems"
-_EXTENDS, _ONLY = "extends", "only"  # what a system says of other systems and of data sets
+_EXTENDS, _ONLY = "extends", "only"  # keys of a system: the system it extends, and its data sets
 
 
 @dataclass(frozen=True)

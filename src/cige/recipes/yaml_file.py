@@ -27,8 +27,8 @@ class Layer:
     def over(self, base: Layer) -> Layer:
         """Merge this layer's settings with those of `base` that it does not state.
 
-        Settings of the network (`model`) are not inherited by another architecture, nor words and vectors (`vectors`,
-        `lexicon`) where this layer says that training starts from a model, which has its own.
+        Settings of the network (`model`) are not inherited by another architecture. Words and vectors (`vectors`,
+        `lexicon`) are not inherited if this layer starts training from a model, which has its own.
         """
         architecture = base.values.get("architecture")
         dropped = {"model"} if self.values.get("architecture", architecture) != architecture else set()

@@ -55,7 +55,7 @@ class Row:
         p_value: the probability that systems that do not differ show a difference this large, corrected for all pairs
             of the table (`cige.reports.significance`); None for the best row.
         p_covers_seeds: whether the interval and the p value account for training seeds (True) or, because every system
-            has one seed, for sentences alone (False); None for the best row.
+            has one seed, only for sentences (False); None for the best row.
         speed: maps batch size to sentences per second, measured for all systems in turn; empty if not requested.
     """
 
@@ -233,7 +233,7 @@ def rows_of(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | Non
 
 
 def _kept_speed(recipe: Recipe, runs: Path) -> dict[int, float]:
-    """The speeds that `measure_speeds` saved for the recipe, whichever seed it used; {} if there are none."""
+    """The speeds that `measure_speeds` saved for the recipe, with any seed; {} if there are none."""
     kept = next(filter(None, (read_json(run.folder / SPEED) for run in finished_runs(recipe, runs))), {})
     return {int(size): value for size, value in kept.items()}
 
@@ -274,8 +274,8 @@ def measure_speeds(
     """Sentences per second of each finished system, by batch size; saved as speed.json in the run that was measured.
 
     Prediction is measured end to end (matching, lattices, tagging) on up to 200 sentences of the recipe's deciding
-    split. Systems take turns, and each figure is the best of three rounds, so that other work on the machine affects
-    all systems alike.
+    split. Systems are measured alternately, and each value is the best of three rounds, so that other load on the
+    machine affects all systems equally.
     """
     taggers: dict[str, tuple[EntityFinder, list[str]]] = {}
     folders: dict[str, Path] = {}
@@ -307,7 +307,7 @@ def user_words_of_runs(
     data_dir: str | None = None,
     gazetteers: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, list[list[dict[str, Any]]]]:
-    """For each system and finished seed, what user words gain on dev (`tagging.evaluation.user_word_trials`).
+    """For each system and finished seed, the gain from user words on dev (`tagging.evaluation.user_word_trials`).
 
     The result is saved in the folder of the run and not measured again with the same gazetteers.
 

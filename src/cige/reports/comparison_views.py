@@ -1,4 +1,4 @@
-"""Show a comparison as tables and figures: F1 against speed, and what user words gain."""
+"""Show a comparison as tables and figures: F1 against speed, and the gain from user words."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def draw_f1_against_speed(rows: Sequence[Row], path: Path, *, batch_size: int = 
 
 def _short_names(names: Sequence[str]) -> list[str]:
     """Remove the parts (separated by `-`) with which all names begin, such as the data set."""
-    shared = os.path.commonprefix([*names]).rpartition("-")[0]  # noqa: RUF071 letter by letter is what is wanted
+    shared = os.path.commonprefix([*names]).rpartition("-")[0]  # noqa: RUF071 a common prefix of characters is intended
     return [name.removeprefix(f"{shared}-") for name in names] if shared else list(names)
 
 

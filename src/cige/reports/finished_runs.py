@@ -1,4 +1,4 @@
-"""Find the finished runs of a recipe in a folder of runs, by the recipe's settings and not by folder names alone."""
+"""Find the finished runs of a recipe in a folder of runs, by the recipe's settings and not only by folder names."""
 
 from __future__ import annotations
 

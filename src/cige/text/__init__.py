@@ -1,1 +1,1 @@
-"""What the user typed: normalisation that keeps offsets, and windows over long documents."""
+"""Text processing: normalisation that preserves offsets, and windows over long documents."""

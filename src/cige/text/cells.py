@@ -1,4 +1,4 @@
-"""Cells: the stretches of a text that whitespace sets apart, as columns of a table, items of a list or lines."""
+"""Cells: the parts of a text that are separated by whitespace, such as table columns, list items or lines."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _UNSPACED = (
 
 
 def cells(text: str) -> Iterator[tuple[int, int]]:
-    """The cells of a text, [start, end) each with the whitespace that ends it; a partition of the text, in order.
+    """The cells of a text as [start, end), including the whitespace at their end; they are a partition of the text.
 
-    What ends a cell is a line break, a tab or any other control character that is a space, or two spaces or more.
-    The sentence goes on beyond tabs and spaces that follow a comma, so there they end nothing.
+    A cell ends at a line break, a tab or another control character that is whitespace, or at two or more spaces. Tabs
+    and spaces after a comma do not end a cell, since the sentence continues there.
     """
     start = 0
     for run in _RUN.finditer(text):
@@ -35,7 +35,7 @@ def cells(text: str) -> Iterator[tuple[int, int]]:
 
 
 def closed_whitespace(text: str) -> Iterator[tuple[int, int]]:
-    """The whitespace that no name runs over: all but single spaces beside a letter or digit that is no Chinese one.
+    """The whitespace that names cannot contain: all except single spaces next to a letter or digit of another script.
 
     "Bank of China" and "小米 14" are written with such spaces; 张三 李四 are two names.
     """
@@ -59,5 +59,5 @@ def _is_in_latin(text: str, place: int) -> bool:
 
 
 def is_alphabetic(char: str) -> bool:
-    """Whether a character is a letter or digit of a script that sets its words apart by spaces, as Chinese does not."""
+    """Whether a character is a letter or digit of a script that separates words by spaces, unlike Chinese."""
     return char.isalnum() and not any(first <= char <= last for first, last in _UNSPACED)

@@ -1,4 +1,4 @@
-"""Closed stretches: the parts of a text where no name is, such as web addresses, code, emoji and most whitespace."""
+"""Closed stretches: the parts of a text that contain no names, such as URLs, code, emoji and most whitespace."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from cige.text.normalize import fold_width
 Stretch = tuple[int, int]  # [start, end) in code points
 
 _ADDRESS_CHAR = r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%|]"
-_ADDRESS_END = r"[A-Za-z0-9/=&_~%+\-]"  # the full stop or bracket after an address is the sentence's
-_CHINESE_PART = r"(?<=[/=])[\u3400-\u9fff]+"  # /wiki/北京; behind anything else the sentence goes on
+_ADDRESS_END = r"[A-Za-z0-9/=&_~%+\-]"  # a full stop or bracket after an address belongs to the sentence
+_CHINESE_PART = r"(?<=[/=])[\u3400-\u9fff]+"  # /wiki/北京; after other characters, the sentence continues
 _LABEL = r"[A-Za-z0-9-]{1,63}"
 _EMOJI = "\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u231a-\u23ff\u200d\ufe0e\ufe0f\u20e3\U000e0020-\U000e007f"
 PATTERNS = (
@@ -31,13 +31,13 @@ PATTERNS = (
     r"(?<![A-Za-z0-9_.])[A-Za-z_][A-Za-z0-9_.]{0,127}\(\)",  # call()
     r"(?<![A-Za-z0-9/.:])(?:~|\.{1,2})?(?:/[A-Za-z0-9_.-]{2,64}){2,32}",  # /usr/bin
     r"(?<![A-Za-z0-9])[A-Za-z]:\\[A-Za-z0-9_.\\-]{1,256}",
-    r"(?<![A-Za-z0-9._%+-])@(?=\w)|@(?=[^\W\x00-\x7f])",  # of @mention: the sign; a name behind it is one
-    # Emoji with what modifies and joins them, flags and keycaps. U+FFFD and private use may stand for a lost emoji, but
-    # also for a rare character of a name.
+    r"(?<![A-Za-z0-9._%+-])@(?=\w)|@(?=[^\W\x00-\x7f])",  # only the sign of an @mention; a name after it is a name
+    # Emoji with modifiers and joiners, flags and keycaps. U+FFFD and private-use characters may replace an emoji, but
+    # also a rare character of a name.
     "[0-9#*]\ufe0f?\u20e3",
     f"[{_EMOJI}]+",
 )
-# Whatever the patterns match has one of these in it; most texts have none, and are not searched for the patterns.
+# Every match of the patterns contains one of these. Most texts have none, and are not searched.
 SIGN = re.compile(rf"[`/@<_(\\{_EMOJI}]|www\.")
 
 
@@ -47,10 +47,10 @@ def _closed() -> re.Pattern[str]:
 
 
 def closed_stretches(text: str) -> list[Stretch]:
-    """The stretches of a text that no entity overlaps; sorted, disjoint, in code points of `text`.
+    """The parts of a text that entities cannot overlap; sorted, disjoint, in code points of `text`.
 
     Web and mail addresses, code (fenced, in backticks, tags, calls, paths and names with underscores), emoji, the sign
-    of an @mention, and whitespace but for single spaces within Latin writing.
+    of an @mention, and whitespace except single spaces within Latin text.
     """
     read = fold_width(text)
     found = [match.span() for match in _closed().finditer(read)] if SIGN.search(read) else []
@@ -58,7 +58,7 @@ def closed_stretches(text: str) -> list[Stretch]:
 
 
 def within(stretches: Sequence[Stretch], start: int, end: int) -> list[Stretch]:
-    """What of sorted disjoint stretches lies in [start, end), counted from `start`."""
+    """The parts of sorted disjoint stretches within [start, end), with offsets from `start`."""
     first = bisect_right(stretches, start, key=lambda stretch: stretch[1])
     last = bisect_left(stretches, end, key=lambda stretch: stretch[0])
     return [(max(a, start) - start, min(b, end) - start) for a, b in stretches[first:last]]

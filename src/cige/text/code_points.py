@@ -1,4 +1,4 @@
-"""How BERT's tokeniser treats each code point: whether it is dropped, a space, a token of its own or part of a run."""
+"""How BERT's tokeniser treats each code point: dropped, as a space, as a separate token, or as part of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from cige.text.normalize import fold_width
 
-# Kinds of code points, in an order that lets a single comparison decide what is dropped.
+# Kinds of code points, in an order such that a single comparison finds those that are dropped.
 _UNSEEN, DROPPED, MARK, SPACE, ALONE, RUN, _SEVERAL = range(7)
 _N_CODES = 0x110000
 _IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))

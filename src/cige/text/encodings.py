@@ -1,4 +1,4 @@
-"""Which encoding bytes that are not UTF-8 look like, so that an error can name it and say how to convert the file."""
+"""Detect the encoding of bytes that are not UTF-8, for error messages with the command that converts the file."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def is_utf16(start: bytes) -> bool:
-    """Whether the first bytes of a text, which is not UTF-8, are UTF-16.
+    """Whether the first bytes of a text that is not UTF-8 are UTF-16.
 
-    A byte order mark says so. Without one, a zero byte does: UTF-16 has one in every line break, ASCII letter and
-    digit, and no other encoding of Chinese has any.
+    It is detected by a byte order mark or by a zero byte: UTF-16 has one in every line break, ASCII letter and digit,
+    and no other encoding of Chinese has any.
     """
     return start.startswith(UTF16_MARKS) or b"\0" in start
 
 
 def how_to_convert(start: bytes) -> str:
-    """The end of an error message about bytes that are not UTF-8: what to do about them.
+    """The end of an error message about bytes that are not UTF-8, with advice.
 
     Args:
         start: the line with the first wrong byte, or more.

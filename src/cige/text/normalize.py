@@ -12,8 +12,8 @@ from pathlib import Path
 _KEPT = set("！（），：；？")
 WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) not in _KEPT} | {"\u3000": " "}
 
-# Traditional to simplified characters, from OpenCC's TSCharacters.txt (Apache License 2.0). Where there are several
-# simplified forms, the first is taken. Characters of GB 2312, the character set of simplified text, are not mapped,
+# Traditional to simplified characters, from OpenCC's TSCharacters.txt (Apache License 2.0). If there are several
+# simplified forms, the first is used. Characters of GB 2312, the character set of simplified text, are not mapped,
 # except 後, 於, 麽 and 菸, which are rare in simplified text.
 SIMPLIFIED = {
     pair[0]: pair[1] for pair in Path(__file__).with_name("traditional.txt").read_text(encoding="utf-8").split()
@@ -44,7 +44,7 @@ def normalize(text: str) -> str:
 
 
 def _mapped(text: str, changes: Mapping[str, str], pattern: Callable[[], re.Pattern[str]]) -> str:
-    """`text` with each character mapped; `pattern` gives the pattern of what changes."""
+    """Map each character of `text`; `pattern` returns the pattern of characters that change."""
     if len(text) > _LONG:
         return pattern().sub(lambda found: changes[found[0]], text)
     if text.isascii() or changes.keys().isdisjoint(text):  # the common cases

@@ -1,4 +1,4 @@
-"""Text as a terminal, an SVG or an HTML file can show it: nothing invisible, nothing that such a file cannot hold."""
+"""Make text displayable in terminals, SVG and HTML: replace invisible and invalid characters."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ _SHAPES = {"\n": "↵", "\r": "↵", "\u2028": "↵", "\u2029": "↵", "\x85": "
 
 
 def visible(text: str) -> str:
-    """`text` with each character that has no shape of its own replaced by one that has; the length never changes.
+    """Replace each invisible character of `text` by a visible one; the length never changes.
 
-    Line breaks become ↵ and tabs →, other controls (a terminal would obey them, XML forbids them), lone surrogates and
-    noncharacters U+FFFD, joiners and marks of writing direction (they would turn what follows) a middle dot.
+    Line breaks become ↵ and tabs →, other control characters (which terminals interpret and XML forbids), lone
+    surrogates and noncharacters U+FFFD, and joiners and marks of writing direction (which affect the following text) a
+    middle dot.
     """
     if text.isprintable():  # the common case; spaces other than U+0020 are not printable to Python
         return text

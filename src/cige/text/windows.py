@@ -1,7 +1,7 @@
-"""Windows over long documents: what is read at once, and the core of it that a window answers for.
+"""Windows over long documents: the parts that are processed at once, and the core of each window.
 
-Three rules for three kinds of reader: `split_windows` cuts a text at its cells and sentences, `overlapping_windows`
-gives each unit the most context, and `strided_windows` is what BERT does to find an answer in a long context.
+There are three functions: `split_windows` divides a text at cells and sentences, `overlapping_windows` maximises the
+context of each unit, and `strided_windows` is BERT's method for question answering in long contexts.
 """
 
 from __future__ import annotations
@@ -12,24 +12,23 @@ from itertools import pairwise
 
 from cige.text.cells import cells
 
-WHOLE = 256  # characters of the longest stretch that is read at once
-CORE = 108  # characters that a window of a longer one answers for
-CONTEXT = 12  # characters it also reads behind a cut, where a name may run on, and half as many before one
-OVERLAP = CONTEXT + CONTEXT // 2  # characters on both sides of a cut that both of its windows read
-LONGEST = max(WHOLE, CORE + OVERLAP)  # no window that `split_windows` makes is longer
-SAFE_SHARE = 4  # at a sentence end, where no name runs on, a quarter of the context does
+WHOLE = 256  # maximum number of characters of a cell that is a single window
+CORE = 108  # characters of the core of a window of a longer cell
+CONTEXT = 12  # characters of context after a cut, where a name may continue; half as many before a cut
+OVERLAP = CONTEXT + CONTEXT // 2  # characters around a cut that both of its windows contain
+LONGEST = max(WHOLE, CORE + OVERLAP)  # maximum length of windows of `split_windows`
+SAFE_SHARE = 4  # at the end of a sentence, a quarter of the context is enough, since no name continues
 
 SENTENCE_END = re.compile("[。！？!?；;…]+[”’\"'」』》）)]*")
 
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of text to read at once.
+    """A part of a text that is processed at once.
 
     Attributes:
-        start, end: [start, end), what is read, in code points of the whole text (or in word pieces of it).
-        core_start, core_end: the part of it that this window answers for: an entity belongs to the window in whose
-            core it starts.
+        start, end: half-open [start, end) of the window, in code points of the whole text (or in its word pieces).
+        core_start, core_end: the core of the window: an entity belongs to the window in whose core it starts.
     """
 
     start: int
@@ -39,14 +38,14 @@ class Window:
 
 
 def split_windows(text: str, *, whole: int = WHOLE, core: int = CORE, context: int = CONTEXT) -> list[Window]:
-    """Cut `text` into windows; the cores are its partition, in order. Linear in the length of the text.
+    """Divide `text` into windows, whose cores are a partition of the text, in linear time.
 
-    A cell (`cells`: a line, or a column of one) of at most `whole` characters, the whitespace that ends it included, is
-    one window. A longer one is cut after the last sentence end in the second half of each `core` characters, or without
-    one after `core` characters; its windows read `context` characters more behind them and half as many before them,
-    where there are as many, and a quarter of that beyond a sentence end. No window reads beyond its cell: a line break
-    ends a heading, a list item or a message, and a name in a column of a table is read better by itself than among its
-    neighbours (docs/reading.md has the figures).
+    A cell (see `cells`: a line, or a column of a line) of at most `whole` characters, including the whitespace at its
+    end, is one window. A longer cell is cut after the last end of a sentence in the second half of each `core`
+    characters or, if there is none, after `core` characters. Its windows have up to `context` further characters after
+    them and half as many before them, and a quarter of this at the end of a sentence. Windows do not extend beyond
+    their cell: a line break ends a heading, a list item or a message, and names in table columns are predicted better
+    without their neighbours (see docs/reading.md for measurements).
 
     Raises:
         ValueError: `core` below 1, or `whole` or `context` below 0.
@@ -70,7 +69,7 @@ def split_windows(text: str, *, whole: int = WHOLE, core: int = CORE, context: i
 
 
 def _core_end(text: str, start: int, cell_end: int, core: int) -> tuple[int, bool]:
-    """Where a core ends that begins at `start`, and whether a sentence ends there."""
+    """The end of the core that begins at `start`, and whether it is the end of a sentence."""
     furthest = start + core
     if furthest >= cell_end:
         return cell_end, False
@@ -79,22 +78,22 @@ def _core_end(text: str, start: int, cell_end: int, core: int) -> tuple[int, boo
 
 
 def overlapping_windows(n: int, n_at_once: int) -> list[Window]:
-    """Windows over n units for a model with room for `n_at_once`, half of each shared with its neighbours.
+    """Windows over n units for a model with at most `n_at_once` positions, which overlap by half.
 
-    The core of a window is what it reads with more context than its neighbours do; cores are a partition of [0, n).
+    The core of a window is the part for which it has more context than its neighbours; cores are a partition of [0, n).
     """
     if n <= n_at_once:
         return [Window(0, n, 0, n)] if n else []
     starts = [*range(0, n - n_at_once, max(1, n_at_once // 2)), n - n_at_once]
-    cuts = [0, *((a + n_at_once + b) // 2 for a, b in pairwise(starts)), n]  # the middle of what two windows share
+    cuts = [0, *((a + n_at_once + b) // 2 for a, b in pairwise(starts)), n]  # the middle of the overlap of two windows
     return [Window(start, start + n_at_once, *cut) for start, cut in zip(starts, pairwise(cuts), strict=True)]
 
 
 def strided_windows(n: int, n_at_once: int, *, stride: int) -> list[Window]:
-    """Windows of `n_at_once` units that begin `stride` units apart, as BERT reads long contexts; the last ends at n.
+    """Windows of `n_at_once` units that begin `stride` units apart, as in BERT for long contexts; the last ends at n.
 
-    Every unit is in a window, so a stride beyond `n_at_once` counts as that. The core of a window is all of it.
-    Empty if n is 0.
+    Every unit is in a window, so a stride of more than `n_at_once` is treated as `n_at_once`. The core of a window is
+    the whole window. The result is empty if n is 0.
 
     Raises:
         ValueError: `n_at_once` or `stride` is below 1.
