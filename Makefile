@@ -42,8 +42,7 @@ check-wheel: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py
 
 SOURCES_C = $(wildcard src/cige/nn/native/*.[ch] src/cige/runtime/native/*.[ch] src/cige/lexicon/*.c)
-# Python compiles a module when it is first imported, so most of what is installed need not be compiled.
-PIP = $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --constraint constraints.txt
+PIP = $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 
 $(VENV)/.core: pyproject.toml setup.py constraints.txt $(SOURCES_C)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
