@@ -36,7 +36,7 @@ from cige.models.model import LatticeModel
 from cige.runtime.export import export_onnx
 from cige.runtime.onnx_model import OnnxModel
 from cige.tagging.evaluation import evaluate
-from cige.tagging.prediction import batches_of_like_size, decode_spans
+from cige.tagging.prediction import batches_by_size, decode_spans
 from cige.tagging.windows import read_windows
 
 BATCH_SIZES = (1, 2, 4, 8, 16, 32)
@@ -126,7 +126,7 @@ def stages(ner: NER, texts: Sequence[str], *, batch_size: int, n_rounds: int) ->
         snapshot = ner.lexicon.snapshot()
         lattices = [part.lattice for text in texts for part in read_windows(text, snapshot)]
         since("match and lattice")
-        for chosen in batches_of_like_size(lattices, batch_size=batch_size):
+        for chosen in batches_by_size(lattices, batch_size=batch_size):
             batch = [lattices[k] for k in chosen]
             encoded = [model.vocabulary.encode(lattice) for lattice in batch]
             since("rows of the tables")

@@ -34,7 +34,7 @@ from cige.runtime.native_model import NativeModel
 from cige.runtime.onnx_model import OnnxModel
 from cige.runtime.packed_linear import PackedLinear, aligned
 from cige.runtime.precision import available
-from cige.tagging.prediction import batches_of_like_size
+from cige.tagging.prediction import batches_by_size
 from cige.tagging.windows import read_windows
 
 BATCH_SIZES = (1, 32)
@@ -74,7 +74,7 @@ def stages(ner: NER, texts: Sequence[str], *, batch_size: int, n_rounds: int) ->
     assert isinstance(model, NativeModel) and isinstance(model.network, NativeFlat) and model.chain is not None
     network, chain, snapshot = model.network, model.chain, ner.lexicon.snapshot()
     lattices = [part.lattice for text in texts for part in read_windows(text, snapshot)]
-    batches = [[lattices[k] for k in cut] for cut in batches_of_like_size(lattices, batch_size=batch_size)]
+    batches = [[lattices[k] for k in cut] for cut in batches_by_size(lattices, batch_size=batch_size)]
     rows = [model.rows(batch) for batch in batches]
     emissions = [network.padded_emissions(batch) for batch in rows]
     taken: dict[str, Timing] = in_turns(

@@ -280,7 +280,7 @@ class NER(EntityFinder):
         listed = user_words_of(words)
         return self.with_lexicon(self.lexicon.with_words(listed)) if listed else self
 
-    def _as_it_is(self) -> NER:
+    def _frozen(self) -> NER:
         return self.with_lexicon(self.lexicon.with_words(()))
 
     @classmethod

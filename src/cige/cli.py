@@ -88,9 +88,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _complete() -> None:
     """If a shell requests completions, print them; argcomplete then ends the process."""
-    from cige.commands.completion import answer, is_asked
+    from cige.commands.completion import answer, is_requested
 
-    if is_asked():
+    if is_requested():
         answer(VERBS, parser_of)
 
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from cige.data.batch import collate
 from cige.data.tag_sets import GoldTags, TagSets
-from cige.engine.optimizer import clip_gradients, make_optimizer, set_learning_rate, settle
+from cige.engine.optimizer import clip_gradients, finish_updates, make_optimizer, set_learning_rate
 from cige.engine.row_adam import RowAdamW
 from cige.engine.settings import OptimizerConfig
 from cige.nn.embeddings import SplitEmbedding
@@ -62,7 +62,7 @@ def test_tables_by_rows_learn_what_dense_tables_learn() -> None:
             clip_gradients(model.parameters(), OptimizerConfig())
             optimizer.step()
         torch.testing.assert_close(*losses, rtol=1e-3, atol=1e-4)
-    settle(by_rows)
+    finish_updates(by_rows)
     start = dict(made.tagger.named_parameters())
     for (name, a), b in zip(models[0].named_parameters(), models[1].parameters(), strict=True):
         assert (a - b).norm() <= 0.02 * (b - start[name]).norm(), name
@@ -114,8 +114,8 @@ def test_settle_brings_tables_up_to_date() -> None:
     model.zero_grad()
     optimizer.step()  # a step that reads nothing still moves what the last one moved
     before = table.detach().clone()
-    settle(optimizer)
+    finish_updates(optimizer)
     assert not torch.equal(before, table)
     after = table.detach().clone()
-    settle(optimizer)
+    finish_updates(optimizer)
     assert torch.equal(after, table)

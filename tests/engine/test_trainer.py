@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 
 from cige.engine import trainer as module
 from cige.engine.devices import prepare
-from cige.engine.optimizer import settle
+from cige.engine.optimizer import finish_updates
 from cige.engine.run_folder import BEST
 from cige.engine.settings import OptimizerConfig, ScheduleConfig
 from cige.engine.trainer import Trainer, seed_step
@@ -35,7 +35,7 @@ def run(folder: Path, objective: toy.Objective | None = None, **settings: Any) -
     made = toy.trainer(folder, n_steps=objective.n_steps, **settings)
     made.resume()
     assert made.run(objective)
-    settle(made._optimizer)
+    finish_updates(made._optimizer)
     return made
 
 
@@ -77,7 +77,7 @@ def test_a_run_in_sittings_of_one_step(tmp_path: Path) -> None:
         made.resume()
         if made.run(objective, stop_at=time.monotonic()):
             break
-    settle(made._optimizer)
+    finish_updates(made._optimizer)
     assert n_sittings == 20 and toy.weights(made.network) == toy.weights(whole.network)
     assert figures(made) == figures(whole)
 
@@ -107,7 +107,7 @@ def test_one_objective_after_another(tmp_path: Path) -> None:
         )
         made.resume()
         assert all(made.run(objective) for objective in objectives())
-        settle(made._optimizer)
+        finish_updates(made._optimizer)
         return made
 
     whole = both(tmp_path / "whole")

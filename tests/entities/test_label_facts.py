@@ -32,9 +32,9 @@ def test_coarse_labels_may_be_listed():
 
 def test_a_silent_kind_is_reported_as_what_it_is_a_kind_of():
     facts = replace(FACTS, silent=frozenset({"COMPANY", "BOOK", "PER_ANY"}))
-    assert [facts.spoken(label, LABELS) for label in LABELS] == ["BANK", None, "ORG", "ORG", "PER", None]
-    assert facts.spoken("COMPANY", LABELS, named=["COMPANY"]) == "COMPANY"
-    assert facts.spoken("BOOK", LABELS, named=["BOOK", "ORG"]) == "BOOK"
+    assert [facts.fine(label, LABELS) for label in LABELS] == ["BANK", None, "ORG", "ORG", "PER", None]
+    assert facts.fine("COMPANY", LABELS, named=["COMPANY"]) == "COMPANY"
+    assert facts.fine("BOOK", LABELS, named=["BOOK", "ORG"]) == "BOOK"
 
 
 def test_a_kind_in_between_need_not_be_a_label():

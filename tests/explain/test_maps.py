@@ -14,7 +14,7 @@ from rich.console import Console
 
 from cige.drawing.lattice import Mark
 from cige.explain.attention import WORDS_READ, AttentionMap
-from cige.explain.maps import MAX_SIDE, TerminalMap, draw_map, shade, shares_of, why_not_drawn
+from cige.explain.maps import MAX_SIDE, TerminalMap, draw_map, reason_not_drawn, shade, shares_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -118,7 +118,7 @@ def test_everything_is_within_the_drawing():
     ],
 )
 def test_what_cannot_be_drawn_says_so(drawn, expected):
-    assert expected in why_not_drawn(drawn)
+    assert expected in reason_not_drawn(drawn)
     assert expected in "".join(texts(draw_map(drawn)))
     assert expected in " ".join(printed(drawn, width=300))
 

@@ -15,7 +15,7 @@ from cige.errors import ModelError
 from cige.models.build import build_tagger
 from cige.models.model import LatticeModel
 from cige.models.registry import ARCHITECTURES
-from cige.models.start import tables_of, take_over
+from cige.models.start import copy_weights, tables_of
 
 TEXTS = ["李明在南京市长江大桥。", "好", "中国银行的经理来自清华大学，龘"]
 NAMES = sorted(name for name in ARCHITECTURES if name != "bert_crf")  # which has no input without a BERT
@@ -29,7 +29,7 @@ def started(source: LatticeModel, labels: list[str], texts: list[str]) -> Lattic
     tables = tables_of(source, source.lattices(texts))
     torch.manual_seed(9)
     tagger = build_tagger(source.config, tables, labels, architecture=source.architecture, scheme=source.scheme)
-    take_over(tagger, source)
+    copy_weights(tagger, source)
     return replace(source, tagger=tagger.eval(), vocabulary=tables.vocabulary, labels=labels)
 
 
@@ -99,7 +99,7 @@ def test_another_shape_is_refused() -> None:
     tables = tables_of(source, source.lattices(TEXTS))
     wider = build_tagger(replace(source.config, ff_width=77), tables, source.labels)
     with pytest.raises(ModelError, match=r"ff_in.bias is \[480\] .*\[77\] .*leave them out"):
-        take_over(wider, source)
+        copy_weights(wider, source)
 
 
 def test_characters_as_words_cannot_come_from_a_model_without() -> None:
@@ -117,7 +117,7 @@ def test_labels_of_words_that_both_know_keep_what_they_mean() -> None:
     labels = ["FOOD", "PER", "LOC"]
     tables = tables_of(source, source.lattices(TEXTS)).with_word_labels(labels)
     tagger = build_tagger(source.config, tables, labels)
-    take_over(tagger, source, word_labels=labels)
+    copy_weights(tagger, source, word_labels=labels)
     none, food, person, place, other = tagger.encoder.word_labels.weight
     assert not none.any() and not food.any()
     assert torch.equal(person, theirs[3]) and torch.equal(place, theirs[1]) and torch.equal(other, theirs[4])
@@ -127,9 +127,9 @@ def test_labels_of_words_are_learnt_anew_where_the_source_reads_none() -> None:
     source = tiny.model()
     tables = tables_of(source, source.lattices(TEXTS)).with_word_labels(source.labels)
     tagger = build_tagger(replace(source.config, word_labels=True), tables, source.labels)
-    take_over(tagger, source, word_labels=source.labels)
+    copy_weights(tagger, source, word_labels=source.labels)
     made = replace(source, tagger=tagger.eval(), vocabulary=tables.vocabulary)
     np.testing.assert_allclose(emissions(made), emissions(source), atol=1e-5)
     typed = tiny.model(typed=True)
     with pytest.raises(ModelError, match=r"encoder.word_labels.weight is \[5, 32\] .*none in the recipe"):
-        take_over(tiny.model().tagger, typed)
+        copy_weights(tiny.model().tagger, typed)

@@ -94,8 +94,8 @@ def test_bfloat16_products_under_autocast():
 def test_products_are_in_the_dtype_of_autocast(with_autocast, monkeypatch):
     tensors, targets = example(torch.float32)
     chosen, in_place = [], []
-    turning, addmm = module._turning, torch.Tensor.addmm_
-    monkeypatch.setattr(module, "_turning", lambda *given: chosen.append(given) or turning(*given))
+    turning, addmm = module._loss_function, torch.Tensor.addmm_
+    monkeypatch.setattr(module, "_loss_function", lambda *given: chosen.append(given) or turning(*given))
     monkeypatch.setattr(torch.Tensor, "addmm_", lambda *given: in_place.append(given) or addmm(*given))
     monkeypatch.setattr(module, "CHUNK_FLOATS", {"cpu": V * 10})  # three chunks
     with torch.autocast("cpu", torch.bfloat16, enabled=with_autocast):
@@ -132,29 +132,29 @@ def test_without_gradients_there_is_no_room_for_them(monkeypatch):
 def test_where_the_compiled_form_applies(device, dtype, wide, is_built, is_compiled, monkeypatch):
     monkeypatch.setattr(native, "load", lambda: "library" if is_built else None)
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
-    turn = module._turning(device, dtype, wide)
-    assert turn.func is (module._turn_compiled if is_compiled else module._turn)
-    assert turn.args == (("library",) if is_compiled else (wide,))
+    loss_and_gradient = module._loss_function(device, dtype, wide)
+    assert loss_and_gradient.func is (module._compiled_loss if is_compiled else module._torch_loss)
+    assert loss_and_gradient.args == (("library",) if is_compiled else (wide,))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Triton is made for Linux alone")
 def test_where_the_triton_kernel_applies():
-    from cige.nn.vocabulary_loss_triton import turn
+    from cige.nn.vocabulary_loss_triton import loss_and_gradient
 
     for dtype in (torch.float32, torch.bfloat16):
-        assert module._turning("cuda", dtype, torch.float32) is turn
-    assert module._turning("cuda", torch.float64, torch.float64) is not turn
+        assert module._loss_function("cuda", dtype, torch.float32) is loss_and_gradient
+    assert module._loss_function("cuda", torch.float64, torch.float64) is not loss_and_gradient
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_scores_become_their_gradient_only_where_one_is_wanted(dtype):
     scores, targets = torch.randn(S, V, generator=torch.Generator().manual_seed(4)).to(dtype), torch.arange(S)
     changed, of_bias = scores.clone(), torch.zeros(V)
-    module._turn(torch.float32, changed, targets, of_bias)
+    module._torch_loss(torch.float32, changed, targets, of_bias)
     expected = torch.softmax(scores.float(), 1) - F.one_hot(targets, V)
     torch.testing.assert_close(changed.float(), expected, rtol=2**-7, atol=1e-6)
     torch.testing.assert_close(of_bias, expected.sum(0), rtol=1e-4, atol=1e-5)
-    loss, right = module._turn(torch.float32, scores.clone(), targets, None)
+    loss, right = module._torch_loss(torch.float32, scores.clone(), targets, None)
     torch.testing.assert_close(loss, F.cross_entropy(scores.float(), targets, reduction="sum"))
     assert int(right) == int((scores.argmax(1) == targets).sum())
 
@@ -171,12 +171,15 @@ def test_the_compiled_form_gives_the_same_loss_and_gradients(dtype, n_threads, n
     targets[:4] = scores[:4].argmax(1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: n_threads)
     results = []
-    for turn in (module._turning("cpu", dtype, torch.float32), partial(module._turn, torch.float32)):
+    for loss_and_gradient in (
+        module._loss_function("cpu", dtype, torch.float32),
+        partial(module._torch_loss, torch.float32),
+    ):
         changed, of_bias = scores.clone(), torch.ones(n_scores)
-        results.append((*turn(changed, targets, of_bias), changed.float(), of_bias))
-        unchanged_loss, _ = turn(scores.clone(), targets, None)
+        results.append((*loss_and_gradient(changed, targets, of_bias), changed.float(), of_bias))
+        unchanged_loss, _ = loss_and_gradient(scores.clone(), targets, None)
         torch.testing.assert_close(unchanged_loss, results[-1][0])
-    assert module._turning("cpu", dtype, torch.float32).func is module._turn_compiled
+    assert module._loss_function("cpu", dtype, torch.float32).func is module._compiled_loss
     (loss, right, gradient, of_bias), expected = results
     torch.testing.assert_close(loss, expected[0])
     assert int(right) == int(expected[1]) >= 4
@@ -199,8 +202,8 @@ def test_a_score_that_is_no_number_makes_the_loss_none(bad, dtype, form, monkeyp
 INTERPRETED = """
 import torch
 from functools import partial
-from cige.nn.vocabulary_loss import _turn
-from cige.nn.vocabulary_loss_triton import BLOCK, score_buffer, turn
+from cige.nn.vocabulary_loss import _torch_loss
+from cige.nn.vocabulary_loss_triton import BLOCK, score_buffer, loss_and_gradient
 
 torch.manual_seed(3)
 for dtype in (torch.float32, torch.bfloat16):
@@ -212,15 +215,15 @@ for dtype in (torch.float32, torch.bfloat16):
             targets[:2] = given[:2].argmax(1)
             scores.copy_(given)
             expected, of_bias, own = given.clone(), torch.ones(n_tokens), torch.ones(n_tokens)
-            loss, right = _turn(torch.float32, expected, targets, of_bias)
-            torch.testing.assert_close(turn(scores, targets, None), (loss, right))
+            loss, right = _torch_loss(torch.float32, expected, targets, of_bias)
+            torch.testing.assert_close(loss_and_gradient(scores, targets, None), (loss, right))
             torch.testing.assert_close(scores, given)
-            torch.testing.assert_close(turn(scores, targets, own), (loss, right))
+            torch.testing.assert_close(loss_and_gradient(scores, targets, own), (loss, right))
             torch.testing.assert_close(scores, expected, rtol=2**-7, atol=1e-6)
             torch.testing.assert_close(own, of_bias, rtol=2**-7, atol=2**-7)
     scores[1, 2] = float("nan")
-    assert turn(scores, targets, None)[0].isnan()
-assert turn(scores[:0], targets[:0], own)[0] == 0
+    assert loss_and_gradient(scores, targets, None)[0].isnan()
+assert loss_and_gradient(scores[:0], targets[:0], own)[0] == 0
 """
 
 

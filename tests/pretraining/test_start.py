@@ -14,7 +14,7 @@ from cige.models.lattice_bert.heads import LatticeBertForPreTraining
 from cige.models.lattice_bert.network import LatticeBertConfig
 from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
 from cige.pretraining.pretrain import PretrainResult, pretrain
-from cige.pretraining.start import Origins, go_on_from
+from cige.pretraining.start import Origins, initialise_from
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 OLD = JointVocabulary.build([*SPECIAL, *"研究生活很"], ["研究", "生活"])
@@ -38,7 +38,7 @@ def source(**options) -> PretrainedLatticeBert:
 
 def test_the_same_vocabulary_takes_every_weight():
     model, given = network(OLD, seed=2), source()
-    assert go_on_from(model, given, OLD) == Origins(known=len(OLD), made=0, drawn=0)
+    assert initialise_from(model, given, OLD) == Origins(known=len(OLD), made=0, drawn=0)
     for name, weight in given.network.state_dict().items():
         assert torch.equal(model.state_dict()[name], weight), name
 
@@ -46,7 +46,7 @@ def test_the_same_vocabulary_takes_every_weight():
 def test_tokens_are_found_by_their_text_and_new_words_made_of_pieces():
     model, given = network(NEW, seed=2), source()
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    origins = go_on_from(model, given, NEW)
+    origins = initialise_from(model, given, NEW)
     assert origins == Origins(known=11, made=2, drawn=3)  # made: 研究生 and 实习生, of which 生 is known
     after, old = model.state_dict(), given.network.state_dict()
     for name in ("bert.embeddings.tokens.weight", "token_bias"):
@@ -65,7 +65,9 @@ def test_characters_alone_go_on_as_characters_alone():
     pieces = JointVocabulary(pieces=OLD.pieces, words=[])
     model = network(pieces, seed=2)
     given = PretrainedLatticeBert(network(pieces, seed=1), pieces)
-    assert go_on_from(model, given, NEW := JointVocabulary(pieces=OLD.pieces, words=["研究生"])).known == len(pieces)
+    assert initialise_from(model, given, NEW := JointVocabulary(pieces=OLD.pieces, words=["研究生"])).known == len(
+        pieces
+    )
     assert len(NEW) == len(pieces) + 1
     assert torch.equal(model.token_bias, given.network.token_bias)
 
@@ -73,12 +75,12 @@ def test_characters_alone_go_on_as_characters_alone():
 def test_heads_that_do_not_fit_stay_as_they_were():
     model = network(OLD, seed=2, n_classes=3)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    go_on_from(model, source(), OLD)
+    initialise_from(model, source(), OLD)
     assert torch.equal(model.sentence.weight, before["sentence.weight"])
     encoder = PretrainedLatticeBert(source().bert, OLD)
     model = network(OLD, seed=2)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    go_on_from(model, encoder, OLD)
+    initialise_from(model, encoder, OLD)
     assert torch.equal(model.transform.weight, before["transform.weight"])
     assert torch.equal(model.token_bias, before["token_bias"])
     assert torch.equal(model.bert.pooler.weight, encoder.bert.pooler.weight)
@@ -88,7 +90,7 @@ def test_heads_that_do_not_fit_stay_as_they_were():
 def test_another_network_is_refused(settings):
     (name,) = settings
     with pytest.raises(RecipeError, match=rf"other weights than the recipe's: {name} .*leave `model` out"):
-        go_on_from(network(OLD, seed=2, **settings), source(), OLD)
+        initialise_from(network(OLD, seed=2, **settings), source(), OLD)
 
 
 def test_a_run_goes_on_from_another(data_folder: Path, tmp_path: Path, one_thread):

@@ -26,7 +26,7 @@ from cige.folders.manifest import MANIFEST
 from cige.models.model import LatticeModel
 from cige.runtime.export import MAX_CHARS, export_onnx
 from cige.runtime.onnx_model import OnnxModel
-from cige.tagging.prediction import batches_of_like_size
+from cige.tagging.prediction import batches_by_size
 from cige.tagging.windows import read_windows
 
 TEXTS = [
@@ -258,7 +258,7 @@ def test_tags_of_weibo_are_those_of_the_bundled_model(shared_data, tmp_path):
     exported = OnnxModel.load(tmp_path / "exported")
     lattices = model.lattices([s.text for s in read_sentences(shared_data / "ner" / "weibo" / "test.bmes")])
     assert len(lattices) == 270
-    for chosen in batches_of_like_size(lattices, batch_size=32):
+    for chosen in batches_by_size(lattices, batch_size=32):
         batch = [lattices[k] for k in chosen]
         n_chars = [lattice.n_chars for lattice in batch]
         expected, found = model.emissions(batch), exported.emissions(batch)

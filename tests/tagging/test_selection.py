@@ -17,7 +17,7 @@ from cige.errors import ModelError
 from cige.lattice.lattice import Lattice
 from cige.nn.crf_numpy import NumpyCRF
 from cige.tagging.prediction import decode_spans
-from cige.tagging.selection import Request, Selection, also_naming, select
+from cige.tagging.selection import Request, Selection, select, with_silent_labels
 
 FACTS = LabelFacts(
     parents={"COMPANY": "ORG", "BANK": "COMPANY", "ORG": "ORG_ANY", "PER": "PER_ANY", "PER_NOM": "PER_ANY"},
@@ -191,9 +191,9 @@ def test_a_model_that_decodes_by_itself_reports_the_same(tmp_path):
 def test_labels_that_data_have_are_reported_though_silent():
     labels = ["LOC", "PER", "PER_NOM", "SCENE"]
     facts = LabelFacts(parents={"SCENE": "LOC"}, silent=frozenset({"PER_NOM", "SCENE"}))
-    request = also_naming(Request.of(), {"SCENE", "LOC", "OTHER"}, labels, facts)
+    request = with_silent_labels(Request.of(), {"SCENE", "LOC", "OTHER"}, labels, facts)
     assert request.labels == ("LOC", "PER", "SCENE")
     assert select(request, labels, facts).reported == {"LOC": "LOC", "PER": "PER", "SCENE": "SCENE"}
     assert select(Request.of(), labels, facts).reported == {"LOC": "LOC", "PER": "PER", "SCENE": "LOC"}
     for unchanged in (Request.of(labels=["PER"]), Request.of(min_score=0.5)):
-        assert also_naming(unchanged, {"SCENE"} if unchanged.labels else {"LOC"}, labels, facts) == unchanged
+        assert with_silent_labels(unchanged, {"SCENE"} if unchanged.labels else {"LOC"}, labels, facts) == unchanged

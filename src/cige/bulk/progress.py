@@ -31,7 +31,7 @@ class JobProgress:
         self._bar = Progress(*columns, console=self._console, disable=not self._console.is_terminal)
         self._task = self._bar.add_task("", total=n_rows, completed=n_done, rate="")
         self._n_rows, self._n_done, self._n_new = n_rows, n_done, 0
-        self._begun = self._told = time.monotonic()
+        self._begun = self._shown_at = time.monotonic()
 
     def __enter__(self) -> JobProgress:
         self._bar.start()
@@ -54,8 +54,8 @@ class JobProgress:
         rate = self.rows_per_second
         self._bar.update(self._task, completed=self._n_done, rate=f"{rate:,.0f} rows per second")
         now = time.monotonic()
-        if not self._console.is_terminal and now - self._told >= SECONDS_PER_LINE:
-            self._told = now
+        if not self._console.is_terminal and now - self._shown_at >= SECONDS_PER_LINE:
+            self._shown_at = now
             minutes = (self._n_rows - self._n_done) / max(rate, 1e-9) / 60
             self._console.print(
                 f"{self._n_done:,} of {self._n_rows:,} rows, {rate:,.0f} rows per second, {minutes:,.0f} minutes left",

@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         part_rows=args.part_rows,
     )
     is_there = job.begin()
-    with _alone_in(job.output):
+    with _locked(job.output):
         return _annotate(job, args, is_there=is_there)
 
 
@@ -177,7 +177,7 @@ def _n_cores() -> int:
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     """Raise an error if another process is writing to the same folder.
 
     Raises:

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
-def _meant(given: str) -> list[str]:
+def _matching_recipes(given: str) -> list[str]:
     """The recipes of an argument: those that match a pattern, or the argument itself."""
     from cige.recipes.shipped import matching
 
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.recipes.spans import show_duration
     from cige.training.recipe import load_recipe
 
-    recipes = [load_recipe(recipe, args.set) for given in args.recipes for recipe in _meant(given)]
+    recipes = [load_recipe(recipe, args.set) for given in args.recipes for recipe in _matching_recipes(given)]
     from cige.errors import CigeError
     from cige.folders.atomic import atomic_file
     from cige.lexicon.words_file import read_words

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> None:
     print(shellcode(["cige"], shell=args.shell))
 
 
-def is_asked() -> bool:
+def is_requested() -> bool:
     """Whether a shell requests completions and argcomplete is installed."""
     return _ASKING in os.environ and find_spec("argcomplete") is not None
 

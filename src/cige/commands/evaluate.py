@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> None:
     found = evaluate(
         ner, sentences, labels=labels, train=train, batch_size=args.batch_size, data_labels_only=only, **options
     )
-    _tell_never_gold(found, sentences, labels, args.data)
+    _warn_of_unannotated_labels(found, sentences, labels, args.data)
     if args.errors:
         _write_errors(found, sentences, args.errors)
     if args.json:
@@ -110,7 +110,9 @@ def run(args: argparse.Namespace) -> None:
         print(f"{found.report.n_sentences:,} sentences, {found.sentences_per_second:,.1f} sentences per second")
 
 
-def _tell_never_gold(found: Evaluation, sentences: Sequence[Sentence], labels: Mapping[str, str], path: str) -> None:
+def _warn_of_unannotated_labels(
+    found: Evaluation, sentences: Sequence[Sentence], labels: Mapping[str, str], path: str
+) -> None:
     gold = {labels.get(s.label, s.label) for x in sentences for s in x.spans}
     if never_gold := sorted(set(found.labels) - gold):
         print(

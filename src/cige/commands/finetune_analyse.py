@@ -73,8 +73,8 @@ def run(args: argparse.Namespace) -> None:
     found, table = work(args, task, runs, examples)
     if args.json:
         head = {"task": task.name, "split": args.split, "analysis": analysis, "n_examples": len(examples)}
-        told = [_told(folders, own) for folders, own in zip(args.models, runs, strict=True)]
-        print(to_json(head | {"models": told} | found, indent=1))
+        facts = [_model_facts(folders, own) for folders, own in zip(args.models, runs, strict=True)]
+        print(to_json(head | {"models": facts} | found, indent=1))
         return
     make_console().print(table)
     for name, own in zip(_names(args), runs, strict=True):
@@ -85,9 +85,9 @@ def _names(args: argparse.Namespace) -> list[str]:
     return [first + (f" and {len(more)} more" if more else "") for first, *more in args.models]
 
 
-def _told(folders: list[str], runs: list[TunedModel]) -> dict[str, Any]:
-    told = {"model": folders[0], "data": runs[0].facts.get("data")}
-    return told | ({"runs": folders} if len(folders) > 1 else {})
+def _model_facts(folders: list[str], runs: list[TunedModel]) -> dict[str, Any]:
+    facts = {"model": folders[0], "data": runs[0].facts.get("data")}
+    return facts | ({"runs": folders} if len(folders) > 1 else {})
 
 
 def _answers(runs: Sequence[Sequence[TunedModel]], examples: list[Any]) -> list[list[Any]]:
@@ -136,11 +136,11 @@ def _nested(
     from cige.tasks.analysis_tables import error_table
 
     errors = errors_over_runs(nested_errors(examples, _answers(runs, examples)), list(map(len, runs)))
-    first, told = errors[0], []
+    first, rows = errors[0], []
     for own in errors:
         wrong, nested = reduction(first.n_wrong, own.n_wrong), reduction(first.n_nested, own.n_nested)
-        told.append(own.to_dict() | {"fewer_wrong": wrong, "fewer_nested": nested})
-    return {"errors": told}, error_table(f"{task.title} {args.split}: {NESTED}", _names(args), errors)
+        rows.append(own.to_dict() | {"fewer_wrong": wrong, "fewer_nested": nested})
+    return {"errors": rows}, error_table(f"{task.title} {args.split}: {NESTED}", _names(args), errors)
 
 
 def _load(folder: str, task: Task, device: str) -> TunedModel:

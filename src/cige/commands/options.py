@@ -126,11 +126,11 @@ def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> EntityFi
         if report.n_refused or not report.n_taken:
             print(f"cige: {report}", file=sys.stderr)
     if args.lexicon_add:
-        _tell_of_labels_not_read(with_lexicon_only(finder, path_or_hub_id))
+        _warn_of_ignored_labels(with_lexicon_only(finder, path_or_hub_id))
     return finder
 
 
-def _tell_of_labels_not_read(ner: NER) -> None:
+def _warn_of_ignored_labels(ner: NER) -> None:
     from cige.lexicon.user_word import EVIDENCE
 
     n_labels = sum(word.label is not None and word.mode == EVIDENCE for word in ner.lexicon.user_entries)

@@ -106,32 +106,34 @@ def _labels(
     known = {label: k for k, label in enumerate(word_labels, start=1)}
     unknown = len(known) + 1
     label_at = {(s.start, s.end): s.label for s in spans}
-    played = None  # the gold label that represents an unknown type in this sentence
+    simulated_label = None  # the gold label that represents an unknown type in this sentence
     if rng.random() < regime.unknown_label_prob:
         listed = sorted({label_at[place] for place in added if label_at.get(place) in known})
-        played = listed[int(rng.integers(len(listed)))] if listed else None
+        simulated_label = listed[int(rng.integers(len(listed)))] if listed else None
     for k, place in enumerate(added):
         label = label_at.get(place)
         if label is None:
-            ids[k] = _label_of_false_word(regime, rng, len(known), plays_unknown=played is not None)
-        elif label == played:
+            ids[k] = _label_of_false_word(regime, rng, len(known), simulates_unknown=simulated_label is not None)
+        elif label == simulated_label:
             ids[k] = unknown
         elif label in known and rng.random() < regime.label_prob:
             ids[k] = known[label]
             if rng.random() < regime.wrong_label_prob and len(known) > 1:
                 other = int(rng.integers(1, len(known)))
                 ids[k] = other + (other >= known[label])
-    if played is None:
+    if simulated_label is None:
         return ids, spans
-    renamed = {place for place in added if label_at.get(place) == played}
+    renamed = {place for place in added if label_at.get(place) == simulated_label}
     return ids, tuple(replace(s, label=UNKNOWN_TYPE) if (s.start, s.end) in renamed else s for s in spans)
 
 
-def _label_of_false_word(regime: UserWordRegime, rng: np.random.Generator, n_known: int, *, plays_unknown: bool) -> int:
+def _label_of_false_word(
+    regime: UserWordRegime, rng: np.random.Generator, n_known: int, *, simulates_unknown: bool
+) -> int:
     """The id of a random known label, in half of the cases that of the simulated unknown label; 0 for no label."""
     if rng.random() >= regime.label_prob:
         return 0
-    if plays_unknown and rng.random() < 0.5:
+    if simulates_unknown and rng.random() < 0.5:
         return n_known + 1
     return int(rng.integers(1, n_known + 1)) if n_known else 0
 

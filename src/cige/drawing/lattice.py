@@ -74,7 +74,7 @@ def draw_lattice(
         row.lanes = _lanes(lattice, row, words)
 
     parts: list[str] = []
-    said = _said_of_words(lattice)
+    said = _word_notes(lattice)
     top = float(MARGIN)
     for row in rows:
         top = _draw_row(parts, lattice, row, top, marks, emphasis, colours, said)
@@ -87,7 +87,7 @@ def draw_lattice(
     return svg_page(drawn_width, height, "".join(parts), title=lattice.text[:80])
 
 
-def _said_of_words(lattice: Lattice) -> dict[int, str]:
+def _word_notes(lattice: Lattice) -> dict[int, str]:
     """Row of `lattice.words` -> the label that its user gave it, and whether it is forced."""
     said = dict(lattice.labelled_words)
     return said | {k: f"{said.get(k, '')} forced".strip() for k in lattice.forced_words}

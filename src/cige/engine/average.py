@@ -34,7 +34,7 @@ class WeightAverage:
         return step % EVERY == 0
 
     def update(self) -> None:
-        """Add the current weights, which must be up to date (`optimizer.settle`)."""
+        """Add the current weights, which must be up to date (`optimizer.finish_updates`)."""
         self._average.update_parameters(self._weights)
 
     @contextmanager

@@ -35,7 +35,7 @@ def trained_weights(model: nn.Module) -> dict[str, Tensor]:
 def save_weights(model: nn.Module, path: Path) -> None:
     """Write the trainable parameters to a safetensors file."""
     weights = {name: weight.cpu().contiguous() for name, weight in trained_weights(model).items()}
-    with says_what_survives(path), atomic_file(path) as aside:
+    with reporting_write_errors(path), atomic_file(path) as aside:
         save_file(weights, aside)
 
 
@@ -71,7 +71,7 @@ def new_checkpoint(folder: Path, step: int, state: Any, *, origin: str, n_kept: 
         n_kept: number of checkpoints to keep, including the new one.
     """
     path = folder / f"{PREFIX}{step}"
-    with says_what_survives(path), atomic_folder(path) as aside:
+    with reporting_write_errors(path), atomic_folder(path) as aside:
         yield aside
         (aside / _HISTORY).write_text(to_json(asdict(state), ensure_ascii=True), encoding="utf-8")
         write_manifest(aside, kind=CHECKPOINT, version=_VERSION, origin=origin)
@@ -125,7 +125,7 @@ def _checkpoints(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def says_what_survives(path: Path) -> Iterator[None]:
+def reporting_write_errors(path: Path) -> Iterator[None]:
     """Turn a failed write (a full disk) into an error that says what is preserved."""
     try:
         yield

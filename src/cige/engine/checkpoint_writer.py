@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from cige.engine.checkpoint import PREFIX, new_checkpoint, says_what_survives
+from cige.engine.checkpoint import PREFIX, new_checkpoint, reporting_write_errors
 from cige.engine.history import RunState
 from cige.engine.state_files import flatten, own_part, part_name
 from cige.errors import CigeError
@@ -74,7 +74,7 @@ class CheckpointWriter:
 
         def work() -> None:
             if self._rank:
-                with says_what_survives(parts / own):
+                with reporting_write_errors(parts / own):
                     part.write(parts / own)
                 return
             with new_checkpoint(self._folder, held.step, held, origin=self._origin, n_kept=self._n_kept) as aside:

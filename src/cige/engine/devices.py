@@ -41,7 +41,7 @@ def prepare(device: str = "auto", *, precision: Precision = "fp32", may_skip_wei
     except ImportError as reason:
         raise CigeError(f"training needs accelerate ({reason}); pip install 'cige[train]'") from reason
     if is_restart():
-        _meet_again(on_cpu=device == "cpu" or not torch.cuda.is_available())
+        _rejoin(on_cpu=device == "cpu" or not torch.cuda.is_available())
     AcceleratorState._reset_state()  # another run in this process may have had another precision or device
     made = Accelerator(
         mixed_precision="bf16" if precision == "bf16" else "no",
@@ -59,7 +59,7 @@ def is_restart() -> bool:
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
 
-def _meet_again(*, on_cpu: bool) -> None:
+def _rejoin(*, on_cpu: bool) -> None:
     """Join the other processes after a restart.
 
     torchrun keeps one store over all restarts, in which gloo would find the addresses of processes that have ended

@@ -52,7 +52,7 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, learning_rate: float) ->
         group["lr"] = learning_rate * group[SCALE]
 
 
-def settle(optimizer: torch.optim.Optimizer) -> None:
+def finish_updates(optimizer: torch.optim.Optimizer) -> None:
     """Bring all parameters up to date, before they are read other than by a forward pass."""
     if isinstance(optimizer, RowAdamW):
         optimizer.catch_up_all()

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cige.engine.checkpoint import PREFIX, discard_checkpoints, says_what_survives
+from cige.engine.checkpoint import PREFIX, discard_checkpoints, reporting_write_errors
 from cige.engine.curves import FOLDER as CURVES
 from cige.engine.devices import is_restart
 from cige.engine.history import Record, RunState
@@ -95,7 +95,7 @@ def changes_since(folder: Path, recipe: Any, *, seed: int, load: Callable[[Path]
 def write_result(folder: Path, values: Mapping[str, Any], state: RunState) -> None:
     """Write the result of a finished run with its records, and delete what only an unfinished run needs."""
     records = [asdict(record) for record in state.records]
-    with says_what_survives(folder), atomic_file(folder / RESULT) as aside:
+    with reporting_write_errors(folder), atomic_file(folder / RESULT) as aside:
         aside.write_text(to_json({**values, "history": records}, indent=1), encoding="utf-8")
     discard_checkpoints(folder)
     (folder / BEST).unlink(missing_ok=True)

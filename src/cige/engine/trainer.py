@@ -26,7 +26,7 @@ from cige.engine.checkpoint_writer import VALUES, CheckpointWriter
 from cige.engine.curves import Curves
 from cige.engine.history import Record, RunState
 from cige.engine.objective import Objective
-from cige.engine.optimizer import clip_gradients, make_optimizer, set_learning_rate, settle
+from cige.engine.optimizer import clip_gradients, finish_updates, make_optimizer, set_learning_rate
 from cige.engine.parallel import distributed, gathering
 from cige.engine.plan import Place, StepPart
 from cige.engine.progress import ProgressBar
@@ -171,7 +171,7 @@ class Trainer:
         """Load the best weights into the network; returns the record of their evaluation."""
         best = self.state.best
         assert best is not None
-        settle(self._optimizer)
+        finish_updates(self._optimizer)
         load_weights(self.network, self._folder / BEST)
         return best
 
@@ -243,7 +243,7 @@ class Trainer:
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         if self._average is not None and self._average.is_due(state.step + 1):
-            settle(self._optimizer)
+            finish_updates(self._optimizer)
             self._average.update()
         return bool(sums[-1])
 
@@ -293,7 +293,7 @@ class Trainer:
 
     def _evaluate(self, objective: Objective[Any, Any]) -> dict[str, float]:
         """Evaluate the network (with averaged weights, if any), and save its weights if they are the best so far."""
-        settle(self._optimizer)
+        finish_updates(self._optimizer)
         with self._average.applied() if self._average is not None else nullcontext():
             scores = self._agreed(objective.evaluate(self.network))
             best = self.state.best

@@ -43,7 +43,7 @@ class LabelFacts:
             raise ValueError(f"no domain {name!r}; the model is calibrated for {known}")
         return replace(self, calibration={**self.calibration, **self.domains[name]})
 
-    def spoken(self, label: str, labels: Collection[str], *, named: Collection[str] = ()) -> str | None:
+    def fine(self, label: str, labels: Collection[str], *, named: Collection[str] = ()) -> str | None:
         """The label among `labels` that types="fine" reports for entities of `label`, or None if it reports none."""
         for above in self._line(label):
             if above in labels and (above not in self.silent or (above == label and above in named)):

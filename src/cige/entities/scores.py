@@ -170,7 +170,7 @@ def score(
         by_length = _grouped(gold_keys, predicted_keys, lambda key: bins[key[0]])
         by_length = {name: by_length.get(name, Counts()) for name in _bin_names() if name in set(bins)}
         if lexicon_words is not None:
-            has_word = _asker(lexicon_words)
+            has_word = _membership_test(lexicon_words)
             by_lexicon = _two_groups(
                 gold_keys, predicted_keys, lambda k: has_word(normalize(texts[k[0]][k[1] : k[2]])), "lexicon"
             )
@@ -237,7 +237,7 @@ def _two_groups(gold: set[_Key], predicted: set[_Key], is_in: Callable[[_Key], b
     return {name: groups.get(name, Counts()) for name in names.values()}
 
 
-def _asker(words: Container[str] | Callable[[str], bool]) -> Callable[[str], bool]:
+def _membership_test(words: Container[str] | Callable[[str], bool]) -> Callable[[str], bool]:
     return words.__contains__ if isinstance(words, Container) else words
 
 

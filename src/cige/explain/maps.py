@@ -34,7 +34,7 @@ def draw_map(drawn: AttentionMap, marks: Sequence[Mark] = ()) -> str:
     return svg_page(*size, elements, title=drawn.name)
 
 
-def why_not_drawn(drawn: AttentionMap) -> str | None:
+def reason_not_drawn(drawn: AttentionMap) -> str | None:
     """The message that is shown instead of a map that cannot be drawn, or None if it can be drawn."""
     n_rows, n_columns = drawn.heads.shape[1:]
     if not n_columns:
@@ -47,7 +47,7 @@ def why_not_drawn(drawn: AttentionMap) -> str | None:
     return None
 
 
-def what_it_shows(drawn: AttentionMap) -> str:
+def map_caption(drawn: AttentionMap) -> str:
     """One line that describes the rows and columns."""
     if drawn.name == WORDS_READ:
         return "rows: characters; columns: how much of what they read came from each word (the rest is characters)"
@@ -76,14 +76,14 @@ def shade(share: float) -> tuple[int, int, int]:
 def _elements(drawn: AttentionMap, marks: Sequence[Mark]) -> tuple[tuple[float, float], str]:
     """Width and height, and the SVG elements."""
     margin, head_height = 20.0, 50.0
-    reason = why_not_drawn(drawn)
+    reason = reason_not_drawn(drawn)
     heading = f"{drawn.name} (characters {drawn.start} to {drawn.start + len(drawn.rows)})"
     if reason is not None:
         width = 2 * margin + text_width(reason, 12)
         return (width, 2 * margin + 12), svg_text(reason, margin, margin + 11, size=12, colour=SOFT, anchor="start")
     parts = [
         svg_text(heading, margin, margin + 14, size=15, anchor="start", weight="600"),
-        svg_text(what_it_shows(drawn), margin, margin + 34, size=12, colour=SOFT, anchor="start"),
+        svg_text(map_caption(drawn), margin, margin + 34, size=12, colour=SOFT, anchor="start"),
     ]
     mean, stacked = drawn.mean, max(map(len, drawn.columns))
     left, top = margin + CELL + 6, margin + head_height + stacked * (LABEL_SIZE + 1) + 6
@@ -91,7 +91,7 @@ def _elements(drawn: AttentionMap, marks: Sequence[Mark]) -> tuple[tuple[float, 
     parts += _labels(drawn, marks, left, top)
     parts.append(_cells(drawn, mean, left, top))
     parts.append(_scale(mean, left, bottom + 10))
-    end = max(right, left + 200, margin + text_width(what_it_shows(drawn), 12), margin + text_width(heading, 15))
+    end = max(right, left + 200, margin + text_width(map_caption(drawn), 12), margin + text_width(heading, 15))
     if len(drawn.heads) > 1:
         heads_right, heads_bottom = _heads(parts, drawn.heads, right + 36, top)
         end, bottom = max(end, heads_right), max(bottom, heads_bottom - 26)
@@ -198,11 +198,11 @@ class TerminalMap:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         drawn = self._drawn
         yield Text(f"\n{drawn.name}", style="italic")
-        reason = why_not_drawn(drawn)
+        reason = reason_not_drawn(drawn)
         if reason is not None:
             yield Text(reason, style="dim")
             return
-        yield Text(f"{what_it_shows(drawn)}; cells in per cent", style="dim")
+        yield Text(f"{map_caption(drawn)}; cells in per cent", style="dim")
         mean = drawn.mean
         shares = shares_of(mean)
         n_columns = mean.shape[1]

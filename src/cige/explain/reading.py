@@ -14,7 +14,7 @@ from cige.explain.explanation import Explanation
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import LexiconSnapshot
 from cige.tagging.merging import merge_windows
-from cige.tagging.prediction import PredictionModel, ScoredSpan, batches_of_like_size, decode_spans, predict_spans
+from cige.tagging.prediction import PredictionModel, ScoredSpan, batches_by_size, decode_spans, predict_spans
 from cige.tagging.selection import Request, Selection, select
 from cige.tagging.windows import ReadWindow, lattice_word, read_windows
 from cige.text.normalize import normalize
@@ -101,7 +101,7 @@ def _read_with_attention(
     model: PredictionModel, lattices: list[Lattice], selection: Selection
 ) -> list[list[_Attending]]:
     read: list[list[_Attending]] = [[] for _ in lattices]
-    for chosen in batches_of_like_size(lattices):
+    for chosen in batches_by_size(lattices):
         batch = [lattices[k] for k in chosen]
         emissions, attention = model.read_words(batch)
         for row, (k, spans) in enumerate(zip(chosen, decode_spans(model, emissions, batch, selection), strict=True)):

@@ -92,7 +92,7 @@ def read_words(
     found: dict[str, UserWord] = {}
     counts: list[int | None] = []
     n_lines = 0
-    for entry in _entries(_worth_reading(chain(sample, lines), report), format=format, columns=is_detected and spaces):
+    for entry in _entries(_content_lines(chain(sample, lines), report), format=format, columns=is_detected and spaces):
         n_lines += 1
         try:
             text = normalize(entry.raw.decode("utf-8").strip())
@@ -183,7 +183,7 @@ def _is_comment(raw: bytes) -> bool:
     return raw.lstrip().startswith(b"#")
 
 
-def _worth_reading(lines: Iterator[tuple[int, bytes]], report: ReportBuilder) -> Iterator[tuple[int, bytes]]:
+def _content_lines(lines: Iterator[tuple[int, bytes]], report: ReportBuilder) -> Iterator[tuple[int, bytes]]:
     """The lines that are neither blank nor comments; in word2vec text, a line may be the vector of the word "#"."""
     for line, raw in lines:
         if not raw.strip():

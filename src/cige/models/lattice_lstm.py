@@ -71,7 +71,7 @@ class LatticeLstmEncoder(LatticeEncoder[LatticeLstmConfig]):
 
     def forward(self, batch: LatticeBatch) -> Tensor:
         """float[B, T, lstm_width]: states from the left, then from the right."""
-        return self._both_ways(lattice_recurrence(*self._inputs(batch)), batch)
+        return self._both_directions(lattice_recurrence(*self._inputs(batch)), batch)
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and shares of words float[B, T, W].
@@ -82,7 +82,7 @@ class LatticeLstmEncoder(LatticeEncoder[LatticeLstmConfig]):
         """
         inputs, steps = self._inputs(batch)
         run = trace(inputs, steps)
-        features = self._both_ways(run.hidden[:, 1:], batch)
+        features = self._both_directions(run.hidden[:, 1:], batch)
         n_sentences, n_padded = batch.chars.shape
         shares = features.new_zeros(n_sentences, n_padded, batch.words.shape[1])
         share = run.normalised(steps)[1].mean(1) / 2  # [K]
@@ -109,7 +109,7 @@ class LatticeLstmEncoder(LatticeEncoder[LatticeLstmConfig]):
             states = (self.chars.state, self.words.state, self.links.state)
         return LatticeInputs(self.chars(both), *words, *states), steps
 
-    def _both_ways(self, hidden: Tensor, batch: LatticeBatch) -> Tensor:
+    def _both_directions(self, hidden: Tensor, batch: LatticeBatch) -> Tensor:
         """Convert float[2, T, B, H] in the order of each direction to float[B, T, 2H] in the order of the sentence."""
         left, right = hidden.transpose(1, 2)  # [B, T, H]
         right = take(right, mirrored_positions(batch.n_chars, right.shape[1]))

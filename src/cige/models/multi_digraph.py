@@ -193,10 +193,10 @@ class AdaptedGgnn(nn.Module):
         from_end = torch.einsum("bgi,giw->bgw", ends[:, 1], weight[of_end]) + bias[of_end]
         to_chars = torch.cat(
             [
-                _from_before(sent[:, :, :1]),
-                _from_behind(sent[:, :, 1:2]),
-                first * from_start[:, None] + _from_before(inner * along),
-                last * from_end[:, None] + inner * _from_behind(against),
+                _from_previous(sent[:, :, :1]),
+                _from_next(sent[:, :, 1:2]),
+                first * from_start[:, None] + _from_previous(inner * along),
+                last * from_end[:, None] + inner * _from_next(against),
             ],
             2,
         )  # [B, T, labels, D]
@@ -207,11 +207,11 @@ class AdaptedGgnn(nn.Module):
         return torch.cat([to_chars, to_ends.flatten(1, 2)], 1).flatten(2)
 
 
-def _from_before(x: Tensor) -> Tensor:
+def _from_previous(x: Tensor) -> Tensor:
     """The message of the previous character, with zeros at the first. [B, T, labels, D]."""
     return F.pad(x, (0, 0, 0, 0, 1, -1))
 
 
-def _from_behind(x: Tensor) -> Tensor:
+def _from_next(x: Tensor) -> Tensor:
     """The message of the next character, with zeros at the last. [B, T, labels, D]."""
     return F.pad(x, (0, 0, 0, 0, -1, 1))

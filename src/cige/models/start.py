@@ -51,7 +51,7 @@ def tables_of(source: LatticeModel, lattices: Sequence[Lattice]) -> InputTables:
     )
 
 
-def take_over(tagger: Tagger, source: LatticeModel, *, word_labels: Sequence[str] = ()) -> None:
+def copy_weights(tagger: Tagger, source: LatticeModel, *, word_labels: Sequence[str] = ()) -> None:
     """Copy the weights of a trained tagger, except its tables, into a new one.
 
     If the two share labels, the scores of the tags of these labels are copied too, so that a model that is trained on
@@ -66,11 +66,11 @@ def take_over(tagger: Tagger, source: LatticeModel, *, word_labels: Sequence[str
     """
     theirs, own = _without_tables(source.tagger), _without_tables(tagger)
     if _LABELS in own:
-        theirs[_LABELS] = _labels_taken_over(own[_LABELS], theirs.get(_LABELS), source, word_labels)
+        theirs[_LABELS] = _copied_label_vectors(own[_LABELS], theirs.get(_LABELS), source, word_labels)
     if tagger.tags != source.tags:
         theirs = {k: v for k, v in theirs.items() if k.startswith("encoder.")}
         own = {k: v for k, v in own.items() if k.startswith("encoder.")}
-        _take_over_tags(tagger, source.tagger)
+        _copy_tag_scores(tagger, source.tagger)
     for name in sorted(theirs.keys() | own.keys()):
         there, here = (list(state[name].shape) if name in state else "none" for state in (theirs, own))
         if there != here:
@@ -82,7 +82,7 @@ def take_over(tagger: Tagger, source: LatticeModel, *, word_labels: Sequence[str
 
 
 @torch.no_grad()
-def _take_over_tags(tagger: Tagger, source: Tagger) -> None:
+def _copy_tag_scores(tagger: Tagger, source: Tagger) -> None:
     """Copy the output rows and the CRF's scores of the tags that both taggers have, if there is one besides "O"."""
     shared = [tag for tag in tagger.tags if tag in source.tags]
     if len(shared) < 2 or tagger.output.weight.shape[1] != source.output.weight.shape[1]:
@@ -99,7 +99,7 @@ def _take_over_tags(tagger: Tagger, source: Tagger) -> None:
     tagger.crf.transitions[here[:, None], here] = source.crf.transitions[there[:, None], there]
 
 
-def _labels_taken_over(
+def _copied_label_vectors(
     own: torch.Tensor, theirs: torch.Tensor | None, source: LatticeModel, word_labels: Sequence[str]
 ) -> torch.Tensor:
     """float[K + 2, D] of the new tagger: the vectors of no label, of its K labels, and of unknown labels."""

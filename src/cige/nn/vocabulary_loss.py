@@ -62,13 +62,13 @@ class _VocabularyLoss(torch.autograd.Function):
         of_bias = gradients[2] if with_grad else None
         loss, n_right = bias.new_zeros(()), targets.new_zeros(())
         narrow_vectors, narrow_table, narrow_bias = vectors.to(dtype), table.to(dtype), bias.to(dtype)
-        turn = _turning(device, dtype, bias.dtype)
+        loss_and_gradient = _loss_function(device, dtype, bias.dtype)
         scores = _buffer(min(n_rows, len(vectors)), len(table), like=narrow_vectors)  # once: new memory costs a pass
         with torch.autocast(device, enabled=False):
             for start in range(0, len(vectors), n_rows):
                 chunk, target = narrow_vectors[start : start + n_rows], targets[start : start + n_rows]
                 gradient = torch.addmm(narrow_bias, chunk, narrow_table.t(), out=scores[: len(chunk)])
-                chunk_loss, chunk_right = turn(gradient, target, of_bias)
+                chunk_loss, chunk_right = loss_and_gradient(gradient, target, of_bias)
                 loss += chunk_loss
                 n_right += chunk_right
                 if with_grad:
@@ -87,7 +87,7 @@ class _VocabularyLoss(torch.autograd.Function):
         return (*(gradient.mul_(grad) for gradient in ctx.saved_tensors), None, None, None)
 
 
-Turn = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]
+LossFunction = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]
 """Computes the loss and the number of correct predictions, both as sums, from scores float[S, V] and targets.
 
 The scores are overwritten with their gradient, which is also added to the gradient of the bias, float[V]. If that is
@@ -95,16 +95,16 @@ None, no gradient is needed, and the content of the scores is undefined afterwar
 """
 
 
-def _turning(device: str, dtype: torch.dtype, wide: torch.dtype) -> Turn:
+def _loss_function(device: str, dtype: torch.dtype, wide: torch.dtype) -> LossFunction:
     """A compiled form if one applies (float32 sums over scores in float32 or bfloat16), or else PyTorch's."""
     if wide == torch.float32 and dtype in (torch.float32, torch.bfloat16):
         if _has_kernel(device):
-            from cige.nn.vocabulary_loss_triton import turn
+            from cige.nn.vocabulary_loss_triton import loss_and_gradient
 
-            return turn
+            return loss_and_gradient
         if device == "cpu" and (library := native.load()) is not None:
-            return partial(_turn_compiled, library)
-    return partial(_turn, wide)
+            return partial(_compiled_loss, library)
+    return partial(_torch_loss, wide)
 
 
 def _has_kernel(device: str) -> bool:
@@ -112,7 +112,7 @@ def _has_kernel(device: str) -> bool:
 
 
 def _buffer(n_rows: int, n_tokens: int, *, like: Tensor) -> Tensor:
-    """[n_rows, n_tokens] for scores, in the memory layout that the form of `_turning` needs."""
+    """[n_rows, n_tokens] for scores, in the memory layout that the form of `_loss_function` needs."""
     if _has_kernel(like.device.type):
         from cige.nn.vocabulary_loss_triton import score_buffer
 
@@ -120,7 +120,7 @@ def _buffer(n_rows: int, n_tokens: int, *, like: Tensor) -> Tensor:
     return like.new_empty(n_rows, n_tokens)
 
 
-def _turn(wide: torch.dtype, scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:
+def _torch_loss(wide: torch.dtype, scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:
     wide_scores, target = scores.to(wide), targets[:, None]  # no copy if they are wide already
     best, score = wide_scores.amax(1, keepdim=True), wide_scores.gather(1, target)
     probabilities = torch.softmax(wide_scores, 1, out=wide_scores)
@@ -133,7 +133,7 @@ def _turn(wide: torch.dtype, scores: Tensor, targets: Tensor, of_bias: Tensor | 
     return loss, (score == best).sum()
 
 
-def _turn_compiled(library: CDLL, scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:
+def _compiled_loss(library: CDLL, scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:
     loss = torch.empty(len(scores), dtype=torch.float32)
     right = torch.empty(len(scores), dtype=torch.uint8)
     sizes = (ctypes.c_int64 * 4)(*scores.shape, scores.dtype == torch.bfloat16, torch.get_num_threads())

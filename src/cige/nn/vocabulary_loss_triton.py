@@ -18,15 +18,15 @@ BLOCK = 1024  # scores per load; rows begin at multiples of it, so that loads ne
 
 
 def score_buffer(n_rows: int, n_tokens: int, *, like: Tensor) -> Tensor:
-    """[n_rows, n_tokens], uninitialised, in the memory layout of `turn`; dtype and device are those of `like`."""
+    """[n_rows, n_tokens], uninitialised, in the memory layout of `loss_and_gradient`, with dtype and device of `like`."""
     padded = -(-n_tokens // BLOCK) * BLOCK
     whole = like.new_empty(n_rows, padded)
     whole[:, n_tokens:] = float("-inf")
     return whole[:, :n_tokens]
 
 
-def turn(scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:
-    """(sum of losses, number of targets with the highest score); arguments as for `vocabulary_loss.Turn`.
+def loss_and_gradient(scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tensor, Tensor]:
+    """(sum of losses, number of targets with the highest score); arguments as for `vocabulary_loss.LossFunction`.
 
     Args:
         scores: rows of a `score_buffer`.
@@ -36,7 +36,7 @@ def turn(scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tenso
     rights = torch.empty(n_rows, dtype=torch.int32, device=scores.device)
     with_gradient = of_bias is not None
     if n_rows:
-        _turn[(n_rows,)](
+        _loss_kernel[(n_rows,)](
             scores, targets.contiguous(), losses, rights, n_tokens, scores.stride(0), with_gradient, BLOCK=BLOCK
         )
     if of_bias is not None:
@@ -45,7 +45,7 @@ def turn(scores: Tensor, targets: Tensor, of_bias: Tensor | None) -> tuple[Tenso
 
 
 @triton.jit
-def _turn(scores, targets, losses, rights, n_tokens, stride, WITH_GRADIENT: tl.constexpr, BLOCK: tl.constexpr):
+def _loss_kernel(scores, targets, losses, rights, n_tokens, stride, WITH_GRADIENT: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     place = scores + row * stride
     target = tl.load(targets + row)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from cige.engine.checkpoint import says_what_survives
+from cige.engine.checkpoint import reporting_write_errors
 from cige.engine.devices import prepare
 from cige.engine.history import Record, RunState
 from cige.engine.parallel import is_sharded, whole_weights
@@ -34,7 +34,7 @@ from cige.pretraining.data import PretrainingData, open_data
 from cige.pretraining.instances import N_SENTENCE_CLASSES
 from cige.pretraining.objective import PretrainingObjective
 from cige.pretraining.recipe import PretrainRecipe, load_pretrain_recipe
-from cige.pretraining.start import Origins, go_on_from
+from cige.pretraining.start import Origins, initialise_from
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -185,7 +185,7 @@ def _make_model(
     model = LatticeBertForPreTraining(replace(recipe.model, n_tokens=n_tokens), n_classes)
     if recipe.start_from is None:
         return model, None
-    return model, go_on_from(model, PretrainedLatticeBert.from_pretrained(recipe.start_from), vocabulary)
+    return model, initialise_from(model, PretrainedLatticeBert.from_pretrained(recipe.start_from), vocabulary)
 
 
 def _origin(model: torch.nn.Module, data: PretrainingData) -> str:
@@ -219,7 +219,7 @@ def _save_model(
         "data_fingerprint": data.fingerprint,
         "held_out": {"step": state.scored[-1].step, **state.scored[-1].scores} if state.scored else None,
     }
-    with says_what_survives(folder):
+    with reporting_write_errors(folder):
         PretrainedLatticeBert(network=model, vocabulary=vocabulary, facts=facts).save(folder)
 
 

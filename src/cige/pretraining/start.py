@@ -51,7 +51,9 @@ def settings_of(start_from: str) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def go_on_from(model: LatticeBertForPreTraining, source: PretrainedLatticeBert, vocabulary: JointVocabulary) -> Origins:
+def initialise_from(
+    model: LatticeBertForPreTraining, source: PretrainedLatticeBert, vocabulary: JointVocabulary
+) -> Origins:
     """Copy the weights of `source` to `model`.
 
     Tokens are matched by their text, so the two vocabularies may differ in any way. The heads of `model` are not

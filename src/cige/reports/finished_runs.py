@@ -60,7 +60,7 @@ def finished_runs(recipe: Recipe, runs: Path, *, seeds: Collection[int] | None =
         if seeds is not None and seed not in seeds:
             continue
         scores = read_json(folder / SCORES)
-        reason = _why_other(folder, recipe, seed, scores)
+        reason = _reason_for_mismatch(folder, recipe, seed, scores)
         if reason:
             message = (
                 f"{folder} is left out: {reason}; give one of the two recipes another name, or --runs another folder"
@@ -95,7 +95,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return values
 
 
-def _why_other(folder: Path, recipe: Recipe, seed: int, scores: dict[str, Any]) -> str:
+def _reason_for_mismatch(folder: Path, recipe: Recipe, seed: int, scores: dict[str, Any]) -> str:
     """Why a folder does not hold a run of the recipe with the seed; "" if it does."""
     try:
         changed = changes_since(folder, recipe, seed=seed, load=load_recipe)

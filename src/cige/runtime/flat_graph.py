@@ -165,9 +165,11 @@ class FlatGraph:
         content_query = g.Add(query, (weights[f"{name}.u"] * scale).reshape(-1))
         content_query = g.Transpose(g.Reshape(content_query, by_head), perm=[1, 2, 0, 3])  # [B, H, Q, d]
         content = g.MatMul(content_query, g.Transpose(g.Reshape(key, by_head), perm=[1, 2, 3, 0]))
-        words_ask = queries == nodes and config.use_words
-        score = g.Add(content, self._position_scores(name, query, scale, words_ask=words_ask))  # [B, H, Q, N]
-        hidden = self._hidden(words_ask=words_ask)
+        words_are_queries = queries == nodes and config.use_words
+        score = g.Add(
+            content, self._position_scores(name, query, scale, words_are_queries=words_are_queries)
+        )  # [B, H, Q, N]
+        hidden = self._hidden(words_are_queries=words_are_queries)
         attention = g.Softmax(g.Add(score, hidden), axis=-1)
         if config.max_distance is not None and config.max_distance < 0:  # only then a query may have no key at all
             attention = g.Mul(attention, g.Cast(g.Equal(hidden, np.float32(0)), to=1))
@@ -175,14 +177,14 @@ class FlatGraph:
         out = g.Transpose(g.MatMul(attention, value), perm=[2, 0, 1, 3])
         return g.Reshape(out, [0, 0, config.width]), attention
 
-    def _position_scores(self, name: str, query: str, scale: float, *, words_ask: bool) -> str:
+    def _position_scores(self, name: str, query: str, scale: float, *, words_are_queries: bool) -> str:
         """float[B, H, Q, N]."""
         g, config = self.g, self.config
         if config.position_score == "bias":
             scores, relation_query = self._biases(name), None
         else:
             relation_query = self._relation_query(name, query, scale)  # [Q, B * H, D]
-            of_chars = g.Slice(relation_query, [0], self.n_chars, [0]) if words_ask else relation_query
+            of_chars = g.Slice(relation_query, [0], self.n_chars, [0]) if words_are_queries else relation_query
             scores = self._products(of_chars)
         scores = g.Transpose(scores, perm=[1, 2, 0, 3])  # [B, H, T, S]
         if not config.use_words:
@@ -195,7 +197,7 @@ class FlatGraph:
         to_words = g.GatherElements(scores, columns, axis=3)
         to_chars = g.Slice(scores, [0], self.n_chars, [3])
         scores = g.Concat(to_chars, to_words, axis=3)  # [B, H, T, N]
-        if not words_ask:
+        if not words_are_queries:
             return scores
         return g.Concat(scores, self._scores_of_words(name, relation_query), axis=2)
 
@@ -261,7 +263,7 @@ class FlatGraph:
 
     # -- masks -------------------------------------------------------------------------------------------------------
 
-    def _hidden(self, *, words_ask: bool) -> str:
+    def _hidden(self, *, words_are_queries: bool) -> str:
         """float[B, 1, Q or 1, N]: the attention mask, 0 or a large negative number."""
         g, config = self.g, self.config
         is_char = g.Less(self.place, g.Unsqueeze(g.Max("n_chars", 1), [1]))  # an empty sentence attends to one node
@@ -271,12 +273,12 @@ class FlatGraph:
         hidden = g.Unsqueeze(g.Not(is_char), [1])  # [B, 1, N]
         key_heads, key_tails = (g.Unsqueeze(x, [1]) for x in self._key_spans())
         heads = tails = g.Unsqueeze(self.place, [0, 2])  # [1, T, 1]
-        if words_ask:
+        if words_are_queries:
             heads, tails = (g.Unsqueeze(x, [2]) for x in self._key_spans())  # [B, N, 1]
         if config.mask_self_matched and config.use_words:
             contains = g.And(g.LessOrEqual(key_heads, heads), g.LessOrEqual(tails, key_tails))
             is_word = g.Concat(g.Less(self.place, 0), g.GreaterOrEqual(order, 0), axis=0)  # [N]
-            from_char = g.Not(g.Unsqueeze(is_word, [1])) if words_ask else np.array(True)
+            from_char = g.Not(g.Unsqueeze(is_word, [1])) if words_are_queries else np.array(True)
             hidden = g.Or(hidden, g.And(g.And(contains, is_word), from_char))
         if config.max_distance is not None:
             gap = g.Max(g.Sub(heads, key_tails), g.Sub(key_heads, tails))

@@ -106,37 +106,21 @@ class NativeCRF:
             The spans of all sentences in order, an array of SPAN with offsets in their sentences, and int32[B], the
             number of spans of each sentence.
         """
-        n_spans = np.zeros(len(n_chars), np.int32)
-        found = with_room(
-            lambda spans: self._run(emissions, n_chars, is_closed, families, spans, n_spans)[1], len(emissions), n_spans
-        )
-        return found, n_spans
-
-    def best_tags(self, emissions: np.ndarray, n_chars: np.ndarray) -> np.ndarray:
-        """int32[sum of n_chars], the best tags of B sentences; arguments as in `spans`."""
-        return self._run(emissions, n_chars, None, None, None, None)[0]
-
-    def _run(
-        self,
-        emissions: np.ndarray,
-        n_chars: np.ndarray,
-        is_closed: np.ndarray | None,
-        families: LabelFamilies | None,
-        spans: np.ndarray | None,
-        n_spans: np.ndarray | None,
-    ) -> tuple[np.ndarray, int]:
         if emissions.dtype != np.float32 or emissions.shape[1] < self._width or not emissions.flags.c_contiguous:
             raise ValueError(f"emissions {emissions.shape} of {emissions.dtype} for {self._width} tags")
-        tags = np.empty(len(emissions), np.int32)
-        room = 0 if spans is None else len(spans)
-        sizes = np.array([len(n_chars), emissions.shape[1], self._n_threads, room], np.int64)
-        closed, *outputs = (None if x is None else address(x) for x in (is_closed, spans, n_spans))
-        inputs = map(address, (self.fields, sizes, n_chars, emissions))
+        n_spans, tags = np.zeros(len(n_chars), np.int32), np.empty(len(emissions), np.int32)
+        closed = None if is_closed is None else address(is_closed)
         chosen = None if families is None else address(families.fields)
-        failed = self._library.read_chain(*inputs, closed, chosen, address(tags), *outputs)
-        if failed not in (0, NO_ROOM):
-            raise MemoryError("CRF: no memory for a work buffer; use smaller batches")
-        return tags, failed
+
+        def read(spans: np.ndarray) -> int:
+            sizes = np.array([len(n_chars), emissions.shape[1], self._n_threads, len(spans)], np.int64)
+            inputs = map(address, (self.fields, sizes, n_chars, emissions))
+            failed = self._library.read_chain(*inputs, closed, chosen, *map(address, (tags, spans, n_spans)))
+            if failed not in (0, NO_ROOM):
+                raise MemoryError("CRF: no memory for a work buffer; use smaller batches")
+            return int(failed)
+
+        return with_room(read, len(emissions), n_spans), n_spans
 
 
 class LabelFamilies:

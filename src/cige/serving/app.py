@@ -234,7 +234,9 @@ class _Server:
 
         async def invalid(request: Request, error: Exception) -> Response:
             assert isinstance(error, RequestValidationError)
-            return Json({"error": "; ".join(dict.fromkeys(map(_told, error.errors())))}, 422)  # never the text itself
+            return Json(
+                {"error": "; ".join(dict.fromkeys(map(_field_error, error.errors())))}, 422
+            )  # never the text itself
 
         async def ours(request: Request, error: Exception) -> Response:
             status = 503 if isinstance(error, StoreError) else 409 if isinstance(error, VersionConflict) else 422
@@ -330,7 +332,7 @@ async def _client_leaves(request: Request) -> None:
         pass
 
 
-def _told(error: Any) -> str:
+def _field_error(error: Any) -> str:
     """The error message of one field, without its value."""
     where = ".".join(str(part) for part in error["loc"] if part not in ("body", "WordIn", "function-wrap[wrap()]"))
     return f"{where or 'body'}: {error['msg']}"

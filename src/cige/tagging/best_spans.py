@@ -10,7 +10,7 @@ from cige.data.sentence import Span
 from cige.data.tags import tags_to_spans
 from cige.lattice.lattice import Lattice
 from cige.nn.crf_numpy import NumpyCRF
-from cige.tagging.forcing import beside_forced
+from cige.tagging.forcing import without_forced
 
 
 def close(emissions: np.ndarray, lattices: Sequence[Lattice], tags: Sequence[str]) -> np.ndarray:
@@ -61,6 +61,6 @@ def _decode(
 ) -> list[list[Span]]:
     paths = crf.decode(emissions, [lattice.n_chars for lattice in lattices])
     return [
-        beside_forced(tags_to_spans([tags[tag] for tag in path], scheme), lattice)
+        without_forced(tags_to_spans([tags[tag] for tag in path], scheme), lattice)
         for path, lattice in zip(paths, lattices, strict=True)
     ]

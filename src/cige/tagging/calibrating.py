@@ -13,7 +13,7 @@ from cige.entities.entity import Entity
 from cige.entities.label_facts import LabelFacts
 from cige.entities.labels import map_labels
 from cige.tagging.finder import EntityFinder
-from cige.tagging.selection import Request, Types, all_candidates, also_naming, best_uncalibrated, select
+from cige.tagging.selection import Request, Types, all_candidates, best_uncalibrated, select, with_silent_labels
 
 FLOOR = 0.001  # candidates with a lower probability are ignored; a labelled entity below it counts as missed
 N_FOLDS = 5
@@ -54,7 +54,7 @@ def read_labelled(
         DataError: the model has no label for a label of the data, or the data have no entities.
     """
     written = {(labels or {}).get(span.label, span.label) for s in sentences for span in s.spans}
-    request = also_naming(Request.of(types=types), written, ner.labels, ner.label_facts)
+    request = with_silent_labels(Request.of(types=types), written, ner.labels, ner.label_facts)
     reported = {*select(request, ner.labels, ner.label_facts).families}
     gold = map_labels([s.spans for s in sentences], labels or {}, model_labels=reported)
     named = {span.label for spans in gold for span in spans}

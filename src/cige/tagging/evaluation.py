@@ -20,7 +20,7 @@ from cige.entities.scores import Report, score, surfaces
 from cige.lexicon.user_word import UserWord, reason_to_refuse_user_word
 from cige.lexicon.word_rules import reason_to_refuse
 from cige.tagging.finder import EntityFinder, Finder, LexiconFinder
-from cige.tagging.selection import Request, also_naming, select
+from cige.tagging.selection import Request, select, with_silent_labels
 from cige.text.normalize import normalize
 
 WRONG_SHARE = 0.2  # share of the labels that are replaced in the trial with wrong labels
@@ -90,7 +90,7 @@ def evaluate(
     """
     if isinstance(ner, EntityFinder):
         written = {(labels or {}).get(span.label, span.label) for s in sentences for span in s.spans}
-        request = also_naming(Request.of(**options), written, ner.labels, ner.label_facts)
+        request = with_silent_labels(Request.of(**options), written, ner.labels, ner.label_facts)
         options["labels"] = request.labels
         if data_labels_only:
             options["labels"] = sorted(written.intersection(_labels_of(ner, options)))

@@ -177,9 +177,9 @@ class EntityFinder(ABC):
             return self._stream(texts, batch_size, selection)
         if selection.overlapping:
             raise ValueError("given consistent and recall; candidates of a recall overlap, so give one of the two")
-        return read_consistently(self._as_it_is(), texts, selection, batch_size=batch_size)
+        return read_consistently(self._frozen(), texts, selection, batch_size=batch_size)
 
-    def _as_it_is(self) -> Reader:
+    def _frozen(self) -> Reader:
         """A finder with the current words, which later changes of the lexicon do not affect.
 
         Raises:

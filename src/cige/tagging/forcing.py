@@ -12,7 +12,7 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.rules import ForcedSpan
 
 
-def with_forced_read(
+def with_forced_spans(
     emissions: np.ndarray, lattices: Sequence[Lattice], *, tags: Sequence[str], scheme: str, labels: Collection[str]
 ) -> np.ndarray:
     """float[B, T, L]: emissions with which every forced stretch is one entity, so that its context is decoded with it.
@@ -57,7 +57,7 @@ def forced_starts(lattice: Lattice) -> list[ForcedSpan]:
     return [span for span in lattice.rules.forced if 0 <= span.start < lattice.n_chars]
 
 
-def beside_forced(spans: Sequence[Span], lattice: Lattice) -> list[Span]:
+def without_forced(spans: Sequence[Span], lattice: Lattice) -> list[Span]:
     """The spans that do not overlap a forced stretch."""
     forced = lattice.rules.forced
     if not forced:

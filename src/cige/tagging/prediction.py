@@ -22,7 +22,7 @@ from cige.tagging.best_spans import best_spans, close
 from cige.tagging.blocking import BlockingCRF
 from cige.tagging.candidates import candidate_spans
 from cige.tagging.edges import trimmed
-from cige.tagging.forcing import beside_forced, forced_starts, with_forced_read
+from cige.tagging.forcing import forced_starts, with_forced_spans, without_forced
 from cige.tagging.selection import Request, Selection, select
 from cige.tagging.span_probability import span_probability
 from cige.tagging.unknown_types import named_by_user_words, without_unknown_type
@@ -89,7 +89,7 @@ def predict_spans(
 ) -> list[list[ScoredSpan]]:
     """The entities of each lattice (see `decode_spans`), in order; lattices of similar size are batched together."""
     found: list[list[ScoredSpan]] = [[] for _ in lattices]
-    for chosen in batches_of_like_size(lattices, batch_size=batch_size, max_pairs=max_pairs):
+    for chosen in batches_by_size(lattices, batch_size=batch_size, max_pairs=max_pairs):
         for k, spans in zip(chosen, _read(model, [lattices[k] for k in chosen], selection), strict=True):
             found[k] = spans
     return found
@@ -140,7 +140,7 @@ def _as_reported(
     return found
 
 
-def batches_of_like_size(
+def batches_by_size(
     lattices: Sequence[Lattice], *, batch_size: int = 16, max_pairs: int = MAX_PAIRS
 ) -> Iterator[list[int]]:
     """Yield batches of indices into `lattices`; each index occurs once."""
@@ -170,7 +170,7 @@ def decode_spans(
     chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
     emissions = close(emissions, lattices, model.tags)
     emissions = without_unknown_type(emissions, model.tags, model.labels, lattices)
-    emissions = with_forced_read(emissions, lattices, tags=model.tags, scheme=model.scheme, labels=model.labels)
+    emissions = with_forced_spans(emissions, lattices, tags=model.tags, scheme=model.scheme, labels=model.labels)
     read = _best if chosen.thresholds is None else _all_above
     found: list[list[ScoredSpan]] = [[] for _ in lattices]
     for crf, rows in _crfs(model, lattices):
@@ -277,7 +277,7 @@ def _all_above(
             probability = {Span(start, end, name): p for start, end, p in candidates}
             spans += [
                 ScoredSpan(span.start, span.end, name, chosen.score(probability[span]))
-                for span in beside_forced(list(probability), lattice)
+                for span in without_forced(list(probability), lattice)
                 if trimmed(lattice.text, span.start, span.end) == (span.start, span.end)
             ]
         found.append(spans)

@@ -108,11 +108,11 @@ def select(
             recall.
     """
     named = set(request.labels or ())
-    name_of = facts.coarse if request.types == "coarse" else facts.spoken
+    name_of = facts.coarse if request.types == "coarse" else facts.fine
     names = {label: name_of(label, labels, named=named) for label in labels}
-    spoken = {label: name for label, name in names.items() if name is not None}
-    check_names(named, {*spoken.values(), *word_labels}, f"with types={request.types!r} the model reports")
-    reported = {label: name for label, name in spoken.items() if request.labels is None or name in named}
+    names_of = {label: name for label, name in names.items() if name is not None}
+    check_names(named, {*names_of.values(), *word_labels}, f"with types={request.types!r} the model reports")
+    reported = {label: name for label, name in names_of.items() if request.labels is None or name in named}
     coarse_is_fine = not facts.parents
     calibration = facts.calibration.get("fine" if coarse_is_fine else request.types)
     thresholds = None if request.recall is None else _thresholds(request, calibration, set(reported.values()))
@@ -121,7 +121,7 @@ def select(
     )
 
 
-def also_naming(request: Request, named: Collection[str], labels: Collection[str], facts: LabelFacts) -> Request:
+def with_silent_labels(request: Request, named: Collection[str], labels: Collection[str], facts: LabelFacts) -> Request:
     """The request, which also reports the silent labels among `named` unless it lists labels itself."""
     silent = facts.silent.intersection(named, labels)
     if not silent or request.labels is not None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from cige.engine.checkpoint import says_what_survives
+from cige.engine.checkpoint import reporting_write_errors
 from cige.engine.devices import prepare
 from cige.engine.history import Record
 from cige.engine.run_config import RunConfig
@@ -179,7 +179,7 @@ def finetune(
         if keep_model:
             tuned.network.to("cpu").eval()
             tuned.facts = values
-            with says_what_survives(folder):
+            with reporting_write_errors(folder):
                 tuned.save(folder / MODEL)
         write_result(folder, values, trainer.state)
     accelerator.wait_for_everyone()
@@ -209,7 +209,7 @@ def _answer(
         scores[split] = tuned.score(examples, answers) if is_labelled else {}
         if examples:
             name = task.submission if split == "test" and task.submission else f"{split}.json"
-            with says_what_survives(folder), atomic_file(folder / ANSWERS / name) as aside:
+            with reporting_write_errors(folder), atomic_file(folder / ANSWERS / name) as aside:
                 aside.write_text(tuned.kind.write(examples, answers), encoding="utf-8", errors="backslashreplace")
     return scores
 

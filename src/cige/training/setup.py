@@ -24,7 +24,7 @@ from cige.models.config import ModelConfig
 from cige.models.lattice_bert.features import CharFeatures, load_features
 from cige.models.model import LatticeModel
 from cige.models.registry import architecture
-from cige.models.start import tables_of, take_over
+from cige.models.start import copy_weights, tables_of
 from cige.models.tagger import Tagger
 from cige.training.files import find_file
 from cige.training.recipe import LexiconConfig, Recipe, start_folder
@@ -92,7 +92,7 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
         features=features,
     )
     if source is not None and recipe.start_parts == "all":
-        take_over(tagger, source, word_labels=tables.vocabulary.word_labels)
+        copy_weights(tagger, source, word_labels=tables.vocabulary.word_labels)
     return TrainingSetup(sources, train, dev, train_lattices, dev_lattices, lexicon, tables.vocabulary, labels, tagger)
 
 

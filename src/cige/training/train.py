@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from cige.engine.checkpoint import says_what_survives
+from cige.engine.checkpoint import reporting_write_errors
 from cige.engine.devices import machine_facts, prepare
 from cige.engine.history import Record
 from cige.engine.run_config import RunConfig
@@ -119,7 +119,7 @@ def train(
         "machine": machine_facts(accelerator),
     }
     if accelerator.is_main_process:
-        with says_what_survives(folder):
+        with reporting_write_errors(folder):
             _model(recipe, setup, facts).save(folder / MODEL)
         write_result(folder, facts, trainer.state)
     accelerator.wait_for_everyone()

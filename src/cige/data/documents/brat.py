@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
-from cige.data.documents.document import Document, ReadingOptions, checked, told_where
+from cige.data.documents.document import Document, ReadingOptions, checked, error_context
 from cige.data.jsonl import make_span
 from cige.data.sentence import Span
 from cige.data.text_files import has_surrogate, read_text
@@ -62,7 +62,7 @@ def _read(file: Path, number: int) -> Document:
     spans = []
     for line_number, line in enumerate(read_text(ann).split("\n"), 1):
         if line.startswith("T"):
-            with told_where(str(ann), "line", line_number):
+            with error_context(str(ann), "line", line_number):
                 spans.append(_span(line.removesuffix("\r"), raw))
     return Document(raw, tuple(sorted(spans)), line=number)
 

@@ -57,7 +57,7 @@ class ReadingOptions:
 
 
 @contextmanager
-def told_where(name: str, what: str, number: int) -> Iterator[None]:
+def error_context(name: str, what: str, number: int) -> Iterator[None]:
     """Context manager that prepends the file and the place in it to the message of a DataError."""
     try:
         yield
@@ -97,7 +97,7 @@ def span_dicts(document: Document) -> list[dict[str, Any]]:
 def checked(documents: Iterable[Document]) -> Iterator[tuple[int, Document]]:
     """The documents with their numbers from 1; raises a DataError if spans exceed a text."""
     for number, document in enumerate(documents, 1):
-        with told_where("documents to write", "number", number):
+        with error_context("documents to write", "number", number):
             if _SPLIT_PAIR.search(document.text):
                 raise DataError("two surrogates in a row would read back as one character; normalise the text first")
             for span in document.spans:

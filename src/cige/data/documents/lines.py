@@ -12,12 +12,12 @@ from cige.data.documents.document import (
     ReadingOptions,
     an_object,
     checked,
+    error_context,
     json_text,
     json_values,
     read_spans,
     span_dicts,
     text_of,
-    told_where,
 )
 from cige.data.jsonl import format_json_lines, parse_json_lines
 from cige.data.labelled import LabelledFile
@@ -39,7 +39,7 @@ def read_jsonl(path: Path, options: ReadingOptions) -> list[Document]:
     """Read objects with "text" and, if they are labelled, "entities"; other keys are kept as `meta`."""
     found = []
     for number, value in json_values(read_text(path), str(path)):
-        with told_where(str(path), "line", number):
+        with error_context(str(path), "line", number):
             record = an_object(value)
             text = text_of(record)
             meta = {key: own for key, own in record.items() if key not in ("text", "entities")}

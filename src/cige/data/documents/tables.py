@@ -16,10 +16,10 @@ from cige.data.documents.document import (
     Document,
     ReadingOptions,
     checked,
+    error_context,
     json_text,
     read_spans,
     span_dicts,
-    told_where,
 )
 from cige.data.text_files import read_text, write_bytes, write_text
 from cige.errors import DataError
@@ -54,7 +54,7 @@ def read_parquet(path: Path, options: ReadingOptions) -> list[Document]:
     rows, _ = parquet_rows(path)
     found = []
     for number, row in enumerate(rows, 1):
-        with told_where(str(path), "row", number):
+        with error_context(str(path), "row", number):
             found.append(_document(row, options, number))
     return found
 
@@ -121,7 +121,7 @@ def _read_table(path: Path, options: ReadingOptions, records: list[list[str]]) -
     header, *rows = records or [[]]
     found = []
     for number, record in enumerate(rows, 1):
-        with told_where(str(path), "record", number):
+        with error_context(str(path), "record", number):
             if len(record) != len(header):
                 raise DataError(f"{len(record)} fields, expected {len(header)}: {', '.join(header)}")
             found.append(_document(dict(zip(header, record, strict=True)), options, number))

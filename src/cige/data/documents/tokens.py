@@ -13,11 +13,11 @@ from cige.data.documents.document import (
     Document,
     ReadingOptions,
     an_object,
+    error_context,
     is_pair,
     json_values,
     read_spans,
     text_of,
-    told_where,
 )
 from cige.data.documents.tables import parquet_rows
 from cige.data.sentence import Span
@@ -45,7 +45,7 @@ def read_hugging_face(path: Path, options: ReadingOptions) -> list[Document]:
     names = list(options.tag_names) or _tag_names(features)
     listed = []
     for number, value in values:
-        with told_where(str(path), "row", number):
+        with error_context(str(path), "row", number):
             row = an_object(value)
             tokens, tags = row.get("tokens"), row.get("ner_tags")
             if not isinstance(tokens, list) or not isinstance(tags, list) or len(tokens) != len(tags):
@@ -55,7 +55,7 @@ def read_hugging_face(path: Path, options: ReadingOptions) -> list[Document]:
     scheme = detect_scheme({tag: number for number, _, tags, _ in reversed(listed) for tag in tags}, str(path))
     found = []
     for number, tokens, tags, meta in listed:
-        with told_where(str(path), "row", number):
+        with error_context(str(path), "row", number):
             starts = [0, *accumulate(map(len, tokens))]
             places = list(pairwise(starts))
             found.append(Document("".join(tokens), _spans(tags, scheme, places, options), meta, line=number))
@@ -66,7 +66,7 @@ def read_spacy_json(path: Path, options: ReadingOptions) -> list[Document]:
     """spaCy's JSON: [text, {"entities": ...}] pairs, training documents with paragraphs (v2), or Doc.to_json."""
     found = []
     for number, value in json_values(read_text(path), str(path)):
-        with told_where(str(path), "document", number):
+        with error_context(str(path), "document", number):
             if is_pair(value):
                 found.append(Document(value[0], read_spans(an_object(value[1]).get("entities"), value[0]), line=number))
                 continue

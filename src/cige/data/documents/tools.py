@@ -15,12 +15,12 @@ from cige.data.documents.document import (
     ReadingOptions,
     an_object,
     checked,
+    error_context,
     json_text,
     json_values,
     read_spans,
     span_dicts,
     text_of,
-    told_where,
 )
 from cige.data.jsonl import check_surface, make_span
 from cige.data.sentence import Span
@@ -34,7 +34,7 @@ def read_doccano(path: Path, options: ReadingOptions) -> list[Document]:
     """Read JSON lines with "text" and "label" (or "labels"): [[start, end, label], ...]; or with "entities"."""
     found = []
     for number, value in json_values(read_text(path), str(path)):
-        with told_where(str(path), "line", number):
+        with error_context(str(path), "line", number):
             record = an_object(value)
             key = next((key for key in ("label", "labels", "entities") if key in record), None)
             text = text_of(record, "text" if "text" in record else "data")
@@ -57,7 +57,7 @@ def read_displacy(path: Path, options: ReadingOptions) -> list[Document]:
     """Read objects with "text" and "ents", as used by displaCy (`manual=True`) and spaCy's Doc.to_json."""
     found = []
     for number, value in json_values(read_text(path), str(path)):
-        with told_where(str(path), "object", number):
+        with error_context(str(path), "object", number):
             record = an_object(value)
             text = text_of(record)
             title = {"title": record["title"]} if record.get("title") is not None else {}
@@ -85,7 +85,7 @@ def read_label_studio(path: Path, options: ReadingOptions) -> list[Document]:
     """
     found = []
     for number, value in json_values(read_text(path), str(path)):
-        with told_where(str(path), "task", number):
+        with error_context(str(path), "task", number):
             record = an_object(value)
             found.append(_task(record, number) if "data" in record else _small_task(record, number))
     return found
