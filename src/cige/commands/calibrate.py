@@ -14,27 +14,20 @@ from __future__ import annotations
 import argparse
 
 from cige.commands.evaluate import add_label_option, read_label_map
-from cige.commands.options import at_least, make_console
+from cige.commands.options import add_repair_option, add_types_option, at_least, make_console
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="model folder, whose manifest is changed")
     parser.add_argument("data", nargs="+", metavar="DATA", help="labelled sentences, in any format cige reads")
     add_label_option(parser)
-    parser.add_argument(
-        "--types",
-        choices=("fine", "coarse"),
-        default="fine",
-        help="whether the data has the model's own labels or their topmost ancestors (default: fine)",
-    )
+    add_types_option(parser)
     parser.add_argument(
         "--domain",
         metavar="NAME",
         help="store the calibration for one kind of text, selected by `cige.load(domain=NAME)` and `--domain NAME`",
     )
-    parser.add_argument(
-        "--repair", action="store_true", help="repair invalid tag transitions instead of rejecting the file"
-    )
+    add_repair_option(parser)
     parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences per batch (16)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
     parser.set_defaults(run=run)

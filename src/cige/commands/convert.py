@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 
+from cige.commands.options import add_repair_option
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from cige.data.documents.formats import FORMATS, written
@@ -35,9 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--entities-column", default="entities", metavar="NAME", help="column with the entities (entities)"
     )
     parser.add_argument("--tag-names", metavar="O,B-PER,...", help="names of numeric tags, in order")
-    parser.add_argument(
-        "--repair", action="store_true", help="repair invalid tag transitions instead of rejecting the file"
-    )
+    add_repair_option(parser)
     parser.set_defaults(run=run)
 
 

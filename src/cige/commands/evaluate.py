@@ -13,7 +13,14 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from cige.commands.options import add_model_options, at_least, load_finder, make_console
+from cige.commands.options import (
+    add_model_options,
+    add_repair_option,
+    add_types_option,
+    at_least,
+    load_finder,
+    make_console,
+)
 from cige.json_text import to_json
 
 if TYPE_CHECKING:
@@ -26,12 +33,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser)
     add_data_options(parser)
-    parser.add_argument(
-        "--types",
-        choices=("fine", "coarse"),
-        default="fine",
-        help="coarse: the data has topmost ancestors of the model's labels, such as ORG for COMPANY (default: fine)",
-    )
+    add_types_option(parser)
     parser.add_argument(
         "--data-labels-only",
         action="store_true",
@@ -49,9 +51,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--train", metavar="FILE", help="training sentences: score entities in them and other entities separately"
     )
-    parser.add_argument(
-        "--repair", action="store_true", help="repair invalid tag transitions instead of rejecting the file"
-    )
+    add_repair_option(parser)
 
 
 def add_label_option(parser: argparse.ArgumentParser) -> None:

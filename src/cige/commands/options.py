@@ -83,6 +83,23 @@ def add_request_options(parser: argparse.ArgumentParser, *, recall: bool = True)
     )
 
 
+def add_types_option(parser: argparse.ArgumentParser) -> None:
+    """The option --types, for labelled data."""
+    parser.add_argument(
+        "--types",
+        choices=("fine", "coarse"),
+        default="fine",
+        help="coarse: the data has topmost ancestors of the model's labels, such as ORG for COMPANY (default: fine)",
+    )
+
+
+def add_repair_option(parser: argparse.ArgumentParser) -> None:
+    """The option --repair, for labelled data."""
+    parser.add_argument(
+        "--repair", action="store_true", help="repair invalid tag transitions instead of rejecting the file"
+    )
+
+
 def request_of(args: argparse.Namespace) -> Request:
     """The request that the options specify.
 

@@ -154,22 +154,23 @@ def _print(name: str, config: LatticeBertConfig, facts: dict[str, Any]) -> None:
     from rich.table import Table
 
     about = f"{config.n_layers} layers of width {config.width}, {config.n_heads} heads, {config.n_tokens:,} tokens"
-    sizes = Table()
-    sizes.add_column("part")
-    sizes.add_column("parameters", justify="right")
-    for part, n in facts["parameters"].items():
-        sizes.add_row(part, f"{n:,}")
-    sizes.add_section()
-    sizes.add_row("in all", f"{facts['n_parameters']:,}")
 
-    costs = Table()
-    costs.add_column("per character")
-    costs.add_column("million operations", justify="right")
-    for part, n in facts["flops"].items():
-        costs.add_row(part, f"{n / 1e6:,.2f}")
-    costs.add_section()
-    costs.add_row("forward", f"{facts['forward_flops'] / 1e6:,.2f}")
-    costs.add_row("a pre-training step", f"{facts['training_flops'] / 1e6:,.2f}")
+    def table(heads: tuple[str, str], parts: dict[str, float], totals: dict[str, float], form: str) -> Table:
+        made = Table(heads[0])
+        made.add_column(heads[1], justify="right")
+        for part, n in parts.items():
+            made.add_row(part, format(n, form))
+        made.add_section()
+        for total, n in totals.items():
+            made.add_row(total, format(n, form))
+        return made
+
+    def in_millions(values: dict[str, float]) -> dict[str, float]:
+        return {part: n / 1e6 for part, n in values.items()}
+
+    sizes = table(("part", "parameters"), facts["parameters"], {"in total": facts["n_parameters"]}, ",")
+    totals = {"forward": facts["forward_flops"], "a pre-training step": facts["training_flops"]}
+    costs = table(("per character", "million operations"), in_millions(facts["flops"]), in_millions(totals), ",.2f")
     console = make_console()
     console.print(f"{name}: {about}", sizes, sep="\n")
     console.print(f"\n{facts['n_chars']} characters as {facts['n_tokens']} tokens", costs, sep="\n")

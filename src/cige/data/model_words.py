@@ -20,7 +20,7 @@ _OPTIONAL = ("word_counts", "word_groups")
 
 
 def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> dict[str, Any]:
-    """Write both into a model folder; returns the facts that `load_words` needs in its manifest besides `n_tuned`."""
+    """Write both into a model folder; returns the facts for the manifest that `load_words` needs, except `n_tuned`."""
     arrays = {
         "chars.codes": vocabulary.chars.codes,
         "chars.rows": vocabulary.chars.rows,

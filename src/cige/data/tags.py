@@ -107,7 +107,7 @@ def tags_to_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
         prefix, label = split_tag(tag, scheme)
         continues = open_label == label and prefix in "MIE"
         if scheme == "BIO" and open_label is not None and not continues:
-            spans.append(Span(start, index, open_label))  # a BIO entity ends where it is not continued
+            spans.append(Span(start, index, open_label))  # a BIO entity ends if it is not continued
         if prefix == "B":
             start, open_label = index, label
         elif prefix == "S":

@@ -126,7 +126,7 @@ def _checkpoints(folder: Path) -> list[Path]:
 
 @contextmanager
 def reporting_write_errors(path: Path) -> Iterator[None]:
-    """Turn a failed write (a full disk) into an error that says what is preserved."""
+    """Context manager that turns a failed write (such as a full disk) into an error that says what is preserved."""
     try:
         yield
     except CigeError:

@@ -30,7 +30,7 @@ class CheckpointWriter:
         folder: folder of the run, on storage that all processes share.
         origin: see `new_checkpoint`.
         n_kept: number of checkpoints to keep.
-        in_background: copy the state and write the copy while training goes on.
+        in_background: copy the state and write the copy while training continues.
         rank, n_processes: this process, and their number.
         meet: returns when all processes have called it.
     """

@@ -35,7 +35,7 @@ class ProgressBar:
         self._bar.update(self._task, completed=step)
 
     def say(self, line: str) -> None:
-        """Print a line above the bar, and show it beside the bar until the next one."""
+        """Print a line above the bar, and show it next to the bar until the next line."""
         self._bar.update(self._task, scores=line)
         self._console.print(f"{self._name}  {line}", highlight=False, soft_wrap=True)
 

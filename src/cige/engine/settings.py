@@ -90,7 +90,7 @@ class CheckpointConfig:
     keep: int = within(1, min=1)
     """How many checkpoints to keep."""
     in_background: bool = False
-    """Write a copy of the state while training goes on, which takes memory for the copy."""
+    """Write a copy of the state while training continues, which takes memory for the copy."""
 
     def __post_init__(self) -> None:
         check_ranges(self)

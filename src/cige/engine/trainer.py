@@ -52,7 +52,7 @@ class Trainer:
     Args:
         network: its trainable parameters are trained and saved.
         folder: folder of the run, for checkpoints and the best weights.
-        origin: fingerprint of what the run starts from; a checkpoint with another origin raises an error.
+        origin: fingerprint of the initial state of the run; a checkpoint with another origin raises an error.
     """
 
     def __init__(

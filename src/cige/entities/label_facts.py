@@ -33,7 +33,7 @@ class LabelFacts:
     domains: Mapping[str, Mapping[str, Calibration]] = field(default_factory=dict)
 
     def for_domain(self, name: str) -> LabelFacts:
-        """The same facts with the calibration of a domain in place of the general one, where it has one.
+        """The same facts with the calibration of a domain instead of the general one, as far as the domain has one.
 
         Raises:
             ValueError: there is no such domain.

@@ -1,1 +1,1 @@
-"""Explanations of what a model found: the words it read, its attention, and what changes without a word."""
+"""Explanations of predictions: the words that entities attended to, and what changes without a word."""

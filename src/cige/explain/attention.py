@@ -1,4 +1,4 @@
-"""What a model attends to: the word sets of each character, and attention maps."""
+"""The attention of a model: the word sets of each character, and attention maps."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _TERMINAL_CELL = 3  # columns: two digits and a space
 
 
 def draw_map(drawn: AttentionMap, marks: Sequence[Mark] = ()) -> str:
-    """One map as a self-contained SVG: the mean of the heads with labels, and beside it each head.
+    """One map as a self-contained SVG: the mean of the heads with labels, and next to it each head.
 
     Args:
         marks: entities of the text; their characters are coloured in the labels of rows and columns.
@@ -50,7 +50,7 @@ def reason_not_drawn(drawn: AttentionMap) -> str | None:
 def map_caption(drawn: AttentionMap) -> str:
     """One line that describes the rows and columns."""
     if drawn.name == WORDS_READ:
-        return "rows: characters; columns: how much of what they read came from each word (the rest is characters)"
+        return "rows: characters; columns: the share of each word in their input (the rest is characters)"
     n_heads = len(drawn.heads)
     heads = f"; mean of {n_heads} heads" if n_heads > 1 else ""
     return f"rows (queries): {drawn.asking}; columns (keys): {drawn.answering}; each row sums to 100%{heads}"

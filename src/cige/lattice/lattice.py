@@ -93,7 +93,7 @@ def build_lattice(text: str, lexicon: WordMatcher, *, max_words_per_char: float 
     of the others. Characters are never dropped.
 
     Args:
-        lexicon: words that nobody changes meanwhile: `lexicon.snapshot()` of a Lexicon.
+        lexicon: an immutable set of words, such as `lexicon.snapshot()` of a Lexicon.
     """
     text = normalize(text)
     words = lexicon.match(text)

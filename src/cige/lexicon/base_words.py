@@ -19,7 +19,7 @@ from cige.lexicon.word_blob import WordBlob, load_array
 COUNTS_FILE = "counts.npy"
 STORED_FROM = 50_000  # words; with fewer, the trie is built in 0.05 s, and the folder without it is a third of the size
 _FACTS = {"n_words": int, "has_counts": bool, "fingerprint": str}  # of the manifest
-_FACTS_OF_TRIE = {"max_chars": int, "max_probes": int}  # which folders with a stored trie have besides
+_FACTS_OF_TRIE = {"max_chars": int, "max_probes": int}  # additional facts of folders with a stored trie
 
 
 @dataclass(frozen=True)

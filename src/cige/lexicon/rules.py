@@ -1,4 +1,4 @@
-"""Rules: where a user's forced and blocked words are in a text."""
+"""Rules: the forced and blocked user words in a text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NONE = np.empty((0, 3), dtype=np.int32)
 
 @dataclass(frozen=True, slots=True)
 class ForcedSpan:
-    """A stretch [start, end) that is an entity of type `label`, whatever the model predicts."""
+    """A stretch [start, end) that is an entity of type `label`, regardless of the model."""
 
     start: int
     end: int

@@ -29,7 +29,7 @@ def new_folder(folder: str | os.PathLike[str], *, kind: str) -> Iterator[tuple[P
         try:
             read_manifest(folder, kind=kind, version=VERSIONS.get(kind, 1), error=LexiconError)
         except LexiconError as error:
-            raise LexiconError(f"{folder}: will not replace what is there; give a new folder ({error})") from error
+            raise LexiconError(f"{folder}: will not be replaced; give a new folder ({error})") from error
     facts: dict[str, Any] = {}
     with _writing(folder), atomic_folder(folder) as aside:
         yield aside, facts

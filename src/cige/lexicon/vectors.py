@@ -28,7 +28,7 @@ from cige.lexicon.word_rules import DUPLICATE
 PRESENT_FILE = "present.npy"
 
 VectorLength = Literal["own", "unit"]
-"""Whether the initial vectors of a model are used as they are or scaled to length 1."""
+"""Whether the initial vectors of a model are used unchanged or scaled to length 1."""
 
 
 class VectorTable:

@@ -94,7 +94,7 @@ class DcsanConfig(ModelConfig):
     weighting: Weighting = "smoothed"
     """Weights in a set: Eq. 4-5, or 4 z / Z (released code; see nn.soft_lexicon)."""
     smoothing: float = 1.0
-    """b of Eq. 4-5, the first decile of z over the words of training text: 1 wherever a tenth of them occur once."""
+    """b of Eq. 4-5, the first decile of z over the words of training text: it is 1 if a tenth of them occur once."""
     tune_words: bool = True
     """Train word vectors; False keeps all but the special ones (released code)."""
 

@@ -18,7 +18,7 @@ BLOCK = 1024  # scores per load; rows begin at multiples of it, so that loads ne
 
 
 def score_buffer(n_rows: int, n_tokens: int, *, like: Tensor) -> Tensor:
-    """[n_rows, n_tokens], uninitialised, in the memory layout of `loss_and_gradient`, with dtype and device of `like`."""
+    """[n_rows, n_tokens], uninitialised, in the memory layout of `loss_and_gradient`, on the device of `like`."""
     padded = -(-n_tokens // BLOCK) * BLOCK
     whole = like.new_empty(n_rows, padded)
     whole[:, n_tokens:] = float("-inf")

@@ -22,7 +22,7 @@ class CorpusRules:
         max_line: maximum length of a sentence in characters. A longer line is cut after 。！？!?…; parts that are still
             too long are cut after the last ；：，、 or white space, or else at this length.
         max_document: maximum number of lines per document; a longer document is cut into several.
-        is_document_a_line: whether every line is a document of its own, as in a list of titles.
+        is_document_a_line: whether every line is a separate document, as in a list of titles.
     """
 
     max_line: int = 80

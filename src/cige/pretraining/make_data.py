@@ -26,7 +26,7 @@ from cige.pretraining.make_shard import VOCABULARY, DataSettings, ShardJob
 from cige.pretraining.shard_workers import ENGINES
 from cige.pretraining.units import cut_units
 
-VERSION = 2  # of the index; in version 1 held-out documents had shards of their own
+VERSION = 2  # of the index; in version 1, held-out documents had separate shards
 _BYTES_PER_CHARACTER = 3  # of Chinese text in UTF-8
 
 

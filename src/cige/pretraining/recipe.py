@@ -81,7 +81,7 @@ class PretrainRecipe:
     model: LatticeBertConfig = SIZES["tiny"]
     """The network; `n_tokens` is always that of the data's vocabulary."""
     instances: InstanceConfig = field(default_factory=InstanceConfig)
-    """What the model reads and predicts."""
+    """The instances: input and masking."""
     short: PhaseConfig = field(default_factory=PhaseConfig)
     """The first phase."""
     long: PhaseConfig = field(default_factory=lambda: PhaseConfig(n_characters=512, max_tokens=1024))

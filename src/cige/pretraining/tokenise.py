@@ -40,7 +40,7 @@ class DocumentTokenizer:
 
     Args:
         max_tokens: a line with more lattice tokens is cut in two, repeatedly if needed.
-        segment_words: whether to segment words; otherwise every piece is a word of its own.
+        segment_words: whether to segment words; otherwise every piece is a separate word.
     """
 
     def __init__(self, vocabulary: JointVocabulary, *, max_tokens: int, segment_words: bool):

@@ -49,7 +49,7 @@ class Stretch:
         """
         raw = self._bytes() if self.text is None else self.text
         if len(raw) != self.stop - self.start:
-            raise DataError(f"{self.path}: became shorter while it was read; leave a corpus as it is, and start again")
+            raise DataError(f"{self.path}: became shorter while it was read; start again without changing it")
         if self.start == 0:
             if raw.startswith(UTF16_MARKS):
                 raise LexiconError(f"{self.path}, line 1: {how_to_convert(raw[:200])}")

@@ -143,7 +143,7 @@ def _set(values: dict[str, Any], key: str, value: Any) -> None:
     for parent in parents:
         inner = values.setdefault(parent, {})
         if not isinstance(inner, dict):
-            raise RecipeError(f"override {key}: {parent!r} is a single value, it has no keys of its own")
+            raise RecipeError(f"override {key}: {parent!r} is a single value and has no keys")
         values = inner
     values[name] = value
 

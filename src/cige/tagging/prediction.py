@@ -199,7 +199,7 @@ def _forced(lattice: Lattice, model: PredictionModel, chosen: Selection) -> list
     found = []
     for span in forced_starts(lattice):
         name = chosen.name_of(span.label, model.labels)
-        if name is None and chosen.named is None:  # a type that the model does not report by itself
+        if name is None and chosen.named is None:  # a type that only user words have
             name = span.label
         if name is not None:
             found.append(ScoredSpan(span.start, span.end, name, 1.0, forced=True))

@@ -24,11 +24,11 @@ class TuningConfig:
     """Epochs, batch size and lengths are those of Table 5 for each task, other settings those of the released code."""
 
     training: TrainingConfig = field(default_factory=lambda: TrainingConfig(n_epochs=5))
-    """How long to train, and what to keep."""
+    """Length of training, and evaluation."""
     optimizer: OptimizerConfig = field(default_factory=lambda: OptimizerConfig(learning_rate=3e-5, epsilon=1e-6))
-    """How to optimise."""
+    """Optimiser."""
     schedule: ScheduleConfig = field(default_factory=lambda: ScheduleConfig(warmup="10%"))
-    """The learning rate over the run."""
+    """Learning rate schedule."""
     batches: BatchConfig = field(default_factory=lambda: BatchConfig(batch_size=16, pool_batches=50))
     """The batches of a step, counted in items, which are examples or windows of examples."""
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)

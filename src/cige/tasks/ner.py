@@ -51,7 +51,7 @@ class TunedNER(EntityFinder):
 
     @property
     def label_facts(self) -> LabelFacts:
-        """None are kept with a tuned model."""
+        """Empty facts, since fine-tuned models have none."""
         return LabelFacts()
 
     @property

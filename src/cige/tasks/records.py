@@ -109,7 +109,7 @@ def is_document(path: Path) -> bool:
     try:
         value = json.loads(first)
     except ValueError:
-        return True  # it goes on
+        return True  # it continues
     return not isinstance(value, dict) or "data" in value
 
 

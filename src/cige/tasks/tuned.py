@@ -23,7 +23,7 @@ from cige.folders.manifest import read_manifest, refuse_to_replace, write_manife
 from cige.json_text import to_json
 from cige.lattice.tokenizer import LatticeTokenizer
 from cige.models.lattice_bert.network import LatticeBert
-from cige.models.lattice_bert.pretrained import PretrainedLatticeBert
+from cige.models.lattice_bert.pretrained import PretrainedLatticeBert, must_fit_each_other
 from cige.nn.device import prediction_device
 from cige.nn.precision import autocast
 from cige.tasks.items import Head, Item, Room, max_pairs_on, passes
@@ -161,18 +161,12 @@ class TunedModel:
         folder = model_folder(folder_or_hub_id)
         read_manifest(folder, kind=TUNED, version=FORMAT_VERSION, error=ModelError, check_contents=True)
         pretrained = PretrainedLatticeBert.from_pretrained(folder / ENCODER)
-        try:
+        with must_fit_each_other(folder, ABOUT, HEAD):
             about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
             head = KINDS[about["kind"]].head(width=pretrained.config.width, **about["head"])
             head.load_state_dict(load_file(folder / HEAD))
             room = Room(**about["room"])
             names = str(about["task"]), str(about["kind"])
             facts = dict(about["facts"])
-        except (SafetensorError, OSError, LookupError, TypeError, ValueError, RuntimeError) as reason:
-            short = " ".join(str(reason).split())[:300]
-            raise ModelError(
-                f"{folder}: {ABOUT} and {HEAD} do not fit each other ({short}); the folder is damaged or mixed from "
-                "two models, copy or save it again"
-            ) from reason
         network = TunedNetwork(pretrained.bert, head).to(prediction_device(device)).eval()
         return cls(network, pretrained, *names, room=room, facts=facts)

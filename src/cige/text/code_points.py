@@ -108,7 +108,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_ideograph(char: str) -> bool:
-    """Whether BERT treats a character as Chinese, which makes it a token of its own."""
+    """Whether BERT treats a character as Chinese, which makes it a separate token."""
     return any(first <= ord(char) <= last for first, last in _IDEOGRAPHS)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -130,23 +131,30 @@ class PretrainedLatticeBert:
             vocabulary = JointVocabulary.load(folder / VOCABULARY)
         except LexiconError as reason:
             raise ModelError(f"{folder}: its vocabulary cannot be used: {reason}") from reason
-        try:
+        with must_fit_each_other(folder, CONFIG, WEIGHTS):
             about = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
             expected = str(about["vocabulary_fingerprint"])
             network = _read_network(about, load_file(folder / WEIGHTS))
             facts = dict(about["facts"])
-        except (SafetensorError, OSError, LookupError, TypeError, ValueError, RuntimeError) as reason:
-            short = " ".join(str(reason).split())[:300]
-            raise ModelError(
-                f"{folder}: {CONFIG} and {WEIGHTS} do not fit each other ({short}); the folder is damaged or mixed "
-                "from two models, copy or save it again"
-            ) from reason
         if vocabulary.fingerprint != expected:
             raise ModelError(
                 f"{folder / VOCABULARY}: another vocabulary than the model's ({vocabulary.fingerprint[:12]}, expected "
                 f"{expected[:12]}); ids would point at wrong vectors. Restore the one that was saved with the model"
             )
         return cls(network=network, vocabulary=vocabulary, facts=facts)
+
+
+@contextmanager
+def must_fit_each_other(folder: Path, settings: str, weights: str) -> Iterator[None]:
+    """Context manager for reading two files of a model folder; raises a ModelError if they are damaged or differ."""
+    try:
+        yield
+    except (SafetensorError, OSError, LookupError, TypeError, ValueError, RuntimeError) as reason:
+        short = " ".join(str(reason).split())[:300]
+        raise ModelError(
+            f"{folder}: {settings} and {weights} do not fit each other ({short}); the folder is damaged or mixed from "
+            "two models, copy or save it again"
+        ) from reason
 
 
 def _read_network(about: dict[str, Any], weights: dict[str, torch.Tensor]) -> LatticeBertForPreTraining | LatticeBert:
