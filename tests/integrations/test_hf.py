@@ -90,7 +90,7 @@ def test_long_texts_are_read_whole_with_any_stride(find):
         ({"stride": 999, "aggregation_strategy": "simple"}, f"from 0 to {OVERLAP}"),
         ({"top_k": 3}, "no option top_k"),
         ({"ignore_labels": "O"}, "expected a list"),
-        ({"batch_size": 0}, "from 1 on"),
+        ({"batch_size": 0}, "of at least 1"),
     ],
 )
 def test_wrong_options_are_refused(find, options, message):

@@ -217,7 +217,9 @@ def test_the_command_builds_and_checks(source, tmp_path, capsys):
     code, out, _ = run(capsys, "lexicon", "build", source, tmp_path / "lex", "--vectors")
     assert code == 0 and "3 taken, 10 refused" in out and "line 5: '南京': duplicate" in out
     assert f"wrote {tmp_path / 'lex'}: 3 words and their vectors, from" in out and "MB/s" in out
-    assert run(capsys, "lexicon", "check", tmp_path / "lex")[1] == f"{tmp_path / 'lex'}: sound, 3 words\n"
+    assert (
+        run(capsys, "lexicon", "check", tmp_path / "lex")[1] == f"{tmp_path / 'lex'}: all files are intact, 3 words\n"
+    )
     (tmp_path / "lex" / "user.json").write_text("{}" + " " * 26)
     code, _, err = run(capsys, "lexicon", "check", tmp_path / "lex")
     assert code != 0 and "user.json: contents differ" in err

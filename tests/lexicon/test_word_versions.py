@@ -36,7 +36,7 @@ def test_what_is_refused_changes_nothing(tmp_path):
     versions.publish(words(tmp_path, "张桂梅"), "1.txt")  # the same words again
     with pytest.raises(LexiconError, match="with other words"):
         versions.publish(words(tmp_path, "阿拉善贺兰草"), "1.txt")
-    with pytest.raises(LexiconError, match="no words in it"):
+    with pytest.raises(LexiconError, match="contains no usable words"):
         versions.publish(words(tmp_path, "# nothing"), "2.txt")
     for name in ("../1.txt", ".1", "", "a/b"):
         with pytest.raises(LexiconError, match="expected the name of a file"):

@@ -24,7 +24,7 @@ from cige.recipes.strict import build_strictly, changed
         (lambda: OptimizerConfig(betas=(0.99, 0.9)), "expected the first below the root of the second"),
         (
             lambda: OptimizerConfig(clip_value=3.0),
-            "clip_value is 3.0 beside clip_norm 1.0, expected one of them to be null",
+            "clip_value is 3.0 and clip_norm is 1.0, expected one of them to be null",
         ),
         (lambda: OptimizerConfig(clip_norm=-1.0), "clip_norm is -1.0, expected more than 0"),
         (lambda: ScheduleConfig(warmup="5"), "warmup is '5', expected a number with its unit, one of steps, epochs, %"),
