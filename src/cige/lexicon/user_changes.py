@@ -15,7 +15,11 @@ from cige.lexicon.user_word import EVIDENCE, UserWord, reason_to_refuse_user_wor
 
 @dataclass(frozen=True)
 class UserChanges:
-    """What a user changed: words added, with label and mode, and words removed. All are normalised."""
+    """What a user changed: words added, with label and mode, and words removed. All are normalised.
+
+    Words are removed before others are added. A word in both was removed, then added: it is matched, and removed again
+    once it is no longer among those added.
+    """
 
     added: tuple[UserWord, ...] = ()
     removed: tuple[str, ...] = ()

@@ -47,6 +47,12 @@ class StoredWords:
         """The words of users in any of the lexicons, each once."""
         return list({entry.text: entry for found in reversed(self.lexicons) for entry in found.user_entries}.values())
 
+    @property
+    def removed(self) -> list[str]:
+        """The words that users removed and have not added since."""
+        added = {word.text for word in self.changes.added}
+        return [word for word in self.changes.removed if word not in added]
+
 
 class WordStore:
     """Changes to lexicons that survive the server, and that other processes see as soon as they are made.
@@ -122,12 +128,15 @@ class WordStore:
             added = {word.text: word for word in now.changes.added} | {word.text: word for word in wanted}
             if len(added) > self._max_words:
                 raise VersionConflict(f"{len(added):,} words would be there; at most {self._max_words:,} may")
-            return UserChanges(tuple(added.values()), tuple(word for word in now.changes.removed if word not in added))
+            return UserChanges(tuple(added.values()), now.changes.removed)
 
         return self._change(change, version)
 
     def remove(self, words: Sequence[str], *, version: int | None = None) -> StoredWords:
-        """Stop matching words, whoever they came from; all or none.
+        """Undo `add` of words that were added here, and stop matching others, whoever they came from; all or none.
+
+        A word that was added here is what it was before, such as a word of the model's lexicon. Removing that takes a
+        call of its own.
 
         Raises:
             LexiconError: naming the words that are in no lexicon.
@@ -138,9 +147,10 @@ class WordStore:
         def change(now: StoredWords) -> UserChanges:
             if unknown := [word for word in wanted if not _in_any(word, now.lexicons)]:
                 raise LexiconError(f"cannot remove {', '.join(unknown[:10])}: not in the lexicon")
-            added = tuple(word for word in now.changes.added if word.text not in wanted)
-            removed = [word for word in wanted if _in_any(word, self._starts) and word not in now.changes.removed]
-            return UserChanges(added, (*now.changes.removed, *removed))
+            added = {word.text: word for word in now.changes.added}
+            removed = [word for word in wanted if word not in added]  # and thus in a lexicon of the start
+            kept = tuple(word for text, word in added.items() if text not in wanted)
+            return UserChanges(kept, (*now.changes.removed, *removed))
 
         return self._change(change, version)
 
