@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 
+from cige.text.counted import counted
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from cige.data.documents.formats import FORMATS, written
@@ -47,4 +49,5 @@ def run(args: argparse.Namespace) -> None:
     n_spans = sum(len(document.spans) for document in documents)
     n_unlabelled = sum(not document.is_labelled for document in documents)
     unlabelled = f", {n_unlabelled:,} of them unlabelled" if n_unlabelled else ""
-    print(f"wrote {args.output}: {len(documents):,} documents with {n_spans:,} entities{unlabelled}")
+    entities = counted(n_spans, "entity", "entities")
+    print(f"wrote {args.output}: {counted(len(documents), 'document')} with {entities}{unlabelled}")

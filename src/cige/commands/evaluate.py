@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cige.commands.options import add_model_options, at_least, load_finder, make_console
 from cige.json_text import to_json
+from cige.text.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,7 +104,9 @@ def run(args: argparse.Namespace) -> None:
             console.print(confusion_table(found.confusion))
         if found.points:
             console.print(calibration_table(found.points))
-        print(f"{found.report.n_sentences:,} sentences, {found.sentences_per_second:,.1f} sentences per second")
+        print(
+            f"{counted(found.report.n_sentences, 'sentence')}, {found.sentences_per_second:,.1f} sentences per second"
+        )
 
 
 def _tell_never_gold(found: Evaluation, sentences: Sequence[Sentence], labels: Mapping[str, str], path: str) -> None:

@@ -20,6 +20,7 @@ from itertools import islice
 
 from cige.commands.options import at_least, share
 from cige.commands.texts import add_source_argument, texts_of
+from cige.text.counted import counted
 
 BLOCK = 2000  # texts that all models read before the next ones are
 
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
     counts = Counter(span.label for sentence in sentences for span in sentence.spans)
     for label, n in counts.most_common():
         print(f"{n:9,}  {label}")
-    print(f"{args.output}: {len(sentences):,} sentences")
+    print(f"{args.output}: {counted(len(sentences), 'sentence')}")
 
 
 def _agreed(args: argparse.Namespace) -> Iterator:

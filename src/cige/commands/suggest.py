@@ -6,9 +6,9 @@ Examples:
   cige suggest posts.txt tasks.json --format label-studio --lexicon-add products.txt --n 100
   cige suggest unlabelled.txt dev.jsonl --strategy random --n 100 --no-labels
 
-The file has a sentence per line. An annotator corrects the labels, and `cige train --data` learns from what the tool
-exports. The first lines of the output are those that matter most. A selection that was stopped goes on when the same
-command is given again.
+The file has a sentence per line, or is a .json file of documents, whose lines are read. An annotator corrects the
+labels, and `cige train --data` learns from what the tool exports. The first lines of the output are those that matter
+most. A selection that was stopped goes on when the same command is given again.
 
 strategies:
   both         sentences that together have the most doubtful stretches, each kind of stretch counting less when it is
@@ -38,6 +38,7 @@ from cige.commands.options import (
     request_of,
 )
 from cige.commands.texts import texts_of
+from cige.text.counted import counted
 
 if TYPE_CHECKING:
     from cige.data.documents import Document
@@ -158,12 +159,13 @@ def _read(selector: Selector, source: str, kept: KeptReading | None) -> None:
         nonlocal n_blocks
         n_blocks += 1
         if sys.stderr.isatty():
-            print(f"\r{selector.n_read:,} lines read", end="", file=sys.stderr, flush=True)
+            print(f"\r{counted(selector.n_read, 'line')} read", end="", file=sys.stderr, flush=True)
         if kept is not None and n_blocks % KEEP_EVERY == 0:
             kept.keep(selector)
 
     try:
-        selector.read(texts_of(source), on_block=on_block)
+        lines = (line for text in texts_of(source) for line in text.split("\n"))  # documents have several
+        selector.read(lines, on_block=on_block)
     except KeyboardInterrupt:
         if kept is not None:
             kept.keep(selector)
@@ -200,13 +202,16 @@ def _documents(
 
 def _report(args: argparse.Namespace, selector: Selector, suggestions: list[Suggestion], n_labelled: int) -> None:
     n_chars = sum(len(suggestion.text) for suggestion in suggestions)
-    known = f"; {n_labelled:,} are labelled already" if n_labelled else ""
+    known = f"; {n_labelled:,} {'is' if n_labelled == 1 else 'are'} labelled already" if n_labelled else ""
     print(
-        f"wrote {args.output}: {len(suggestions):,} sentences of {n_chars:,} characters, out of {selector.n_fitting:,} "
-        f"(of {selector.n_read:,} lines{known})"
+        f"wrote {args.output}: {counted(len(suggestions), 'sentence')} of {counted(n_chars, 'character')}, "
+        f"out of {selector.n_fitting:,} (of {counted(selector.n_read, 'line')}{known})"
     )
     if len(suggestions) < args.n:
-        print(f"cige: {args.n:,} were asked for; there are no more that differ enough", file=sys.stderr)
+        print(
+            f"cige: {args.n:,} {'was' if args.n == 1 else 'were'} asked for; there are no more that differ enough",
+            file=sys.stderr,
+        )
 
 
 def _no_file(source: str) -> Exception:

@@ -231,7 +231,7 @@ def test_the_command(tmp_path, capsys):
     source = tmp_path / "a.jsonl"
     write_sentences(source, [Sentence(TEXT, SPANS)])
     assert main(["convert", str(source), str(tmp_path / "t.json"), "--to", "label-studio"]) == 0
-    assert "1 documents with 2 entities" in capsys.readouterr().out
+    assert "1 document with 2 entities" in capsys.readouterr().out
     assert main(["convert", str(tmp_path / "t.json"), str(tmp_path / "b.bmes")]) == 0
     assert read_sentences(tmp_path / "b.bmes") == [Sentence(TEXT, SPANS, 1)]
     write_sentences(tmp_path / "c.csv", [Sentence(TEXT, SPANS)])
