@@ -227,7 +227,7 @@ def _nothing(args: argparse.Namespace, selector: Selector, n_labelled: int) -> E
     known = f" and is not among the {n_labelled:,} of --exclude" if n_labelled else ""
     low, high = args.chars
     return DataError(
-        f"{args.source}: none of its {selector.n_read:,} lines has {low} to {high} characters{known}; give another "
+        f"{args.source}: no line in it, of {counted(selector.n_read, 'line')}, has {low} to {high} characters{known}; give another "
         "file, or other --chars"
     )
 

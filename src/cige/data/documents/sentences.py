@@ -50,7 +50,7 @@ def sentences_of(documents: Iterable[Document], *, name: str, format: str, keep_
             if n_suggested
             else ""
         )
-        raise DataError(f"{name}: none of its {counted(n_unlabelled, 'text')} is labelled{seen}; label them first")
+        raise DataError(f"{name}: no labelled text in it, of {counted(n_unlabelled, 'text')}{seen}; label them first")
     return LabelledFile(tuple(sentences), format, tuple(repairs))
 
 
