@@ -46,7 +46,7 @@ PIP = $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint 
 
 $(VENV)/.core: pyproject.toml setup.py constraints.txt $(SOURCES_C)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) setuptools wheel
+	$(PIP) setuptools
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 

@@ -137,19 +137,23 @@ def spark(environment):
     session.stop()
 
 
-def test_spark_loses_nothing_when_a_worker_is_killed(spark, texts, undisturbed, tmp_path):
-    from cige.bulk.spark_sql import annotate_parts
+def test_spark_loses_nothing_when_a_worker_is_killed(spark, texts, undisturbed, tmp_path, monkeypatch):
+    """A task of several parts goes on after those that are done: their files stay as they are."""
+    from cige.bulk import spark_sql
 
+    monkeypatch.setattr(spark_sql, "TASKS_PER_CORE", 1)
     job = made.plan(texts, tmp_path / "out", part_rows=4)
     job.begin()
     records: list[dict] = []
-    thread = threading.Thread(target=lambda: records.extend(annotate_parts(job, job.pending(), n_tasks=2)))
+    thread = threading.Thread(target=lambda: records.extend(spark_sql.annotate_parts(job, job.pending(), n_tasks=2)))
     thread.start()
     while thread.is_alive() and not list((tmp_path / "out").glob("commits/part*")):
         thread.join(0.01)
     for worker in workers("pyspark.daemon")[-1:]:
         os.kill(worker.pid, signal.SIGKILL)
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out" / "commits").glob("part*")}
     thread.join()
+    assert 0 < len(before) < 15 and before == {file: file.stat().st_mtime_ns for file in before}
     assert sorted(record["part"] for record in records) == list(range(15))
     job.finish()
     assert made.contents(tmp_path / "out") == undisturbed

@@ -47,7 +47,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 FIGURES = "figures"
 NAMES = (
     *("bulk", "card", "consistency", "coverage", "crf", "domains", "engines", "flat", "fuzz", "kept", "kernels"),
-    *("kills", "lattice", "lexicon", "match", "models", "onnx", "parity", "peers", "precision", "predict"),
+    *("kills", "lattice", "left_out", "lexicon", "match", "models", "onnx", "parity", "peers", "precision", "predict"),
     *("pretrain", "rivals", "runtime", "scaling", "serve", "significance", "soak", "suggest", "tables", "tokens"),
     *("train", "wasm"),
     FIGURES,
