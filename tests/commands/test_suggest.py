@@ -101,16 +101,16 @@ def test_a_selection_that_is_stopped_goes_on(model, raw, tmp_path, monkeypatch, 
     monkeypatch.setattr(selecting, "READ_AT_ONCE", 40)
     argv = ["suggest", str(raw), "-m", model, "--n", "7"]
     assert main([*argv, str(whole)]) == 0
-    texts_of, n_read = suggest.texts_of, []
+    sentences_of, n_read = suggest.sentences_of, []
 
     def stopped(source):
-        for number, text in enumerate(texts_of(source)):
+        for number, text in enumerate(sentences_of(source)):
             if number == 130 and not n_read:
                 n_read.append(number)
                 raise KeyboardInterrupt
             yield text
 
-    monkeypatch.setattr(suggest, "texts_of", stopped)
+    monkeypatch.setattr(suggest, "sentences_of", stopped)
     capsys.readouterr()
     assert main([*argv, str(out)]) == 130
     assert not out.exists() and "give the same command again" in capsys.readouterr().err

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cige.commands.texts import texts_of, whole_text_of
+from cige.commands.texts import sentences_of, texts_of, whole_text_of
 from cige.data.documents import Document, write_documents
 from cige.data.sentence import Span
 from cige.errors import DataError
@@ -22,6 +22,7 @@ def test_a_json_file_that_a_tool_wrote_is_read_as_documents(tmp_path, format):
     path = tmp_path / "tasks.JSON"
     write_documents(path, DOCUMENTS, format=format)
     assert list(texts_of(str(path))) == TEXTS
+    assert list(sentences_of(str(path))) == "\n".join(TEXTS).split("\n")
     assert whole_text_of(str(path)) == "\n".join(TEXTS)
 
 

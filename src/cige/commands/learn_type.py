@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cige.commands.options import at_least
-from cige.commands.texts import texts_of
+from cige.commands.texts import sentences_of
 from cige.errors import CigeError, DataError
 from cige.text.counted import counted
 
@@ -100,7 +100,7 @@ def list_files(types: list[str], words: str | None) -> dict[str, str]:
 def _lines(paths: list[str]) -> Iterator[str]:
     for path in paths:
         n_lines = 0
-        for line in texts_of(path):
+        for line in sentences_of(path):
             n_lines += 1
             yield line
         if not n_lines:

@@ -37,7 +37,7 @@ from cige.commands.options import (
     load_finder,
     request_of,
 )
-from cige.commands.texts import texts_of
+from cige.commands.texts import sentences_of
 from cige.text.counted import counted
 
 if TYPE_CHECKING:
@@ -164,8 +164,7 @@ def _read(selector: Selector, source: str, kept: KeptReading | None) -> None:
             kept.keep(selector)
 
     try:
-        lines = (line for text in texts_of(source) for line in text.split("\n"))  # documents have several
-        selector.read(lines, on_block=on_block)
+        selector.read(sentences_of(source), on_block=on_block)
     except KeyboardInterrupt:
         if kept is not None:
             kept.keep(selector)
@@ -227,8 +226,8 @@ def _nothing(args: argparse.Namespace, selector: Selector, n_labelled: int) -> E
     known = f" and is not among the {n_labelled:,} of --exclude" if n_labelled else ""
     low, high = args.chars
     return DataError(
-        f"{args.source}: no line in it, of {counted(selector.n_read, 'line')}, has {low} to {high} characters{known}; give another "
-        "file, or other --chars"
+        f"{args.source}: no line in it, of {counted(selector.n_read, 'line')}, has {low} to {high} characters{known}; "
+        "give another file, or other --chars"
     )
 
 

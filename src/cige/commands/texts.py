@@ -49,6 +49,12 @@ def texts_of(source: str) -> Iterator[str]:
         yield _the_text_itself(source)
 
 
+def sentences_of(source: str) -> Iterator[str]:
+    """As `texts_of`, with the lines of documents each by itself."""
+    for text in texts_of(source):
+        yield from text.split("\n")
+
+
 def whole_text_of(source: str) -> str:
     """A source as one text, line breaks included."""
     if source == "-" or os.path.isfile(source):
