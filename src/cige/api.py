@@ -25,6 +25,7 @@ from cige.tagging.prediction import PredictionModel, ScoredSpan, predict_spans
 from cige.tagging.selection import Request, Selection
 from cige.tagging.windows import LatticeWord, core_words, lattice_of, read_windows, windows_of
 from cige.text.closed import Stretch, closed_stretches
+from cige.text.counted import counted
 from cige.text.windows import Window
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class Analysis:
         text: the string that the user passed.
         entities: sorted, not overlapping.
         words: every word of the lattice, sorted by start and end.
-        n_dropped: number of matched words that exceed the maximum number of nodes; 0 for real text.
+        n_dropped: number of matched words that exceed the maximum number of nodes, without words of punctuation only; 0
+            for real text.
     """
 
     text: str
@@ -59,7 +61,7 @@ class Analysis:
         from cige.drawing.highlight import notebook_page
         from cige.drawing.lattice import Mark
 
-        note = f"{len(self.entities):,} entities, read with {len(self.words):,} words"
+        note = f"{counted(len(self.entities), 'entity', 'entities')}, read with {counted(len(self.words), 'word')}"
         return notebook_page(self.text, [Mark(e.start, e.end, e.label) for e in self.entities], note=note)
 
 
@@ -196,7 +198,7 @@ class NER(EntityFinder):
         form = ", ".join(filter(None, (type(self.model).__name__, getattr(self.model, "precision", None))))
         kind = f"{getattr(self.model, 'architecture', '')} ({form})".strip()
         n_own = len(self.lexicon.user_entries)
-        return f"{kind}; {len(self.lexicon):,} words" + (f" and {n_own:,} of your own" if n_own else "")
+        return f"{kind}; {counted(len(self.lexicon), 'word')}" + (f" and {n_own:,} of your own" if n_own else "")
 
     def analyze(self, text: str, *, words: UserWords = ()) -> Analysis:
         """The entities, the lattice words from which they were predicted, and the number of words left out.

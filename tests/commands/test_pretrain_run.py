@@ -186,8 +186,8 @@ def test_a_corpus_without_blank_lines_and_a_line_of_a_hundred_thousand_character
     (folder / "long.txt").write_text("研究生活，很充实。他去北京大学" * 7_000, encoding="utf-8")
     assert main(data_command(folder, "long", "--held-out", "0", corpus="long.txt")) == 0
     out = capsys.readouterr().out
-    assert "1 lines of more than 80 characters were cut at punctuation" in out
-    assert "documents of more than 1,000 lines were cut" in out
+    assert "cut at punctuation: 1 line of more than 80 characters" in out
+    assert "of more than 1,000 lines" in out
 
 
 def test_a_shard_that_vanished_is_named_and_made_again(folder, data, tmp_path, capsys):

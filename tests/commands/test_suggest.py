@@ -81,21 +81,36 @@ def test_labelled_files_of_any_format_are_excluded(model, raw, tmp_path):
     assert len(chosen) == len(set(chosen)) == 18
 
 
+def test_the_lines_of_documents_in_json_are_suggested(model, tmp_path, capsys):
+    documents = [{"data": {"text": "李明在北京。\n王芳去上海了。"}}, {"data": {"text": "张桂梅教书。"}}]
+    (tmp_path / "tasks.json").write_text(json.dumps(documents, indent=1), encoding="utf-8")
+    argv = ["suggest", str(tmp_path / "tasks.json"), str(tmp_path / "out.jsonl"), "-m", model]
+    assert main([*argv, "--n", "3", "--strategy", "random"]) == 0
+    assert {task["text"] for task in lines_of(tmp_path / "out.jsonl")} == {
+        "李明在北京。",
+        "王芳去上海了。",
+        "张桂梅教书。",
+    }
+    assert "3 sentences of 19 characters, out of 3 (of 3 lines)" in capsys.readouterr().out
+    assert main([*argv, "--n", "1", "--strategy", "random"]) == 0
+    assert "1 sentence of " in capsys.readouterr().out
+
+
 def test_a_selection_that_is_stopped_goes_on(model, raw, tmp_path, monkeypatch, capsys):
     out, whole = tmp_path / "out.jsonl", tmp_path / "whole.jsonl"
     monkeypatch.setattr(selecting, "READ_AT_ONCE", 40)
     argv = ["suggest", str(raw), "-m", model, "--n", "7"]
     assert main([*argv, str(whole)]) == 0
-    texts_of, n_read = suggest.texts_of, []
+    sentences_of, n_read = suggest.sentences_of, []
 
     def stopped(source):
-        for number, text in enumerate(texts_of(source)):
+        for number, text in enumerate(sentences_of(source)):
             if number == 130 and not n_read:
                 n_read.append(number)
                 raise KeyboardInterrupt
             yield text
 
-    monkeypatch.setattr(suggest, "texts_of", stopped)
+    monkeypatch.setattr(suggest, "sentences_of", stopped)
     capsys.readouterr()
     assert main([*argv, str(out)]) == 130
     assert not out.exists() and "run the same command again" in capsys.readouterr().err
@@ -116,7 +131,7 @@ def test_a_selection_that_is_stopped_goes_on(model, raw, tmp_path, monkeypatch, 
         ([".", "out.jsonl"], "a folder; expected a file of sentences"),
         (["unlabelled.txt", "out.jsonl", "--labels", "CITY"], "no label CITY"),
         (["unlabelled.txt", "out.jsonl", "--chars", "9", "3"], "smallest number first, such as --chars 3 9"),
-        (["unlabelled.txt", "out.jsonl", "--chars", "900", "901"], "none of its"),
+        (["unlabelled.txt", "out.jsonl", "--chars", "900", "901"], "no line in it, of "),
         (["unlabelled.txt", "out.jsonl", "--exclude", "none.jsonl"], "none.jsonl"),
         (["unlabelled.txt", "out.jsonl", "--exclude", "out.jsonl"], "is also an input file"),
         (["unlabelled.txt", "unlabelled.txt"], "is also an input file"),

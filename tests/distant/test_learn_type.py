@@ -76,7 +76,7 @@ def test_mistakes_are_named(base: Path, tmp_path: Path) -> None:
         learn({"LOC": GAMES}, TEXTS)
     with pytest.raises(LexiconError, match="GAME: no word to learn from"):
         learn({"GAME": ["", "棋"]}, TEXTS)
-    with pytest.raises(DataError, match=r"GAME: the text uses none of the 1 words of the list \(such as 围棋\)"):
+    with pytest.raises(DataError, match=r"GAME: the text uses no word of the list \(1 word, such as 围棋\)"):
         learn({"GAME": ["围棋"]}, TEXTS)
     with pytest.raises(DataError, match="0 different lines"):
         learn({"GAME": GAMES}, ["", " "])

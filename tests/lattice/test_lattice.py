@@ -18,7 +18,7 @@ class Rows:
     user_labels = ()
 
     def __init__(self, n_words: int) -> None:
-        self.rows = np.array([[k, k + 2, k % 3] for k in range(n_words)], np.int32)
+        self.rows = np.array([[0, 2, k % 3] for k in range(n_words)], np.int32).reshape(-1, 3)
 
     def match(self, text: str) -> np.ndarray:
         return self.rows
@@ -61,6 +61,30 @@ def test_no_words_and_no_text():
     for text in ("", "北方"):
         lattice = build_lattice(text, snapshot)
         assert lattice.words.shape == (0, 3) and lattice.words.dtype == np.int32
+
+
+def test_a_lexicon_is_read_as_it_is_now():
+    lexicon = Lexicon.from_words(["南京"])
+    lexicon.add("京市", label="LOC")
+    lattice, expected = build_lattice("南京市", lexicon), build_lattice("南京市", lexicon.snapshot())
+    assert lattice.words.tolist() == expected.words.tolist() == [[0, 2, 0], [1, 3, 1]]
+    assert lattice.labelled_words == [(1, "LOC")]
+
+
+def test_words_of_punctuation_alone_are_left_out_without_being_counted():
+    lexicon = Lexicon.from_words(["-" * n for n in range(2, 42)])
+    text = "-" * 200
+    lattice = build_lattice(text, lexicon)
+    assert lattice.n_words == int(MAX_WORDS_PER_CHAR * 200) + 8 < len(lexicon.match(text))
+    assert lattice.n_dropped == 0
+    lexicon.add("-" * 42, *("-" * n for n in range(2, 41)))
+    n_own = sum(200 - n + 1 for n in (*range(2, 41), 42))
+    lattice = build_lattice(text, lexicon)
+    assert lattice.is_user.all() and lattice.n_dropped == n_own - lattice.n_words
+    mixed = Lexicon.from_words(["哈" * n for n in range(2, 42)] + ["-" * n for n in range(2, 42)])
+    expected = build_lattice("哈" * 100, mixed, max_words_per_char=0).n_dropped
+    lattice = build_lattice("哈" * 100 + text, mixed, max_words_per_char=0)
+    assert lattice.n_dropped == expected > 3000
 
 
 def test_30000_overlapping_words_are_cut_to_the_budget_and_counted():

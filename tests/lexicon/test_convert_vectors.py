@@ -41,7 +41,7 @@ def test_with_a_lexicon_row_i_is_word_i(source, tmp_path):
     assert table.present.tolist() == [True, False, True]
     assert table.rows(["长江", "长江大桥", "南京", "的"]).tolist() == [0, -1, 2, -1]
     assert (report.n_taken, report.n_skipped, report.n_missing, report.n_refused) == (2, 1, 1, 2)
-    assert "1 lexicon words without a vector" in str(report)
+    assert "1 lexicon word without a vector" in str(report)
 
 
 def test_a_lexicon_whose_last_words_have_no_vector(source, tmp_path):

@@ -65,7 +65,7 @@ def test_from_words_reports_what_it_refuses():
 def test_from_words_refuses_one_string_and_wrong_counts():
     with pytest.raises(LexiconError, match="not a string"):
         Lexicon.from_words("南京")
-    with pytest.raises(LexiconError, match="2 counts for 1 words"):
+    with pytest.raises(LexiconError, match="2 counts for 1 word"):
         Lexicon.from_words(["南京"], counts=[1, 2])
 
 
@@ -304,11 +304,27 @@ def test_remove_and_add_again(lexicon):
     assert lexicon.match("长江").tolist() == [[0, 2, 3], [0, 2, 7]]
 
 
-def test_removing_hides_a_word_whoever_it_came_from(lexicon):
-    lexicon.add("长江")
+def test_removing_a_word_that_was_added_undoes_that_and_no_more(lexicon):
+    lexicon.add("长江", label="LOC")
+    lexicon.add("长江", mode="block")
+    lexicon.remove("长江", "市长")
+    assert lexicon.match("长江市长").tolist() == [[0, 2, 3]]
+    assert lexicon.user_words == () and lexicon.removed_words == ("市长",)
+    lexicon.remove("长江")  # which was not added
+    assert "长江" not in lexicon and lexicon.match("长江").shape == (0, 3)
+    assert lexicon.removed_words == ("市长", "长江")
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_word_that_was_removed_and_then_added_is_gone_again_without_the_addition(lexicon, tmp_path, saved):
     lexicon.remove("长江")
-    assert lexicon.match("长江").shape == (0, 3)
-    assert lexicon.user_words == () and lexicon.removed_words == ("长江",)
+    lexicon.add("长江", label="LOC")
+    if saved:
+        lexicon.save(tmp_path / "lex")
+        lexicon = Lexicon.load(tmp_path / "lex")
+    assert lexicon.match("长江").tolist() == [[0, 2, 3], [0, 2, 6]] and lexicon.removed_words == ()
+    lexicon.remove("长江")
+    assert lexicon.match("长江").shape == (0, 3) and lexicon.removed_words == ("长江",)
 
 
 def test_removing_an_unknown_word_is_an_error_and_removes_nothing(lexicon):

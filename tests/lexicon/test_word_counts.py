@@ -62,7 +62,7 @@ def test_bad_lines_are_told(tmp_path):
     path.write_bytes("研究\n".encode() + b"\xff\xff\n")
     made = count_words(path, segment=blanks)
     assert (made.counts, made.n_lines, made.n_bad) == ({"研究": 1}, 1, 1)
-    assert made.notes() == [r"1 lines left out (not UTF-8, or with a NUL): line 2: \xff\xff"]
+    assert made.notes() == [r"1 line left out (not UTF-8, or with a NUL): line 2: \xff\xff"]
 
 
 def test_nothing_but_empty_lines(corpus):

@@ -56,7 +56,10 @@ def test_match_is_the_naive_definition_after_adding_and_removing(base, user, dat
     lexicon.add(*(word for word in user if reason_to_refuse(normalize(word), spaces=True) is None))
     present = sorted({*lexicon, *lexicon.user_words})
     if present:
-        lexicon.remove(*data.draw(st.lists(st.sampled_from(present), max_size=4)))
+        gone = set(data.draw(st.lists(st.sampled_from(present), max_size=4)))
+        added = set(lexicon.user_words)
+        lexicon.remove(*gone)
+        assert set(lexicon.user_words) == added - gone and set(lexicon.removed_words) == gone - added
     assert as_tuples(lexicon.match(text)) == naive_matches(text, ids_of(lexicon))
     for word in present:
         assert (word in lexicon) == (word in ids_of(lexicon))

@@ -14,6 +14,7 @@ from cige.api import NER, load
 from cige.errors import ModelError
 from cige.models.flat import FlatConfig
 from cige.models.soft_lexicon_config import SoftLexiconConfig
+from cige.nn import native as native_choice
 from cige.nn.native import levels
 from cige.runtime import native
 from cige.runtime.flat_numpy import NumpyFlat
@@ -148,6 +149,23 @@ def test_a_precision_is_chosen():
     with pytest.raises(ModelError, match=r"precision 'int8': this processor, .* only supports float32, bfloat16; use"):
         chosen(INT8, PRECISIONS[:2])
     assert available(None) == (FLOAT32,)
+
+
+@pytest.mark.parametrize("level", ["off", "portable"])
+def test_where_the_environment_asks_for_a_level_without_a_precision_it_is_blamed(monkeypatch, level):
+    best = levels()[-1:]
+    if INT8 not in available(native.load(*best)):
+        pytest.skip("this processor has no int8")
+    monkeypatch.setenv(native_choice.VARIABLE, level)
+    native_choice.level.cache_clear()
+    try:
+        instead = f"unset it, or set it to {best[0]}, or use precision='auto'"
+        with pytest.raises(ModelError, match=f"variable CIGE_KERNELS={level} asks for has float32 alone; {instead}"):
+            load(precision=INT8)
+        assert load().model.precision == FLOAT32
+        assert NativeModel.load(load().model.folder, kernels=best[0], precision=INT8).precision == INT8
+    finally:
+        native_choice.level.cache_clear()
 
 
 def test_load_takes_a_precision(tmp_path):

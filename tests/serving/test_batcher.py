@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -24,13 +25,18 @@ def lattice(text):
 
 @dataclass
 class FakeWork:
-    """A request whose windows are strings; it is answered with the lengths that were found in them."""
+    """A request whose windows are strings; it is answered with the lengths that were found in the last of them.
+
+    Once they were read, `meanwhile` happens, and the windows of `then` are to be read.
+    """
 
     windows: tuple[str, ...]
     selection: Selection = field(default_factory=lambda: Selection({}))
     fails: bool = False
     prepared: int = 0
     weights: object = None
+    then: tuple[str, ...] = ()
+    meanwhile: Callable[[], object] = lambda: None
 
     @property
     def n_chars(self):
@@ -40,11 +46,19 @@ class FakeWork:
         self.prepared += 1
         if self.fails:
             raise ValueError("cannot be prepared")
+        return self._reading(self.windows, self.then)
+
+    def _reading(self, windows, then):
+        def further(spans):
+            self.meanwhile()
+            return self._reading(then, ()) if then else None
+
         return SimpleNamespace(
             ner=SimpleNamespace(model=self.weights),
             weights=self.weights,
             selection=self.selection,
-            lattices=[lattice(text) for text in self.windows],
+            lattices=[lattice(text) for text in windows],
+            further=further,
             answer=lambda spans: [span.end for found in spans for span in found],
         )
 
@@ -175,6 +189,44 @@ def test_a_request_whose_deadline_is_over_leaves_and_is_not_read(batcher, readin
     _, kept = submit(batcher, "乙")
     reading.gate.set()
     assert kept.result(SOON) == [1] and late.cancelled() and work.prepared == 0
+
+
+def test_what_is_to_be_read_then_waits_for_its_turns_like_the_windows_before(batcher, reading):
+    hold(batcher, reading)
+    _, twice = submit(batcher, "甲甲甲甲", then=("乙乙乙", "丙丙丙丙"))
+    _, once = submit(batcher, "丁" * 5, "戊戊")
+    reading.gate.set()
+    assert twice.result(SOON) == [3, 4] and once.result(SOON) == [5, 2]
+    assert reading.batches[1:] == [["甲甲甲甲", "丁" * 5], ["乙乙乙", "戊戊", "丙丙丙丙"]]
+    assert batcher.n_jobs == 0
+
+
+@pytest.mark.parametrize("why", ["cancelled", "late"])
+def test_nothing_more_is_read_of_a_request_that_nobody_waits_for_any_more(batcher, reading, why):
+    hold(batcher, reading)
+    work, over = submit(batcher, "甲", then=("乙",), seconds=SOON if why == "cancelled" else 0.05)
+    work.meanwhile = over.cancel if why == "cancelled" else lambda: time.sleep(0.06)
+    _, kept = submit(batcher, "丙", "丁" * 10)
+    reading.gate.set()
+    assert kept.result(SOON) == [1, 10] and over.cancelled()
+    assert "乙" not in [text for texts in reading.batches for text in texts] and batcher.n_jobs == 0
+
+
+def test_a_request_of_which_no_more_can_be_read_fails_alone(batcher, reading):
+    hold(batcher, reading)
+
+    def fail():
+        raise ValueError("no more")
+
+    _, failing = submit(batcher, "甲", then=("乙",), meanwhile=fail)
+    _, bad = submit(batcher, "甲", then=("坏",))
+    _, kept = submit(batcher, "丙", then=("丁丁",))
+    reading.gate.set()
+    assert kept.result(SOON) == [2]
+    with pytest.raises(ValueError, match="no more"):
+        failing.result(SOON)
+    with pytest.raises(MemoryError):
+        bad.result(SOON)
 
 
 def test_a_request_that_cannot_be_read_fails_alone(batcher, reading):

@@ -185,6 +185,30 @@ def test_a_long_paste_is_read_whole_while_the_page_stays_responsive(open_page):
     wait_for(page, TEXT)
 
 
+def test_names_that_were_found_are_looked_for_in_the_rest_of_the_text_where_that_is_switched_on(open_page):
+    text = "著名演员云杉在北京出席了发布会。随后云杉说，明年再来。很多人喜欢云杉。"
+    page = open_page(text=text)
+    names = page.locator("#found mark:has-text('云杉')")
+    expect(names).to_have_count(2)
+    switch = page.get_by_role("switch", name=re.compile("One name, one answer"))
+    expect(switch).not_to_be_checked()
+    switch.focus()
+    page.keyboard.press("Space")
+    expect(names).to_have_count(3)
+    expect(page.locator("#found mark.new")).to_have_count(1)
+    expect(page.locator("#lattice .word.own")).to_have_count(3)
+    expect(page.locator("#part")).to_contain_text("names that were looked for")
+    assert sum(e["text"] == "云杉" for e in told(page)["entities"]) == 3
+    type_text(page, text + "林晓岚在南京市。" * 60)  # more than is drawn at once
+    assert sum(e["text"] == "云杉" for e in told(page)["entities"]) == 3
+    page.reload()
+    expect(switch).to_be_checked()
+    type_text(page, text)
+    expect(names).to_have_count(3)
+    page.get_by_text("One name, one answer").click()
+    expect(names).to_have_count(2)
+
+
 SCRIPTS = ["<script>alert(1)</script>林晓岚", "<img src=x onerror=alert(1)>南京市", "]]><svg onload=alert(1)>"]
 
 

@@ -37,10 +37,28 @@ def test_changes_count_at_once_and_leave_the_lexicon_of_the_start_alone(path, in
     assert store.remove(["长江", "江大桥"]).version == 2
     assert words(store) == [("南京市", "LOC", "evidence"), ("桥", "LOC", "force")]
     now = store.current()
-    assert now.changes.removed == ("长江", "江大桥") and "长江" not in now.lexicons[0]
+    assert now.removed == ["长江", "江大桥"] and "长江" not in now.lexicons[0]
     store.add([UserWord("江大桥"), UserWord("长江")])
-    assert store.current().changes.removed == () and "长江" in store.current().lexicons[0]
+    assert store.current().removed == [] and "长江" in store.current().lexicons[0]
     assert lexicon.user_words == ("江大桥",) and lexicon.removed_words == ()
+
+
+@pytest.mark.parametrize("in_file", [True, False])
+def test_removing_undoes_what_was_added_here_and_then_removes_what_was_there_before(path, in_file):
+    store = WordStore([start()], path if in_file else None)
+    store.add([UserWord("长江", "LOC"), UserWord("江大桥", "ROAD")])
+    store.remove(["长江", "江大桥"])
+    assert words(store) == [("江大桥", "LOC", "evidence")] and store.current().removed == []
+    assert "长江" in store.current().lexicons[0]
+    store.remove(["长江", "江大桥"])
+    assert words(store) == [] and "长江" not in store.current().lexicons[0]
+    store.add([UserWord("长江", "LOC")])
+    assert "长江" in store.current().lexicons[0] and store.current().removed == ["江大桥"]
+    store = WordStore([start()], path) if in_file else store
+    store.remove(["长江"])
+    assert "长江" not in store.current().lexicons[0] and store.current().removed == ["长江", "江大桥"]
+    with pytest.raises(LexiconError, match="长江: not in the lexicon"):
+        store.remove(["长江"])
 
 
 def test_what_was_changed_is_there_after_a_restart_and_in_another_process(path):

@@ -8,6 +8,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from cige.text.counted import counted
+
 SECONDS_PER_LINE = 30
 
 
@@ -58,6 +60,7 @@ class JobProgress:
             self._shown_at = now
             minutes = (self._n_rows - self._n_done) / max(rate, 1e-9) / 60
             self._console.print(
-                f"{self._n_done:,} of {self._n_rows:,} rows, {rate:,.0f} rows per second, {minutes:,.0f} minutes left",
+                f"{self._n_done:,} of {counted(self._n_rows, 'row')}, {rate:,.0f} rows per second, "
+                f"{minutes:,.0f} minutes left",
                 soft_wrap=True,
             )

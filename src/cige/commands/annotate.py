@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from cige.commands.exit_codes import INTERRUPTED
 from cige.commands.options import add_model_options, add_request_options, at_least, request_of
+from cige.text.counted import counted
 
 if TYPE_CHECKING:
     from cige.bulk.annotator import AnnotatorSettings
@@ -136,7 +137,8 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
     pending = job.pending()
     n_parts, n_left = len(job.parts), sum(part.n_rows for part in pending)
     if is_there and pending:
-        print(f"cige: resuming: {n_parts - len(pending):,} of {n_parts:,} parts are finished", file=sys.stderr)
+        done = f"{n_parts - len(pending):,} of {counted(n_parts, 'part')}"
+        print(f"cige: resuming: {done} finished", file=sys.stderr)
     by_number = {part.number: part for part in pending}
     progress = JobProgress(job.n_rows, job.n_rows - n_left)
     try:
@@ -145,15 +147,18 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
                 progress.add(by_number.pop(record["part"]).n_rows)
     except KeyboardInterrupt:
         print(
-            f"cige: stopped; {n_parts - len(by_number):,} of {n_parts:,} parts are in {args.output}. "
+            f"cige: stopped with {n_parts - len(by_number):,} of {counted(n_parts, 'part')} in {args.output}. "
             "Run the same command again to continue.",
             file=sys.stderr,
         )
         return INTERRUPTED
     totals = job.finish()
-    rejected = f"; {totals['rejected']:,} rows were rejected, see {args.output}/rejected" if totals["rejected"] else ""
+    n_rejected = totals["rejected"]
+    were = counted(n_rejected, "row was", "rows were")
+    rejected = f"; {were} rejected, see {args.output}/rejected" if n_rejected else ""
     rate = f", {progress.rows_per_second:,.0f} rows per second" if pending else " (all parts were finished already)"
-    print(f"wrote {args.output}: {totals['rows']:,} rows with {totals['entities']:,} entities{rate}{rejected}")
+    rows, entities = counted(totals["rows"], "row"), counted(totals["entities"], "entity", "entities")
+    print(f"wrote {args.output}: {rows} with {entities}{rate}{rejected}")
     return 0
 
 

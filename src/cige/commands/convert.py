@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 
 from cige.commands.options import add_repair_option
+from cige.text.counted import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,4 +56,5 @@ def run(args: argparse.Namespace) -> None:
     n_spans = sum(len(document.spans) for document in documents)
     n_unlabelled = sum(not document.is_labelled for document in documents)
     unlabelled = f", {n_unlabelled:,} of them unlabelled" if n_unlabelled else ""
-    print(f"wrote {args.output}: {len(documents):,} documents with {n_spans:,} entities{unlabelled}")
+    entities = counted(n_spans, "entity", "entities")
+    print(f"wrote {args.output}: {counted(len(documents), 'document')} with {entities}{unlabelled}")

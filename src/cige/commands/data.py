@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from cige.commands.lexicon import open_lexicon
 from cige.commands.options import at_least, make_console
 from cige.json_text import to_json
+from cige.text.counted import counted
 
 if TYPE_CHECKING:
     from cige.data import Sentence
@@ -95,7 +96,7 @@ def run_convert(args: argparse.Namespace) -> None:
 
     sentences = _read(args, args.file)
     write_sentences(args.output, sentences, format=args.to)
-    print(f"wrote {args.output}: {len(sentences):,} sentences")
+    print(f"wrote {args.output}: {counted(len(sentences), 'sentence')}")
 
 
 def run_names(args: argparse.Namespace) -> None:
@@ -105,7 +106,7 @@ def run_names(args: argparse.Namespace) -> None:
     sentences = [sentence for file in args.files for sentence in _read(args, file)]
     names = user_words_of(sentences, labels=args.labels, min_count=args.min_count)
     write_text(args.output, "".join(f"{name}\n" for name in names))
-    print(f"wrote {args.output}: {len(names):,} names of {len(sentences):,} sentences")
+    print(f"wrote {args.output}: {counted(len(names), 'name')} of {counted(len(sentences), 'sentence')}")
 
 
 def _read(args: argparse.Namespace, file: str) -> tuple[Sentence, ...]:

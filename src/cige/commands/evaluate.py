@@ -22,6 +22,7 @@ from cige.commands.options import (
     make_console,
 )
 from cige.json_text import to_json
+from cige.text.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,7 +108,9 @@ def run(args: argparse.Namespace) -> None:
             console.print(confusion_table(found.confusion))
         if found.points:
             console.print(calibration_table(found.points))
-        print(f"{found.report.n_sentences:,} sentences, {found.sentences_per_second:,.1f} sentences per second")
+        print(
+            f"{counted(found.report.n_sentences, 'sentence')}, {found.sentences_per_second:,.1f} sentences per second"
+        )
 
 
 def _warn_of_unannotated_labels(

@@ -20,8 +20,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cige.commands.options import at_least
-from cige.commands.texts import texts_of
+from cige.commands.texts import sentences_of
 from cige.errors import CigeError, DataError
+from cige.text.counted import counted
 
 if TYPE_CHECKING:
     from cige.distant.learn_type import LearnResult
@@ -102,7 +103,7 @@ def list_files(types: list[str], words: str | None) -> dict[str, str]:
 def _lines(paths: list[str]) -> Iterator[str]:
     for path in paths:
         n_lines = 0
-        for line in texts_of(path):
+        for line in sentences_of(path):
             n_lines += 1
             yield line
         if not n_lines:
@@ -114,8 +115,8 @@ def _report(result: LearnResult) -> None:
 
     for learnt in result.types:
         print(
-            f"{learnt.name}: {learnt.n_in_text:,} of {learnt.n_words:,} words are in the text, "
-            f"{learnt.n_uses:,} times; {learnt.trust:.0%} of these are trusted; learnt from "
-            f"{learnt.n_labelled:,} entities"
+            f"{learnt.name}: {learnt.n_in_text:,} of {counted(learnt.n_words, 'word')} are in the text, "
+            f"{counted(learnt.n_uses, 'time')}; {learnt.trust:.0%} of these are trusted; learnt from "
+            f"{counted(learnt.n_labelled, 'entity', 'entities')}"
         )
     print(f"{show_duration(result.seconds)} of training; model in {result.model}")

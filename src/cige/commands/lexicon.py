@@ -23,6 +23,7 @@ from cige.commands.options import at_least
 from cige.commands.texts import add_source_argument, texts_of
 from cige.errors import LexiconError
 from cige.json_text import to_json
+from cige.text.counted import counted
 from cige.text.normalize import normalize
 from cige.text.visible import visible
 
@@ -98,7 +99,7 @@ def run_build(args: argparse.Namespace) -> None:
     lexicon = Lexicon.from_file(args.file, format=args.format, min_count=args.min_count)
     print(lexicon.report)
     lexicon.save(args.output)
-    print(f"wrote {args.output}: {len(lexicon):,} words")
+    print(f"wrote {args.output}: {counted(len(lexicon), 'word')}")
 
 
 def build_with_vectors(args: argparse.Namespace) -> None:
@@ -114,8 +115,8 @@ def build_with_vectors(args: argparse.Namespace) -> None:
     megabytes = os.path.getsize(args.file) / 1e6
     print(report)
     print(
-        f"wrote {args.output}: {report.n_taken:,} words and their vectors, from {megabytes:,.0f} MB in {seconds:.0f} s "
-        f"({megabytes / seconds:.0f} MB/s)"
+        f"wrote {args.output}: {counted(report.n_taken, 'word')} and their vectors, from "
+        f"{megabytes:,.0f} MB in {seconds:.0f} s ({megabytes / seconds:.0f} MB/s)"
     )
 
 
@@ -152,7 +153,7 @@ def run_check(args: argparse.Namespace) -> None:
     from cige.lexicon.lexicon import Lexicon, check_lexicon
 
     check_lexicon(args.folder)
-    print(f"{args.folder}: all files are intact, {len(Lexicon.load(args.folder)):,} words")
+    print(f"{args.folder}: all files are intact, {counted(len(Lexicon.load(args.folder)), 'word')}")
 
 
 def run_publish(args: argparse.Namespace) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 
 from cige.commands.options import at_least
+from cige.text.counted import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,10 +69,13 @@ def run(args: argparse.Namespace) -> None:
     for note in report.notes(rules):
         print(note)
     data = open_data(args.output, check_contents=False)
-    print(f"corpus  {report.n_documents:,} documents, {report.n_lines:,} lines, {report.n_characters:,} characters")
     print(
-        f"train   {len(data.train)} shards, {data.n_pieces:,} characters (word pieces) as {data.n_tokens:,} lattice "
-        f"tokens, {data.n_tokens / data.n_pieces:.2f} per character"
+        f"corpus  {counted(report.n_documents, 'document')}, {counted(report.n_lines, 'line')}, "
+        f"{counted(report.n_characters, 'character')}"
+    )
+    print(
+        f"train   {counted(len(data.train), 'shard')}, {data.n_pieces:,} characters (word pieces) as "
+        f"{data.n_tokens:,} lattice tokens, {data.n_tokens / data.n_pieces:.2f} per character"
     )
     n_held_out = sum(len(shard.word_starts) for shard in data.held_out)
     print(f"held out  {n_held_out:,} characters")

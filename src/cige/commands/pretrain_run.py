@@ -17,6 +17,8 @@ from __future__ import annotations
 import argparse
 import os
 
+from cige.text.counted import counted
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", metavar="RECIPE", help="name, such as pretrain/tiny, or YAML file")
@@ -67,7 +69,7 @@ def run(args: argparse.Namespace) -> None:
         )
     last = result.logs[-1].train
     print(
-        f"{result.name}, seed {result.seed}: {result.n_steps:,} steps, {result.n_tokens:,} tokens, "
+        f"{result.name}, seed {result.seed}: {counted(result.n_steps, 'step')}, {counted(result.n_tokens, 'token')}, "
         f"{show_duration(result.seconds)}; MLM loss {shown_loss(last.get('mlm_loss'))}, "
         f"accuracy {per_cent(last.get('mlm_accuracy'))}"
     )

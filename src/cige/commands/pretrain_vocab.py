@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cige.commands.options import at_least
+from cige.text.counted import counted
 
 DEFAULT_WORDS = 81_000  # cige.lexicon.joint_vocabulary.N_WORDS, without importing it for `--help`
 
@@ -57,9 +58,13 @@ def run(args: argparse.Namespace) -> None:
         print(vocabulary.report)
     share = counts.share(vocabulary.words)
     print(
-        f"corpus      {counts.n_lines:,} lines, {counts.n_chars:,} characters, {len(counts.counts):,} different words"
+        f"corpus      {counted(counts.n_lines, 'line')}, {counted(counts.n_chars, 'character')}, "
+        f"{counted(len(counts.counts), 'different word')}"
     )
-    print(f"vocabulary  {len(vocabulary):,} tokens: {vocabulary.n_pieces:,} pieces and {vocabulary.n_words:,} words")
+    print(
+        f"vocabulary  {counted(len(vocabulary), 'token')}: {counted(vocabulary.n_pieces, 'piece')} and "
+        f"{counted(vocabulary.n_words, 'word')}"
+    )
     print(f"coverage    {share:.1%} of the words of the corpus")
     print(f"wrote {args.output}")
 

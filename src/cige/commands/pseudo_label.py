@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from cige.commands.options import at_least, share
-from cige.commands.texts import add_source_argument, texts_of
+from cige.commands.texts import add_source_argument, sentences_of
+from cige.text.counted import counted
 
 BLOCK = 2000  # texts that all models process before the next block is read
 
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> None:
     counts = Counter(span.label for sentence in sentences for span in sentence.spans)
     for label, n in counts.most_common():
         print(f"{n:9,}  {label}")
-    print(f"{args.output}: {len(sentences):,} sentences")
+    print(f"{args.output}: {counted(len(sentences), 'sentence')}")
 
 
 def _agreed(args: argparse.Namespace) -> Iterator:
@@ -89,7 +90,7 @@ def _agreed(args: argparse.Namespace) -> Iterator:
         finders.append(finder)
         judges.append(Judge(frozenset(filter(None, labels.split(",")))))
     rng = np.random.default_rng(args.seed)
-    n_kept, texts = 0, (text for text in map(str.strip, texts_of(args.source)))
+    n_kept, texts = 0, (text for text in map(str.strip, sentences_of(args.source)))
     texts = (text for text in texts if args.chars[0] <= len(text) <= args.chars[1])
     while block := list(islice(texts, BLOCK)):
         found = [list(finder.pipe(block, batch_size=64)) for finder in finders]

@@ -6,9 +6,9 @@ Examples:
   cige suggest posts.txt tasks.json --format label-studio --lexicon-add products.txt --n 100
   cige suggest unlabelled.txt dev.jsonl --strategy random --n 100 --no-labels
 
-The file has one sentence per line. An annotator corrects the labels, and `cige train --data` trains on the export of
-the annotation tool. The most important sentences come first in the output. If the selection is interrupted, run the
-same command again to continue.
+The file has one sentence per line, or is a .json file of documents, whose lines are the sentences. An annotator
+corrects the labels, and `cige train --data` trains on the export of the annotation tool. The most important sentences
+come first in the output. If the selection is interrupted, run the same command again to continue.
 
 strategies:
   both         sentences with the most uncertain spans in total, where repeated kinds of spans count less (the default)
@@ -36,7 +36,8 @@ from cige.commands.options import (
     load_finder,
     request_of,
 )
-from cige.commands.texts import texts_of
+from cige.commands.texts import sentences_of
+from cige.text.counted import counted
 
 if TYPE_CHECKING:
     from cige.data.documents import Document
@@ -159,12 +160,12 @@ def _read(selector: Selector, source: str, kept: KeptReading | None) -> None:
         nonlocal n_blocks
         n_blocks += 1
         if sys.stderr.isatty():
-            print(f"\r{selector.n_read:,} lines read", end="", file=sys.stderr, flush=True)
+            print(f"\r{counted(selector.n_read, 'line')} read", end="", file=sys.stderr, flush=True)
         if kept is not None and n_blocks % KEEP_EVERY == 0:
             kept.keep(selector)
 
     try:
-        selector.read(texts_of(source), on_block=on_block)
+        selector.read(sentences_of(source), on_block=on_block)
     except KeyboardInterrupt:
         if kept is not None:
             kept.keep(selector)
@@ -201,13 +202,14 @@ def _documents(
 
 def _report(args: argparse.Namespace, selector: Selector, suggestions: list[Suggestion], n_labelled: int) -> None:
     n_chars = sum(len(suggestion.text) for suggestion in suggestions)
-    known = f"; {n_labelled:,} are labelled already" if n_labelled else ""
+    known = f"; {n_labelled:,} {'is' if n_labelled == 1 else 'are'} labelled already" if n_labelled else ""
     print(
-        f"wrote {args.output}: {len(suggestions):,} sentences of {n_chars:,} characters, out of {selector.n_fitting:,} "
-        f"(of {selector.n_read:,} lines{known})"
+        f"wrote {args.output}: {counted(len(suggestions), 'sentence')} of {counted(n_chars, 'character')}, "
+        f"out of {selector.n_fitting:,} (of {counted(selector.n_read, 'line')}{known})"
     )
     if len(suggestions) < args.n:
-        print(f"cige: {args.n:,} were requested; there are no more that differ enough", file=sys.stderr)
+        were = f"{args.n:,} {'was' if args.n == 1 else 'were'} requested"
+        print(f"cige: {were}; there are no more that differ enough", file=sys.stderr)
 
 
 def _no_file(source: str) -> Exception:
@@ -223,8 +225,8 @@ def _nothing(args: argparse.Namespace, selector: Selector, n_labelled: int) -> E
     known = f" and is not among the {n_labelled:,} of --exclude" if n_labelled else ""
     low, high = args.chars
     return DataError(
-        f"{args.source}: none of its {selector.n_read:,} lines has {low} to {high} characters{known}; give another "
-        "file, or other --chars"
+        f"{args.source}: no line in it, of {counted(selector.n_read, 'line')}, has {low} to {high} characters{known}; "
+        "give another file, or other --chars"
     )
 
 

@@ -1,4 +1,4 @@
-"""Input texts: an argument, the lines of a file, or the lines of standard input."""
+"""Input texts: an argument, the lines of a file or of standard input, or the texts of a JSON file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from typing import BinaryIO
 from cige.errors import DataError
 from cige.text.encodings import how_to_convert
 
+_JSON_FORMS = (
+    'a .json file is read as documents: objects with "text", tasks of Label Studio, what doccano, spaCy or displaCy '
+    "write, or rows of tokens and ner_tags; copy it to a .txt file to read its lines as they are"
+)
 _LIKE_A_FILE_NAME = re.compile(r"[\w./\\~-]+\.(txt|text|md|tsv|csv|jsonl?)", re.ASCII)
 
 
@@ -20,18 +24,24 @@ def add_source_argument(parser, what: str) -> None:  # type: ignore[no-untyped-d
         metavar="TEXT|FILE|-",
         nargs="?",
         default="-",
-        help=f"{what}; the path of an existing file, - or nothing for standard input, or the text itself",
+        help=f"{what}; the path of an existing file (a .json file contains documents), - or nothing for standard "
+        "input, or the text itself",
     )
 
 
 def texts_of(source: str) -> Iterator[str]:
     """The texts of a source, one per line of a file or of standard input, while they are read.
 
+    Those of a .json file are the texts of its documents; they may have line breaks.
+
     Raises:
-        DataError: a line is not UTF-8, or the source looks like the name of a missing file.
+        DataError: a line is not UTF-8, the source looks like the name of a missing file, or a .json file is not in a
+            form that `cige.data.documents` supports.
     """
     if source == "-":
         yield from _lines(sys.stdin.buffer, "standard input")
+    elif os.path.isfile(source) and source.lower().endswith(".json"):
+        yield from _texts_of_documents(source)
     elif os.path.isfile(source):
         with open(source, "rb") as file:
             yield from _lines(file, source)
@@ -39,11 +49,30 @@ def texts_of(source: str) -> Iterator[str]:
         yield _the_text_itself(source)
 
 
+def sentences_of(source: str) -> Iterator[str]:
+    """As `texts_of`, with the lines of documents each by itself."""
+    for text in texts_of(source):
+        yield from text.split("\n")
+
+
 def whole_text_of(source: str) -> str:
     """A source as one text, including line breaks."""
     if source == "-" or os.path.isfile(source):
         return "\n".join(texts_of(source))
     return _the_text_itself(source)
+
+
+def _texts_of_documents(path: str) -> list[str]:
+    from cige.data.documents.formats import of_json, read_documents  # only here: lines do not need them
+    from cige.data.text_files import read_text
+
+    format = of_json(read_text(path))
+    if format is None:
+        raise DataError(f"{path}: {_JSON_FORMS}")
+    try:
+        return [document.text for document in read_documents(path, format=format)]
+    except DataError as error:
+        raise DataError(f"{error} (read as {format}; {_JSON_FORMS})") from None
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[str]:

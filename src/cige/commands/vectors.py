@@ -11,6 +11,7 @@ import argparse
 
 from cige.commands.lexicon import open_lexicon
 from cige.commands.options import at_least
+from cige.text.counted import counted
 
 UNITS = ("char", "bigram", "word")
 
@@ -60,7 +61,7 @@ def run_train(args: argparse.Namespace) -> None:
             seed=args.seed,
             workers=args.workers,
         )
-        print(f"wrote {made.path}: {made.n_words:,} vectors, from {made.n_tokens:,} {unit}s per pass")
+        print(f"wrote {made.path}: {counted(made.n_words, 'vector')}, from {counted(made.n_tokens, unit)} per pass")
 
 
 def run_convert(args: argparse.Namespace) -> None:

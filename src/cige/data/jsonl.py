@@ -19,6 +19,7 @@ from cige.data.sentence import Sentence, Span
 from cige.data.text_files import has_surrogate
 from cige.errors import DataError
 from cige.json_text import to_json
+from cige.text.counted import counted
 
 _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -147,7 +148,7 @@ def make_span(start: Any, end: Any, label: Any, text: str) -> Span:
     if not isinstance(label, str) or not label:
         raise DataError(f"expected a name as the label of {start}..{end}, found {label!r}")
     if not 0 <= start < end <= len(text):
-        raise DataError(f"{label} at [{start}, {end}) does not fit a text of {len(text)} characters")
+        raise DataError(f"{label} at [{start}, {end}) does not fit a text of {counted(len(text), 'character')}")
     return Span(start, end, label)
 
 

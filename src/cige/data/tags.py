@@ -19,6 +19,7 @@ import numpy as np
 from cige.data.sentence import Span
 from cige.errors import DataError
 from cige.lexicon.user_word import UNKNOWN_TYPE
+from cige.text.counted import counted
 
 SCHEMES = ("BMES", "BIOES", "BIO")
 _PREFIXES = {"BMES": "BMES", "BIOES": "BIES", "BIO": "BI"}  # in the order of `tag_set`
@@ -85,7 +86,7 @@ def spans_to_tags(n_chars: int, spans: Iterable[Span], scheme: str = "BMES") -> 
     for span in sorted(spans):
         start, end, label = span.start, span.end, span.label
         if not 0 <= start < end <= n_chars:
-            raise DataError(f"span {start}..{end} ({label}) does not fit a text of {n_chars} characters")
+            raise DataError(f"span {start}..{end} ({label}) does not fit a text of {counted(n_chars, 'character')}")
         if start < last_end:
             raise DataError(f"spans {last} and {span} overlap: a character can have only one tag")
         if scheme == "BIO":

@@ -36,6 +36,7 @@ from cige.folders.atomic import atomic_file
 from cige.json_text import to_json
 from cige.models.model import LatticeModel
 from cige.tagging.windows import read_windows
+from cige.text.counted import counted
 from cige.text.normalize import normalize
 from cige.training.recipe import Recipe, SourceConfig, start_folder
 from cige.training.train import train
@@ -187,7 +188,7 @@ class _RawText:
             counts[name] = Counter(word.text for found in words for word in found if name in word.lists)
             if not counts[name]:
                 raise DataError(
-                    f"{name}: the text uses none of the {len(listed):,} words of the list (such as {listed[0]}); "
+                    f"{name}: the text uses no word of the list ({counted(len(listed), 'word')}, such as {listed[0]}); "
                     "expected raw text of the kind in which they occur"
                 )
             by_band = trust_by_band((word for found in words for word in found), name, band)

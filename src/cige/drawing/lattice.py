@@ -10,6 +10,7 @@ import numpy as np
 from cige.drawing.colours import colour_of
 from cige.drawing.svg import SOFT, escape, is_wide, svg_page, svg_text, text_width
 from cige.lattice.lattice import Lattice
+from cige.text.counted import counted
 
 FAINT, BAR, BAR_EDGE, USER_EDGE = "#94a3b8", "#f1f5f9", "#cbd5e1", "#b45309"
 MARGIN, GUTTER = 20, 34  # around the drawing; left of each row, for the offset of its first character
@@ -297,7 +298,8 @@ def _draw_legend(
         )
         left += 24 + text_width(name, 12) + 20
     if lattice.n_dropped:
-        note = f"{lattice.n_dropped:,} more words are over the node budget and not in the lattice"
+        more = counted(lattice.n_dropped, "more word is", "more words are")
+        note = f"{more} over the node budget and not in the lattice"
         parts.append(svg_text(note, left, top + 10.5, size=12, colour="#b91c1c", anchor="start"))
         left += text_width(note, 12) + 20
     return top + (12 + ROW_GAP if items or lattice.n_dropped else 0), left - 20

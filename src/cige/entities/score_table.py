@@ -10,13 +10,14 @@ from rich.table import Table
 from cige.entities.calibration import N_BINS, expected_calibration_error, reliability
 from cige.entities.errors import KINDS, NOTHING, EntityError
 from cige.entities.scores import Counts, Report
+from cige.text.counted import counted
 
 
 def report_table(report: Report, title: str | None = None) -> Table:
     """Precision, recall and F1 in per cent with their counts, in one section per grouping."""
     table = Table("", "P", "R", "F1", "gold", "predicted", "correct", title=title)
     _justify(table)
-    _add(table, f"all ({report.n_sentences:,} sentences)", report.overall)
+    _add(table, f"all ({counted(report.n_sentences, 'sentence')})", report.overall)
     _add(table, "span only", report.span)
     table.add_row("type accuracy", "", "", _per_cent(report.type_accuracy), "", "", "")
     if report.lenient is not None:

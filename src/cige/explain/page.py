@@ -19,6 +19,7 @@ from cige.explain.maps import TerminalMap, draw_map
 from cige.explain.sets import draw_sets, html_table, terminal_table
 from cige.lexicon.user_word import EVIDENCE, FORCE
 from cige.tagging.windows import LatticeWord
+from cige.text.counted import counted
 from cige.text.visible import visible
 
 _STYLE = """
@@ -69,8 +70,8 @@ def to_svg(explanation: Evidence) -> str:
 def to_html(explanation: Evidence) -> str:
     n_words, n_user = explanation.lattice.n_words, int(explanation.lattice.is_user.sum())
     own = f", {n_user} of them your own" if n_user else ""
-    n_entities = len(explanation.entities)
-    facts = f"{len(explanation.text):,} characters, {n_words:,} lattice words{own}, {n_entities:,} entities"
+    n_entities = counted(len(explanation.entities), "entity", "entities")
+    facts = f"{counted(len(explanation.text), 'character')}, {counted(n_words, 'lattice word')}{own}, {n_entities}"
     dropped = f'<p class="soft gone">{_escape(_dropped(explanation))}</p>' if explanation.lattice.n_dropped else ""
     sections = [
         f'<h1>词格 · how this text was read</h1><p class="soft">{facts}</p>{dropped}',
@@ -193,11 +194,14 @@ def _named(entity: Entity) -> str:
 
 def _removal_summary(explanation: Evidence) -> str:
     n_quiet = explanation.n_tried - len(explanation.removals)
-    return f"{explanation.n_tried:,} words over entities were removed, one at a time; {n_quiet:,} changed nothing."
+    tried = counted(explanation.n_tried, "word over entities was", "words over entities were")
+    return f"{tried} removed, one at a time; {n_quiet:,} changed nothing."
 
 
 def _dropped(explanation: Evidence) -> str:
-    return f"{explanation.lattice.n_dropped:,} more words matched but exceeded the node budget and were not read."
+    n_dropped = explanation.lattice.n_dropped
+    were = "was" if n_dropped == 1 else "were"
+    return f"{counted(n_dropped, 'more word')} matched but exceeded the node budget and {were} not read."
 
 
 # ---- HTML

@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from cige.data.sentence import Sentence, Span
 from cige.errors import CigeError, DataError
 from cige.integrations.model_bytes import UnpackedModel, files_of
+from cige.text.counted import counted
 
 if TYPE_CHECKING:
     from cige.api import NER
@@ -195,7 +196,9 @@ def _spans(number: int, text: str, given: Iterable[Any]) -> tuple[Span, ...]:
     for item in given:
         start, end, label = _triple(number, item)
         if not 0 <= start < end <= len(text) or not label:
-            raise DataError(f"y[{number}]: ({start}, {end}, {label!r}) is no span of a text of {len(text)} characters")
+            raise DataError(
+                f"y[{number}]: ({start}, {end}, {label!r}) is no span of a text of {counted(len(text), 'character')}"
+            )
         spans.append(Span(start, end, label))
     spans.sort()
     for before, after in pairwise(spans):

@@ -38,6 +38,7 @@ DEFAULTS: dict[str, Any] = {
     "min_score": 0.0,
     "labels": None,
     "types": "fine",
+    "consistent": False,
     "spans_key": "cige",
     "set_ents": True,
     "overwrite_ents": True,
@@ -56,6 +57,7 @@ def make_component(
     min_score: float,
     labels: list[str] | None,
     types: str,
+    consistent: bool,
     spans_key: str | None,
     set_ents: bool,
     overwrite_ents: bool,
@@ -69,6 +71,8 @@ def make_component(
         words: user words, as a list or as a dict with the label of each (or null).
         word_files: files of user words, in a format of `--lexicon-add`.
         min_score, labels, types: which entities are reported, as in a call of an NER.
+        consistent: whether a document is predicted a second time, with the names found in it as words, if a name was
+            found at one of its occurrences and not at another.
         spans_key: name of the group in `doc.spans`, whose `attrs["scores"]` are the scores; None for no group.
         set_ents: whether to write `doc.ents`.
         overwrite_ents: whether to overwrite entities of other components; otherwise, these take precedence.
@@ -86,6 +90,7 @@ def make_component(
         min_score=min_score,
         labels=labels,
         types=types,
+        consistent=consistent,
         spans_key=spans_key,
         set_ents=set_ents,
         overwrite_ents=overwrite_ents,
@@ -110,6 +115,7 @@ class CigeComponent(Pipe):
         min_score: float = 0.0,
         labels: Sequence[str] | None = None,
         types: str = "fine",
+        consistent: bool = False,
         spans_key: str | None = "cige",
         set_ents: bool = True,
         overwrite_ents: bool = True,
@@ -122,6 +128,7 @@ class CigeComponent(Pipe):
         self.words = dict(words) if isinstance(words, dict) else dict.fromkeys(words)
         self.word_files = list(word_files)
         self.request: dict[str, Any] = {"min_score": min_score, "labels": labels, "types": types}
+        self.request["consistent"] = consistent
         self.spans_key, self.set_ents, self.overwrite_ents = spans_key, set_ents, overwrite_ents
         self.alignment: Any = alignment
         self._finder: EntityFinder | None = None

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.rules import NO_RULES, Rules
 from cige.text.normalize import normalize
 
@@ -37,7 +38,8 @@ class Lattice:
         words: int32[W, 3], rows (start, end, word_id) with half-open [start, end) in code points, sorted by
             start, end, id. Ids >= `n_base` are those of user words.
         n_base: number of words of the base lexicon.
-        n_dropped: number of matched words that exceed the maximum number of nodes (0 for real text).
+        n_dropped: number of matched words that exceed the maximum number of nodes (0 for real text). Base words of
+            punctuation and signs alone do not count, for no name is made of them.
         closed: the stretches [start, end) of `text` in which there are no entities; sorted, disjoint.
         user_labels: the label of the user word n_base + k, or None; empty if no word has a label.
         rules: the stretches of `text` that the user's forced and blocked words cover.
@@ -86,15 +88,21 @@ class Lattice:
         return {k for k in np.flatnonzero(self.is_user).tolist() if tuple(self.words[k, :2].tolist()) in places}
 
 
-def build_lattice(text: str, lexicon: WordMatcher, *, max_words_per_char: float = MAX_WORDS_PER_CHAR) -> Lattice:
+def build_lattice(
+    text: str, lexicon: WordMatcher | Lexicon, *, max_words_per_char: float = MAX_WORDS_PER_CHAR
+) -> Lattice:
     """Match `text` with `lexicon` and keep at most `max_words_per_char` words per character.
 
     If there are more words, user words are kept first, then longer words, then earlier ones; `n_dropped` is the number
     of the others. Characters are never dropped.
 
     Args:
-        lexicon: an immutable set of words, such as `lexicon.snapshot()` of a Lexicon.
+        lexicon: an immutable set of words, such as `lexicon.snapshot()` of a Lexicon, or a Lexicon, whose
+            current words are used. Texts that belong together should share one snapshot, so that no word changes
+            between them.
     """
+    if isinstance(lexicon, Lexicon):
+        lexicon = lexicon.snapshot()
     text = normalize(text)
     words = lexicon.match(text)
     budget = int(max_words_per_char * len(text)) + 8
@@ -103,5 +111,15 @@ def build_lattice(text: str, lexicon: WordMatcher, *, max_words_per_char: float 
         is_base = words[:, 2] < lexicon.n_base
         length = words[:, 1] - words[:, 0]
         keep = np.lexsort((words[:, 0], -length, is_base))[:budget]
-        words = words[np.sort(keep)]
+        is_kept = np.zeros(len(words), bool)
+        is_kept[keep] = True
+        n_dropped = _n_that_count(text, words[~is_kept], n_base=lexicon.n_base)
+        words = words[is_kept]
     return Lattice(text=text, words=words, n_base=lexicon.n_base, n_dropped=n_dropped, user_labels=lexicon.user_labels)
+
+
+def _n_that_count(text: str, words: np.ndarray, *, n_base: int) -> int:
+    """How many of the words int32[n, 3] are a user's, or have a letter, a digit or a Chinese character."""
+    n_before = np.concatenate([[0], np.cumsum([character.isalnum() for character in text])])  # [T + 1]
+    has_letters = n_before[words[:, 1]] > n_before[words[:, 0]]
+    return int((has_letters | (words[:, 2] >= n_base)).sum())

@@ -24,6 +24,7 @@ from cige.lexicon.user_changes import UserChanges
 from cige.lexicon.user_word import EVIDENCE, Mode, UserWord, UserWords, reason_to_refuse_user_word, user_words_of
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
+from cige.text.counted import counted
 from cige.text.normalize import normalize
 
 if TYPE_CHECKING:
@@ -38,8 +39,9 @@ class Lexicon:
     `add` and `remove` take effect immediately and never change the base words: they replace the immutable
     `LexiconSnapshot`, so a thread that holds a snapshot never sees a partial update. All methods are thread-safe.
 
-    A user word that is also a base word is matched twice, with both ids. `remove` drops a user word and hides a base
-    word; `add` makes a word a user word and shows the base word again. Ids of user words are valid for one snapshot.
+    A user word that is also a base word is matched twice, with both ids. `remove` undoes the `add` of a user word, and
+    hides a base word that was not added; `add` makes a word a user word and shows a hidden base word for as long as it
+    is one. Ids of user words are valid for one snapshot.
 
     Attributes:
         report: which words were taken and refused when it was built; None for a loaded lexicon.
@@ -63,7 +65,9 @@ class Lexicon:
         words = list(words)
         given = [1] * len(words) if counts is None else list(counts)
         if len(given) != len(words):
-            raise LexiconError(f"{len(given):,} counts for {len(words):,} words: expected one per word")
+            raise LexiconError(
+                f"{counted(len(given), 'count')} for {counted(len(words), 'word')}: expected one per word"
+            )
         from cige.lexicon.report import ReportBuilder
 
         report = ReportBuilder(source="words", format="words")
@@ -139,7 +143,7 @@ class Lexicon:
         base = self._base
         with new_folder(folder, kind=LEXICON) as (aside, facts):
             facts.update(base.save(aside), vectors=keep_vectors(Path(folder), aside, self.fingerprint))
-            write_user(aside, added=snapshot.user_entries, removed=_words(base, snapshot.hidden))
+            write_user(aside, added=snapshot.user_entries, removed=_words(base, snapshot.removed))
 
     @property
     def fingerprint(self) -> str:
@@ -163,7 +167,7 @@ class Lexicon:
 
     @property
     def removed_words(self) -> tuple[str, ...]:
-        """Base words that the user removed, in order of id."""
+        """Base words that the user removed and has not added since, in order of id."""
         return _words(self._base, self._snapshot.hidden)
 
     def snapshot(self) -> LexiconSnapshot:
@@ -219,7 +223,10 @@ class Lexicon:
         return found.report
 
     def remove(self, *words: str) -> None:
-        """Stop matching `words` from now on: user words are dropped, and base words are hidden.
+        """Undo `add` of user words, and stop matching base words, from now on.
+
+        A user word is as it was before it was added, whatever labels and modes it was given since: gone, or the base
+        word that it also is. Removing that base word takes a call of its own.
 
         Raises:
             LexiconError: some words are not in the lexicon; the message lists them, and none is removed.
@@ -229,12 +236,13 @@ class Lexicon:
             unknown = [word for word in wanted if word not in self._snapshot]
             if unknown:
                 raise LexiconError(f"cannot remove {_listed(unknown)}: not in the lexicon")
-            self._snapshot = self._snapshot.without_words(wanted)
+            self._snapshot = self._snapshot.taken_back(wanted)
 
     def changed(self, changes: UserChanges) -> Lexicon:
         """A lexicon with the same base words and the current user words, to which `changes` are applied.
 
-        This lexicon does not change. Words to remove that are not in the lexicon are ignored.
+        This lexicon does not change. Words to remove are no longer matched, whether they are base words, user words or
+        both, unless `changes` adds them; words that are not in the lexicon are ignored.
         """
         return self._with(self._snapshot.without_words(changes.removed).with_words(changes.added))
 
@@ -280,7 +288,8 @@ class Lexicon:
 
     def __repr__(self) -> str:
         now = self._snapshot
-        return f"Lexicon({len(self):,} words, {len(now.user_words):,} user words, {len(now.hidden):,} removed)"
+        n_words, n_own = counted(len(self), "word"), counted(len(now.user_words), "user word")
+        return f"Lexicon({n_words}, {n_own}, {len(now.hidden):,} removed)"
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}  # a lock cannot be pickled

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from cige.text.counted import counted
+
 MAX_LISTED = 10_000  # refused lines that are listed; all of them are counted
 N_SHOWN = 10
 TEXT_WIDTH = 60
@@ -56,9 +58,9 @@ class LoadReport:
         if self.n_skipped:
             total += f", {self.n_skipped:,} not needed"
         if self.n_comments:
-            total += f", {self.n_comments:,} comment line{'s' if self.n_comments > 1 else ''}"
+            total += f", {counted(self.n_comments, 'comment line')}"
         if self.n_missing:
-            total += f", {self.n_missing:,} lexicon words without a vector"
+            total += f", {counted(self.n_missing, 'lexicon word')} without a vector"
         lines = [total]
         lines += [f"  {n:,} x {reason}" for reason, n in sorted(self.reasons.items(), key=lambda item: -item[1])]
         lines += [f"  line {line}: {text!r}: {reason}" for line, text, reason in self.refused[:N_SHOWN]]

@@ -44,7 +44,8 @@ class LexiconSnapshot:
     Attributes:
         n_base: number of base words, including hidden ones; larger ids are those of user words.
         user_entries: the user's words with label and mode, in the order they were added; word k has id n_base + k.
-        hidden: ids of base words that the user removed.
+        removed: ids of base words that the user removed.
+        hidden: those of them that are not matched, because the user has not added them since.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class LexiconSnapshot:
         *,
         base: BaseWords,
         user_entries: tuple[UserWord, ...] = (),
+        removed: frozenset[int] = frozenset(),
         hidden: frozenset[int] = frozenset(),
         _below: LexiconSnapshot | None = None,
     ):
         self.n_base = len(base.words)
         self.user_entries = user_entries
+        self.removed = removed
         self.hidden = hidden
         self._base = base
         found_below = () if _below is None else _below._user
@@ -134,11 +137,10 @@ class LexiconSnapshot:
         return (number is not None and number not in self.hidden) or word in self._user_places
 
     def with_words(self, words: Iterable[UserWord]) -> LexiconSnapshot:
-        """A snapshot with additional user words (normalised and valid), which are shown again if they are hidden base
-        words.
+        """A snapshot with additional user words (normalised and valid). As long as they are user words, base words that
+        the user removed are matched too, unless they are blocked.
 
-        A word that is already a user word keeps its place and gets the new label and mode. If a blocked word is a base
-        word, it stays hidden or visible.
+        A word that is already a user word keeps its place and gets the new label and mode.
         """
         return self._with_words(words, below=None)
 
@@ -151,24 +153,44 @@ class LexiconSnapshot:
 
     def _with_words(self, words: Iterable[UserWord], *, below: LexiconSnapshot | None) -> LexiconSnapshot:
         changed = {word.text: word for word in words}
-        found = [self._base.matcher.number(word.text) for word in changed.values() if word.mode != BLOCK]
         kept = {word.text: word for word in self.user_entries}
+        removed = {text: number for text in changed if (number := self._removed_number(text)) is not None}
+        blocked = {number for text, number in removed.items() if changed[text].mode == BLOCK}
         return LexiconSnapshot(
             base=self._base,
             user_entries=tuple((kept | changed).values()),
-            hidden=self.hidden.difference(number for number in found if number is not None),
+            removed=self.removed,
+            hidden=self.hidden.difference(removed.values()) | blocked,
             _below=below,
         )
 
     def without_words(self, words: Iterable[str]) -> LexiconSnapshot:
         """A snapshot that matches none of `words` (normalised), whether they are base words or user words."""
         gone = set(words)
-        found = map(self._base.matcher.number, gone)
+        numbers = {number for word in gone if (number := self._base.matcher.number(word)) is not None}
         return LexiconSnapshot(
             base=self._base,
             user_entries=tuple(word for word in self.user_entries if word.text not in gone),
-            hidden=self.hidden.union(number for number in found if number is not None),
+            removed=self.removed | numbers,
+            hidden=self.hidden | numbers,
         )
+
+    def taken_back(self, words: Iterable[str]) -> LexiconSnapshot:
+        """A snapshot without `words` (normalised): what was added is as before it was added, and others are removed."""
+        gone = set(words)
+        numbers = {word: number for word in gone if (number := self._base.matcher.number(word)) is not None}
+        removed = self.removed.union(number for word, number in numbers.items() if word not in self._user_places)
+        return LexiconSnapshot(
+            base=self._base,
+            user_entries=tuple(word for word in self.user_entries if word.text not in gone),
+            removed=removed,
+            hidden=self.hidden | removed.intersection(numbers.values()),
+        )
+
+    def _removed_number(self, word: str) -> int | None:
+        """The id of a base word that the user removed, whether or not it was added since; None for others."""
+        number = self._base.matcher.number(word) if self.removed else None
+        return number if number in self.removed else None
 
     @cached_property
     def _user_places(self) -> dict[str, int]:

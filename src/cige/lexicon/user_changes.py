@@ -15,7 +15,11 @@ from cige.lexicon.user_word import EVIDENCE, UserWord, reason_to_refuse_user_wor
 
 @dataclass(frozen=True)
 class UserChanges:
-    """The changes of a user: added words with label and mode, and removed words. All words are normalised."""
+    """The changes of a user: added words with label and mode, and removed words. All words are normalised.
+
+    Removals are applied before additions. A word in both was removed, then added: it is matched, and is removed again
+    once it is no longer among the added words.
+    """
 
     added: tuple[UserWord, ...] = ()
     removed: tuple[str, ...] = ()

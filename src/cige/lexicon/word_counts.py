@@ -16,6 +16,7 @@ from cige.errors import LexiconError
 from cige.lexicon.sound_lines import SoundLines
 from cige.lexicon.word_rules import MAX_WORD_CHARS
 from cige.text.code_points import is_ideograph, normal_form
+from cige.text.counted import counted
 from cige.text.normalize import fold_width
 
 Segmenter = Callable[[str], Iterable[str]]
@@ -54,7 +55,7 @@ class WordCounts:
         """Messages for the user about lines that were left out; empty if there are none."""
         if not self.n_bad:
             return []
-        return [f"{self.n_bad:,} lines left out (not UTF-8, or with a NUL): {'; '.join(self.bad_lines)}"]
+        return [f"{counted(self.n_bad, 'line')} left out (not UTF-8, or with a NUL): {'; '.join(self.bad_lines)}"]
 
 
 def count_words(
@@ -81,8 +82,8 @@ def count_words(
     lines = SoundLines(corpus_path)
     found: Counter[str] = Counter()
     n_chars = n_bytes = 0
-    counted = _count_here if n_workers == 1 else _count_in_processes
-    for block, counts in counted(_blocks(lines), segment, n_workers):
+    count_blocks = _count_here if n_workers == 1 else _count_in_processes
+    for block, counts in count_blocks(_blocks(lines), segment, n_workers):
         found.update(counts)
         n_chars += sum(map(len, block))
         n_bytes += sum(len(text.encode()) + 1 for text in block)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 
 from cige.lexicon.sound_lines import SoundLines
 from cige.pretraining.units import Stretch
+from cige.text.counted import counted
 
 _SENTENCE_END = re.compile("[。！？!?…]+[”’」』）)\"']*")
 _N_SHOWN = 3
@@ -72,14 +73,18 @@ class CorpusReport:
                 "document, use --document-a-line"
             )
         if self.n_cut_documents:
-            found.append(f"{self.n_cut_documents:,} documents of more than {rules.max_document:,} lines were cut")
+            found.append(
+                f"cut: {counted(self.n_cut_documents, 'document')} of more than {counted(rules.max_document, 'line')}"
+            )
         if self.n_cut_lines:
             found.append(
-                f"{self.n_cut_lines:,} lines of more than {rules.max_line} characters were cut at punctuation, "
-                f"{self.n_forced:,} times where there was none"
+                f"cut at punctuation: {counted(self.n_cut_lines, 'line')} of more than {rules.max_line} characters, "
+                f"{counted(self.n_forced, 'time')} where there was none"
             )
         if self.n_bad:
-            found.append(f"{self.n_bad:,} lines left out (not UTF-8, or with a NUL): {'; '.join(self.bad_lines)}")
+            found.append(
+                f"{counted(self.n_bad, 'line')} left out (not UTF-8, or with a NUL): {'; '.join(self.bad_lines)}"
+            )
         return found
 
 

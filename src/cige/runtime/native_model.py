@@ -7,6 +7,7 @@ equal results.
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from cige.lexicon.lexicon import Lexicon
 from cige.models.config import ModelConfig
 from cige.models.flat_config import FlatConfig
 from cige.nn.crf_numpy import NumpyCRF
+from cige.nn.native import VARIABLE, levels
 from cige.runtime import native
 from cige.runtime.flat_native import NativeFlat
 from cige.runtime.native_crf import LabelFamilies, NativeCRF
@@ -219,7 +221,7 @@ class NativeModel:
         with opened(folder) as read:
             with must_fit_manifest(read.folder):
                 label_facts = LabelFacts.from_manifest(read.facts)
-                network = _network(read, library, precision)
+                network = _network(read, library, precision, kernels)
                 chain = None
                 if library is not None:
                     crf, facts = read.crf, read.facts
@@ -248,11 +250,11 @@ class NativeModel:
             )
 
 
-def _network(read: TaggerFolder, library: Any, precision: str) -> Network:
+def _network(read: TaggerFolder, library: Any, precision: str, kernels: str | None) -> Network:
     """The network of a folder; modules of other networks are not imported, which makes the first prediction faster."""
     config = read.config
     if isinstance(config, FlatConfig):
-        computed_in = chosen(precision, available(library))
+        computed_in = chosen(precision, available(library), **_blamed(precision, library, kernels))
         if library is not None:
             return NativeFlat(config, read.weights, library, computed_in)
         from cige.runtime.flat_numpy import NumpyFlat
@@ -264,6 +266,18 @@ def _network(read: TaggerFolder, library: Any, precision: str) -> Network:
     assert isinstance(config, SoftLexiconConfig)
     chosen(precision, [FLOAT32], of="a SoftLexicon")
     return RuntimeSoftLexicon(config, read.weights, read.vocabulary, library)
+
+
+def _blamed(wanted: str, library: Any, kernels: str | None) -> dict[str, str]:
+    """What `chosen` says lacks a precision, if it is the level that the environment asks for and not the processor."""
+    value = os.environ.get(VARIABLE, "")
+    if kernels is not None or value in ("", "auto") or wanted in available(library) or not levels():
+        return {}
+    best = levels()[-1]
+    if wanted not in available(native.load(best)):
+        return {}
+    instead = f"unset it, or set it to {best}, or use precision='auto'"
+    return {"of": f"the level that the environment variable {VARIABLE}={value} asks for", "instead": instead}
 
 
 def _reopened(kind: type[NativeModel], folder: Path, lexicon: Lexicon, precision: str) -> NativeModel:

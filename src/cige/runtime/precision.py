@@ -30,14 +30,20 @@ def available(library: ctypes.CDLL | None) -> tuple[str, ...]:
     return tuple(name for number, name in enumerate(PRECISIONS) if library.has_precision(number))
 
 
-def chosen(wanted: str, found: Sequence[str], *, of: str = "this processor, or what was compiled for it") -> str:
+def chosen(
+    wanted: str,
+    found: Sequence[str],
+    *,
+    of: str = "this processor, or what was compiled for it",
+    instead: str = "use precision='auto'",
+) -> str:
     """The precision to compute in.
 
     Args:
         wanted: one of PRECISIONS, or "auto": the fastest, since none of them lost more than 0.05 F1 on development data
             (docs/speed.md).
         found: the supported precisions, as returned by `available`.
-        of: the name, in the error message, of what supports only these.
+        of, instead: for the error message, what supports only these, and what to do.
 
     Raises:
         ModelError: there is no such precision, or it is not supported.
@@ -47,7 +53,7 @@ def chosen(wanted: str, found: Sequence[str], *, of: str = "this processor, or w
     if wanted not in PRECISIONS:
         raise ModelError(f"precision {wanted!r}: expected one of {', '.join((AUTO, *PRECISIONS))}")
     if wanted not in found:
-        raise ModelError(f"precision {wanted!r}: {of} only supports {', '.join(found)}; use precision='auto'")
+        raise ModelError(f"precision {wanted!r}: {of} only supports {', '.join(found)}; {instead}")
     return wanted
 
 

@@ -173,7 +173,7 @@ class _Server:
             listed = [{"text": w.text, "label": w.label, "mode": w.mode} for w in entries[offset : offset + limit]]
             return Json(
                 {"version": now.version, "n_base": len(now.lexicons[0]), "n_words": len(entries), "words": listed}
-                | {"removed": list(now.changes.removed)}
+                | {"removed": now.removed}
             )
 
         @route("/v1/lexicon", "POST", schemas.VersionOut, changes, "Add words, or change their label and mode")
@@ -183,7 +183,7 @@ class _Server:
                 await asyncio.to_thread(self.store.add, schemas.user_words(body.words), version=body.version)
             )
 
-        @route("/v1/lexicon/remove", "POST", schemas.VersionOut, changes, "Remove words, whoever they came from")
+        @route("/v1/lexicon/remove", "POST", schemas.VersionOut, changes, "Take back added words, and remove others")
         async def remove(body: schemas.RemoveIn) -> Response:
             self._check_number("words", len(body.words), self.limits.words)
             return self._changed(await asyncio.to_thread(self.store.remove, body.words, version=body.version))
@@ -258,8 +258,8 @@ class _Server:
     def _options(self, body: schemas.ReadIn) -> dict[str, Any]:
         asked = selection.Request.of(min_score=body.min_score, labels=body.labels, types=body.types)
         reader = self._reader(body.model)
-        words = schemas.user_words(body.words)
-        return {"reader": reader, "request": asked, "words": words, "utf16": body.offsets == "utf16"}
+        options = {"words": schemas.user_words(body.words), "utf16": body.offsets == "utf16"}
+        return {"reader": reader, "request": asked, "consistent": body.consistent} | options
 
     def _reader(self, name: str | None) -> Reader:
         """The model with that name; the first one if there is no name."""

@@ -71,6 +71,13 @@ class Reading(Protocol):
     @property
     def lattices(self) -> Sequence[Lattice]: ...
 
+    def further(self, spans: list[list[ScoredSpan]]) -> Reading | None:
+        """What the spans found in each lattice show that must be read before there is an answer; None if nothing.
+
+        It waits for its turns in the queue as what was read did, until the same deadline.
+        """
+        ...
+
     def answer(self, spans: list[list[ScoredSpan]]) -> Any:
         """The result, from the spans found in each lattice."""
         ...
@@ -84,6 +91,10 @@ class _Job:
     reading: Reading | None = None
     spans: list[list[ScoredSpan]] = field(default_factory=list)
     n_taken: int = 0
+
+    def begin(self, reading: Reading) -> None:
+        """Read these windows from now on."""
+        self.reading, self.spans, self.n_taken = reading, [[] for _ in reading.lattices], 0
 
     @property
     def is_over(self) -> bool:
@@ -229,11 +240,20 @@ class Batcher:
             self._observe(len(taken), n_nodes, time.monotonic() - started)
         for job in jobs:
             if job.reading is not None and not job.is_over and job.n_taken == len(job.reading.lattices):
-                try:
-                    self._end(job, job.reading.answer(job.spans))
-                except Exception as error:
-                    self._end(job, error)
+                self._go_on(job, job.reading)
         return n_chars
+
+    def _go_on(self, job: _Job, reading: Reading) -> None:
+        """What comes once all windows of a request were read: the answer, or more to read."""
+        try:
+            further = reading.further(job.spans)
+            answer = None if further is not None else reading.answer(job.spans)
+        except Exception as error:
+            further, answer = None, error
+        if further is None:
+            self._end(job, answer)
+        else:
+            job.begin(further)
 
     def _take(self, jobs: Sequence[_Job]) -> tuple[list[tuple[_Job, int]], int]:
         """The windows of the next batch, taken from the requests in turn, and the number of their nodes."""
@@ -256,8 +276,7 @@ class Batcher:
     def _prepared(self, job: _Job) -> Reading | None:
         if job.reading is None and not job.future.done():
             try:
-                job.reading = job.work.prepare()
-                job.spans = [[] for _ in job.reading.lattices]
+                job.begin(job.work.prepare())
             except Exception as error:
                 self._end(job, error)
         return job.reading

@@ -57,6 +57,11 @@ class ReadIn(_Strict):
     labels: list[Label] | None = Field(None, description="report only these labels")
     types: Literal["fine", "coarse"] = Field("fine", description="coarse reports COMPANY as ORG and the like")
     min_score: float = Field(0.0, ge=0.0, le=1.0, description="leave out entities with a lower score", strict=False)
+    consistent: bool = Field(
+        False,
+        description="take each text for a document: where a name was found in one place and not in another, the text "
+        "is read again with the names found as words",
+    )
     deadline_ms: int | None = Field(None, ge=1, description="answer with 504 after so many milliseconds")
 
 
@@ -140,7 +145,11 @@ class ResultOut(BaseModel):
 
     entities: list[ExplainedEntityOut]
     words: list[LatticeWordOut] | None = None
-    n_dropped: int | None = Field(None, description="words over the node budget of the lattice, which were not read")
+    n_dropped: int | None = Field(
+        None,
+        description="words over the node budget of the lattice, which were not read; those of punctuation alone do not "
+        "count",
+    )
     removals: list[dict[str, Any]] | None = Field(None, description="what changes without a word")
     n_tried: int | None = Field(None, description="words that were removed to see what changes")
 

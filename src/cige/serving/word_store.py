@@ -47,6 +47,12 @@ class StoredWords:
         """The user words of all lexicons, without duplicates."""
         return list({entry.text: entry for found in reversed(self.lexicons) for entry in found.user_entries}.values())
 
+    @property
+    def removed(self) -> list[str]:
+        """The words that users removed and have not added since."""
+        added = {word.text for word in self.changes.added}
+        return [word for word in self.changes.removed if word not in added]
+
 
 class WordStore:
     """Persistent changes of lexicons, which other processes see immediately.
@@ -121,12 +127,15 @@ class WordStore:
             added = {word.text: word for word in now.changes.added} | {word.text: word for word in wanted}
             if len(added) > self._max_words:
                 raise VersionConflict(f"{len(added):,} words would be there; at most {self._max_words:,} may")
-            return UserChanges(tuple(added.values()), tuple(word for word in now.changes.removed if word not in added))
+            return UserChanges(tuple(added.values()), now.changes.removed)
 
         return self._change(change, version)
 
     def remove(self, words: Sequence[str], *, version: int | None = None) -> StoredWords:
-        """Stop matching words of any origin; either all words or none are removed.
+        """Undo `add` for words that were added here, and stop matching other words of any origin; all or none.
+
+        A word that was added here reverts to what it was before, such as a word of the model's lexicon. A further call
+        removes that word.
 
         Raises:
             LexiconError: naming the words that are in no lexicon.
@@ -137,9 +146,10 @@ class WordStore:
         def change(now: StoredWords) -> UserChanges:
             if unknown := [word for word in wanted if not _in_any(word, now.lexicons)]:
                 raise LexiconError(f"cannot remove {', '.join(unknown[:10])}: not in the lexicon")
-            added = tuple(word for word in now.changes.added if word.text not in wanted)
-            removed = [word for word in wanted if _in_any(word, self._starts) and word not in now.changes.removed]
-            return UserChanges(added, (*now.changes.removed, *removed))
+            added = {word.text: word for word in now.changes.added}
+            removed = [word for word in wanted if word not in added]  # and thus in a lexicon of the start
+            kept = tuple(word for text, word in added.items() if text not in wanted)
+            return UserChanges(kept, (*now.changes.removed, *removed))
 
         return self._change(change, version)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cige.errors import CigeError
+from cige.text.counted import counted
 
 
 def own_data_settings(data: str | Path, dev: str | Path | None = None) -> dict[str, Any]:
@@ -27,5 +28,7 @@ def own_data_settings(data: str | Path, dev: str | Path | None = None) -> dict[s
 
     n_sentences = len(read_sentences(data))
     if n_sentences < 2:
-        raise CigeError(f"{data}: {n_sentences} sentences; expected two or more, or a separate file for --dev")
+        raise CigeError(
+            f"{data}: {counted(n_sentences, 'sentence')}; expected two or more, or a separate file for --dev"
+        )
     return settings | {"data.dev": None, "data.n_held_out": max(1, n_sentences // 10)}

@@ -80,7 +80,7 @@ def test_predictions_are_suggested_until_somebody_submits_them(tmp_path):
     ]
     assert [s.spans for s in read_sentences(path)] == [SPANS[:1]]
     path.write_text(json.dumps([predicted, skipped]), encoding="utf-8")
-    with pytest.raises(DataError, match="1 have a model's predictions, which nobody has submitted"):
+    with pytest.raises(DataError, match="1 has a model's predictions, which nobody has submitted"):
         read_sentences(path)
 
 
@@ -222,7 +222,7 @@ def test_what_cannot_be_read_or_written_is_told(tmp_path):
     with pytest.raises(DataError, match="number 1: LOC at"):
         write_documents(tmp_path / "x.jsonl", [Document("a", (Span(0, 2, "LOC"),))])
     (tmp_path / "t.jsonl").write_text('{"data": {"text": "a"}}', encoding="utf-8")
-    with pytest.raises(DataError, match="none of its 1 texts is labelled"):
+    with pytest.raises(DataError, match="no labelled text in it, of 1 text;"):
         read_sentences(tmp_path / "t.jsonl")
     assert set(FORMATS) >= {"txt", "conll", "brat"}
 
@@ -231,7 +231,7 @@ def test_the_command(tmp_path, capsys):
     source = tmp_path / "a.jsonl"
     write_sentences(source, [Sentence(TEXT, SPANS)])
     assert main(["convert", str(source), str(tmp_path / "t.json"), "--to", "label-studio"]) == 0
-    assert "1 documents with 2 entities" in capsys.readouterr().out
+    assert "1 document with 2 entities" in capsys.readouterr().out
     assert main(["convert", str(tmp_path / "t.json"), str(tmp_path / "b.bmes")]) == 0
     assert read_sentences(tmp_path / "b.bmes") == [Sentence(TEXT, SPANS, 1)]
     write_sentences(tmp_path / "c.csv", [Sentence(TEXT, SPANS)])

@@ -9,6 +9,7 @@ from cige.data.jsonl import outermost, show_span
 from cige.data.labelled import LabelledFile, Repair
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
+from cige.text.counted import counted
 from cige.text.windows import split_windows
 
 PIECE = 128  # maximum number of characters of a sentence that is cut from a longer document
@@ -44,8 +45,12 @@ def sentences_of(documents: Iterable[Document], *, name: str, format: str, keep_
         repairs += [Repair(line, f"{show_span(span, document.text)} overlapped a longer entity") for span in dropped]
         sentences += _cut(document.text, kept, line)
     if n_unlabelled and not sentences:
-        seen = f" ({n_suggested:,} have a model's predictions, which nobody has submitted)" if n_suggested else ""
-        raise DataError(f"{name}: none of its {n_unlabelled:,} texts is labelled{seen}; label them first")
+        seen = (
+            f" ({counted(n_suggested, 'has', 'have')} a model's predictions, which nobody has submitted)"
+            if n_suggested
+            else ""
+        )
+        raise DataError(f"{name}: no labelled text in it, of {counted(n_unlabelled, 'text')}{seen}; label them first")
     return LabelledFile(tuple(sentences), format, tuple(repairs))
 
 
