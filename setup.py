@@ -112,7 +112,8 @@ def runtime(level: str, options: list[str]) -> Extension:
 def lexicon(name: str, *others: str) -> Extension:
     sources = [f"{LEXICON}/{source}.c" for source in (name, *others)]
     depends = [f"{LEXICON}/{other}.h" for other in others]
-    return Extension(f"cige.lexicon._{name}", sources=sources, depends=depends, extra_compile_args=["-O3", "-g0"], **ABI)
+    flags = ["-O3", "-g0"]
+    return Extension(f"cige.lexicon._{name}", sources=sources, depends=depends, extra_compile_args=flags, **ABI)
 
 
 setup(

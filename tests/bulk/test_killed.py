@@ -117,3 +117,20 @@ def test_a_worker_whose_lexicon_changed_commits_nothing(texts, tmp_path):
     with pytest.raises(ModelError, match="a worker has another lexicon"):
         other.annotate(made.annotator(), job.parts[0])
     assert len(job.pending()) == 2
+
+
+def test_a_finished_part_that_was_damaged_is_annotated_again(texts, undisturbed, tmp_path):
+    output = tmp_path / "out"
+    command = [sys.executable, "-m", "cige.cli", "annotate", str(texts), str(output), "--part-rows", "3"]
+    subprocess.run([*command, "--processes", "1"], capture_output=True, check=True)
+    missing, cut, changed = (output / "data" / f"part-{k:06d}.jsonl" for k in range(3))
+    missing.unlink()
+    cut.write_bytes(cut.read_bytes()[:-5])
+    changed.write_bytes(changed.read_bytes().replace(b'"LOC"', b'"PER"'))
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert "18 of 20 parts" in said
+    assert [name for name, digest in made.contents(output).items() if digest != undisturbed[name]] == [
+        "data/part-000002.jsonl"
+    ]
+    said = subprocess.run([*command, "--verify"], capture_output=True, text=True, check=True).stderr
+    assert "19 of 20 parts" in said and made.contents(output) == undisturbed

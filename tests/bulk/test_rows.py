@@ -70,8 +70,14 @@ def test_csv_records_may_have_line_breaks(tmp_path, to):
     raw = out.getvalue() + 'x,y,z\r\n5,"never closed\n'
     (tmp_path / "a.csv").write_text(raw, encoding="utf-8", newline="")
     totals = made.done(made.plan(tmp_path / "a.csv", tmp_path / "out", part_rows=2, to=to))
-    assert (totals["rows"], totals["rejected"]) == (5, 1)
-    assert rejected_rows(tmp_path / "out")[0]["reason"] == "3 fields, expected 2: id, text"
+    assert (totals["rows"], totals["rejected"]) == (4, 2)
+    rejected = rejected_rows(tmp_path / "out")
+    assert [row["file"] for row in rejected] == ["a.csv"] * 2
+    assert [row["reason"] for row in rejected] == [
+        "3 fields, expected 2: id, text",
+        "a quote in it is never closed, so it extends to the end of the file",
+    ]
+    assert rejected[1]["raw"] == ["5", "never closed\n"]
     if to == "jsonl":
         found = output_rows(tmp_path / "out")
     elif to == "csv":
@@ -81,8 +87,8 @@ def test_csv_records_may_have_line_breaks(tmp_path, to):
         found = [row | {"entities": json.loads(row["entities"])} for row in found]
     else:
         found = pq.read_table(tmp_path / "out" / "data").to_pylist()
-    assert [row["text"] for row in found] == [*TEXTS, "never closed\n"]
-    assert [row["id"] for row in found] == ["0", "1", "2", "3", "5"]
+    assert [row["text"] for row in found] == TEXTS
+    assert [row["id"] for row in found] == ["0", "1", "2", "3"]
     for row in found:
         assert all(row["text"][e["start"] : e["end"]] == e["text"] for e in row["entities"])
     assert found[0]["entities"][0]["label"] == "PER"
@@ -111,6 +117,35 @@ def test_parquet_keeps_its_columns(tmp_path):
     assert rejected_rows(tmp_path / "out")[0]["reason"] == "no text"
 
 
+@pytest.mark.parametrize(
+    ("kind", "texts", "n_kept"),
+    [
+        (pa.string_view(), ["王小明在北京", None, "张三", "李四"], 3),
+        (pa.string_view(), ["王小明在北京"], 1),
+        (pa.null(), [None, None], 0),
+        (pa.binary(), ["王小明".encode(), None], 0),
+    ],
+)
+def test_parquet_rows_of_any_type_may_be_rejected(tmp_path, kind, texts, n_kept):
+    table = pa.table({"text": pa.array(texts, kind), "k": pa.array(["x"] * len(texts), pa.string_view())})
+    pq.write_table(table, tmp_path / "a.parquet")
+    totals = made.done(made.plan(tmp_path / "a.parquet", tmp_path / "out"))
+    assert (totals["rows"], totals["rejected"]) == (n_kept, len(texts) - n_kept)
+    found = pq.read_table(tmp_path / "out" / "data").column("text").to_pylist()
+    assert found == [text for text in texts if isinstance(text, str)]
+
+
+def test_a_csv_quote_within_a_field_is_a_character(tmp_path):
+    (tmp_path / "a.csv").write_text('id,text\n1,北京的5" 屏幕\n', encoding="utf-8")
+    assert made.done(made.plan(tmp_path / "a.csv", tmp_path / "out"))["rows"] == 1
+
+
+def test_output_inside_the_input_folder_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("北京", encoding="utf-8")
+    with pytest.raises(DataError, match="inside the input folder"):
+        made.plan(tmp_path, tmp_path / "out")
+
+
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     def refused(name: str, raw: bytes, **options) -> str:
         (tmp_path / name).write_bytes(raw)
@@ -129,7 +164,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         made.plan(tmp_path / "none.txt", tmp_path / "out")
     with pytest.raises(DataError, match="holds files of formats"):
-        made.plan(tmp_path, tmp_path / "out")
+        made.plan(tmp_path, tmp_path.parent / "out of it")
 
 
 def test_an_empty_file_has_no_parts(tmp_path):

@@ -19,7 +19,7 @@ from typing import Any
 from cige.bulk.annotator import Annotation, Annotator, AnnotatorSettings
 from cige.bulk.fingerprint import Versions
 from cige.bulk.inputs import InputFile, Part, find_files, parts_of, scan
-from cige.bulk.rows import OUTPUTS, Row, format_rows, parquet_table, read_rows, reason_not_to_write
+from cige.bulk.rows import OUTPUTS, Row, chosen_rows, format_rows, parquet_table, read_rows, reason_not_to_write
 from cige.data.text_files import has_surrogate
 from cige.errors import CigeError, DataError, ModelError
 from cige.folders.atomic import atomic_file
@@ -83,6 +83,10 @@ class Job:
         Raises:
             DataError: the input cannot be read, or cannot be written in the requested format.
         """
+        if source.is_dir() and output.resolve().is_relative_to(source.resolve()):
+            raise DataError(
+                f"{output} is inside the input folder, whose files are all read; expected a folder elsewhere"
+            )
         names, form = find_files(source, form)
         if (to := to or OUTPUTS[form][0]) not in OUTPUTS[form]:
             raise DataError(f"{form} can be written as {', '.join(OUTPUTS[form])}; given --to {to}")
@@ -131,25 +135,24 @@ class Job:
         self._remove_leftovers()
         return True
 
-    def pending(self) -> list[Part]:
-        """The parts that are not finished.
+    def pending(self, *, verify: bool = False) -> list[Part]:
+        """The parts that still have to be annotated, including those whose file is missing or was cut short.
 
-        Raises:
-            DataError: the file of a finished part is missing or truncated.
+        Args:
+            verify: whether to compare the checksums of all files, which are read for that, and not only their sizes.
         """
-        return [part for part in self.parts if self.commit_of(part) is None]
+        return [part for part in self.parts if self.commit_of(part, verify=verify) is None]
 
-    def commit_of(self, part: Part) -> dict[str, Any] | None:
-        """The record of a finished part, or None if it is not finished."""
+    def commit_of(self, part: Part, *, verify: bool = False) -> dict[str, Any] | None:
+        """The record of a finished part; None for a part that has to be annotated."""
         try:
             record = json.loads(self._place("commits", part, "json").read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
         data = self._place("data", part, self.to)
         if not data.is_file() or data.stat().st_size != record["bytes"]:
-            commit = self._place("commits", part, "json")
-            raise DataError(f"{data}: missing or cut short since it was written; delete {commit} to have it made again")
-        return record
+            return None
+        return None if verify and sha256(data) != record["sha256"] else record
 
     def annotate(self, annotator: Annotator, part: Part) -> dict[str, Any]:
         """Annotate a part and commit it; returns its record. Repeating it writes the same files.
@@ -221,7 +224,7 @@ class Job:
             to_json(raw)
         except TypeError:
             raw = repr(raw)
-        return {"file": part.file, "row": row.number, "reason": error, "raw": raw}
+        return {"file": part.file or self.source.name, "row": row.number, "reason": error, "raw": raw}
 
     def _write_data(self, path: Path, part: Part, file: InputFile, kept: list[tuple[Row, Any]]) -> None:
         columns = list(file.header) or [self.text_column]
@@ -236,7 +239,7 @@ class Job:
 
         if self.form == "parquet":
             table = parquet_table(self.source / file.name if file.name else self.source, part)
-            table = table.take([row.number - part.first_row for row, _ in kept])
+            table = chosen_rows(table, [row.number - part.first_row for row, _ in kept])
         else:
             values = [[(row.values or {})[name] for row, _ in kept] for name in columns]
             table = pa.table({name: pa.array(own, pa.string()) for name, own in zip(columns, values, strict=True)})

@@ -17,6 +17,10 @@ from cige.bulk.inputs import Part
 from cige.bulk.job import Job, with_parts
 from cige.errors import CigeError
 
+_ADVICE = (
+    ", most often because memory ran out: try fewer --processes, a smaller --batch-size, or --max-chars to leave out "
+    "long texts"
+)
 MAX_DEATHS = 3  # maximum number of processes that may die during the same part
 
 
@@ -126,6 +130,6 @@ def _count_death(worker: _Worker, deaths: Counter[int]) -> None:
         rows = f"rows {part.first_row:,} to {part.first_row + part.n_rows - 1:,}"
         raise CigeError(
             f"{MAX_DEATHS} processes died while they read {part.file or 'the file'}, {rows} (exit code "
-            f"{worker.process.exitcode}; -9 most often means that memory ran out); the other parts are kept. Try fewer "
-            "--processes, a smaller --batch-size, or --max-chars"
+            f"{worker.process.exitcode}{_ADVICE if worker.process.exitcode == -signal.SIGKILL else ''}); the other parts "
+            "are kept"
         )

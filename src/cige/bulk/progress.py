@@ -19,9 +19,11 @@ class JobProgress:
     Args:
         n_rows: number of rows of the job.
         n_done: number of rows that were finished before.
+        prints_lines: whether to print a line from time to time where there is no terminal. An engine that reports all
+            parts at the end has no rate until then.
     """
 
-    def __init__(self, n_rows: int, n_done: int = 0):
+    def __init__(self, n_rows: int, n_done: int = 0, *, prints_lines: bool = True):
         self._console = Console(stderr=True, highlight=False)
         columns = (
             TextColumn("annotating"),
@@ -33,6 +35,7 @@ class JobProgress:
         self._bar = Progress(*columns, console=self._console, disable=not self._console.is_terminal)
         self._task = self._bar.add_task("", total=n_rows, completed=n_done, rate="")
         self._n_rows, self._n_done, self._n_new = n_rows, n_done, 0
+        self._prints_lines = prints_lines and not self._console.is_terminal
         self._begun = self._shown_at = time.monotonic()
 
     def __enter__(self) -> JobProgress:
@@ -56,7 +59,7 @@ class JobProgress:
         rate = self.rows_per_second
         self._bar.update(self._task, completed=self._n_done, rate=f"{rate:,.0f} rows per second")
         now = time.monotonic()
-        if not self._console.is_terminal and now - self._shown_at >= SECONDS_PER_LINE:
+        if self._prints_lines and now - self._shown_at >= SECONDS_PER_LINE:
             self._shown_at = now
             minutes = (self._n_rows - self._n_done) / max(rate, 1e-9) / 60
             self._console.print(

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
-from cige.bulk.csv_records import csv_records
+from cige.bulk.csv_records import csv_records, has_open_quote
 from cige.bulk.inputs import InputFile, Part
 from cige.data.text_files import has_surrogate
 from cige.errors import DataError
@@ -147,10 +147,13 @@ def _csv_rows(raw: bytes, part: Part, form: str, header: Sequence[str]) -> Itera
         records = csv_records(text, form)
     except csv.Error as reason:
         raise DataError(f"records {part.first_row:,} and on: not {form.upper()} ({reason})") from reason
+    unclosed = part.first_row + len(records) - 1 if form == "csv" and has_open_quote(text) else None
     for number, record in enumerate(records, part.first_row):
         if not record:
             continue
-        if len(record) != len(header):
+        if number == unclosed:
+            yield Row(number, None, record, "a quote in it is never closed, so it extends to the end of the file")
+        elif len(record) != len(header):
             yield Row(number, None, record, f"{len(record)} fields, expected {len(header)}: {', '.join(header)}")
         elif any(map(has_surrogate, record)):
             yield Row(number, None, record, "bytes that are not UTF-8")
@@ -181,6 +184,15 @@ def parquet_table(path: Path, part: Part) -> Any:
                 skipped = part.start - first if skipped is None else skipped
             first = after
         return file.read_row_groups(groups).slice(skipped or 0, part.stop - part.start)
+
+
+def chosen_rows(table: Any, numbers: Sequence[int]) -> Any:
+    """The rows of a Table with these numbers, which ascend. Slices, since `take` does not support every type."""
+    import pyarrow as pa
+
+    ends = [k + 1 for k in range(len(numbers)) if k + 1 == len(numbers) or numbers[k + 1] != numbers[k] + 1]
+    slices = [table.slice(numbers[first], end - first) for first, end in zip([0, *ends], ends, strict=False)]
+    return pa.concat_tables(slices) if slices else table.slice(0, 0)
 
 
 def _stretch(path: str, start: int, stop: int) -> bytes:

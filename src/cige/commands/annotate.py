@@ -58,6 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences per batch (16)")
     parser.add_argument("--part-rows", type=at_least(1), metavar="N", help="rows per part (default: by size of INPUT)")
     parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="when a job is run again: compare the checksums of finished parts, and annotate those again that differ",
+    )
+    parser.add_argument(
         "--processes",
         type=at_least(1),
         metavar="N",
@@ -134,13 +139,13 @@ def _words_of(args: argparse.Namespace) -> tuple[str, ...]:
 def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
     from cige.bulk.progress import JobProgress
 
-    pending = job.pending()
+    pending = job.pending(verify=args.verify)
     n_parts, n_left = len(job.parts), sum(part.n_rows for part in pending)
     if is_there and pending:
         done = f"{n_parts - len(pending):,} of {counted(n_parts, 'part')}"
         print(f"cige: resuming: {done} finished", file=sys.stderr)
     by_number = {part.number: part for part in pending}
-    progress = JobProgress(job.n_rows, job.n_rows - n_left)
+    progress = JobProgress(job.n_rows, job.n_rows - n_left, prints_lines=args.engine != "spark")  # see spark_sql.py
     try:
         with progress:
             for record in _records(job, pending, args):
