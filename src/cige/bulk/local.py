@@ -128,8 +128,8 @@ def _count_death(worker: _Worker, deaths: Counter[int]) -> None:
     deaths[part.number] += 1
     if deaths[part.number] == MAX_DEATHS:
         rows = f"rows {part.first_row:,} to {part.first_row + part.n_rows - 1:,}"
+        advice = _ADVICE if worker.process.exitcode == -signal.SIGKILL else ""
         raise CigeError(
             f"{MAX_DEATHS} processes died while they read {part.file or 'the file'}, {rows} (exit code "
-            f"{worker.process.exitcode}{_ADVICE if worker.process.exitcode == -signal.SIGKILL else ''}); the other parts "
-            "are kept"
+            f"{worker.process.exitcode}{advice}); the other parts are kept"
         )
