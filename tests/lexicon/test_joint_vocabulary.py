@@ -159,7 +159,7 @@ def test_damage_is_told(tmp_path):
 
 def test_nothing_else_is_replaced(tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(LexiconError, match="will not replace"):
+    with pytest.raises(LexiconError, match="will not be replaced"):
         JointVocabulary.build(PIECES, ["研究"]).save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 

@@ -131,9 +131,9 @@ def test_saving_never_replaces_something_else(lexicon, tmp_path):
     folder = tmp_path / "thesis"
     folder.mkdir()
     (folder / "chapter1.txt").write_text("years of work")
-    with pytest.raises(LexiconError, match="will not replace"):
+    with pytest.raises(LexiconError, match="will not be replaced"):
         lexicon.save(folder)
-    with pytest.raises(LexiconError, match="will not replace"):
+    with pytest.raises(LexiconError, match="will not be replaced"):
         lexicon.save(folder / "chapter1.txt")
     assert (folder / "chapter1.txt").read_text() == "years of work"
 

@@ -159,8 +159,8 @@ def test_where_the_environment_asks_for_a_level_without_a_precision_it_is_blamed
     monkeypatch.setenv(native_choice.VARIABLE, level)
     native_choice.level.cache_clear()
     try:
-        instead = f"unset it, or set it to {best[0]}, or use precision='auto'"
-        with pytest.raises(ModelError, match=f"variable CIGE_KERNELS={level} asks for has float32 alone; {instead}"):
+        instead = f"only supports float32; unset it, or set it to {best[0]}, or use precision='auto'"
+        with pytest.raises(ModelError, match=f"variable CIGE_KERNELS={level} asks for {instead}"):
             load(precision=INT8)
         assert load().model.precision == FLOAT32
         assert NativeModel.load(load().model.folder, kernels=best[0], precision=INT8).precision == INT8

@@ -32,7 +32,7 @@ def test_one_task_then_its_answers(model_folder, tmp_path, capsys, one_thread):
     assert answers.read_text() == (tmp_path / "run" / "answers" / "afqmc_predict.json").read_text()
     call("predict", "--model", tmp_path / "run" / "model", "--data", data, "--split", "dev", "--output", answers)
     assert "accuracy" in capsys.readouterr().out
-    with pytest.raises(DataError, match="takes more than texts"):
+    with pytest.raises(DataError, match="whose input is not just texts"):
         call("predict", "--model", tmp_path / "run" / "model", "--texts", answers, "--output", answers)
 
 
