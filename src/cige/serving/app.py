@@ -120,15 +120,15 @@ class _Server:
     def _add_routes(self) -> None:
         app = self.app
         errors: dict[int | str, dict[str, Any]] = {
-            400: {"model": schemas.ErrorOut, "description": "the body is no JSON in UTF-8"},
-            401: {"model": schemas.ErrorOut, "description": "the token is missing or another"},
-            413: {"model": schemas.ErrorOut, "description": "more than one request may ask"},
-            422: {"model": schemas.ErrorOut, "description": "the request is not as expected"},
+            400: {"model": schemas.ErrorOut, "description": "the body is not JSON in UTF-8"},
+            401: {"model": schemas.ErrorOut, "description": "the token is missing or wrong"},
+            413: {"model": schemas.ErrorOut, "description": "the request exceeds the limits for one request"},
+            422: {"model": schemas.ErrorOut, "description": "the request is invalid"},
         }
         waits: dict[int | str, dict[str, Any]] = errors | {
-            429: {"model": schemas.ErrorOut, "description": "too much waits; Retry-After says for how long"},
+            429: {"model": schemas.ErrorOut, "description": "too many requests; try again after Retry-After seconds"},
             503: {"model": schemas.ErrorOut, "description": "the server is stopping"},
-            504: {"model": schemas.ErrorOut, "description": "the deadline is over"},
+            504: {"model": schemas.ErrorOut, "description": "the deadline has passed"},
         }
         changes: dict[int | str, dict[str, Any]] = errors | {
             409: {"model": schemas.ErrorOut, "description": "the lexicon has another version, or is full"},
@@ -141,7 +141,7 @@ class _Server:
                 responses=responses | ({200: {"model": model}} if model else {}),
             )  # fmt: skip
 
-        @route("/v1/entities", "POST", schemas.EntitiesOut, waits, "The entities of one text or of many")
+        @route("/v1/entities", "POST", schemas.EntitiesOut, waits, "Find the entities of one or more texts")
         async def entities(body: schemas.EntitiesIn, request: Request) -> Response:
             if (body.text is None) == (body.texts is None):
                 raise Refused(422, "expected either text (a string) or texts (a list of strings)")
@@ -155,7 +155,7 @@ class _Server:
             )
             return Json(await self._read(work, body, request))
 
-        @route("/v1/lattice", "POST", schemas.LatticeOut, waits, "The lattice of a text, and what entities rest on")
+        @route("/v1/lattice", "POST", schemas.LatticeOut, waits, "Get the lattice of a text and its attention to words")
         async def lattice(body: schemas.LatticeIn, request: Request) -> Response:
             self._check([body.text], body, explained=True)
             work = ExplainWork(texts=[body.text], **self._options(body), n_words=body.n_words, svg_width=body.svg_width)
@@ -163,10 +163,10 @@ class _Server:
             (result,) = answer.pop("results")
             return Json(answer | {name: value for name, value in result.items() if name not in ("removals", "n_tried")})
 
-        @route("/v1/lexicon", "GET", schemas.LexiconOut, errors, "The words that users added and removed")
+        @route("/v1/lexicon", "GET", schemas.LexiconOut, errors, "List the words that users added and removed")
         async def words(
-            offset: int = Query(0, ge=0, description="words to leave out"),
-            limit: int = Query(1000, ge=0, le=100_000, description="words to list at most"),
+            offset: int = Query(0, ge=0, description="number of words to skip"),
+            limit: int = Query(1000, ge=0, le=100_000, description="maximum number of words to list"),
         ) -> Response:
             now = await asyncio.to_thread(self.store.current)
             entries = now.entries
@@ -183,26 +183,26 @@ class _Server:
                 await asyncio.to_thread(self.store.add, schemas.user_words(body.words), version=body.version)
             )
 
-        @route("/v1/lexicon/remove", "POST", schemas.VersionOut, changes, "Take back added words, and remove others")
+        @route("/v1/lexicon/remove", "POST", schemas.VersionOut, changes, "Remove added words, and hide other words")
         async def remove(body: schemas.RemoveIn) -> Response:
             self._check_number("words", len(body.words), self.limits.words)
             return self._changed(await asyncio.to_thread(self.store.remove, body.words, version=body.version))
 
-        @route("/v1/models", "GET", schemas.ModelsOut, {401: errors[401]}, "The models that requests can name")
+        @route("/v1/models", "GET", schemas.ModelsOut, {401: errors[401]}, "List the models")
         async def models() -> Response:
             return Json({"models": list(map(described, self.readers.values()))})
 
-        @route("/v1/model", "GET", schemas.ModelOut, {401: errors[401]}, "The model that answers, and the limits")
+        @route("/v1/model", "GET", schemas.ModelOut, {401: errors[401]}, "Describe the default model and the limits")
         async def model() -> Response:
             named = ("body_bytes", "texts", "chars", "explained_chars", "words", "deadline_s")
             limits = {name: getattr(self.limits, name) for name in named}
             return Json(described(self._reader(None)) | {"cige_version": __version__, "limits": limits})
 
-        @route("/healthz", "GET", schemas.HealthOut, {}, "Whether the process answers")
+        @route("/healthz", "GET", schemas.HealthOut, {}, "Check whether the process responds")
         async def healthy() -> Response:
             return Json({"status": "ok"})
 
-        @route("/readyz", "GET", schemas.ReadyOut, {503: changes[503]}, "Whether requests are taken")
+        @route("/readyz", "GET", schemas.ReadyOut, {503: changes[503]}, "Check whether requests are accepted")
         async def ready() -> Response:
             if self.batcher is None or not self.batcher.is_alive():
                 raise Refused(503, "not ready: requests are not read")
@@ -210,7 +210,7 @@ class _Server:
             return Json({"status": "ready", "waiting": self.batcher.n_jobs})
 
         @app.get(
-            "/metrics", summary="Figures for Prometheus", response_model=None, response_class=PlainTextResponse,
+            "/metrics", summary="Metrics for Prometheus", response_model=None, response_class=PlainTextResponse,
             responses={401: errors[401]},
         )  # fmt: skip
         async def metrics() -> Response:

@@ -72,9 +72,9 @@ class Reading(Protocol):
     def lattices(self) -> Sequence[Lattice]: ...
 
     def further(self, spans: list[list[ScoredSpan]]) -> Reading | None:
-        """What the spans found in each lattice show that must be read before there is an answer; None if nothing.
+        """The next pass, which depends on the spans found in each lattice; None if the result is complete.
 
-        It waits for its turns in the queue as what was read did, until the same deadline.
+        Like the first pass, it waits for its turns in the queue, and it has the same deadline.
         """
         ...
 
@@ -93,7 +93,7 @@ class _Job:
     n_taken: int = 0
 
     def begin(self, reading: Reading) -> None:
-        """Read these windows from now on."""
+        """Start a pass over these windows."""
         self.reading, self.spans, self.n_taken = reading, [[] for _ in reading.lattices], 0
 
     @property
@@ -244,7 +244,7 @@ class Batcher:
         return n_chars
 
     def _go_on(self, job: _Job, reading: Reading) -> None:
-        """What comes once all windows of a request were read: the answer, or more to read."""
+        """Set the result of a request whose windows have all been processed, or start its next pass."""
         try:
             further = reading.further(job.spans)
             answer = None if further is not None else reading.answer(job.spans)

@@ -26,7 +26,7 @@ Text = Annotated[str, _AnyText]
 Label = Annotated[str, Field(min_length=1, max_length=64, examples=["COMPANY"])]
 Words = Annotated[
     list["WordIn | Text"],
-    Field(default_factory=list, description="words of your own: strings, or objects with label and mode"),
+    Field(default_factory=list, description="your own words: strings, or objects with label and mode"),
 ]
 
 
@@ -35,34 +35,34 @@ class _Strict(BaseModel):
 
 
 class WordIn(_Strict):
-    """A word of your own."""
+    """One of your own words."""
 
-    text: Text = Field(description="2 to 64 characters; one is enough for the modes force and block")
-    label: Label | None = Field(None, description="the type of what it names; null leaves that open")
+    text: Text = Field(description="2 to 64 characters; with the modes force and block, 1 to 64")
+    label: Label | None = Field(None, description="the type of entity that the word names; null if it is not known")
     mode: Literal["evidence", "force", "block"] = Field(
         "evidence",
-        description="evidence: the model weighs the word; force: it is always tagged with its label; block: it is "
-        "never an entity",
+        description="evidence: the model decides in context; force: the word is always tagged with its label; block: "
+        "the word is never an entity",
     )
 
 
 class ReadIn(_Strict):
-    """What every request that reads text may say."""
+    """The fields of every request with texts."""
 
-    model: str | None = Field(None, description="the name of the model to read with, as /v1/models lists it; the first")
+    model: str | None = Field(None, description="the name of a model in /v1/models; default: the first one")
     words: Words
     offsets: Literal["code_points", "utf16"] = Field(
         "code_points", description="the unit of start and end: code points (Python) or UTF-16 code units (JavaScript)"
     )
     labels: list[Label] | None = Field(None, description="report only these labels")
-    types: Literal["fine", "coarse"] = Field("fine", description="coarse reports COMPANY as ORG and the like")
+    types: Literal["fine", "coarse"] = Field("fine", description="coarse reports, for example, COMPANY as ORG")
     min_score: float = Field(0.0, ge=0.0, le=1.0, description="leave out entities with a lower score", strict=False)
     consistent: bool = Field(
         False,
-        description="take each text for a document: where a name was found in one place and not in another, the text "
-        "is read again with the names found as words",
+        description="treat each text as a document: if a name was found in one place and missed in another, the text "
+        "is processed again with the found names as words",
     )
-    deadline_ms: int | None = Field(None, ge=1, description="answer with 504 after so many milliseconds")
+    deadline_ms: int | None = Field(None, ge=1, description="return 504 after this number of milliseconds")
 
 
 class EntitiesIn(ReadIn):
@@ -78,31 +78,33 @@ class EntitiesIn(ReadIn):
     )
 
     text: Text | None = Field(None, examples=["昨天阿拉善贺兰草宣布了新的计划。"])
-    texts: list[Text] | None = Field(None, description="in place of text; one result for each, in order")
-    explain: bool = Field(False, description="list the words that each entity rests on, and what changes without them")
-    n_words: int = Field(5, ge=0, le=100, description="with explain: how many words to list for each entity")
+    texts: list[Text] | None = Field(None, description="instead of text; one result per text, in order")
+    explain: bool = Field(
+        False, description="list the words with the most attention per entity, and what changes without them"
+    )
+    n_words: int = Field(5, ge=0, le=100, description="with explain: the maximum number of words to list per entity")
 
 
 class LatticeIn(ReadIn):
-    """One text whose lattice is asked for."""
+    """One text whose lattice is requested."""
 
     text: Text = Field(examples=["昨天阿拉善贺兰草宣布了新的计划。"])
-    n_words: int = Field(5, ge=0, le=100, description="how many words to list for each entity")
-    svg_width: int | None = Field(None, ge=160, le=4000, description="draw the lattice, this many pixels wide")
+    n_words: int = Field(5, ge=0, le=100, description="the maximum number of words to list per entity")
+    svg_width: int | None = Field(None, ge=160, le=4000, description="draw the lattice with this width in pixels")
 
 
 class AddIn(_Strict):
     """Words to add to the shared lexicon, all or none."""
 
     words: Words
-    version: int | None = Field(None, description="add only if this is the version of the lexicon; else 409")
+    version: int | None = Field(None, description="add them only if the lexicon has this version; otherwise 409")
 
 
 class RemoveIn(_Strict):
     """Words to remove from the shared lexicon, all or none."""
 
     words: list[Text]
-    version: int | None = Field(None, description="remove only if this is the version of the lexicon; else 409")
+    version: int | None = Field(None, description="remove them only if the lexicon has this version; otherwise 409")
 
 
 class EntityOut(BaseModel):
@@ -113,7 +115,7 @@ class EntityOut(BaseModel):
     label: str
     text: str
     score: float = Field(ge=0, le=1)
-    forced: bool = Field(False, description="a word with mode force decided it")
+    forced: bool = Field(False, description="whether the entity is a word with mode force")
 
 
 class LatticeWordOut(BaseModel):
@@ -128,48 +130,48 @@ class LatticeWordOut(BaseModel):
 
 
 class AttendedWordOut(LatticeWordOut):
-    """A word that an entity rests on."""
+    """A word that an entity pays attention to."""
 
-    share: float = Field(description="its share of the attention that the entity pays to words, 0..1")
+    share: float = Field(description="share of this word in the attention of the entity to words, 0..1")
 
 
 class ExplainedEntityOut(EntityOut):
-    """An entity with the words that it rests on."""
+    """An entity with the words that it pays attention to."""
 
-    on_words: float | None = Field(None, description="share of the attention that goes to words, 0..1")
+    on_words: float | None = Field(None, description="share of words in the attention of the entity, 0..1")
     words: list[AttendedWordOut] | None = None
 
 
 class ResultOut(BaseModel):
-    """What was found in one text; the fields after `entities` are there if `explain` was asked for."""
+    """The result for one text; the fields after `entities` are present if `explain` was set."""
 
     entities: list[ExplainedEntityOut]
     words: list[LatticeWordOut] | None = None
     n_dropped: int | None = Field(
         None,
-        description="words over the node budget of the lattice, which were not read; those of punctuation alone do not "
-        "count",
+        description="number of words that exceed the node budget of the lattice and were omitted, not counting words "
+        "that consist of punctuation only",
     )
-    removals: list[dict[str, Any]] | None = Field(None, description="what changes without a word")
-    n_tried: int | None = Field(None, description="words that were removed to see what changes")
+    removals: list[dict[str, Any]] | None = Field(None, description="what changes if a word is removed")
+    n_tried: int | None = Field(None, description="number of words that were removed to see what changes")
 
 
 class HeadOut(BaseModel):
-    """What all responses with offsets say."""
+    """The fields of all responses with offsets."""
 
-    model: str = Field(description="the name of the model that read the texts")
+    model: str = Field(description="the name of the model that was used")
     offsets: Literal["code_points", "utf16"]
-    lexicon_version: int = Field(description="version of the shared lexicon that was read")
+    lexicon_version: int = Field(description="version of the shared lexicon that was used")
 
 
 class EntitiesOut(HeadOut):
-    """A result for each text, in order."""
+    """One result per text, in order."""
 
     results: list[ResultOut]
 
 
 class LatticeOut(HeadOut, ResultOut):
-    """The lattice of a text, its entities and the words they rest on."""
+    """The lattice of a text, its entities and the words that they pay attention to."""
 
     svg: str | None = Field(None, description="the drawing, if svg_width was given")
 
@@ -185,9 +187,9 @@ class WordOut(BaseModel):
 class LexiconOut(BaseModel):
     """The words that users added to the lexicon, and those that they removed."""
 
-    version: int = Field(description="one more with every change")
-    n_base: int = Field(description="words of the first model's own lexicon")
-    n_words: int = Field(description="words of users, all pages together")
+    version: int = Field(description="increases by one with every change")
+    n_base: int = Field(description="number of words in the lexicon of the first model")
+    n_words: int = Field(description="number of user words on all pages")
     words: list[WordOut]
     removed: list[str]
 
@@ -203,36 +205,36 @@ class ServedModelOut(BaseModel):
     """A model that requests can name."""
 
     name: str
-    n_base: int = Field(description="words of its own lexicon")
+    n_base: int = Field(description="number of words in the lexicon of the model")
     labels: list[str]
-    silent_labels: list[str] = Field(description="labels that are reported only if they are named")
-    word_labels: list[str] = Field(description="labels of words that the model was trained to read")
+    silent_labels: list[str] = Field(description="labels that are reported only if the request lists them")
+    word_labels: list[str] = Field(description="labels of user words that the model was trained on")
 
 
 class ModelsOut(BaseModel):
-    """The models of this server; the first answers requests that name none."""
+    """The models of this server; the first one is the default."""
 
     models: list[ServedModelOut]
 
 
 class ModelOut(ServedModelOut):
-    """The model that answers requests that name none."""
+    """The default model."""
 
     cige_version: str
     limits: dict[str, float]
 
 
 class HealthOut(BaseModel):
-    """The process answers."""
+    """The process responds."""
 
     status: Literal["ok"]
 
 
 class ReadyOut(BaseModel):
-    """Requests are taken."""
+    """Requests are accepted."""
 
     status: Literal["ready"]
-    waiting: int = Field(description="requests that wait or are being read")
+    waiting: int = Field(description="number of requests that are waiting or being processed")
 
 
 class ErrorOut(BaseModel):

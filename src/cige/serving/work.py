@@ -67,7 +67,7 @@ class TextsWork(ABC):
 
     @abstractmethod
     def again(self, first: EntitiesReading, found: Found, names: Names) -> EntitiesReading | ExplainReading | None:
-        """What is read after `first`, which found these entities and names; None if `first` is the last.""" ""
+        """The second pass after `first`, which found these entities and names; None if there is no second pass."""
 
 
 @dataclass
