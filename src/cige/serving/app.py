@@ -155,7 +155,7 @@ class _Server:
             )
             return Json(await self._read(work, body, request))
 
-        @route("/v1/lattice", "POST", schemas.LatticeOut, waits, "Get the lattice of a text and its attention to words")
+        @route("/v1/lattice", "POST", schemas.LatticeOut, waits, "Get the lattice and the entities of a text")
         async def lattice(body: schemas.LatticeIn, request: Request) -> Response:
             self._check([body.text], body, explained=True)
             work = ExplainWork(texts=[body.text], **self._options(body), n_words=body.n_words, svg_width=body.svg_width)
