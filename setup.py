@@ -56,7 +56,7 @@ class BuildExtensions(build_ext):
         self.parallel = self.parallel or True  # True: as many as there are cores
 
     def build_extension(self, ext: Extension) -> None:
-        """As ever, in a folder of the extension's own: the levels of the kernels share their sources."""
+        """Compile into one folder per extension, since the levels of the kernels share sources."""
         own = copy(self)  # others are compiled at the same time
         own.build_temp = f"{self.build_temp}/{ext.name}"
         super(BuildExtensions, own).build_extension(ext)

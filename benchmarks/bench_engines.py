@@ -75,7 +75,7 @@ def _wait_for_services() -> None:
 def bench_engines(source: Path, ways: list[str], folder: Path, n_rounds: int) -> list[dict[str, Any]]:
     """A row for each way and round; those of a round stand beside each other, and each is compared with its plain."""
     if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
-        raise CigeError("this system does not tell when processes end that outlive their parents")
+        raise CigeError("this system cannot report when processes end that outlive their parents")
     one = folder / "one.txt"
     one.write_text("张桂梅在云南华坪创办女子高中\n", encoding="utf-8")
     rows: list[dict[str, Any]] = []

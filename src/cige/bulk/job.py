@@ -29,12 +29,8 @@ from cige.json_text import to_json
 from cige.lexicon.word_versions import version_of
 
 VERSION = 1
-_CHANGES_NO_ROW = {
-    "batch_size",
-    "device",
-    "lexicon_add",
-    "model",
-}  # settings that do not affect rows; models and words are compared by version
+# Settings that do not affect rows; models and words are compared by version.
+_CHANGES_NO_ROW = {"batch_size", "device", "lexicon_add", "model"}
 
 
 @dataclass(frozen=True)

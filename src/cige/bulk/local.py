@@ -106,9 +106,8 @@ def _one_thread() -> Iterator[None]:
 
 
 def _work(pipe: Connection, job: Job) -> None:
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is sent to all processes of a terminal, but only the main process handles it
+    # Ctrl-C is sent to all processes of a terminal, but only the main process handles it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         annotator = Annotator.open(job.settings)
         while True:

@@ -92,9 +92,7 @@ def annotate_parts(
     try:
         for row in records:
             yield json.loads(row["record"])
-    except (
-        ray.exceptions.ActorDiedError
-    ) as reason:  # if Ray does not restart it, for example because it could not start
+    except ray.exceptions.ActorDiedError as reason:  # Ray did not restart it; it may have failed to start
         last = str(reason).strip().splitlines()[-1]
         raise CigeError(
             f"a Ray actor died: {last} Parts that are done are kept; run the same command again"

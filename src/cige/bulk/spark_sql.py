@@ -62,7 +62,11 @@ def annotate_parts(job: Job, parts: Sequence[Part], *, n_tasks: int) -> Iterator
     given = session.sparkContext.broadcast(list(parts))  # a DataFrame of them would be read by separate Python workers
     n_cores = max(n_tasks, session.sparkContext.defaultParallelism)
     numbers = session.range(0, len(parts), 1, min(len(parts), TASKS_PER_CORE * n_cores))
-    for row in numbers.mapInArrow(_part_mapper(with_parts(job, []), given), "record string").collect():
+    try:
+        rows = numbers.mapInArrow(_part_mapper(with_parts(job, []), given), "record string").collect()
+    finally:
+        given.destroy()  # the session may be the user's and outlive the job
+    for row in rows:
         yield json.loads(row.record)
 
 

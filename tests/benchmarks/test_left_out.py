@@ -1,0 +1,29 @@
+"""The benchmark that leaves one labelled set out of training; no model is trained here."""
+
+from __future__ import annotations
+
+import argparse
+
+import bench_left_out
+import pytest
+
+from cige.recipes.shipped import NAMES
+from cige.training.recipe import load_recipe
+
+
+@pytest.mark.parametrize("name", bench_left_out.SETS)
+def test_the_set_left_out_has_no_weight_and_the_last_epoch_is_scored(name):
+    args = argparse.Namespace(set=["optimizer.learning_rate=0.002"])
+    recipe = load_recipe(NAMES, bench_left_out.settings(name, args, 3, bench_left_out.OF_DATA))
+    assert [source for source, config in recipe.data.sources.items() if not config.weight] == [name]
+    assert recipe.training.n_epochs == recipe.training.eval_start_epoch == 3
+    assert recipe.vectors.word == "vectors/word.npz" and recipe.optimizer.learning_rate == 0.002
+
+
+def test_the_summary_compares_the_last_model_with_lac():
+    rows = [
+        {"program": p, "f1": f1, "sentences": 9} for p, f1 in (("labelled", 52.0), ("student", 54.0), ("LAC", 53.0))
+    ]
+    (row,) = bench_left_out.summary({"weibo": rows})
+    assert row["above LAC"] == 1.0 and row["sentences"] == 9
+    assert "above LAC" not in bench_left_out.summary({"weibo": rows[:2]})[0]
