@@ -46,7 +46,8 @@ def test_python_blocks_run_in_order(page, tmp_path, monkeypatch):
 
 
 def commands() -> list[str]:
-    lines = [line for page in PAGES for block in blocks(page, "sh") for line in block.splitlines()]
+    joined = [block.replace("\\\n", " ") for page in [*PAGES, *MEASUREMENTS] for block in blocks(page, "sh")]
+    lines = [line for block in joined for line in block.splitlines()]
     return sorted({line.partition("#")[0].strip() for line in lines if line.startswith("cige ")})
 
 
@@ -70,6 +71,14 @@ def test_links_of_the_pages_lead_somewhere():
         text = (ROOT / page).read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#]+)\)", text):
             assert "://" in target or ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+
+
+def test_chinese_pages_lead_to_chinese_pages():
+    """Wherever there are any; only the link under the title leads to the same page in English."""
+    for page in [ROOT / "README.zh.md", *(ROOT / "docs").rglob("*.zh.md")]:
+        text = page.read_text(encoding="utf-8")
+        for target in re.findall(r"(?<!\[English)\]\(([^)#:]+)[.]md", text):
+            assert target.endswith(".zh") or not (page.parent / f"{target}.zh.md").exists(), f"{page}: {target}.md"
 
 
 @pytest.mark.parametrize("page", ["README.md", "README.zh.md"])
