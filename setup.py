@@ -95,7 +95,7 @@ def kernels(level: str, options: list[str]) -> Extension:
     return Extension(
         f"cige.nn.native.{module}",
         sources=[f"{NATIVE}/{name}.c" for name in names],
-        depends=[f"{NATIVE}/{name}.h" for name in ("bf16", "rows", "threads")],
+        depends=[f"{NATIVE}/{name}.h" for name in ("bf16", "maxima", "rows", "threads")],
         extra_compile_args=[*FLAGS, *options],
         extra_link_args=["-pthread", "-lm"],
         **ABI | {"define_macros": [*ABI["define_macros"], ("KERNELS_MODULE", module)]},
@@ -108,7 +108,7 @@ def runtime(level: str, options: list[str]) -> Extension:
     module = f"_runtime_{level}"
     sources = sorted([*Path(RUNTIME).glob("*.[ch]"), *Path(NATIVE).glob("*.h")], key=lambda file: file.name)
     checksum = zlib.crc32(b"".join(file.read_bytes() for file in sources))  # see runtime/native/__init__.py
-    headers = [f"{NATIVE}/rows.h", f"{NATIVE}/threads.h"]
+    headers = [f"{NATIVE}/{name}.h" for name in ("maxima", "rows", "threads")]
     headers += [f"{RUNTIME}/{name}.h" for name in HEADERS]
     return Extension(
         f"cige.runtime.native.{module}",
