@@ -10,7 +10,7 @@ BIN = $(VENV)/bin
 
 # `make serve` answers over HTTP, with a page at http://127.0.0.1:8000; `make docs` builds the documentation site.
 # `make web` compiles the runtime to WebAssembly and builds build/web, a page that finds entities in the browser.
-.PHONY: ner serve test lint types docs web wheel check-wheel clean
+.PHONY: ner serve test lint types docs web wheel check-wheel check-image clean
 
 ner: $(VENV)/.core
 	@$(BIN)/cige predict "$${TEXT:-examples/news.txt}" --words
@@ -40,6 +40,10 @@ wheel: $(VENV)/.dev
 
 check-wheel: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py
+
+# make check-image ENGINE=podman: builds the image of examples/deploy and asks a server that runs from it.
+check-image:
+	$(PYTHON) .ci/check_image.py $(ENGINE)
 
 SOURCES_C = $(wildcard src/cige/nn/native/*.[ch] src/cige/runtime/native/*.[ch] src/cige/lexicon/*.[ch])
 # Without bytecode, which Python writes for the modules that are imported.
