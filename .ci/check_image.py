@@ -104,7 +104,7 @@ def check_confinement(engine: Engine) -> None:
 
 def check_health(engine: Engine) -> None:
     facts = engine.inspect("image", IMAGE)
-    health = facts["Config"].get("Healthcheck") or facts.get("HealthCheck")
+    health = facts["Config"].get("Healthcheck") or facts.get("Healthcheck")  # Docker, Podman
     check(bool(health), "the image has no health check; podman keeps it with BUILDAH_FORMAT=docker")
     assert health is not None
     done = engine("exec", IMAGE, *health["Test"][1:], may_fail=True)
