@@ -10,7 +10,8 @@ BIN = $(VENV)/bin
 
 # `make serve` answers over HTTP, with a page at http://127.0.0.1:8000; `make docs` builds the documentation site.
 # `make web` compiles the runtime to WebAssembly and builds build/web, a page that finds entities in the browser.
-.PHONY: ner serve test lint types docs web wheel check-wheel check-image clean
+.PHONY: ner serve test lint types docs web wheel check-wheel check-image clean \
+  install-core install-serve install-dev install-docs install-web install-setuptools_scm
 
 ner: $(VENV)/.core
 	@$(BIN)/cige predict "$${TEXT:-examples/news.txt}" --words
