@@ -93,7 +93,8 @@ def to_html(explanation: Evidence) -> str:
 
 
 def _lattice_drawing(explanation: Evidence) -> str:
-    return draw_lattice(explanation.lattice, marks=to_marks(explanation), emphasis=to_emphasis(explanation))
+    marks, emphasis = to_marks(explanation), to_emphasis(explanation)
+    return draw_lattice(explanation.lattice, text=explanation.text, marks=marks, emphasis=emphasis)
 
 
 def to_marks(explanation: Evidence) -> list[Mark]:
@@ -141,7 +142,8 @@ def _lattice_table(explanation: Evidence) -> Table:
     starts = sorted({0, *by_start})
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
         if text[start:stop].strip():
-            table.add_row(str(start), Text(visible(text[start:stop])), Text("  ".join(by_start.get(start, []))))
+            written = visible(explanation.text[start:stop])
+            table.add_row(str(start), Text(written), Text("  ".join(by_start.get(start, []))))
     return table
 
 
