@@ -288,6 +288,11 @@ def test_other_origins_may_not_call_by_default(client, ner):
         assert headers["access-control-allow-origin"] == "https://example.org"
         other = open_client.options("/v1/entities", headers=asked | {"origin": "https://example.com"}).headers
         assert "access-control-allow-origin" not in other
+    with client_of(ner, origins=("https://example.org",), token="geheim") as closed_client:  # refusals are readable too
+        refused = closed_client.post("/v1/entities", json={"text": TEXT}, headers={"origin": "https://example.org"})
+        assert refused.status_code == 401
+        assert refused.headers["access-control-allow-origin"] == "https://example.org"
+        assert refused.headers["access-control-expose-headers"] == "retry-after"
 
 
 def test_texts_are_in_no_log_unless_asked_for(ner, caplog):

@@ -91,17 +91,18 @@ class _Server:
         )  # fmt: skip
         self._add_routes()
         self._add_errors()
-        if settings.origins:
+        self.pace = Pace(self.limits.answer_s)
+        self.app.add_middleware(
+            Guard, token=token, body_bytes=self.limits.body_bytes, metrics=self.metrics, pace=self.pace
+        )
+        if settings.origins:  # around the guard, so that a page can read the status of a refusal
             self.app.add_middleware(
                 CORSMiddleware,
                 allow_origins=list(settings.origins),
                 allow_methods=["GET", "POST"],
                 allow_headers=["authorization", "content-type"],
+                expose_headers=["retry-after"],
             )
-        self.pace = Pace(self.limits.answer_s)
-        self.app.add_middleware(
-            Guard, token=token, body_bytes=self.limits.body_bytes, metrics=self.metrics, pace=self.pace
-        )
 
     @asynccontextmanager
     async def _lifespan(self, app: FastAPI) -> AsyncIterator[dict[str, Any]]:
