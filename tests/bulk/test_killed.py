@@ -98,7 +98,9 @@ def test_the_command_refuses_another_model_lexicon_input_or_folder(texts, tmp_pa
         return capsys.readouterr().err
 
     assert "has another lexicon (the lexicon was" in refused("--lexicon-add", str(words))
-    assert "(min_score was 0.0, now 0.5)" in refused("--min-score", "0.5") and "now 'parquet'" in refused("--to", "parquet")
+    assert "(min_score was 0.0, now 0.5)" in refused("--min-score", "0.5") and "now 'parquet'" in refused(
+        "--to", "parquet"
+    )
     manifest = json.loads((output / "manifest.json").read_text(encoding="utf-8"))
     (output / "manifest.json").write_text(json.dumps(manifest | {"model": "0"}), encoding="utf-8")
     assert "has another model (the model was 0" in refused()

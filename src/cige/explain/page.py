@@ -43,6 +43,12 @@ td.n { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .word { display: inline-block; margin: 0 6px 4px 0; border: 1px solid #cbd5e1; border-radius: 6px; padding: 0 7px;
   white-space: nowrap; } .word small { color: var(--soft); margin-left: 4px; }
 .user { border: 1px dashed #b45309; } .gone { color: #b91c1c; } .new { color: #047857; }
+@media (max-width: 560px) { main { padding: 20px 12px 40px; } .card { padding: 12px; }
+  .drawing svg { max-width: max(100%, 620px); }
+  .entities tr { display: grid; grid-template-columns: minmax(0, 1fr) 98px 50px 46px 58px;
+    border-top: 1px solid var(--line); padding: 6px 0; }
+  .entities :is(td, th) { border: 0; padding: 2px 4px 2px 0; overflow-wrap: anywhere; }
+  .entities td:last-child { grid-column: 1 / -1; } .entities th:last-child { display: none; } }
 """.strip()
 
 
@@ -222,7 +228,7 @@ def _html_entities(explanation: Evidence) -> str:
         )
     names = ("entity", "type", "offsets", "score", "attention to words", "of which")
     head = "".join(f"<th>{name}</th>" for name in names)
-    return f'<h2>Entities</h2><div class="card"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
+    return f'<h2>Entities</h2><div class="card"><table class="entities"><tr>{head}</tr>{"".join(rows)}</table></div>'
 
 
 def _html_attended(explanation: Evidence, label: str, attended: AttendedWord) -> str:
