@@ -45,7 +45,7 @@ td.n { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .user { border: 1px dashed #b45309; } .gone { color: #b91c1c; } .new { color: #047857; }
 @media (max-width: 560px) { main { padding: 20px 12px 40px; } .card { padding: 12px; }
   .drawing svg { max-width: max(100%, 620px); }
-  .entities tr { display: grid; grid-template-columns: minmax(0, 1fr) 98px 50px 46px 58px;
+  .entities tr { display: grid; grid-template-columns: minmax(0, 1fr) 98px 50px 46px 62px;
     border-top: 1px solid var(--line); padding: 6px 0; }
   .entities :is(td, th) { border: 0; padding: 2px 4px 2px 0; overflow-wrap: anywhere; }
   .entities td:last-child { grid-column: 1 / -1; } .entities th:last-child { display: none; } }
@@ -84,7 +84,8 @@ def to_html(explanation: Evidence) -> str:
         f'<div class="card text">{highlighted(explanation.text, to_marks(explanation))}</div>',
         '<h2>Lattice</h2><p class="soft">Words over the characters. The deeper the colour of a word, the more '
         "attention the characters of an entity pay to it. Hover over a word for figures.</p>"
-        f'<div class="card drawing">{_lattice_drawing(explanation)}</div>',
+        '<div class="card drawing" tabindex="0" role="region" aria-label="Lattice">'
+        f"{_lattice_drawing(explanation)}</div>",
         _html_entities(explanation),
         html_table(explanation.word_sets, to_marks(explanation)) if explanation.word_sets else "",
         _html_maps(explanation),

@@ -88,10 +88,11 @@ def push_folder(folder: Path, repo_id: str, *, private: bool, token: str | None,
         raise ModelError(_NEEDS_HUB) from missing
 
     api = HfApi(token=token)
+    failures: tuple[type[Exception], ...] = (HfHubHTTPError, HFValidationError, *_network_errors())
     try:
         repo = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
         return str(api.upload_folder(repo_id=repo, folder_path=folder, commit_message=message))
-    except (HfHubHTTPError, HFValidationError, *_network_errors()) as reason:
+    except failures as reason:
         cause = str(reason).strip().splitlines()[0] if str(reason).strip() else type(reason).__name__
         raise ModelError(
             f"{repo_id}: the hub did not take the model ({cause}); log in with `hf auth login` or give a token that "
