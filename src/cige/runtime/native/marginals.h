@@ -3,7 +3,7 @@
 #ifndef CIGE_MARGINALS_H
 #define CIGE_MARGINALS_H
 
-#include "../../nn/native/rows.h"
+#include "../../nn/native/maxima.h"
 #include "chain.h"
 
 #define BLOCK 8             /* tags of a block */
@@ -13,7 +13,7 @@
 typedef double doubles_t __attribute__((vector_size(WIDTH * 4), aligned(8), may_alias));
 typedef int64_t longs_t __attribute__((vector_size(WIDTH * 4), aligned(8), may_alias));
 
-static inline doubles_t larger(doubles_t a, doubles_t b) { /* as `higher` of rows.h */
+static inline doubles_t larger(doubles_t a, doubles_t b) { /* as `higher` of maxima.h */
 #if defined(__AVX512F__)
   return (doubles_t)_mm512_max_pd((__m512d)a, (__m512d)b);
 #elif defined(__AVX__)
