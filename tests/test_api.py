@@ -297,6 +297,21 @@ def test_a_hub_id_is_asked_of_the_hub(monkeypatch, tmp_path, own_ner):
     assert asked == {"repo_id": "someone/news", "revision": "v1"}
 
 
+def test_a_push_without_a_network_is_an_error_of_cige(monkeypatch):
+    from huggingface_hub import HfApi
+
+    monkeypatch.setattr(HfApi, "__init__", lambda self, **options: setattr(self, "endpoint", "http://127.0.0.1:9"))
+
+    def create_repo(self, repo_id, **options):
+        from huggingface_hub.utils import get_session
+
+        get_session().post(self.endpoint)
+
+    monkeypatch.setattr(HfApi, "create_repo", create_repo)
+    with pytest.raises(ModelError, match=r"someone/news: the hub did not take the model .*network"):
+        load().push_to_hub("someone/news")
+
+
 def test_a_hub_that_does_not_answer(monkeypatch):
     def snapshot_download(repo_id, **options):
         raise OSError("no network")

@@ -98,7 +98,9 @@ def test_the_command_refuses_another_model_lexicon_input_or_folder(texts, tmp_pa
         return capsys.readouterr().err
 
     assert "has another lexicon (the lexicon was" in refused("--lexicon-add", str(words))
-    assert "min_score" in refused("--min-score", "0.5") and "now 'parquet'" in refused("--to", "parquet")
+    assert "(min_score was 0.0, now 0.5)" in refused("--min-score", "0.5") and "now 'parquet'" in refused(
+        "--to", "parquet"
+    )
     manifest = json.loads((output / "manifest.json").read_text(encoding="utf-8"))
     (output / "manifest.json").write_text(json.dumps(manifest | {"model": "0"}), encoding="utf-8")
     assert "has another model (the model was 0" in refused()
@@ -108,6 +110,30 @@ def test_the_command_refuses_another_model_lexicon_input_or_folder(texts, tmp_pa
     (output / "manifest.json").unlink()
     (output / "notes.txt").write_text("mine")
     assert "no annotation of cige" in refused()
+
+
+def test_a_job_without_any_usable_row_fails_and_names_the_reason(tmp_path, capsys):
+    """A wrong column must not look like success to a script."""
+    source = tmp_path / "texts.jsonl"
+    source.write_text('{"body": "李明在北京"}\n' * 3, encoding="utf-8")
+    command = ["annotate", str(source), str(tmp_path / "out"), "--processes", "1"]
+    assert main(command) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "all 3 rows were rejected (no 'text' in it; it has 'body')" in said and "rejected" in said
+    assert main([*command[:2], str(tmp_path / "out2"), *command[3:], "--text-column", "body"]) == 0
+
+
+def test_a_worker_whose_main_process_is_gone_ends_silently(texts, tmp_path, capfd):
+    job = made.plan(texts, tmp_path / "out", part_rows=3)
+    job.begin()
+    ours, theirs = multiprocessing.Pipe()
+    ours.send(job.parts[0])
+    worker = multiprocessing.get_context("spawn").Process(target=local._work, args=(theirs, job))
+    worker.start()
+    theirs.close()
+    ours.close()
+    worker.join(60)
+    assert worker.exitcode == 0 and "Traceback" not in capfd.readouterr().err
 
 
 def test_a_worker_whose_lexicon_changed_commits_nothing(texts, tmp_path):

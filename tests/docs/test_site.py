@@ -2,6 +2,7 @@
 
 import re
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -117,6 +118,17 @@ def _names(menu: list) -> list[str]:
         ((name, below),) = entry.items()
         found += [name, *(_names(below) if isinstance(below, list) else [])]
     return found
+
+
+def test_no_line_of_a_chinese_page_is_broken_between_chinese_characters():
+    """A browser shows such a break as a space."""
+    wide, broken = re.compile(r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"), []
+    for page in [*(ROOT / "docs").rglob("*.zh.md"), ROOT / "README.zh.md"]:
+        prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for before, after in pairwise(prose.split("\n")):
+            if before and after and wide.match(before[-1]) and wide.match(after.lstrip()[:1]):
+                broken.append((page.name, before[-12:], after[:12]))
+    assert broken == []
 
 
 class TestQuantities:

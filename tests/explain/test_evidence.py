@@ -90,6 +90,14 @@ def test_removals_can_be_left_out(ner):
     assert "without" not in printed(explanation)
 
 
+def test_the_drawing_and_the_tables_have_the_text_as_it_was_typed(ner):
+    explanation = ner.explain("臺灣的ＡＢ公司請了李明", removals=False)
+    assert explanation.lattice.text == "台湾的AB公司请了李明"
+    svg = ElementTree.fromstring(explanation.to_svg())
+    drawn = "".join(cell.text for cell in svg.iter("{http://www.w3.org/2000/svg}text") if cell.get("font-size") == "22")
+    assert drawn == explanation.text and "臺灣的" in printed(explanation)
+
+
 def test_texts_of_several_windows(ner):
     text = ("李明在北京。王小红是罗氏公司的经理。" * 20)[:-1] + "\n请轩辕说话"
     assert len(text) > CORE

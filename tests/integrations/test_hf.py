@@ -63,7 +63,16 @@ def test_entities_are_those_of_the_model(find):
     expected = [(e.label, e.score, e.text, e.start, e.end) for e in ner(TEXT)]
     found = find(TEXT, aggregation_strategy="simple")
     assert [tuple(x.values()) for x in found] == expected and found[0]["word"] == "罗氏公司"
-    assert hf.pipeline(ner, aggregation_strategy="first")([TEXT])[0] == found
+    assert hf.pipeline(model=ner, aggregation_strategy="first")([TEXT])[0] == found
+
+
+def test_it_is_called_with_the_task_and_the_model_as_theirs(find):
+    ner = load()
+    for given in (hf.pipeline("ner", ner), hf.pipeline("token-classification", model=ner), hf.pipeline(task="ner")):
+        assert given(TEXT) == find(TEXT)
+    for task in ("text-classification", ner):
+        with pytest.raises(CigeError, match=r"expected one of token-classification, ner; give a model as model="):
+            hf.pipeline(task)
 
 
 def test_characters_have_tags_and_offsets(find):

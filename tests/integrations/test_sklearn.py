@@ -87,6 +87,9 @@ def test_cross_validation(frame, monkeypatch):
     [
         ("李明", [[]], "X is one str"),
         (["李明", None], [[], []], r"X\[1\] is NoneType"),
+        (pd.DataFrame({"text": ["李明"]}), [[]], r"X is DataFrame; expected a list or one column .* df\['text'\]"),
+        (3, [[]], "X is int"),
+        (["李明"], [None], r"y\[0\] is None; expected a list"),
         (["李明"], [], "1 texts and entities of 0"),
         (["李明"], [[(0, 3, "PER")]], r"y\[0\]: \(0, 3, 'PER'\) is no span"),
         (["李明"], [["PER"]], r"y\[0\] has 'PER'; expected"),

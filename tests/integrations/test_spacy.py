@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 import spacy
 from spacy import displacy
 from spacy.tokens import Doc, DocBin
+from spacy.training import Example
 
 import cige.integrations.spacy as component
 from cige import load
@@ -113,11 +117,30 @@ def test_pipelines_are_kept_as_bytes():
     assert not pipeline().from_bytes(pipeline().to_bytes(exclude=["cige"])).get_pipe("cige")._unpacked
 
 
+def test_a_copy_of_unpacked_bytes_does_not_need_the_original():
+    nlp = pipeline().from_bytes(pipeline(words=["阿拉善贺兰草"]).to_bytes())
+    pickled, copied = pickle.dumps(nlp), copy.deepcopy(nlp)
+    folder = nlp.get_pipe("cige")._unpacked.folder
+    del nlp
+    gc.collect()
+    assert not folder.exists()
+    for other in (pickle.loads(pickled), copied):
+        assert [e.text for e in other(WORD_TEXT).ents] == ["昨天", "阿拉善贺兰草"]
+    small = pickle.dumps(pipeline(min_score=1.0))  # a model in a folder of its own is opened there again
+    assert len(small) < 100_000 and not pickle.loads(small)(TEXTS[0]).ents
+
+
+def test_spacys_evaluation_scores_the_entities(nlp):
+    truth = {"entities": [(0, 2, "PER"), (3, 5, "LOC")]}
+    scores = nlp.evaluate([Example.from_dict(nlp.make_doc("李明在北京。"), truth)])
+    assert scores["ents_f"] == 1.0 and set(scores["ents_per_type"]) == {"PER", "LOC"}
+
+
 def test_documents_are_kept_with_scores(nlp):
     doc = nlp(TEXTS[0])
-    (copy,) = DocBin(docs=[doc], store_user_data=True).get_docs(nlp.vocab)
-    assert copy._.cige_entities == doc._.cige_entities
-    assert [e._.cige_score for e in copy.ents] == [e._.cige_score for e in doc.ents] != []
+    (kept,) = DocBin(docs=[doc], store_user_data=True).get_docs(nlp.vocab)
+    assert kept._.cige_entities == doc._.cige_entities
+    assert [e._.cige_score for e in kept.ents] == [e._.cige_score for e in doc.ents] != []
 
 
 def test_displacy_draws(nlp):

@@ -216,7 +216,7 @@ def test_label_studio_and_the_pipeline_of_transformers(texts):
         for region in made["result"]:
             value = region["value"]
             assert text[value["start"] : value["end"]] == value["text"]
-    simple = hf.pipeline(ner(), aggregation_strategy="simple")
+    simple = hf.pipeline(model=ner(), aggregation_strategy="simple")
     for text in texts:
         for found in simple(text):
             assert text[found["start"] : found["end"]] == found["word"]

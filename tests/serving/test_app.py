@@ -151,17 +151,29 @@ def test_mistakes_are_told_without_the_text(client, path, body, status, error):
     assert re.search(error, told) and "秘密" not in told
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'"x"', b"null"])
+@pytest.mark.parametrize("content", [b"", b"{", b'{"text": "\xc0\xee"}', b'"x"', b"null"])
 def test_what_is_no_json_object(client, content):
     response = client.post("/v1/entities", content=content, headers={"content-type": "application/json"})
-    assert response.status_code in (400, 422) and response.json()["error"]
+    status, said = (400, "not JSON in UTF-8") if content.startswith(b"{") else (422, "expected a JSON object")
+    assert response.status_code == status and said in response.json()["error"]
+
+
+def test_wrong_words_are_told_in_terms_of_json(client):
+    """A word has two forms, of which pydantic lists every failure."""
+    for word, said in [
+        ({"text": "甲甲", "mode": "must"}, "words.0.mode: Input should be 'evidence', 'force' or 'block'"),
+        (3, "words.0: Input should be a string, or an object with text, label and mode"),
+    ]:
+        response = client.post("/v1/entities", json={"text": "甲甲", "words": [word]})
+        assert response.status_code == 422 and response.json()["error"] == said
+    assert client.post("/v1/entities", json={"text": 3}).json()["error"] == "text: Input should be a string"
 
 
 def test_a_form_of_another_site_is_not_read(own):
     """A browser sends text/plain anywhere without asking, so such a request must change nothing."""
     for kind in ("text/plain", "application/x-www-form-urlencoded"):
         response = own.post("/v1/lexicon", content=b'{"words": ["hello"]}', headers={"content-type": kind})
-        assert response.status_code == 422
+        assert response.status_code == 422 and "Content-Type: application/json" in response.json()["error"]
     assert own.get("/v1/lexicon").json()["version"] == 0
 
 
@@ -276,6 +288,11 @@ def test_other_origins_may_not_call_by_default(client, ner):
         assert headers["access-control-allow-origin"] == "https://example.org"
         other = open_client.options("/v1/entities", headers=asked | {"origin": "https://example.com"}).headers
         assert "access-control-allow-origin" not in other
+    with client_of(ner, origins=("https://example.org",), token="geheim") as closed_client:  # refusals are readable too
+        refused = closed_client.post("/v1/entities", json={"text": TEXT}, headers={"origin": "https://example.org"})
+        assert refused.status_code == 401
+        assert refused.headers["access-control-allow-origin"] == "https://example.org"
+        assert refused.headers["access-control-expose-headers"] == "retry-after"
 
 
 def test_texts_are_in_no_log_unless_asked_for(ner, caplog):
@@ -448,4 +465,6 @@ def test_a_body_that_is_not_declared_as_json(ner, kind):
         headers = {} if kind is None else {"Content-Type": kind}
         answer = client.post("/v1/entities", content='{"text": "王毅"}'.encode(), headers=headers)
         assert answer.status_code == 422
-        assert answer.json() == {"error": "expected JSON, with the header Content-Type: application/json"}
+        assert answer.json() == {
+            "error": "the body: expected a JSON object, and the header Content-Type: application/json"
+        }

@@ -148,6 +148,13 @@ def test_a_client_that_waits_to_be_told_to_send_goes_on_to_the_app(state, wire):
     assert answer(wire)[::2] == (200, BODY)
 
 
+def test_requests_of_web_pages_go_on_to_the_app(state, wire):
+    """A refusal here would lack the headers that a page of another origin needs to read it."""
+    state.refuses = 1
+    wire.send(request(BODY, "/v1/entities", "POST", "Origin: https://example.org"))
+    assert answer(wire)[::2] == (200, BODY)
+
+
 def test_what_is_no_http_is_answered_with_400(state, wire):
     state.refuses = 1
     wire.send(b"\x00\xff\r\n\r\n")

@@ -223,12 +223,23 @@ def test_script_is_shown_and_never_run(open_page, text):
     assert page.locator("main script, main img, #found b, #own b").count() == 0
 
 
-def test_errors_are_told(browser, address):
-    page = browser.new_context().new_page()
+def test_a_word_that_cannot_be_used_is_not_added(browser, address):
+    """One that stayed in the list would make the server refuse every text."""
+    page = browser.new_context(locale="en-US").new_page()
+    page.set_default_timeout(1e3 * SOON)
     page.goto(address)
-    page.fill("#word", "好")
-    page.press("#word", "Enter")
-    expect(page.locator("#error")).to_contain_text("single character", timeout=1e3 * SOON)
+    add_word(page, "草")
+    expect(page.locator("#wrong")).to_contain_text("one character")
+    add_word(page, "阿拉善贺兰草", "A B")
+    expect(page.locator("#wrong")).to_contain_text("was not added", timeout=1e3 * SOON)
+    expect(page.locator("#wrong")).to_contain_text("not a label")
+    expect(page.locator("#own li")).to_have_count(0)
+    assert page.input_value("#word") == "阿拉善贺兰草"
+    type_text(page, "林晓岚去了南京市")
+    assert [text for text, *_ in highlighted(page)] == ["林晓岚", "南京市"]
+    add_word(page, "阿拉善贺兰草", "COMPANY")
+    expect(page.locator("#own li")).to_have_count(1)
+    expect(page.locator("#wrong")).to_have_text("")
     page.context.close()
 
 

@@ -27,8 +27,8 @@ def found(client, text=TEXT):
     return [(entity["text"], entity["label"]) for entity in response.json()["results"][0]["entities"]]
 
 
-def test_two_workers_see_each_change_and_their_figures_are_summed(tmp_path):
-    options = ("--workers", "2", "--lexicon-file", str(tmp_path / "words.json"))
+def test_two_workers_see_each_change_and_their_figures_are_summed(tmp_path, capfd):
+    options = ("--workers", "2", "--lexicon-file", str(tmp_path / "words.json"), "--access-log")
     with server(*options) as (client, _):
         for version in range(1, 7):
             path, words = ("/v1/lexicon", [WORD]) if version % 2 else ("/v1/lexicon/remove", [WORD["text"]])
@@ -39,6 +39,7 @@ def test_two_workers_see_each_change_and_their_figures_are_summed(tmp_path):
         page = client.get("/metrics").text
         assert 'cige_requests_total{path="/v1/entities",status="200"} 36.0' in page
         client.post("/v1/lexicon", json={"words": [WORD]})
+    assert capfd.readouterr().err.count("cige.serve: POST /v1/entities 200 ") == 36  # the workers log as one does
     with server(*options) as (client, _):
         assert ("阿拉善贺兰草", "COMPANY") in found(client) and client.get("/v1/lexicon").json()["version"] == 7
 

@@ -281,11 +281,14 @@ class Job:
                 "one lexicon in one precision: give those again to go on, or a new folder to begin anew"
             )
         for name, now in self._facts().items():
-            if there.get(name) != now:
+            if (given := there.get(name)) != now:
+                if name == "settings" and isinstance(given, dict):
+                    name = next(key for key in {**now, **given} if given.get(key) != now.get(key))
+                    given, now = given.get(name), now.get(name)
                 what = (
                     "the input files are not the same any more"
                     if name == "input"
-                    else f"{name} was {there.get(name)!r}, now {now!r}"
+                    else f"{name} was {given!r}, now {now!r}"
                 )
                 raise DataError(f"{self.output}: begun with another input or other options ({what}); give a new folder")
 

@@ -113,7 +113,7 @@ def _work(pipe: Connection, job: Job) -> None:
         while True:
             part = pipe.recv()
             pipe.send(("done", job.annotate(annotator, part)))
-    except EOFError:
+    except (EOFError, BrokenPipeError):  # the main process has ended
         pass
     except CigeError as error:
         pipe.send(("error", error))

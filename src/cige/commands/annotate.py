@@ -15,6 +15,7 @@ where it stopped, and the result is the same, byte for byte.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from cige.commands.exit_codes import INTERRUPTED
 from cige.commands.options import add_model_options, add_request_options, at_least, request_of
+from cige.errors import DataError
 from cige.text.counted import counted
 
 if TYPE_CHECKING:
@@ -136,6 +138,11 @@ def _words_of(args: argparse.Namespace) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _first_reason(job: Job) -> str:
+    with open(min((job.output / "rejected").iterdir()), encoding="ascii") as file:
+        return str(json.loads(file.readline())["reason"])
+
+
 def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
     from cige.bulk.progress import JobProgress
 
@@ -159,6 +166,9 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
         return INTERRUPTED
     totals = job.finish()
     n_rejected = totals["rejected"]
+    if n_rejected and not totals["rows"]:
+        rows = "the only row was" if n_rejected == 1 else f"all {n_rejected:,} rows were"
+        raise DataError(f"{args.output}: {rows} rejected ({_first_reason(job)}); see {args.output}/rejected")
     were = counted(n_rejected, "row was", "rows were")
     rejected = f"; {were} rejected, see {args.output}/rejected" if n_rejected else ""
     rate = f", {progress.rows_per_second:,.0f} rows per second" if pending else " (all parts were finished already)"
@@ -193,8 +203,6 @@ def _locked(folder: Path) -> Iterator[None]:
     Raises:
         DataError: another process is writing to it.
     """
-    from cige.errors import DataError
-
     try:
         import fcntl
     except ImportError:  # Windows

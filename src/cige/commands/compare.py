@@ -1,7 +1,7 @@
 """Train and score several systems in the same way, and print one table.
 
   cige compare weibo/flat weibo/dcsan --seeds 3 --runs runs
-  cige compare 'weibo/*' --runs runs --table      read finished runs, train nothing
+  cige compare 'weibo/*' --runs runs --table      # read finished runs, train nothing
   cige compare 'ecommerce/flat*' my-recipe.yaml --user-words --gazetteer brands.txt
 
 Runs are stored in RUNS/NAME-SEED. Finished runs are read, and interrupted runs continue. If a folder of that name holds

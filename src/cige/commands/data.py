@@ -4,7 +4,7 @@ Examples:
   cige data fetch weibo resume
   cige data stats weibo/train.bmes --lexicon my-lexicon
   cige data convert labelled.jsonl labelled.bmes
-  cige data names people.bmes wiki.bmes --labels PER LOC ORG --output names.txt    a gazetteer for `cige user-words`
+  cige data names people.bmes wiki.bmes --labels PER LOC ORG --output names.txt    # a gazetteer for `cige user-words`
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Show the built-in recipes of cige, and copy one to change it.
 
 Examples:
-  cige recipes list                         every recipe in one table
+  cige recipes list                         # every recipe in one table
   cige recipes list 'weibo/*' 'finetune/*'
-  cige recipes show weibo/flat              every setting, and the file that each comes from
+  cige recipes show weibo/flat              # every setting, and the file that each comes from
   cige recipes show mine.yaml --set training.n_epochs=2
-  cige recipes copy weibo/flat mine.yaml    a file of your own with every setting
+  cige recipes copy weibo/flat mine.yaml    # a file of your own with every setting
 
 A recipe of tagging is a data set and a system, such as weibo/flat; `cige train`, `search` and `compare` take its name.
 Recipes of pre-training are pretrain/NAME (`cige pretrain run`), and those of fine-tuning finetune/TASK (`cige

@@ -66,9 +66,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
+def _shown(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
+
+
 def _add_limit(parser: argparse.ArgumentParser, name: str, what: str, default: float, **options: object) -> None:
     flag = f"--max-{name.removesuffix('_s').replace('_', '-')}"
-    parser.add_argument(flag, dest=name, default=default, help=f"{what} (default: {default:,g})", **options)  # type: ignore[arg-type]
+    parser.add_argument(flag, dest=name, default=default, help=f"{what} (default: {_shown(default)})", **options)  # type: ignore[arg-type]
 
 
 def run(args: argparse.Namespace) -> None:
@@ -85,6 +89,7 @@ def run(args: argparse.Namespace) -> None:
         lexicon_file=args.lexicon_file,
         origins=tuple(args.allow_origin),
         limits=limits,
+        log_requests=args.access_log,
         log_text=args.log_text,
     )
-    serve(settings, host=args.host, port=args.port, n_workers=args.workers, access_log=args.access_log)
+    serve(settings, host=args.host, port=args.port, n_workers=args.workers)

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="FILE|-", help="unlabelled sentences, one per line; - is standard input")
     parser.add_argument("output", metavar="OUTPUT", help="file of tasks to write")
     parser.add_argument("--n", type=at_least(1), default=200, metavar="N", help="sentences to suggest (default: 200)")
-    parser.add_argument("--strategy", choices=STRATEGIES, default="both", help="see below (default: both)")
+    parser.add_argument("--strategy", choices=STRATEGIES, default="both", help="see above (default: both)")
     parser.add_argument(
         "--format",
         choices=FORMATS,

@@ -76,7 +76,9 @@ def _texts_of_documents(path: str) -> list[str]:
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[str]:
+    start = b""
     for number, line in enumerate(file, 1):
+        start = start or line[:4]
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
@@ -85,7 +87,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[str]:
         except UnicodeDecodeError as error:
             raise DataError(
                 f"{name}, line {number}: byte 0x{line[error.start]:02x} at column {error.start + 1} is not UTF-8; "
-                + how_to_convert(line)
+                + how_to_convert(start + line)
             ) from None
 
 

@@ -35,7 +35,7 @@ def decode(raw: bytes, *, name: str) -> str:
         line = raw.count(b"\n", 0, position) + 1
         raise DataError(
             f"{name}, line {line}: byte 0x{raw[position]:02x} is not UTF-8; "
-            + how_to_convert(raw[:2] + raw[position : position + 200])
+            + how_to_convert(raw[:4] + raw[position : position + 200])
         ) from None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class _Row:
 def draw_lattice(
     lattice: Lattice,
     *,
+    text: str | None = None,
     marks: Sequence[Mark] = (),
     emphasis: Mapping[int, Emphasis] | None = None,
     width: int = 1000,
@@ -62,11 +63,14 @@ def draw_lattice(
     """Draw a lattice as one self-contained SVG.
 
     Args:
+        text: the text as its author wrote it, with traditional or full-width characters; `lattice.text` if None.
         marks: spans to draw under the characters, which must not overlap; a label has the same colour everywhere.
         emphasis: maps a row of `lattice.words` to how to colour it; other words are grey.
         width: width of the drawing in pixels; longer texts are broken into several rows.
         legend: explain the colours at the bottom.
     """
+    if text is not None:
+        lattice = replace(lattice, text=text)
     emphasis = emphasis or {}
     labels = sorted({m.label for m in marks} | {e.label for e in emphasis.values()})
     colours = {label: colour_of(label) for label in labels}

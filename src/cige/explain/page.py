@@ -43,6 +43,12 @@ td.n { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .word { display: inline-block; margin: 0 6px 4px 0; border: 1px solid #cbd5e1; border-radius: 6px; padding: 0 7px;
   white-space: nowrap; } .word small { color: var(--soft); margin-left: 4px; }
 .user { border: 1px dashed #b45309; } .gone { color: #b91c1c; } .new { color: #047857; }
+@media (max-width: 560px) { main { padding: 20px 12px 40px; } .card { padding: 12px; }
+  .drawing svg { max-width: max(100%, 620px); }
+  .entities tr { display: grid; grid-template-columns: minmax(0, 1fr) 98px 50px 46px 62px;
+    border-top: 1px solid var(--line); padding: 6px 0; }
+  .entities :is(td, th) { border: 0; padding: 2px 4px 2px 0; overflow-wrap: anywhere; }
+  .entities td:last-child { grid-column: 1 / -1; } .entities th:last-child { display: none; } }
 """.strip()
 
 
@@ -78,7 +84,8 @@ def to_html(explanation: Evidence) -> str:
         f'<div class="card text">{highlighted(explanation.text, to_marks(explanation))}</div>',
         '<h2>Lattice</h2><p class="soft">Words over the characters. The deeper the colour of a word, the more '
         "attention the characters of an entity pay to it. Hover over a word for figures.</p>"
-        f'<div class="card drawing">{_lattice_drawing(explanation)}</div>',
+        '<div class="card drawing" tabindex="0" role="region" aria-label="Lattice">'
+        f"{_lattice_drawing(explanation)}</div>",
         _html_entities(explanation),
         html_table(explanation.word_sets, to_marks(explanation)) if explanation.word_sets else "",
         _html_maps(explanation),
@@ -93,7 +100,8 @@ def to_html(explanation: Evidence) -> str:
 
 
 def _lattice_drawing(explanation: Evidence) -> str:
-    return draw_lattice(explanation.lattice, marks=to_marks(explanation), emphasis=to_emphasis(explanation))
+    marks, emphasis = to_marks(explanation), to_emphasis(explanation)
+    return draw_lattice(explanation.lattice, text=explanation.text, marks=marks, emphasis=emphasis)
 
 
 def to_marks(explanation: Evidence) -> list[Mark]:
@@ -141,7 +149,8 @@ def _lattice_table(explanation: Evidence) -> Table:
     starts = sorted({0, *by_start})
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
         if text[start:stop].strip():
-            table.add_row(str(start), Text(visible(text[start:stop])), Text("  ".join(by_start.get(start, []))))
+            written = visible(explanation.text[start:stop])
+            table.add_row(str(start), Text(written), Text("  ".join(by_start.get(start, []))))
     return table
 
 
@@ -220,7 +229,7 @@ def _html_entities(explanation: Evidence) -> str:
         )
     names = ("entity", "type", "offsets", "score", "attention to words", "of which")
     head = "".join(f"<th>{name}</th>" for name in names)
-    return f'<h2>Entities</h2><div class="card"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
+    return f'<h2>Entities</h2><div class="card"><table class="entities"><tr>{head}</tr>{"".join(rows)}</table></div>'
 
 
 def _html_attended(explanation: Evidence, label: str, attended: AttendedWord) -> str:

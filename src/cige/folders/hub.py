@@ -70,10 +70,9 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
         ) from reason
 
 
-def _network_error() -> type[Exception]:
-    """The exception of huggingface_hub without a network: an error of httpx or, in older versions, an OSError."""
-    httpx = sys.modules.get("httpx")
-    return OSError if httpx is None else httpx.HTTPError
+def _network_errors() -> tuple[type[Exception], ...]:
+    """The exceptions of huggingface_hub without a network: of the HTTP library that its version uses, or an OSError."""
+    return (OSError, *(sys.modules[name].HTTPError for name in ("httpx", "httpx2") if name in sys.modules))
 
 
 def push_folder(folder: Path, repo_id: str, *, private: bool, token: str | None, message: str) -> str:
@@ -89,10 +88,11 @@ def push_folder(folder: Path, repo_id: str, *, private: bool, token: str | None,
         raise ModelError(_NEEDS_HUB) from missing
 
     api = HfApi(token=token)
+    failures: tuple[type[Exception], ...] = (HfHubHTTPError, HFValidationError, *_network_errors())
     try:
         repo = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
         return str(api.upload_folder(repo_id=repo, folder_path=folder, commit_message=message))
-    except (HfHubHTTPError, HFValidationError, _network_error(), OSError) as reason:
+    except failures as reason:
         cause = str(reason).strip().splitlines()[0] if str(reason).strip() else type(reason).__name__
         raise ModelError(
             f"{repo_id}: the hub did not take the model ({cause}); log in with `hf auth login` or give a token that "

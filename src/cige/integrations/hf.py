@@ -1,6 +1,6 @@
 """A pipeline with the inputs and outputs of `transformers.pipeline("token-classification")`.
 
-    find = pipeline(aggregation_strategy="simple")
+    find = pipeline("token-classification", aggregation_strategy="simple")
     find("李明在北京。")   # [{"entity_group": "PER", "score": 0.99, "word": "李明", "start": 0, "end": 2}, ...]
 
 Transformers itself is not needed.
@@ -19,10 +19,12 @@ from cige.text.windows import OVERLAP
 
 Aggregation = Literal["none", "simple", "first", "average", "max"]
 AGGREGATIONS = ("none", "simple", "first", "average", "max")
+TASKS = ("token-classification", "ner")  # two names of one task
 OPTIONS = ("aggregation_strategy", "stride", "ignore_labels", "batch_size")
 
 
 def pipeline(
+    task: str = "token-classification",
     model: EntityFinder | str | PathLike[str] | None = None,
     *,
     device: int | str = "cpu",
@@ -35,16 +37,19 @@ def pipeline(
     """Create a pipeline.
 
     Args:
+        task: "token-classification" or "ner", as in Transformers.
         model: a model folder, a hub id, None for the bundled model, or the result of `cige.load`.
         device: as in `cige.load` or in Transformers: -1 for the CPU, 0 for the first GPU.
         aggregation_strategy, stride, ignore_labels, batch_size: default options of calls; see `TokenClassification`.
         hub_options: `revision`, `token`, and other options of `cige.load`.
 
     Raises:
-        CigeError: the model cannot be loaded, or an option is unknown.
+        CigeError: the model cannot be loaded, or the task or an option is unknown.
     """
     from cige.api import load
 
+    if task not in TASKS:
+        raise CigeError(f"task={task!r}: expected one of {', '.join(TASKS)}; give a model as model=...")
     if isinstance(device, int):
         device = "cpu" if device < 0 else f"cuda:{device}"
     finder = model if isinstance(model, EntityFinder) else load(model, device, **hub_options)

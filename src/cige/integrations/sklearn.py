@@ -175,6 +175,8 @@ def _with_lexicon(finder: Any) -> NER:
 def _texts(texts: Iterable[str]) -> list[str]:
     if isinstance(texts, str):
         raise DataError("X is one str; expected a list or a column of texts")
+    if hasattr(texts, "columns") or not isinstance(texts, Iterable):  # a table would be read as its column names
+        raise DataError(f"X is {type(texts).__name__}; expected a list or one column of texts, such as df['text']")
     found = list(texts)
     for k, text in enumerate(found):
         if not isinstance(text, str):
@@ -193,6 +195,8 @@ def _sentences(texts: Iterable[str], entities: Iterable[Iterable[Any]]) -> list[
 
 def _spans(number: int, text: str, given: Iterable[Any]) -> tuple[Span, ...]:
     spans: list[Span] = []
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        raise DataError(f"y[{number}] is {given!r}; expected a list of (start, end, label), empty if there are none")
     for item in given:
         start, end, label = _triple(number, item)
         if not 0 <= start < end <= len(text) or not label:

@@ -33,6 +33,7 @@ from cige.serving.work import EntitiesWork, ExplainWork, Reader
 from cige.tagging import selection
 
 log = logging.getLogger("cige.serve")
+_NO_JSON = "the body is not JSON in UTF-8"
 CLIENT_LEFT = 499  # the status of nginx for this case; nobody receives the response
 
 
@@ -94,7 +95,7 @@ class _Server:
         self.app.add_middleware(
             Guard, token=token, body_bytes=self.limits.body_bytes, metrics=self.metrics, pace=self.pace
         )
-        if settings.origins:  # around the guard, so that pages can read its refusals
+        if settings.origins:  # around the guard, so that a page can read the status of a refusal
             self.app.add_middleware(
                 CORSMiddleware,
                 allow_origins=list(settings.origins),
@@ -235,10 +236,10 @@ class _Server:
 
         async def invalid(request: Request, error: Exception) -> Response:
             assert isinstance(error, RequestValidationError)
-            errors = error.errors()
-            if isinstance(error.body, bytes):  # FastAPI reads other types as bytes
-                return Json({"error": "expected JSON, with the header Content-Type: application/json"}, 422)
-            return Json({"error": "; ".join(dict.fromkeys(map(_field_error, errors)))}, 422)  # never the text itself
+            found = error.errors()
+            if any(one["type"] == "json_invalid" for one in found):
+                return Json({"error": _NO_JSON}, 400)
+            return Json({"error": "; ".join(dict.fromkeys(filter(None, map(_field_error, found))))}, 422)
 
         async def ours(request: Request, error: Exception) -> Response:
             status = 503 if isinstance(error, StoreError) else 409 if isinstance(error, VersionConflict) else 422
@@ -248,7 +249,8 @@ class _Server:
 
         async def http(request: Request, error: Exception) -> Response:
             assert isinstance(error, HTTPException)
-            return Json({"error": str(error.detail)}, error.status_code, headers=error.headers)
+            said = _NO_JSON if error.status_code == 400 else str(error.detail)  # FastAPI has no other reason for 400
+            return Json({"error": said}, error.status_code, headers=error.headers)
 
         async def unforeseen(request: Request, error: Exception) -> Response:
             return Json({"error": "the server failed; its log says how"}, 500)
@@ -335,9 +337,15 @@ async def _client_leaves(request: Request) -> None:
 
 
 def _field_error(error: Any) -> str:
-    """The error message of one field, without its value."""
+    """The error message of one field, without its value; empty for the second of a word's two alternative forms."""
     where = ".".join(str(part) for part in error["loc"] if part not in ("body", "WordIn", "function-wrap[wrap()]"))
-    return f"{where or 'body'}: {error['msg']}"
+    if not where:
+        return "the body: expected a JSON object, and the header Content-Type: application/json"
+    if error["type"] == "is_instance_of":
+        return "" if error["loc"][-1] == "is-instance[str]" else f"{where}: Input should be a string"
+    if error["type"] == "model_attributes_type":
+        return f"{where}: Input should be a string, or an object with text, label and mode"
+    return f"{where}: {error['msg']}"
 
 
 def _html(content: str, policy: str) -> Response:
@@ -358,4 +366,6 @@ def app_of_worker() -> FastAPI:
         CigeError: the model or the shared words cannot be read.
     """
     settings = Settings.from_environment()
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log.setLevel(logging.INFO if settings.log_requests or settings.log_text else logging.WARNING)
     return create_app(open_models(settings), settings, token=os.environ.get(TOKEN_VARIABLE) or None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 import os
 import socket
 import sys
@@ -16,20 +15,18 @@ from typing import Any
 from cige.errors import CigeError
 from cige.serving.settings import Settings
 
-log = logging.getLogger("cige.serve")
 KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that no connection is closed when it is reused
 ACCEPTED_AT_ONCE = 64  # uvloop accepts one connection per socket and round, so the socket is duplicated this often
 WORKER_APP = "cige.serving.app:app_of_worker"
 
 
-def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, access_log: bool = False) -> None:
+def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1) -> None:
     """Serve requests until the process is stopped; accepted requests are answered before it ends.
 
     Args:
         host, port: the address to listen on; port 0 uses any free port, with one worker.
         n_workers: number of processes. If there are several and no lexicon file, words that are added over HTTP are
             stored in a temporary file until the server stops.
-        access_log: whether to log every request, without its text.
     """
     import uvicorn
     from uvicorn.supervisors import Multiprocess
@@ -50,8 +47,6 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, acces
                 lexicon_file=settings.lexicon_file or str(folder / "words.json"),
             )
         settings.to_environment()
-        logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-        log.setLevel(logging.INFO if access_log or settings.log_text else logging.WARNING)
         app = app_of_worker()  # reports problems of model or words before workers start
         listening = _listen(host, port)
         port = listening.getsockname()[1]

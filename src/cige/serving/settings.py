@@ -59,7 +59,8 @@ class Settings:
         lexicon_file: the file for words that are added over HTTP; None keeps them in memory.
         origins: web origins whose pages may call the server; none by default.
         limits: see `Limits`.
-        log_text: whether to log the texts of requests.
+        log_requests: whether to log the path, status and time of requests.
+        log_text: whether to log the texts of requests, too.
         metrics_folder: the folder for the metrics of several workers; None for one worker.
     """
 
@@ -71,6 +72,7 @@ class Settings:
     lexicon_file: str | None = None
     origins: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    log_requests: bool = False
     log_text: bool = False
     metrics_folder: str | None = None
 

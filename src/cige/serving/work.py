@@ -221,7 +221,12 @@ class ExplainReading:
         drawn = {}
         if work.svg_width is not None:
             drawn["svg"] = draw_lattice(
-                found.lattice, marks=to_marks(found), emphasis=to_emphasis(found), width=work.svg_width, legend=False
+                found.lattice,
+                text=text,
+                marks=to_marks(found),
+                emphasis=to_emphasis(found),
+                width=work.svg_width,
+                legend=False,
             )
         return evidence_dict(found, utf16=work.utf16) | drawn
 

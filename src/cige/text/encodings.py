@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_NO_TEXT = {  # how files of other programs begin, and what they are
+    b"PK\x03\x04": "this is a ZIP archive or an Office file (.docx, .xlsx)",
+    b"\xd0\xcf\x11\xe0": "this is an Office file (.doc, .xls)",
+    b"%PDF": "this is a PDF file",
+    b"\x89PNG": "this is a picture",
+    b"\xff\xd8\xff": "this is a picture",
+}
 
 
 def is_utf16(start: bytes) -> bool:
@@ -18,8 +25,11 @@ def how_to_convert(start: bytes) -> str:
     """The end of an error message about bytes that are not UTF-8, with advice.
 
     Args:
-        start: the line with the first wrong byte, or more.
+        start: the first bytes of the file, and then the line with the first wrong byte, or more.
     """
+    for mark, kind in _NO_TEXT.items():
+        if start.startswith(mark):
+            return f"{kind}; save its text as a file in UTF-8"
     if is_utf16(start):
         return "this is UTF-16; save the file as UTF-8, for instance with iconv -f UTF-16 -t UTF-8"
     return "save the file as UTF-8, for instance with iconv -f GB18030 -t UTF-8 if it is GBK"

@@ -181,6 +181,12 @@ def test_brat_joins_fragments_at_line_breaks_alone(tmp_path):
         write_documents(tmp_path / "b", [], format="brat")
 
 
+def test_brat_refuses_a_text_that_would_be_read_without_its_first_character(tmp_path):
+    with pytest.raises(DataError, match=r"document 1: begins with U\+FEFF"):
+        write_documents(tmp_path / "b", [Document("\ufeff北京", (Span(1, 3, "LOC"),))], format="brat")
+    assert not (tmp_path / "b").exists()
+
+
 def test_long_documents_are_cut_outside_their_entities(tmp_path):
     text = "张桂梅在云南。" * 100 + "\n\n" + "长" * 400
     spans = [Span(7 * k, 7 * k + 3, "PER") for k in range(100)] + [Span(702 + 200, 702 + 300, "X")]

@@ -52,6 +52,8 @@ def write_brat(path: Path, documents: Iterable[Document]) -> None:
 def _encoded(text: str, number: int) -> bytes:
     if has_surrogate(text):
         raise DataError(f"document {number}: a lone surrogate, which brat's files cannot hold; write jsonl")
+    if text.startswith("\ufeff"):  # readers take it for a byte order mark, which would move all offsets
+        raise DataError(f"document {number}: begins with U+FEFF, which brat's files cannot hold; write jsonl")
     return text.encode("utf-8")
 
 
