@@ -2,8 +2,8 @@
 
 Refusing a request here takes a fifth of the time that it takes in the app (see `guard`), which leaves more time for
 accepted requests. Only plain requests are refused here; pipelined requests, upgrades, requests with `Expect:
-100-continue` and those of web pages, whose responses may need further headers, are passed on to the guard, which can
-refuse them too.
+100-continue` and those of web pages, which can only read responses with CORS headers, are passed on to the guard, which
+can refuse them too.
 """
 
 from __future__ import annotations

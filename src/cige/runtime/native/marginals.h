@@ -49,4 +49,19 @@ double probability(const Chain *chain, const Room *room, int64_t n, const Famili
 /* All spans of a sentence that reach the threshold of a family. Returns 0, or 1 if memory ran out. */
 int find_candidates(const Chain *chain, const Room *room, int64_t n, const Families *families, Candidates *found);
 
+/* Characters that an entity of this label may have: the most that any label allows that is reported with it. */
+static inline int64_t longest_of(const Chain *chain, const Families *families, int64_t label) {
+  int64_t longest = chain->longest[label];
+  if (!families || families->family[label] < 0) return longest;
+  for (int64_t other = 0; other < chain->n_labels; other++)
+    if (families->family[other] == families->family[label] && chain->longest[other] > longest)
+      longest = chain->longest[other];
+  return longest;
+}
+
+/* The spans of the best well-formed tags with which none is too long. `best` is work space of [n, n_lanes]; spans has
+   room for n. Returns how many there are. */
+int64_t spans_within_lengths(const Chain *chain, const Families *families, const double *unary, int64_t n, double *best,
+                             ScoredSpan *spans);
+
 #endif
