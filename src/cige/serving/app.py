@@ -95,7 +95,7 @@ class _Server:
         self.app.add_middleware(
             Guard, token=token, body_bytes=self.limits.body_bytes, metrics=self.metrics, pace=self.pace
         )
-        if settings.origins:  # around the guard, so that a page can read the status of a refusal
+        if settings.origins:  # around the guard, so that pages can read its refusals
             self.app.add_middleware(
                 CORSMiddleware,
                 allow_origins=list(settings.origins),
@@ -239,6 +239,8 @@ class _Server:
             found = error.errors()
             if any(one["type"] == "json_invalid" for one in found):
                 return Json({"error": _NO_JSON}, 400)
+            if isinstance(error.body, bytes):  # FastAPI reads other types as bytes
+                return Json({"error": "expected JSON, with the header Content-Type: application/json"}, 422)
             return Json({"error": "; ".join(dict.fromkeys(filter(None, map(_field_error, found))))}, 422)
 
         async def ours(request: Request, error: Exception) -> Response:
