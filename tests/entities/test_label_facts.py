@@ -53,10 +53,16 @@ def test_facts_outlast_a_manifest():
 
 @pytest.mark.parametrize(
     "facts",
-    [{"max_lengths": {"A": 0}}, {"max_lengths": {"A": "3"}}, {"parents": {"A": 1}}, {"set_apart": -1}, {"wide_commas": 1}],
+    [
+        {"max_lengths": {"A": 0}},
+        {"max_lengths": {"A": "3"}},
+        {"parents": {"A": 1}},
+        {"set_apart": -1},
+        {"wide_commas": 1},
+    ],
 )
 def test_a_manifest_with_other_things_is_refused(facts):
-    with pytest.raises(ValueError, match="must (hold|be)"):
+    with pytest.raises(ValueError, match=r"must (hold|be)"):
         LabelFacts.from_manifest(facts)
 
 

@@ -40,7 +40,9 @@ def test_offsets_and_words_are_those_of_the_text():
     parts = read_windows(text, lexicon.snapshot(), FACTS)
     assert [part.window.start for part in parts] == [-1, 3, 8]
     words = [word for part in parts for word in core_words(part, lexicon.snapshot())]
-    assert [(word.text, text[word.start : word.end]) for word in words] == [(w, w) for w in ("北京", "上海", "海，", "天津")]
+    assert [(word.text, text[word.start : word.end]) for word in words] == [
+        (w, w) for w in ("北京", "上海", "海，", "天津")
+    ]
 
 
 def test_entities_explanations_and_streams_of_tables_agree():

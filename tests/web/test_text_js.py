@@ -40,7 +40,9 @@ def made_texts(n):
 @pytest.fixture(scope="module")
 def answers():
     texts = ["", *PIECES, *made_texts(400)]
-    given = json.dumps({"rules": build.rules(), "texts": texts, "facts": FACTS.to_manifest()})  # ASCII: lone surrogates arrive as they are
+    given = json.dumps(
+        {"rules": build.rules(), "texts": texts, "facts": FACTS.to_manifest()}
+    )  # ASCII: lone surrogates arrive as they are
     command = [NODE, Path(__file__).with_name("read_texts.mjs"), WEB / "text.js"]
     done = subprocess.run(command, input=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -81,7 +83,10 @@ def test_what_a_model_reads_is_equal(answers, snapshot):
             assert found["isClosed"] == is_closed(part.lattice), text
             shift = window.start - part.window.start
             assert found["words"] == [[shift, shift + 1, 7]]
-            n_apart, n_wide = n_apart + shift, n_wide + (found["codes"][shift:][: len(given["codes"])] != given["codes"])
+            n_apart, n_wide = (
+                n_apart + shift,
+                n_wide + (found["codes"][shift:][: len(given["codes"])] != given["codes"]),
+            )
     assert n_apart > 20 and n_wide >= 10
 
 

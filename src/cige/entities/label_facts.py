@@ -122,7 +122,16 @@ class LabelFacts:
         if type(set_apart) is not int or set_apart < 0 or not isinstance(wide_commas, bool):
             raise ValueError("set_apart must be a whole number from 0 on, and wide_commas true or false")
         domains = {name: _from_dicts(own) for name, own in facts.get("domains", {}).items()}
-        return cls(parents, silent, max_lengths, _from_dicts(facts.get("calibration", {})), coarse, domains, set_apart, wide_commas)
+        return cls(
+            parents,
+            silent,
+            max_lengths,
+            _from_dicts(facts.get("calibration", {})),
+            coarse,
+            domains,
+            set_apart,
+            wide_commas,
+        )
 
 
 def _to_dicts(calibration: Mapping[str, Calibration]) -> dict[str, Any]:

@@ -21,7 +21,9 @@ from cige.text.windows import Window, split_windows, table_cells
 READ_SPACE_AS = "，"  # taggers are trained on text without spaces, in which commas are the usual separators
 WIDE_COMMA = "，"
 SET_APART_BY = "；"  # of all marks, the one between which single names are found best (docs/reading.md)
-HALF_COMMA = re.compile(r"(?<=[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff]),|,(?=[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff])")
+HALF_COMMA = re.compile(
+    r"(?<=[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff]),|,(?=[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff])"
+)
 SENTENCE_MARK = re.compile("[，。！？；：、…,!?;:]")
 
 

@@ -84,7 +84,9 @@ def table_cells(text: str, windows: Sequence[Window], n_short: int) -> list[Wind
         if window is windows[-1] or any(text[k] in LINE_BREAKS for k in _space_at_end(text, window)):
             is_short = [w.core_start == w.start and _n_read(text, w) <= n_short for w in line]
             is_row = len(line) > 1 and 2 * sum(is_short) > len(line)
-            marked += [replace(w, is_short_cell=True) if is_row and s else w for w, s in zip(line, is_short, strict=True)]
+            marked += [
+                replace(w, is_short_cell=True) if is_row and s else w for w, s in zip(line, is_short, strict=True)
+            ]
             line = []
     return marked
 
