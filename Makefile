@@ -10,7 +10,8 @@ BIN = $(VENV)/bin
 
 # `make serve` answers over HTTP, with a page at http://127.0.0.1:8000; `make docs` builds the documentation site.
 # `make web` compiles the runtime to WebAssembly and builds build/web, a page that finds entities in the browser.
-.PHONY: ner serve test lint types docs web wheel check-wheel clean
+.PHONY: ner serve test lint types docs web wheel check-wheel check-image clean \
+  install-core install-serve install-dev install-docs install-web install-setuptools_scm
 
 ner: $(VENV)/.core
 	@$(BIN)/cige predict "$${TEXT:-examples/news.txt}" --words
@@ -41,32 +42,48 @@ wheel: $(VENV)/.dev
 check-wheel: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py
 
-SOURCES_C = $(wildcard src/cige/nn/native/*.[ch] src/cige/runtime/native/*.[ch] src/cige/lexicon/*.c)
-PIP = $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
+# make check-image ENGINE=podman: builds the image of examples/deploy and asks a server that runs from it.
+check-image:
+	$(PYTHON) .ci/check_image.py $(ENGINE)
 
-$(VENV)/.core: pyproject.toml setup.py constraints.txt $(SOURCES_C)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) setuptools
-	$(PIP) --no-build-isolation --editable .
+SOURCES_C = $(wildcard src/cige/nn/native/*.[ch] src/cige/runtime/native/*.[ch] src/cige/lexicon/*.[ch])
+# Without bytecode, which Python writes for the modules that are imported.
+INSTALL = install -qq --no-compile --disable-pip-version-check --constraint constraints.txt
+PIP = CIGE_BUILD=none $(BIN)/python -m pip $(INSTALL) --no-build-isolation
+BUILD = $(BIN)/python setup.py -q build_ext --inplace --force --build-lib build/native --build-temp build/native
+
+# An environment for each purpose: packages are installed while the compiler works.
+$(VENV)/.core $(VENV)/.serve $(VENV)/.dev $(VENV)/.docs $(VENV)/.web: $(VENV)/.%: \
+    $(VENV)/.python pyproject.toml setup.py constraints.txt $(SOURCES_C)
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.built-$(if $(filter dev,$*),all,here) install-$*
 	@touch $@
 
-$(VENV)/.serve: $(VENV)/.core
-	$(PIP) --no-build-isolation --editable ".[serve]"
+# The pip of $(PYTHON) installs the newest pip, which is quicker; where there is none, Python's own copy does.
+$(VENV)/.python:
+	$(PYTHON) -m venv --without-pip $(VENV)
+	$(PYTHON) -m pip --python $(BIN)/python $(INSTALL) pip setuptools 2>/dev/null || \
+	  { $(BIN)/python -m ensurepip && $(PIP) --upgrade pip setuptools; }
 	@touch $@
+
+install-core:
+	$(PIP) --editable .
 
 # seqeval asks for setuptools_scm while it is built, and finds it only where it is installed already.
-$(VENV)/.dev: $(VENV)/.core
+install-dev: install-setuptools_scm
+install-serve install-dev install-docs install-web: install-%:
+	$(PIP) --editable ".[$*]"
+
+install-setuptools_scm:
 	$(PIP) setuptools_scm
-	$(PIP) --no-build-isolation --editable ".[dev]"
+
+# For this processor alone, which takes half the time; tests compare all levels of instruction sets.
+$(VENV)/.built-here: $(VENV)/.python setup.py $(SOURCES_C)
+	CIGE_BUILD=here $(BUILD)
 	@touch $@
 
-$(VENV)/.docs: $(VENV)/.core
-	$(PIP) --no-build-isolation --editable ".[docs]"
-	@touch $@
-
-$(VENV)/.web: $(VENV)/.core
-	$(PIP) --no-build-isolation --editable ".[web]"
-	@touch $@
+$(VENV)/.built-all: $(VENV)/.python setup.py $(SOURCES_C)
+	CIGE_BUILD=all $(BUILD)
+	@touch $@ $(VENV)/.built-here
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info

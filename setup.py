@@ -7,10 +7,14 @@ take Python, with the same results. Where no part could be built, the wheel is o
 No part is built for the processor of the machine that builds it. The kernels are compiled once per level of
 instruction sets, each level into a library of its own, and cige.nn.native chooses one when the program runs. Walking
 and parsing wait for memory and branch on every byte; wider vectors would do nothing for them.
+
+The environment variable CIGE_BUILD says which parts to build: `all` (the default), `here` for the levels that programs
+on this machine use, in about half the time, or `none`.
 """
 
 import os
 import platform
+import re
 import sys
 import zlib
 from copy import copy
@@ -40,6 +44,10 @@ if platform.machine().lower() in ("x86_64", "amd64") and sys.maxsize > 2**32 and
     avx2 = ["-mavx2", "-mfma"]
     avx512 = [*avx2, "-mavx512f", "-mavx512vl", "-mavx512bw", "-mavx512dq"]
     LEVELS = {name: ["-march=x86-64", *more] for name, more in {"portable": [], "avx2": avx2, "avx512": avx512}.items()}
+
+PARTS = os.environ.get("CIGE_BUILD", "") or "all"
+if PARTS not in ("all", "here", "none"):
+    sys.exit(f"CIGE_BUILD={PARTS}: expected all, here or none")
 
 # -ffast-math would let the compiler take NaN and infinity for impossible; a kernel hid a NaN that way once. One of its
 # parts is needed for speed: without -fno-trapping-math, GCC 12 leaves loops with a selection unvectorised, and
@@ -71,13 +79,23 @@ class BuildWheel(bdist_wheel):
         return super().get_tag()
 
 
+def levels_here() -> list[str]:
+    """The levels whose instructions Linux lists for this processor; all levels on other systems."""
+    listed = Path("/proc/cpuinfo")
+    flags = re.search(r"^flags\s*:(.*)", listed.read_text(), re.MULTILINE) if listed.exists() else None
+    if flags is None:
+        return [*LEVELS]
+    known = {f"-m{flag}" for flag in flags[1].split()} | {"-march=x86-64"}
+    return [name for name, options in LEVELS.items() if known.issuperset(options)]
+
+
 def kernels(level: str, options: list[str]) -> Extension:
     names = ["kernels", "softmax", "vocabulary", "module", *(["cpu"] if level == "portable" else [])]
     module = f"_kernels_{level}"
     return Extension(
         f"cige.nn.native.{module}",
         sources=[f"{NATIVE}/{name}.c" for name in names],
-        depends=[f"{NATIVE}/{name}.h" for name in ("bf16", "rows", "threads")],
+        depends=[f"{NATIVE}/{name}.h" for name in ("bf16", "maxima", "rows", "threads")],
         extra_compile_args=[*FLAGS, *options],
         extra_link_args=["-pthread", "-lm"],
         **ABI | {"define_macros": [*ABI["define_macros"], ("KERNELS_MODULE", module)]},
@@ -86,11 +104,11 @@ def kernels(level: str, options: list[str]) -> Extension:
 
 def runtime(level: str, options: list[str]) -> Extension:
     names = ["product", "product_bf16", "product_int8", "attention", "attention_bf16", "flat", "chain", "marginals"]
-    names += ["rows", "spans", "lstm"]
+    names += ["lengths", "rows", "spans", "lstm"]
     module = f"_runtime_{level}"
     sources = sorted([*Path(RUNTIME).glob("*.[ch]"), *Path(NATIVE).glob("*.h")], key=lambda file: file.name)
     checksum = zlib.crc32(b"".join(file.read_bytes() for file in sources))  # see runtime/native/__init__.py
-    headers = [f"{NATIVE}/rows.h", f"{NATIVE}/threads.h"]
+    headers = [f"{NATIVE}/{name}.h" for name in ("maxima", "rows", "threads")]
     headers += [f"{RUNTIME}/{name}.h" for name in HEADERS]
     return Extension(
         f"cige.runtime.native.{module}",
@@ -116,13 +134,22 @@ def lexicon(name: str, *others: str) -> Extension:
     return Extension(f"cige.lexicon._{name}", sources=sources, depends=depends, extra_compile_args=flags, **ABI)
 
 
+def extensions() -> list[Extension]:
+    """Those of CIGE_BUILD; the ones that take longest come first."""
+    if PARTS == "none":
+        return []
+    levels = [*LEVELS] if PARTS == "all" else levels_here()[-1:]
+    return [
+        *(runtime(level, LEVELS[level]) for level in reversed(levels)),
+        # The portable kernels also report what the processor can run.
+        *(kernels(level, LEVELS[level]) for level in reversed(LEVELS) if level in (*levels, "portable")),
+        lexicon("walk", "trie"),
+        lexicon("parse"),
+    ]
+
+
 setup(
     cmdclass={"build_ext": BuildExtensions, "bdist_wheel": BuildWheel},
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
-    ext_modules=[
-        *(runtime(level, options) for level, options in reversed(LEVELS.items())),  # those that take longest first
-        *(kernels(level, options) for level, options in reversed(LEVELS.items())),
-        lexicon("walk", "trie"),
-        lexicon("parse"),
-    ],
+    ext_modules=extensions(),
 )

@@ -61,7 +61,8 @@ def step(what: str) -> None:
 
 def call(*command: str | Path, cwd: Path, **environment: str) -> str:
     """What a command prints; its errors end the check."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "CIGE_KERNELS")}
+    others = ("PYTHONPATH", "CIGE_KERNELS", "CIGE_BUILD")
+    kept = {name: value for name, value in os.environ.items() if name not in others}
     done = subprocess.run([*map(str, command)], cwd=cwd, env=kept | environment, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"WRONG: {' '.join(map(str, command))} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")

@@ -1,4 +1,5 @@
-"""Damaged input for every reader of files, and for the matcher: what ends with anything but a CigeError is a fault.
+"""Damaged and odd input for every reader of files, and for the matcher: all but a right answer or a CigeError of one
+line is a fault, and so is input that takes long or much memory.
 
 Sound files are damaged by chance: bytes are changed, put in and taken out, pieces are repeated and exchanged with other
 files, numbers grow. `--seed` gives the same inputs again. With `--atheris` (pip install atheris) inputs that reach new
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import resource
 import subprocess
 import sys
 import time
@@ -67,7 +69,27 @@ PIECES = (
         b"text",
     ),
 )
+MOST_BYTES = 100_000  # of an input; longer seeds are read as they are
 SLOW_S = 2.0  # an input that takes longer is reported: damage should not make a reader slow
+
+
+MUCH_BYTES = 400 << 20  # an input that needs more memory than all before it by so much is reported
+
+
+def next_input(target: Target, others: Sequence[bytes], rng: random.Random) -> bytes:
+    """A seed that is damaged by chance, or odd input of the right form, which may be damaged too."""
+    if target.made is not None and rng.random() < 0.6:
+        content = target.made(rng)
+        if rng.random() < 0.8:
+            return content
+    else:
+        content = rng.choice([seed for seed in target.seeds if len(seed) <= MOST_BYTES])
+    return damaged(content, others, rng)
+
+
+def peak_bytes() -> int:
+    """The most memory that the process has had at once."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def damaged(content: bytes, others: Sequence[bytes], rng: random.Random) -> bytes:
@@ -93,7 +115,7 @@ def damaged(content: bytes, others: Sequence[bytes], rng: random.Random) -> byte
             made[place:end] = other[start : start + rng.randint(1, 40)]
         else:
             made[place:] = made[place : max(place, len(made) - rng.randint(1, 30))]
-    return bytes(made[:100_000])
+    return bytes(made[:MOST_BYTES])
 
 
 def fuzz(found: dict[str, Target], seconds: float, seed: int, folder: Path) -> int:
@@ -107,14 +129,15 @@ def fuzz(found: dict[str, Target], seconds: float, seed: int, folder: Path) -> i
     inputs = {name: list(target.seeds) for name, target in found.items()}
     while time.monotonic() < until:
         for name, target in found.items():
-            content = inputs[name].pop() if inputs[name] else damaged(rng.choice(target.seeds), others, rng)
-            started = time.monotonic()
+            content = inputs[name].pop() if inputs[name] else next_input(target, others, rng)
+            started, room = time.monotonic(), peak_bytes()
             n_inputs += 1
             try:
                 run(target, content)
-                if time.monotonic() - started < SLOW_S:
+                took, grown = time.monotonic() - started, peak_bytes() - room
+                if took < SLOW_S and grown < MUCH_BYTES:
                     continue
-                where, told = "slow", f"{time.monotonic() - started:.1f} s"
+                where, told = "slow" if took >= SLOW_S else "large", f"{took:.1f} s, {grown >> 20:,} MB more memory"
             except Exception as fault:
                 last = traceback.extract_tb(fault.__traceback__)[-1]
                 where, told = f"{last.filename}:{last.lineno}", traceback.format_exc(limit=-4)
@@ -178,7 +201,7 @@ def main() -> None:
     from fuzz_targets import scratch, targets
 
     with scratch() as folder:
-        found = targets(folder)
+        found = targets(folder, large=True)
         chosen = {name: x for name, x in found.items() if not args.only or name.startswith(tuple(args.only))}
         if not chosen:
             parser.error(f"--only: expected beginnings of {', '.join(found)}")

@@ -7,15 +7,18 @@ raises is a fault of cige, and so is an answer that breaks what the function pro
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
+import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+import fuzz_odd_files
 import numpy as np
 
 from cige.data.documents.document import Document, ReadingOptions
@@ -45,10 +48,12 @@ class Target:
     Attributes:
         read: called with the bytes.
         seeds: sound input, and some that is known to be odd.
+        made: makes odd input of the right form; None if there is only damage by chance.
     """
 
     read: Callable[[bytes], None]
     seeds: tuple[bytes, ...]
+    made: Callable[[random.Random], bytes] | None = None
 
 
 @contextmanager
@@ -58,10 +63,17 @@ def scratch() -> Iterator[Path]:
         yield Path(folder)
 
 
-def targets(folder: Path) -> dict[str, Target]:
-    """All targets by name; they write their input to a file in `folder`."""
-    found = {f"documents-{name}": _documents(name, folder) for name in FORMATS if name not in NOT_FUZZED}
+def targets(folder: Path, *, large: bool = False) -> dict[str, Target]:
+    """All targets by name; they write their input to a file in `folder`.
+
+    Args:
+        large: whether small files with large contents are among the seeds, which take seconds to make.
+    """
+    found = {f"documents-{name}": _documents(name, folder) for name in FORMATS if _can_be_read(name)}
     found["documents-auto"] = _documents("auto", folder)
+    for name in ("documents-parquet", "documents-docbin"):
+        if large and name in found:
+            found[name] = replace(found[name], seeds=(*found[name].seeds, _large(name)))
     for form in ("auto", "bmes", "bio", "jsonl", "cluener"):
         found[f"sentences-{form}"] = _sentences(form, folder)
     for form in WORD_FORMATS:
@@ -78,9 +90,14 @@ def targets(folder: Path) -> dict[str, Target]:
     return found
 
 
-# Readers of other libraries' binary files: what those libraries do with damage is not for cige to mend.
-NOT_FUZZED = ("parquet", "docbin")
+SPACY_TOKENS = [{"orth": "南京", "ner": "B-LOC"}, {"orth": "市", "ner": "L-LOC"}]
+MOST_TOLD = 2000  # characters of a message, however long what it is about
 ODD_TEXTS = (b"", b"\xef\xbb\xbf", b"\x00", b"\xff\xfe\x00", b"\n\n\n", b"9" * 5000 + b" 3\n", "\u2028\u0085".encode())
+
+
+def _can_be_read(name: str) -> bool:
+    needed = {"parquet": "pyarrow", "docbin": "spacy"}.get(name)
+    return needed is None or importlib.util.find_spec(needed) is not None
 
 
 def _documents(name: str, folder: Path) -> Target:
@@ -94,11 +111,41 @@ def _documents(name: str, folder: Path) -> Target:
             (path / "a.ann").write_bytes(notes)
         else:
             path.write_bytes(content)
-        for document in read_documents(path, format=name, options=ReadingOptions(tag_names=("O", "B-A", "I-A"))):
-            for span in document.spans:
-                assert 0 <= span.start < span.end <= len(document.text), (span, document.text)
+        forms = (name, "hugging-face") if name == "parquet" else (name,)
+        for form in forms:
+            try:
+                found = read_documents(path, format=form, options=ReadingOptions(tag_names=("O", "B-A", "I-A")))
+            except CigeError as told:
+                if form == forms[-1]:
+                    raise
+                _check_told(told)
+                continue
+            _check_documents(found, folder)
 
-    return Target(read, (*_written(name, folder), *ODD_TEXTS))
+    sound = _written(name, folder)
+    make = fuzz_odd_files.MADE.get(name)
+    return Target(read, (*sound, *ODD_TEXTS), None if make is None else lambda rng: make(rng.choice(sound), rng))
+
+
+def _check_documents(documents: list[Document], folder: Path) -> None:
+    """Their spans fit, and whatever is in them can be written, or is refused."""
+    for document in documents:
+        assert isinstance(document.text, str)
+        for span in document.spans:
+            assert 0 <= span.start < span.end <= len(document.text), (span, document.text)
+            assert isinstance(span.label, str) and span.label
+    for form in ("jsonl", "csv", *(("parquet",) if _can_be_read("parquet") else ())):
+        try:
+            write_documents(folder / f"written.{form}", documents, format=form)
+        except CigeError as told:
+            _check_told(told)
+            continue
+        try:
+            again = read_documents(folder / f"written.{form}", format=form)
+        except CigeError as told:
+            raise AssertionError(f"what was written as {form} cannot be read: {told}") from told
+        assert [x.text for x in again] == [x.text for x in documents]
+        assert [x.spans for x in again] == [x.spans for x in documents]
 
 
 @cache
@@ -107,12 +154,18 @@ def _written(name: str, folder: Path) -> tuple[bytes, ...]:
     by_hand = {
         "txt": [TEXT.encode()],
         "hugging-face": [json.dumps({"tokens": ["南", "京"], "ner_tags": [1, 2]}).encode()],
-        "spacy-json": [json.dumps([[TEXT, {"entities": [[2, 7, "ORG"]]}]]).encode()],
+        "spacy-json": [
+            json.dumps([[TEXT, {"entities": [[2, 7, "ORG"]]}]]).encode(),
+            json.dumps([{"paragraphs": [{"raw": "南京 市", "sentences": [{"tokens": SPACY_TOKENS}]}]}]).encode(),
+            json.dumps({"text": TEXT, "ents": [{"start": 2, "end": 7, "label": "ORG"}], "tokens": []}).encode(),
+        ],
         "brat": [
             "南京市\x1eT1\tLOC 0 3\t南京市\nA1\tX T1\n".encode(),
             "南京\n市\x1eT1\tLOC 0 2;3 4\t南京 市\n".encode(),
         ],
     }
+    if name == "docbin":
+        return (fuzz_odd_files.docbin(),)
     if name in by_hand:
         return tuple(by_hand[name])
     names = ["jsonl", "bmes", "csv", "doccano", "label-studio"] if name == "auto" else [name]
@@ -123,6 +176,11 @@ def _written(name: str, folder: Path) -> tuple[bytes, ...]:
         made.append(path.read_bytes())
         path.unlink()
     return tuple(made)
+
+
+def _large(name: str) -> bytes:
+    """A small file with large contents."""
+    return fuzz_odd_files.bomb(512 << 20) if name == "documents-docbin" else fuzz_odd_files.many_rows(40_000_000)
 
 
 def _sentences(form: str, folder: Path) -> Target:
@@ -249,7 +307,13 @@ def run(target: Target, content: bytes) -> None:
     try:
         target.read(content)
     except CigeError as told:
-        assert str(told).strip(), "an error without a message"
+        _check_told(told)
     except UnicodeDecodeError:
         if target.read is not _match:  # bytes that are no text are no input of the matcher
             raise
+
+
+def _check_told(told: CigeError) -> None:
+    lines = str(told).splitlines()
+    assert len(lines) == 1 and lines[0].strip(), f"expected one line, found {lines}"
+    assert len(lines[0]) < MOST_TOLD, f"a message of {len(lines[0]):,} characters"

@@ -122,6 +122,14 @@ def test_text_as_it_comes(ner, text, expected):
     assert [e.text for e in ner(text, labels=["PER", "LOC", "ORG"])] == expected
 
 
+@pytest.mark.parametrize("n_copies", [1, 11, 17, 40])
+def test_a_name_repeated_without_marks_is_cut_into_names_of_legal_lengths(ner, n_copies):
+    found = ner("北京市海淀区" * n_copies)
+    assert all(len(e.text) <= ner.label_facts.max_lengths["LOC"] and e.label == "LOC" for e in found)
+    assert "".join(e.text for e in found) == "北京市海淀区" * n_copies
+    assert all(e.start % 6 == 0 for e in found)
+
+
 def test_a_model_may_be_pickled():
     ner = cige.load()
     ner.lexicon.add("阿拉善贺兰草", label="COMPANY")

@@ -44,7 +44,8 @@ MODEL_FILES = ("manifest.json", "model.safetensors", "vocabulary.safetensors")
 LEXICON_FILES = ("manifest.json", "trie_keys.npy", "trie_numbers.npy", "user.json")
 SOURCES = (
     *(f"runtime/native/{name}.c" for name in ("product", "product_bf16", "product_int8", "attention")),
-    *(f"runtime/native/{name}.c" for name in ("attention_bf16", "flat", "chain", "marginals", "rows", "spans")),
+    *(f"runtime/native/{name}.c" for name in ("attention_bf16", "flat", "chain", "lengths", "marginals")),
+    *(f"runtime/native/{name}.c" for name in ("rows", "spans")),
     "lexicon/trie.c",
 )
 EXPORTED = (

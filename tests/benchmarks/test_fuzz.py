@@ -6,6 +6,8 @@ import bench_fuzz
 import fuzz_targets
 import pytest
 
+from cige.errors import CigeError
+
 N_DAMAGED = 15
 
 
@@ -27,7 +29,7 @@ def test_damage_is_told_or_read(found, name):
     others = [seed for other in found.values() for seed in other.seeds]
     for content in (
         *target.seeds,
-        *(bench_fuzz.damaged(rng.choice(target.seeds), others, rng) for _ in range(N_DAMAGED)),
+        *(bench_fuzz.next_input(target, others, rng) for _ in range(N_DAMAGED)),
     ):
         fuzz_targets.run(target, content)
 
@@ -47,3 +49,27 @@ def test_the_same_seed_gives_the_same_inputs():
         [bench_fuzz.damaged(b"sound file", [b"other"], rng) for _ in range(20)] for rng in map(random.Random, (3, 3))
     )
     assert first == second and len(set(first)) > 15
+
+
+def test_odd_files_have_the_right_form(found):
+    """Most odd files are refused for their values, and some of them are read."""
+    n_read = dict.fromkeys(("parquet", "brat", "jsonl", "doccano", "label-studio", "docbin"), 0)
+    for name in n_read:
+        if f"documents-{name}" not in found:
+            pytest.skip(f"{name} cannot be read here")
+        target, rng = found[f"documents-{name}"], random.Random(name)
+        for _ in range(60):
+            try:
+                target.read(target.made(rng))
+                n_read[name] += 1
+            except CigeError as told:
+                assert "not JSON" not in str(told)
+    assert all(1 <= n < 60 for n in n_read.values()), n_read
+
+
+def test_memory_that_an_input_takes_is_a_fault(tmp_path, monkeypatch, capsys):
+    peaks = iter(range(0, 1 << 60, 1 << 30))
+    monkeypatch.setattr(bench_fuzz, "peak_bytes", lambda: next(peaks))
+    target = fuzz_targets.Target(lambda content: None, (b"sound",))
+    assert bench_fuzz.fuzz({"x": target}, 0.02, 0, tmp_path) == 1
+    assert "1,024 MB more memory" in capsys.readouterr().out

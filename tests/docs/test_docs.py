@@ -26,6 +26,7 @@ GUIDES = [
 ]
 PAGES = ["README.md", "README.zh.md"]
 PAGES += [f"docs/{name}{language}.md" for name in GUIDES for language in ("", ".zh")]
+MEASUREMENTS = [f"docs/{name}{language}.md" for name in ("results", "speed") for language in ("", ".zh")]
 WITHOUT_PYTHON = {f"docs/{name}{language}.md" for name in ("command_line", "systems") for language in ("", ".zh")}
 
 
@@ -45,7 +46,8 @@ def test_python_blocks_run_in_order(page, tmp_path, monkeypatch):
 
 
 def commands() -> list[str]:
-    lines = [line for page in PAGES for block in blocks(page, "sh") for line in block.splitlines()]
+    joined = [block.replace("\\\n", " ") for page in [*PAGES, *MEASUREMENTS] for block in blocks(page, "sh")]
+    lines = [line for block in joined for line in block.splitlines()]
     return sorted({line.partition("#")[0].strip() for line in lines if line.startswith("cige ")})
 
 
@@ -65,10 +67,18 @@ def test_every_source_file_is_described():
 
 
 def test_links_of_the_pages_lead_somewhere():
-    for page in [*PAGES, "docs/results.md"]:
+    for page in [*PAGES, *MEASUREMENTS]:
         text = (ROOT / page).read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#]+)\)", text):
             assert "://" in target or ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+
+
+def test_chinese_pages_lead_to_chinese_pages():
+    """Wherever there are any; only the link under the title leads to the same page in English."""
+    for page in [ROOT / "README.zh.md", *(ROOT / "docs").rglob("*.zh.md")]:
+        text = page.read_text(encoding="utf-8")
+        for target in re.findall(r"(?<!\[English)\]\(([^)#:]+)[.]md", text):
+            assert target.endswith(".zh") or not (page.parent / f"{target}.zh.md").exists(), f"{page}: {target}.md"
 
 
 @pytest.mark.parametrize("page", ["README.md", "README.zh.md"])
@@ -82,7 +92,8 @@ def test_both_readmes_have_the_same_shape():
     """The same sections, commands, links and figures, in the same order."""
     pages = ("README.md", "README.zh.md")
     english, chinese = ((ROOT / page).read_text(encoding="utf-8") for page in pages)
-    for pattern in (r"^(#+) ", r"\]\((?!README)([^)]+)\)", r"[0-9]+\.[0-9]+"):
+    chinese = chinese.replace(".zh.md", ".md")
+    for pattern in (r"^(#+) ", r"\]\((?!README)([^)#]+)", r"[0-9]+\.[0-9]+"):
         assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE), pattern
     typed = [
         [line.partition("#")[0].strip() for block in blocks(page, "sh") for line in block.splitlines()]

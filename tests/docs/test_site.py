@@ -11,10 +11,12 @@ import pytest
 import yaml
 from nbclient import NotebookClient
 from page_code import DOCS, ROOT, blocks, run_page, site_pages, twin, without_comments
+from quantities import quantities
 
 from cige.cli import VERBS
 
 GUIDES = ("tutorial", "reading", "systems", "lattice_bert", "serving", "documents")
+MEASUREMENTS = ("results.md", "speed.md")
 NOTEBOOKS = sorted(path.name for path in (DOCS / "notebooks").glob("*.ipynb"))
 
 
@@ -43,13 +45,35 @@ def _compare(page: str, other: str, *patterns: str) -> None:
 @pytest.mark.parametrize("page", GUIDES)
 def test_the_chinese_guide_has_the_code_headings_links_and_figures_of_the_english_one(page):
     english, chinese = (f"{page}{language}.md" for language in ("", ".zh"))
-    _compare(english, chinese, r"^(#+) ", r"\]\((?!serving|bulk|documents|integrations|command_line)([^)#]+)")
+    _compare(english, chinese, r"^(#+) ", r"\]\(([^)#]+)")
     numbers = [re.findall(r"[0-9]+\.[0-9]+", (DOCS / name).read_text(encoding="utf-8")) for name in (english, chinese)]
     assert sorted(numbers[0]) == sorted(numbers[1])
 
 
+@pytest.mark.parametrize("page", MEASUREMENTS)
+def test_the_chinese_measurements_are_those_of_the_english_page(page):
+    """The same sections, code, tables, pictures and links in the same order, and the same quantities throughout."""
+    english, chinese = ((DOCS / name).read_text(encoding="utf-8") for name in (page, twin(page)))
+    _compare(page, twin(page))
+    assert _skeleton(english) == _skeleton(chinese)
+    assert quantities(english) == quantities(chinese)
+
+
+def _skeleton(text: str) -> list[tuple[str, ...]]:
+    """The headings (their depth), code, rows of tables (the quantities of each cell), pictures and links of a page."""
+    found = []
+    for line in re.sub(r"^```(\w+)\n.*?^```$", r"```\1", text, flags=re.M | re.S).splitlines():
+        if line.startswith("|"):
+            found.append(("row", *(" ".join(quantities(cell)) for cell in line.strip("|").split("|"))))
+        elif head := re.match("#+ |```.*", line):
+            found.append((head[0],))
+    links = sorted(re.findall(r"(!?)\[[^\]]*\]\(([^)#]*)(#?)", text.replace(".zh.md", ".md")))
+    return [*found, *links]
+
+
 def _outside_blocks(pattern: str, text: str) -> list[str]:
-    prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    """What matches outside of code blocks; a link to a Chinese page counts as one to the English page."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S).replace(".zh.md", ".md")
     return sorted(re.findall(pattern, prose, re.MULTILINE))
 
 
@@ -93,6 +117,18 @@ def _names(menu: list) -> list[str]:
         ((name, below),) = entry.items()
         found += [name, *(_names(below) if isinstance(below, list) else [])]
     return found
+
+
+class TestQuantities:
+    def test_scales_of_both_languages_are_the_same_numbers(self):
+        assert quantities("29.3M and 28.5 million") == quantities("2,930 万和 2,850 万") == ["28500000", "29300000"]
+        assert quantities("75 to 91 billion") == quantities("750 亿至 910 亿") == ["75000000000", "91000000000"]
+
+    def test_names_are_no_quantities_and_versions_stay(self):
+        assert quantities("an H100 in int8, torch 2.13.0, 81 MB") == ["2.13.0", "81"]
+
+    def test_a_missing_or_changed_number_is_seen(self):
+        assert quantities("60.44 ± 1.75") != quantities("60.44 ± 1.57") != quantities("60.44")
 
 
 class TestPageCode:

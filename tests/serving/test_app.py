@@ -412,3 +412,40 @@ def test_a_client_that_leaves_takes_its_request_out(ner, gate):
 
     assert asyncio.run(main()) == (200, 499)
     assert gate.texts == 1, "what nobody waits for is not read"
+
+
+def test_a_page_of_an_allowed_origin_can_read_refusals(ner, monkeypatch):
+    app = create_app(ner, Settings(origins=("https://a.example",), limits=Limits(body_bytes=100)), token="词")
+    ours, token = {"Origin": "https://a.example"}, {"Authorization": "Bearer 词".encode()}
+    with TestClient(app) as client:
+        refused = [
+            client.post("/v1/entities", json={"text": "甲"}, headers=ours),
+            client.post("/v1/entities", json={"text": "甲"}, headers=ours | {"Authorization": b"Bearer \xff"}),
+            client.post("/v1/entities", json={"text": "甲" * 200}, headers=ours | token),
+        ]
+        monkeypatch.setattr("cige.serving.pace.Pace.refuse_for", lambda self, arrived=None: 3)
+        refused.append(client.post("/v1/entities", json={"text": "甲"}, headers=ours | token))
+        assert [r.status_code for r in refused] == [401, 401, 413, 429]
+        assert {r.headers["access-control-allow-origin"] for r in refused} == {"https://a.example"}
+        assert "retry-after" in refused[3].headers["access-control-expose-headers"].lower()
+        others = client.post("/v1/entities", json={"text": "甲"}, headers={"Origin": "https://b.example"})
+        assert others.status_code == 401 and "access-control-allow-origin" not in others.headers
+
+
+def test_head_is_get_without_the_body(ner):
+    with TestClient(create_app(ner, Settings(), token="t")) as client:
+        for path in ("/", "/healthz", "/readyz", "/openapi.json"):
+            head, get = client.head(path), client.get(path)
+            assert (head.status_code, head.content) == (200, b"") and get.content
+            assert head.headers["content-length"] == get.headers["content-length"]
+        assert client.head("/v1/model").status_code == 401
+        assert client.head("/v1/entities", headers={"Authorization": "Bearer t"}).status_code == 405
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded"])
+def test_a_body_that_is_not_declared_as_json(ner, kind):
+    with TestClient(create_app(ner, Settings())) as client:
+        headers = {} if kind is None else {"Content-Type": kind}
+        answer = client.post("/v1/entities", content='{"text": "王毅"}'.encode(), headers=headers)
+        assert answer.status_code == 422
+        assert answer.json() == {"error": "expected JSON, with the header Content-Type: application/json"}

@@ -42,6 +42,10 @@ class FakeWork:
     def n_chars(self):
         return sum(map(len, self.windows))
 
+    @property
+    def n_passes(self):
+        return 2 if self.then else 1
+
     def prepare(self):
         self.prepared += 1
         if self.fails:
@@ -152,6 +156,47 @@ def test_too_much_that_waits_is_refused_and_room_that_is_made_is_used(batcher, r
     _, in_its_place = submit(batcher, "丙" * 19)
     reading.gate.set()
     assert in_its_place.result(SOON) == [19] and waiting[3].result(SOON) == [4]
+
+
+def test_a_request_that_may_be_read_twice_counts_twice_until_the_first_pass_is_over(reading):
+    batcher = Batcher(batch_nodes=2000, waiting_chars=6400)
+    hold(batcher, reading)
+    counted = []
+
+    def note():
+        counted.append((batcher._load, batcher._before_turn))
+
+    twice = submit(batcher, "甲" * 600, then=("乙" * 600,), meanwhile=note)[1]
+    note()
+    once = submit(batcher, "丙" * 1200)[1]
+    note()
+    assert counted == [(1201, 1025), (2401, 1537)]  # of a turn, 512 characters, and one of the request held
+    assert batcher.busy_for == 0 and batcher.n_chars == 1801
+    again = submit(batcher, "丁" * 5000, then=("戊",))[1]
+    assert batcher._load == 2401 + 1600  # a quarter of the queue
+    again.cancel()
+    reading.gate.set()
+    assert twice.result(SOON) == [600] and once.result(SOON) == [1200]
+    batcher.stop(timeout_s=SOON)
+    assert (batcher._load, batcher._before_turn) == (0, 0)
+
+
+@pytest.mark.parametrize(("then", "seconds"), [((), 1), (("乙",), 2)])
+def test_retry_after_weighs_the_second_pass(reading, then, seconds):
+    batcher = Batcher(batch_nodes=10, waiting_chars=2000)
+    hold(batcher, reading)
+    waiting = []
+    with pytest.raises(Overloaded) as full:
+        for _ in range(40):
+            waiting.append(submit(batcher, "甲" * 90, then=then)[1])
+    assert len(waiting) == (11 if then else 22)  # 1,999 characters, 90 or 180 each
+    assert full.value.retry_after == 4  # at the speed that is assumed at first, 500 characters per second
+    for future in waiting[3:]:
+        future.cancel()
+    batcher._drop_what_is_over()
+    assert batcher._seconds() == seconds
+    reading.gate.set()
+    batcher.stop(timeout_s=SOON)
 
 
 def test_it_says_when_there_is_no_room_for_anything(reading):

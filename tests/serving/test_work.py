@@ -106,3 +106,21 @@ def test_consistent_is_true_or_false(client, value):
     fields = client.get("/openapi.json").json()["components"]["schemas"]
     for name in ("EntitiesIn", "LatticeIn"):
         assert fields[name]["properties"]["consistent"]["default"] is False
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_the_queue_counts_a_consistent_request_twice(client, monkeypatch, explain):
+    counted = []
+    submit = batcher.Batcher.submit
+
+    def noted(self, work, *, deadline):
+        with self._wake:  # nothing is read until the request was counted
+            before = self._load
+            future = submit(self, work, deadline=deadline)
+            counted.append(self._load - before)
+        return future
+
+    monkeypatch.setattr(batcher.Batcher, "submit", noted)
+    for consistent in (False, True):
+        results(client, [TEXT], consistent=consistent, explain=explain)
+    assert counted == [len(TEXT), 2 * len(TEXT)]

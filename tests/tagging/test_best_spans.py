@@ -10,6 +10,7 @@ from cige.data.tags import allowed_transitions, spans_to_tags, tag_set, tags_to_
 from cige.lattice.lattice import Lattice
 from cige.nn.crf_numpy import NumpyCRF
 from cige.tagging.best_spans import best_spans, close
+from cige.tagging.within_lengths import best_within_lengths
 
 NO_WORDS = np.zeros((0, 3), np.int32)
 
@@ -67,14 +68,15 @@ def test_what_is_too_long_gives_way_to_something_else():
     tags, text = tag_set(["LOC", "ORG"]), "北京市朝阳区望京路"
     emissions = emissions_of(text, [Span(0, 9, "ORG")], tags)
     for spans in ([Span(0, 3, "LOC"), Span(3, 6, "LOC"), Span(6, 9, "LOC")],):
-        emissions += 0.5 * emissions_of(text, spans, tags)
+        emissions += 0.9 * emissions_of(text, spans, tags)
     arguments = {"tags": tags, "scheme": "BMES"}
     crf = crf_of(tags)
     assert best_spans(crf, emissions, lattices(9), **arguments, max_lengths={}) == [[Span(0, 9, "ORG")]]
     assert best_spans(crf, emissions, lattices(9), **arguments, max_lengths={"ORG": 9}) == [[Span(0, 9, "ORG")]]
     parts = [Span(0, 3, "LOC"), Span(3, 6, "LOC"), Span(6, 9, "LOC")]
     assert best_spans(crf, emissions, lattices(9), **arguments, max_lengths={"ORG": 8}) == [parts]
-    assert best_spans(crf, emissions, lattices(9), **arguments, max_lengths={"ORG": 8, "LOC": 2}) == [[]]
+    short = {"ORG": 1, "LOC": 1}
+    assert all(s.end - s.start == 1 for s in best_spans(crf, emissions, lattices(9), **arguments, max_lengths=short)[0])
 
 
 def test_only_the_sentence_with_a_long_entity_is_read_again():
@@ -83,7 +85,61 @@ def test_only_the_sentence_with_a_long_entity_is_read_again():
         [emissions_of("甲乙丙", spans, tags) for spans in ([Span(0, 3, "X")], [Span(0, 2, "X")])]
     )
     found = best_spans(crf_of(tags), emissions, lattices(3, 3), tags=tags, scheme="BMES", max_lengths={"X": 2})
-    assert found == [[], [Span(0, 2, "X")]]
+    assert found[1] == [Span(0, 2, "X")] and all(span.end - span.start <= 2 for span in found[0])
+
+
+def test_a_row_of_names_that_is_one_name_to_the_model_is_cut_where_that_is_best():
+    tags = tag_set(["LOC"])
+    emissions = emissions_of("北京上海" * 3, [Span(0, 12, "LOC")], tags)
+    emissions += 0.4 * emissions_of("北京上海" * 3, [Span(k, k + 4, "LOC") for k in (0, 4, 8)], tags)
+    (found,) = best_spans(crf_of(tags), emissions, lattices(12), tags=tags, scheme="BMES", max_lengths={"LOC": 9})
+    assert found in ([Span(0, 8, "LOC"), Span(8, 12, "LOC")], [Span(0, 4, "LOC"), Span(4, 12, "LOC")])
+
+
+@pytest.mark.parametrize("scheme", ["BMES", "BIOES", "BIO"])
+def test_the_best_of_all_readings_with_legal_lengths(scheme):
+    """Against all well-formed tag sequences, with blocked spans and with spans that may have any length."""
+    labels, rng = ["X", "Y"], np.random.default_rng(2)
+    tags = tag_set(labels, scheme)
+    readings = [list(spans) for spans in well_formed(5, labels)]
+    n_cut = 0
+    for _ in range(60):
+        crf = crf_of(tags)
+        crf.transitions += rng.normal(size=crf.transitions.shape)
+        crf.start += rng.normal(size=crf.start.shape)
+        crf.end += rng.normal(size=crf.end.shape)
+        emissions = 2 * rng.normal(size=(5, len(tags)))
+        limits = {"X": int(rng.integers(1, 4)), "Y": int(rng.integers(1, 6))}
+        exempt, blocked = [int(rng.integers(0, 5))], {(int(rng.integers(0, 2)), int(rng.integers(2, 6)))}
+        found = best_within_lengths(
+            crf, emissions, tags=tags, scheme=scheme, max_lengths=limits, blocked=blocked, exempt=exempt
+        )
+        legal = [
+            spans
+            for spans in readings
+            if all(s.end - s.start <= limits[s.label] or s.start in exempt for s in spans)
+            and not blocked & {(s.start, s.end) for s in spans}
+        ]
+        scores = {spans: score_of(crf, emissions, spans_to_tags(5, spans, scheme), tags) for spans in map(tuple, legal)}
+        assert found == list(max(scores, key=scores.get))
+        n_cut += len(legal) < len(readings)
+    assert n_cut > 30
+
+
+def well_formed(n_chars, labels, first=0):
+    """All lists of disjoint spans in [first, n_chars)."""
+    yield ()
+    for start in range(first, n_chars):
+        for end in range(start + 1, n_chars + 1):
+            for label in labels:
+                for rest in well_formed(n_chars, labels, end):
+                    yield (Span(start, end, label), *rest)
+
+
+def score_of(crf, emissions, sequence, tags):
+    path = [tags.index(tag) for tag in sequence]
+    unary = sum(emissions[t, k] for t, k in enumerate(path))
+    return crf.start[path[0]] + crf.end[path[-1]] + unary + sum(crf.transitions[a, b] for a, b in pairwise(path))
 
 
 @pytest.mark.parametrize("scheme", ["BMES", "BIO"])

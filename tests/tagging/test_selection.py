@@ -109,7 +109,7 @@ def test_candidates_are_all_spans_that_are_probable_enough(scheme, threshold):
         found = {(s.start, s.end, s.label): s.score for s in decode_spans(model, emissions, [lattice], fine)[0]}
         assert found == pytest.approx({k: p for k, p in expected.items() if p >= threshold})
         summed: dict = {}
-        for (start, end, _), p in expected.items():
+        for (start, end, _), p in probabilities(model, emissions).items():  # a B that is reported as A may be as long
             summed[start, end, "A"] = summed.get((start, end, "A"), 0.0) + p
         coarse = Selection({"A": "A", "B": "A"}, thresholds={"A": threshold})
         found = {(s.start, s.end, s.label): s.score for s in decode_spans(model, emissions, [lattice], coarse)[0]}
@@ -197,3 +197,10 @@ def test_labels_that_data_have_are_reported_though_silent():
     assert select(Request.of(), labels, facts).reported == {"LOC": "LOC", "PER": "PER", "SCENE": "LOC"}
     for unchanged in (Request.of(labels=["PER"]), Request.of(min_score=0.5)):
         assert with_silent_labels(unchanged, {"SCENE"} if unchanged.labels else {"LOC"}, labels, facts) == unchanged
+
+
+def test_a_label_may_be_as_long_as_what_it_is_reported_as():
+    limits = {"LOC": 61, "SCENE": 30, "LOC_NOM": 10}
+    assert Selection({"LOC": "LOC", "SCENE": "LOC"}).max_lengths(limits) == limits | {"SCENE": 61}
+    assert Selection({"LOC": "LOC", "SCENE": "SCENE"}).max_lengths(limits) == limits
+    assert Selection({"LOC": "LOC", "SCENE": "LOC"}).max_lengths({"SCENE": 30}) == {}

@@ -16,6 +16,7 @@ from cige.data.labelled import LabelledFile, Repair
 from cige.data.sentence import Sentence, Span
 from cige.data.tags import illegal_transitions, repair, spans_to_tags, split_tag, tags_to_spans
 from cige.errors import DataError
+from cige.text.visible import one_line
 
 OPEN_BOX = "\u2423"  # ␣, which represents a space
 _LINE = re.compile(r"([^ \t]+|[ \t])[ \t]+([^ \t]+)[ \t]*")
@@ -50,7 +51,7 @@ def parse_columns(text: str, *, name: str, scheme: str = "auto", repair_tags: bo
         try:
             split_tag(tag, scheme)
         except DataError as error:
-            raise DataError(f"{name}, line {line}: {error}") from None
+            raise DataError(f"{name}, line {line}: {one_line(str(error))}") from None
 
     sentences, repairs = [], []
     legal: set[tuple[str | None, str | None]] = set()  # a cache of legal pairs, since files repeat a few dozen of them
@@ -69,7 +70,8 @@ def parse_columns(text: str, *, name: str, scheme: str = "auto", repair_tags: bo
     if repairs and not repair_tags:
         more = f" (the first of {len(repairs)} such lines)" if len(repairs) > 1 else ""
         raise DataError(
-            f"{name}, line {repairs[0].line}: {repairs[0].what}{more}; correct the file, or read it with repair=True"
+            f"{name}, line {repairs[0].line}: {one_line(repairs[0].what)}{more}; correct the file, or read it with "
+            "repair=True"
         )
     return LabelledFile(tuple(sentences), scheme.lower(), tuple(repairs))
 
@@ -129,7 +131,7 @@ def detect_scheme(lines_of_tags: dict[str, int], name: str) -> str:
         try:
             first.setdefault(split_tag(tag)[0], line)
         except DataError as error:
-            raise DataError(f"{name}, line {line}: {error}") from None
+            raise DataError(f"{name}, line {line}: {one_line(str(error))}") from None
     if "M" in first and "I" in first:
         raise DataError(
             f"{name}: M- on line {first['M']} and I- on line {first['I']}; a file must use one prefix for the inside "

@@ -20,6 +20,7 @@ from cige.data.text_files import has_surrogate
 from cige.errors import DataError
 from cige.json_text import to_json
 from cige.text.counted import counted
+from cige.text.visible import one_line
 
 _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -65,7 +66,7 @@ def parse_json_lines(text: str, *, name: str, form: str = "auto", keep_outermost
                     "tag: correct the file, or read it with repair=True, which keeps the outermost"
                 )
         except DataError as error:
-            raise DataError(f"{name}, line {number}: {error}") from None
+            raise DataError(f"{name}, line {number}: {one_line(str(error))}") from None
         repairs += [Repair(number, f"{show_span(span, sentence_text)} overlapped a longer entity") for span in dropped]
         sentences.append(Sentence(sentence_text, tuple(kept), number))
     return LabelledFile(tuple(sentences), "jsonl" if form == "auto" else form, tuple(repairs))

@@ -24,6 +24,11 @@ class NumpyCRF:
     def __init__(self, *, start: np.ndarray, transitions: np.ndarray, end: np.ndarray):
         self.start, self.transitions, self.end = (np.asarray(x, np.float64) for x in (start, transitions, end))
 
+    @property
+    def trained(self) -> NumpyCRF:
+        """The CRF without the constraints of a sentence, which subclasses add."""
+        return self
+
     def decode(self, emissions: np.ndarray, n_chars: Sequence[int]) -> list[list[int]]:
         """The best tag sequence of each sentence (Viterbi)."""
         n_batch, n_steps, n_tags = emissions.shape

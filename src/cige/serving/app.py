@@ -90,17 +90,18 @@ class _Server:
         )  # fmt: skip
         self._add_routes()
         self._add_errors()
-        if settings.origins:
+        self.pace = Pace(self.limits.answer_s)
+        self.app.add_middleware(
+            Guard, token=token, body_bytes=self.limits.body_bytes, metrics=self.metrics, pace=self.pace
+        )
+        if settings.origins:  # around the guard, so that pages can read its refusals
             self.app.add_middleware(
                 CORSMiddleware,
                 allow_origins=list(settings.origins),
                 allow_methods=["GET", "POST"],
                 allow_headers=["authorization", "content-type"],
+                expose_headers=["retry-after"],
             )
-        self.pace = Pace(self.limits.answer_s)
-        self.app.add_middleware(
-            Guard, token=token, body_bytes=self.limits.body_bytes, metrics=self.metrics, pace=self.pace
-        )
 
     @asynccontextmanager
     async def _lifespan(self, app: FastAPI) -> AsyncIterator[dict[str, Any]]:
@@ -234,9 +235,10 @@ class _Server:
 
         async def invalid(request: Request, error: Exception) -> Response:
             assert isinstance(error, RequestValidationError)
-            return Json(
-                {"error": "; ".join(dict.fromkeys(map(_field_error, error.errors())))}, 422
-            )  # never the text itself
+            errors = error.errors()
+            if isinstance(error.body, bytes):  # FastAPI reads other types as bytes
+                return Json({"error": "expected JSON, with the header Content-Type: application/json"}, 422)
+            return Json({"error": "; ".join(dict.fromkeys(map(_field_error, errors)))}, 422)  # never the text itself
 
         async def ours(request: Request, error: Exception) -> Response:
             status = 503 if isinstance(error, StoreError) else 409 if isinstance(error, VersionConflict) else 422

@@ -38,11 +38,16 @@ class Work(Protocol):
     """The task of one request.
 
     Attributes:
-        n_chars: number of characters to read, which determines its processing time and its space in the queue.
+        n_chars: number of characters of its texts.
+        n_passes: how often they are processed at most; each pass takes as much time and space in the queue as its
+            characters.
     """
 
     @property
     def n_chars(self) -> int: ...
+
+    @property
+    def n_passes(self) -> int: ...
 
     def prepare(self) -> Reading:
         """Prepare the request; called once, in the batcher's thread. An exception becomes the result of the request."""
@@ -91,6 +96,12 @@ class _Job:
     reading: Reading | None = None
     spans: list[list[ScoredSpan]] = field(default_factory=list)
     n_taken: int = 0
+    n_ended: int = 0  # passes
+
+    @property
+    def n_ahead(self) -> int:
+        """Maximum number of passes that have not ended."""
+        return max(1, self.work.n_passes - self.n_ended)
 
     def begin(self, reading: Reading) -> None:
         """Start a pass over these windows."""
@@ -174,8 +185,7 @@ class Batcher:
             if self._is_full(job):
                 raise Overloaded(self._seconds())
             self._jobs.append(job)
-            self._load += self._weight(job)
-            self._before_turn += _of_turn(job)
+            self._count(job, 1)
             self._wake.notify()
         return job.future
 
@@ -211,8 +221,11 @@ class Batcher:
 
     def _leave(self, job: _Job) -> None:
         self._jobs.remove(job)
-        self._load -= self._weight(job)
-        self._before_turn -= _of_turn(job)
+        self._count(job, -1)
+
+    def _count(self, job: _Job, sign: int) -> None:
+        self._load += sign * self._weight(job)
+        self._before_turn += sign * min(job.work.n_chars, TURN) * job.n_ahead
 
     @property
     def _rate(self) -> float:
@@ -224,7 +237,7 @@ class Batcher:
         return max(1, math.ceil(self._load / self._rate))
 
     def _weight(self, job: _Job) -> int:
-        return min(job.work.n_chars, max(1, self._waiting_chars // 4))
+        return min(job.work.n_chars * job.n_ahead, max(1, self._waiting_chars // 4))
 
     def _is_full(self, job: _Job) -> bool:
         return bool(self._jobs) and self._load + self._weight(job) > self._waiting_chars
@@ -253,6 +266,10 @@ class Batcher:
         if further is None:
             self._end(job, answer)
         else:
+            with self._wake:
+                self._count(job, -1)
+                job.n_ended += 1
+                self._count(job, 1)
             job.begin(further)
 
     def _take(self, jobs: Sequence[_Job]) -> tuple[list[tuple[_Job, int]], int]:
@@ -309,10 +326,6 @@ class Batcher:
                 job.future.set_exception(answer)
             else:
                 job.future.set_result(answer)
-
-
-def _of_turn(job: _Job) -> int:
-    return min(job.work.n_chars, TURN)
 
 
 def _lattice(job: _Job, k: int) -> Lattice:

@@ -1,8 +1,9 @@
 """Door: uvicorn's HTTP protocol, extended to refuse requests early when the server is overloaded.
 
 Refusing a request here takes a fifth of the time that it takes in the app (see `guard`), which leaves more time for
-accepted requests. Only plain requests are refused here; pipelined requests, upgrades and requests with `Expect:
-100-continue` are passed on to the guard, which can refuse them too.
+accepted requests. Only plain requests are refused here; pipelined requests, upgrades, requests with `Expect:
+100-continue` and those of web pages, which can only read responses with CORS headers, are passed on to the guard, which
+can refuse them too.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Door(HttpToolsProtocol):
             and (self.cycle is None or self.cycle.response_complete)
             and not self.expect_100_continue
             and not self.parser.should_upgrade()
+            and not any(name == b"origin" for name, _ in self.headers)
         ):
             self._refused_for = self._pace.refuse_for(self._arrived)
             if self._refused_for:

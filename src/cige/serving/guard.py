@@ -47,6 +47,8 @@ class Guard:
             return
         started, status, n_read = time.monotonic(), 0, 0
         is_too_long, refused_path = False, "other"
+        if is_head := scope["method"] == "HEAD":  # answered like GET, without the body
+            scope = {**scope, "method": "GET"}
 
         async def counted_receive() -> Message:
             nonlocal n_read, is_too_long
@@ -64,6 +66,8 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message.get("headers", []), (b"x-content-type-options", b"nosniff")]
+            elif is_head:
+                message = {**message, "body": b""}
             await send(message)
 
         headers = {name.lower(): value for name, value in scope["headers"]}
@@ -103,7 +107,13 @@ class Guard:
             route = scope.get("route")
             path = getattr(route, "path", refused_path)
             self._metrics.request(path, status, time.monotonic() - started)
-            log.info("%s %s %d %.0f ms", scope["method"], path, status, 1e3 * (time.monotonic() - started))
+            log.info(
+                "%s %s %d %.0f ms",
+                "HEAD" if is_head else scope["method"],
+                path,
+                status,
+                1e3 * (time.monotonic() - started),
+            )
 
     def _may_enter(self, path: str, method: str, headers: dict[bytes, bytes]) -> bool:
         if self._token is None or path in OPEN_PATHS or method == "OPTIONS":

@@ -65,6 +65,10 @@ class TextsWork(ABC):
     def n_chars(self) -> int:
         return sum(map(len, self.texts))
 
+    @property
+    def n_passes(self) -> int:
+        return 2 if self.consistent else 1
+
     @abstractmethod
     def again(self, first: EntitiesReading, found: Found, names: Names) -> EntitiesReading | ExplainReading | None:
         """The second pass after `first`, which found these entities and names; None if there is no second pass."""

@@ -11,6 +11,7 @@ from cige.data.tags import tags_to_spans
 from cige.lattice.lattice import Lattice
 from cige.nn.crf_numpy import NumpyCRF
 from cige.tagging.forcing import without_forced
+from cige.tagging.within_lengths import best_within_lengths
 
 
 def close(emissions: np.ndarray, lattices: Sequence[Lattice], tags: Sequence[str]) -> np.ndarray:
@@ -33,10 +34,9 @@ def best_spans(
     scheme: str,
     max_lengths: Mapping[str, int],
 ) -> list[list[Span]]:
-    """The entities of the best tag sequence of each sentence, none longer than its label allows.
+    """The entities of the best tag sequence of each sentence in which no entity is longer than its label allows.
 
-    If an entity is too long, its label is ruled out over that span and the sentence is decoded again, so that other
-    entities can be found there. Forced stretches are left out.
+    Forced stretches have no maximum length, and are left out.
 
     Args:
         emissions: float[B, T, L] of the B `lattices`; padding may have any value.
@@ -44,15 +44,20 @@ def best_spans(
         max_lengths: label -> maximum length in characters; other labels have no limit.
     """
     found = _decode(crf, emissions, lattices, tags, scheme)
-    for row, spans in enumerate(found):
-        own = None
-        while too_long := [s for s in spans if s.end - s.start > max_lengths.get(s.label, s.end)]:
-            own = emissions[row : row + 1].copy() if own is None else own
-            for span in too_long:
-                is_its_tag = np.array([tag.partition("-")[2] == span.label for tag in tags])
-                own[0, span.start : span.end, is_its_tag] = -np.inf
-            spans = _decode(crf, own, [lattices[row]], tags, scheme)[0]
-        found[row] = spans
+    for row, (spans, lattice) in enumerate(zip(found, lattices, strict=True)):
+        if all(span.end - span.start <= max_lengths.get(span.label, span.end) for span in spans):
+            continue  # nearly always
+        rules = lattice.rules
+        shorter = best_within_lengths(
+            crf.trained,
+            emissions[row, : lattice.n_chars],
+            tags=tags,
+            scheme=scheme,
+            max_lengths=max_lengths,
+            blocked=rules.blocked,
+            exempt=[max(0, span.start) for span in rules.forced],
+        )
+        found[row] = without_forced(shorter, lattice)
     return found
 
 

@@ -29,6 +29,7 @@ class BlockingCRF(NumpyCRF):
     """
 
     def __init__(self, crf: NumpyCRF, *, tags: Sequence[str], scheme: str, blocked: Sequence[tuple[int, int]]):
+        self._trained = crf
         self._followed, self._single = _followed(blocked)
         self._slots = _slots(self._followed)
         self._n_slots = n_slots = max(self._slots, default=-1) + 1
@@ -59,6 +60,10 @@ class BlockingCRF(NumpyCRF):
             transitions=np.where(into | between, crf.transitions[np.ix_(base, base)], -np.inf),
             end=np.where(is_open, -np.inf, crf.end[base]),
         )
+
+    @property
+    def trained(self) -> NumpyCRF:
+        return self._trained
 
     def decode(self, emissions: np.ndarray, n_chars: Sequence[int]) -> list[list[int]]:
         """Like `NumpyCRF.decode`, among the tag sequences in which no blocked span is an entity."""

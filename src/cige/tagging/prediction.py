@@ -212,7 +212,7 @@ def _best(
     """The reported spans of the best tags (Viterbi) without forced ones."""
     names, scheme = model.tags, model.scheme
     n_chars = [lattice.n_chars for lattice in lattices]
-    limits = model.label_facts.max_lengths
+    limits = chosen.max_lengths(model.label_facts.max_lengths)
     best = best_spans(crf, emissions, lattices, tags=names, scheme=scheme, max_lengths=limits)
     found = [
         [
@@ -272,7 +272,7 @@ def _all_above(
                 threshold=chosen.thresholds[name],
                 tags=model.tags,
                 scheme=model.scheme,
-                max_lengths=model.label_facts.max_lengths,
+                max_lengths=chosen.max_lengths(model.label_facts.max_lengths),
             )
             probability = {Span(start, end, name): p for start, end, p in candidates}
             spans += [

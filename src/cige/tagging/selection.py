@@ -89,6 +89,22 @@ class Selection:
             return self.reported.get(label)
         return label if self.named is None or label in self.named else None
 
+    def max_lengths(self, of_labels: Mapping[str, int]) -> dict[str, int]:
+        """The maximum length of entities of each label, given the maximum lengths that a model has for its labels.
+
+        It is the largest one of the labels that are reported as the same: a scene that is reported as a location may be
+        as long as a location. A label that is not in the result has no maximum.
+        """
+        found = dict(of_labels)
+        for labels in self.families.values():
+            own = [of_labels.get(label) for label in labels]
+            for label in labels:
+                if None in own:
+                    found.pop(label, None)
+                else:
+                    found[label] = max(n for n in own if n is not None)
+        return found
+
     @property
     def overlapping(self) -> bool:
         """Whether reported entities may overlap."""

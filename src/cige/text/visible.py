@@ -19,6 +19,16 @@ def visible(text: str) -> str:
     return "".join(map(_visible_char, text))
 
 
+def one_line(message: str, most: int = 600) -> str:
+    """A message on one line of at most `most` characters, however long the values are that it quotes from a file.
+
+    Line breaks and invisible characters are shown as in `visible`; of a longer message, the middle is left out.
+    """
+    message = visible(message.strip())
+    half = most // 2
+    return message if len(message) <= most else f"{message[: half - 1]} … {message[-half + 2 :]}"
+
+
 def _visible_char(char: str) -> str:
     if char.isprintable():
         return char

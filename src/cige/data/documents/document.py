@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 from cige.data.jsonl import check_surface, make_span
@@ -14,6 +16,7 @@ from cige.data.sentence import Span
 from cige.data.text_files import has_surrogate
 from cige.errors import DataError
 from cige.json_text import to_json
+from cige.text.visible import one_line
 
 _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -62,7 +65,7 @@ def error_context(name: str, what: str, number: int) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise DataError(f"{name}, {what} {number}: {error}") from None
+        raise DataError(f"{name}, {what} {number}: {one_line(str(error))}") from None
 
 
 def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end", "label")) -> tuple[Span, ...]:
@@ -83,7 +86,7 @@ def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end"
         elif isinstance(entry, list) and len(entry) >= 3:
             span = make_span(entry[0], entry[1], entry[2], text)
         else:
-            raise DataError(f"expected {{{', '.join(keys)}}} or [start, end, label], found {to_json(entry)[:60]}")
+            raise DataError(f"expected {{{', '.join(keys)}}} or [start, end, label], found {str(entry)[:60]}")
         spans.append(span)
     return tuple(sorted(spans))
 
@@ -92,6 +95,11 @@ def span_dicts(document: Document) -> list[dict[str, Any]]:
     """The spans as objects with start, end, label and text."""
     text = document.text
     return [{"start": s.start, "end": s.end, "label": s.label, "text": text[s.start : s.end]} for s in document.spans]
+
+
+def other_values(document: Document, *taken: str) -> dict[str, Any]:
+    """The `meta` of a document without what would replace its text or its spans: names that a format uses itself."""
+    return {name: value for name, value in document.meta.items() if name not in taken}
 
 
 def checked(documents: Iterable[Document]) -> Iterator[tuple[int, Document]]:
@@ -106,9 +114,31 @@ def checked(documents: Iterable[Document]) -> Iterator[tuple[int, Document]]:
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """JSON that can be encoded in UTF-8, since lone surrogates are escaped."""
-    text = to_json(value, indent=indent)
+    """JSON that can be encoded in UTF-8, since lone surrogates are escaped; times and decimals of tables are strings.
+
+    Raises:
+        DataError: JSON cannot represent a value.
+    """
+    try:
+        text = to_json(value, indent=indent)
+    except TypeError:
+        value = _json_value(value)
+        text = to_json(value, indent=indent)
     return to_json(value, indent=indent, ensure_ascii=True) if has_surrogate(text) else text
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _json_value(own) for key, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(own) for own in value]
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta | Decimal):
+        return str(value)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise DataError(f"JSON cannot hold a value of type {type(value).__name__}; leave the column out, or write parquet")
 
 
 def json_values(text: str, name: str) -> list[tuple[int, Any]]:
@@ -117,6 +147,8 @@ def json_values(text: str, name: str) -> list[tuple[int, Any]]:
     Raises:
         DataError: the text is not JSON.
     """
+    if not text.strip():
+        return []  # no documents were written
     is_one_line = "\n" not in text.strip()
     if text.lstrip()[:1] == "[" or is_one_line:
         try:

@@ -15,6 +15,7 @@ from cige.data.documents.document import (
     error_context,
     json_text,
     json_values,
+    other_values,
     read_spans,
     span_dicts,
     text_of,
@@ -52,7 +53,7 @@ def write_jsonl(path: Path, documents: Iterable[Document]) -> None:
     lines = []
     for _, document in checked(documents):
         entities = {"entities": span_dicts(document)} if document.is_labelled else {}
-        lines.append(json_text({"text": document.text} | entities | dict(document.meta)) + "\n")
+        lines.append(json_text({"text": document.text} | entities | other_values(document, "text", "entities")) + "\n")
     write_text(path, "".join(lines))
 
 

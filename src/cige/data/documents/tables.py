@@ -8,7 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ from cige.data.documents.document import (
 )
 from cige.data.text_files import read_text, write_bytes, write_text
 from cige.errors import DataError
+from cige.text.visible import one_line
+
+BATCH_ROWS = 1000
 
 
 def read_csv(path: Path, options: ReadingOptions) -> list[Document]:
@@ -73,40 +77,68 @@ def write_parquet(path: Path, documents: Iterable[Document]) -> None:
             columns[name] = pa.array(values)
         spans = [span_dicts(d) if d.is_labelled else None for d in listed]
         columns["entities"] = pa.array(spans, pa.list_(pa.struct(fields)))
-    except (pa.ArrowException, UnicodeEncodeError) as reason:
-        raise DataError(f"{path}: Parquet cannot hold these documents ({reason}); write jsonl") from None
-    out = io.BytesIO()
-    pq.write_table(pa.table(columns), out, compression="zstd")
+        out = io.BytesIO()
+        pq.write_table(pa.table(columns), out, compression="zstd")
+    except (pa.ArrowException, ValueError, OverflowError, TypeError) as reason:
+        told = one_line(str(reason))
+        raise DataError(f"{path}: Parquet cannot hold these documents ({told}); write jsonl") from None
     write_bytes(path, out.getvalue())
 
 
 def parquet_columns(path: Path) -> list[str]:
     """The column names of a Parquet file, from its metadata; empty if it cannot be read."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         return list(pq.read_schema(path).names)
-    except (pa.ArrowException, OSError):
+    except Exception:  # see `_unreadable`
         return []
 
 
-def parquet_rows(path: Path) -> tuple[list[dict[str, Any]], dict[bytes, bytes]]:
-    """The rows of a Parquet file, and the metadata of its schema.
+def parquet_rows(path: Path) -> tuple[Iterator[dict[str, Any]], dict[bytes, bytes]]:
+    """The rows of a Parquet file, a batch at a time, and the metadata of its schema.
+
+    A file of a few kilobytes may say that it has billions of rows, so they are not read before they are needed.
 
     Raises:
-        DataError: it cannot be read.
+        DataError: it cannot be read, or two columns have the same name; the iterator raises it too.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        file = pq.ParquetFile(path)
+        names, facts = file.schema_arrow.names, file.schema_arrow.metadata or {}
     except FileNotFoundError:
         raise DataError(f"no file at {path}; check the name") from None
-    except (pa.ArrowException, OSError) as reason:
-        raise DataError(f"{path}: not a Parquet file that can be read ({reason})") from reason
-    return table.to_pylist(), table.schema.metadata or {}
+    except Exception as reason:
+        raise _unreadable(path, reason) from reason
+    _check_names(names, path)
+    return _rows(file, path), facts
+
+
+def _rows(file: Any, path: Path) -> Iterator[dict[str, Any]]:
+    with file:
+        batches = file.iter_batches(BATCH_ROWS)
+        while True:
+            try:
+                batch = next(batches, None)
+                rows = [] if batch is None else batch.to_pylist()
+            except Exception as reason:
+                raise _unreadable(path, reason) from reason
+            if batch is None:
+                return
+            yield from rows
+
+
+def _unreadable(path: Path, reason: Exception) -> DataError:
+    """The error for damaged files and values that Python cannot represent, for which PyArrow raises many exceptions."""
+    told = one_line(str(reason)) or type(reason).__name__
+    return DataError(f"{path}: not a Parquet file that can be read ({told})")
+
+
+def _check_names(names: Sequence[str], path: Path) -> None:
+    if twice := [name for name, n in Counter(names).items() if n > 1]:
+        raise DataError(f"{path}: two columns are called {one_line(repr(twice[0]), 80)}; rename one of them")
 
 
 def _records(path: Path) -> list[list[str]]:
@@ -119,6 +151,7 @@ def _records(path: Path) -> list[list[str]]:
 
 def _read_table(path: Path, options: ReadingOptions, records: list[list[str]]) -> list[Document]:
     header, *rows = records or [[]]
+    _check_names(header, path)
     found = []
     for number, record in enumerate(rows, 1):
         with error_context(str(path), "record", number):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,17 @@ from cige.data.documents.document import (
     text_of,
 )
 from cige.data.documents.tables import parquet_rows
+from cige.data.jsonl import make_span
 from cige.data.sentence import Span
 from cige.data.tags import illegal_transitions, repair, tags_to_spans
 from cige.data.text_files import read_text
 from cige.errors import DataError
+from cige.text.visible import one_line
 
 _BILUO = {"L": "E", "U": "S"}
 _INFO = "dataset_info.json"
+MOST_PACKED = 200  # times the size of a DocBin that it may unpack to; tokens are packed to about a tenth
+LEAST_UNPACKED = 64 << 20  # bytes that any DocBin may unpack to
 
 
 def read_hugging_face(path: Path, options: ReadingOptions) -> list[Document]:
@@ -37,11 +42,11 @@ def read_hugging_face(path: Path, options: ReadingOptions) -> list[Document]:
     """
     if path.suffix == ".parquet":
         rows, facts = parquet_rows(path)
-        features = _json(facts.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
-        values: list[tuple[int, Any]] = list(enumerate(rows, 1))
+        features = _features(_json(facts.get(b"huggingface", b"{}")).get("info"))
+        values: Iterable[tuple[int, Any]] = enumerate(rows, 1)
     else:
         values, info = json_values(read_text(path), str(path)), path.with_name(_INFO)
-        features = _json(info.read_bytes()).get("features", {}) if info.is_file() else {}
+        features = _features(_json(info.read_bytes())) if info.is_file() else {}
     names = list(options.tag_names) or _tag_names(features)
     listed = []
     for number, value in values:
@@ -50,8 +55,10 @@ def read_hugging_face(path: Path, options: ReadingOptions) -> list[Document]:
             tokens, tags = row.get("tokens"), row.get("ner_tags")
             if not isinstance(tokens, list) or not isinstance(tags, list) or len(tokens) != len(tags):
                 raise DataError("expected lists of one length under 'tokens' and 'ner_tags'")
+            if odd := [token for token in tokens if not isinstance(token, str)]:
+                raise DataError(f"expected strings under 'tokens', found {odd[0]!r}")
             meta = {name: own for name, own in row.items() if name not in ("tokens", "ner_tags")}
-            listed.append((number, list(map(str, tokens)), [_name(tag, names) for tag in tags], meta))
+            listed.append((number, tokens, [_name(tag, names) for tag in tags], meta))
     scheme = detect_scheme({tag: number for number, _, tags, _ in reversed(listed) for tag in tags}, str(path))
     found = []
     for number, tokens, tags, meta in listed:
@@ -75,36 +82,67 @@ def read_spacy_json(path: Path, options: ReadingOptions) -> list[Document]:
                 text = text_of(record)
                 found.append(Document(text, read_spans(record.get("ents", []), text), {}, "ents" in record, number))
                 continue
-            found += [_paragraph(an_object(one), number, options) for one in record["paragraphs"]]
+            found += [_paragraph(an_object(one), number, options) for one in _listed(record, "paragraphs")]
     return found
 
 
 def read_docbin(path: Path, options: ReadingOptions) -> list[Document]:
     """A .spacy file, read by spaCy itself (`pip install "cige[spacy]"`)."""
     try:
-        import spacy
         from spacy.tokens import DocBin
+        from spacy.vocab import Vocab
     except ModuleNotFoundError:
         raise DataError(f'{path}: reading a DocBin needs spaCy; pip install "cige[spacy]"') from None
     try:
-        docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+        raw = path.read_bytes()
     except FileNotFoundError:
         raise DataError(f"no file at {path}; check the name") from None
+    except OSError as reason:
+        raise DataError(f"cannot read {path}: {reason.strerror or reason}") from None
+    try:
+        found = DocBin().from_bytes(_within_reason(raw))
+        _keep_entities(found)
+        return [_of_spacy(doc, number) for number, doc in enumerate(found.get_docs(Vocab()), 1)]
     except Exception as reason:  # zlib, msgpack and spaCy raise different errors
-        raise DataError(f"{path}: not a DocBin that spaCy can read ({reason})") from None
-    return [
-        Document(
-            doc.text,
-            tuple(sorted(Span(e.start_char, e.end_char, e.label_) for e in doc.ents)),
-            is_labelled=doc.has_annotation("ENT_IOB"),
-            line=number,
-        )
-        for number, doc in enumerate(docs, 1)
-    ]
+        told = one_line(str(reason)) or type(reason).__name__
+        raise DataError(f"{path}: not a DocBin that spaCy can read ({told})") from None
+
+
+def _within_reason(raw: bytes) -> bytes:
+    """The bytes of a DocBin; raises a ValueError if they unpack to far more than documents do."""
+    most = max(LEAST_UNPACKED, MOST_PACKED * len(raw))
+    unpacker = zlib.decompressobj()
+    n_bytes, block = 0, unpacker.decompress(raw, 1 << 20)
+    while block:
+        n_bytes += len(block)
+        if n_bytes > most:
+            raise ValueError(f"it unpacks to more than {most >> 20:,} MB")
+        block = unpacker.decompress(unpacker.unconsumed_tail, 1 << 20)
+    return raw
+
+
+def _keep_entities(found: Any) -> None:
+    """Keep only the attributes that are read here: spaCy does not check others, such as heads, before it uses them."""
+    from spacy.attrs import ENT_IOB, ENT_TYPE, ORTH
+
+    kept = [place for place, name in enumerate(found.attrs) if name in (ORTH, ENT_IOB, ENT_TYPE)]
+    n_docs = len(found.tokens)
+    if len(found.spaces) != n_docs or len(found.flags) != n_docs:
+        raise ValueError(f"{n_docs} documents, and flags or spaces of another number")
+    found.attrs = [found.attrs[place] for place in kept]
+    found.tokens = [tokens[:, kept] for tokens in found.tokens]
+    found.cats, found.span_groups, found.user_data = [{}] * n_docs, [b""] * n_docs, [None] * n_docs
+
+
+def _of_spacy(doc: Any, number: int) -> Document:
+    text = doc.text
+    spans = (make_span(e.start_char, e.end_char, e.label_, text) for e in doc.ents)
+    return Document(text, tuple(sorted(spans)), is_labelled=doc.has_annotation("ENT_IOB"), line=number)
 
 
 def _paragraph(paragraph: dict[str, Any], number: int, options: ReadingOptions) -> Document:
-    tokens = [an_object(t) for sentence in paragraph.get("sentences", []) for t in an_object(sentence)["tokens"]]
+    sentences = map(an_object, _listed(paragraph, "sentences"))
+    tokens = [an_object(token) for sentence in sentences for token in _listed(sentence, "tokens")]
     words = [text_of(token, "orth") for token in tokens]
     text = paragraph.get("raw")
     if not isinstance(text, str):
@@ -124,6 +162,14 @@ def _paragraph(paragraph: dict[str, Any], number: int, options: ReadingOptions) 
     return Document(text, spans, {}, is_labelled, number)
 
 
+def _listed(record: Mapping[str, Any], key: str) -> list[Any]:
+    """The list with this key, empty if it is missing; raises a DataError if it is something else."""
+    found = record.get(key, [])
+    if not isinstance(found, list):
+        raise DataError(f"expected a list under {key!r}, found {type(found).__name__}")
+    return found
+
+
 def _spans(
     tags: Sequence[str], scheme: str, places: Sequence[tuple[int, int]], options: ReadingOptions
 ) -> tuple[Span, ...]:
@@ -133,7 +179,10 @@ def _spans(
             raise DataError(f"{faults[0].why} at token {faults[0].position + 1}; mend the file, or give --repair")
         tags = repair(tags, scheme)
     spans = tags_to_spans(tags, scheme)
-    return tuple(Span(places[span.start][0], places[span.end - 1][1], span.label) for span in spans)
+    found = tuple(Span(places[span.start][0], places[span.end - 1][1], span.label) for span in spans)
+    if empty := [span for span in found if span.start == span.end]:
+        raise DataError(f"an entity {empty[0].label} of empty tokens only")
+    return found
 
 
 def _name(tag: Any, names: Sequence[str]) -> str:
@@ -144,6 +193,10 @@ def _name(tag: Any, names: Sequence[str]) -> str:
     if type(tag) is not int or not 0 <= tag < len(names):
         raise DataError(f"tag {tag!r}, expected 0 to {len(names) - 1}")
     return names[tag]
+
+
+def _features(info: Any) -> Any:
+    return info.get("features") if isinstance(info, dict) else None
 
 
 def _tag_names(features: Any) -> list[str]:

@@ -18,6 +18,7 @@ from cige.data.documents.document import (
     error_context,
     json_text,
     json_values,
+    other_values,
     read_spans,
     span_dicts,
     text_of,
@@ -49,7 +50,8 @@ def write_doccano(path: Path, documents: Iterable[Document]) -> None:
     lines = []
     for _, document in checked(documents):
         labels = {"label": [[s.start, s.end, s.label] for s in document.spans]}
-        lines.append(json_text({"text": document.text} | labels | dict(document.meta)) + "\n")
+        others = other_values(document, "text", "data", "label", "labels", "entities")
+        lines.append(json_text({"text": document.text} | labels | others) + "\n")
     write_text(path, "".join(lines))
 
 
@@ -110,7 +112,7 @@ def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
         ]
         kind = "predictions" if document.is_suggested else "annotations"
         answers = {kind: [{"result": result}]} if document.is_labelled else {}
-        tasks.append({"data": {"text": document.text} | dict(document.meta)} | answers)
+        tasks.append({"data": {"text": document.text} | other_values(document, "text")} | answers)
     write_text(path, json_text(tasks, indent=1) + "\n")
 
 
@@ -122,17 +124,24 @@ def _task(record: dict[str, Any], number: int) -> Document:
         else next((k for k, v in data.items() if isinstance(v, str)), "text")
     )
     text = text_of(data, key)
-    annotations = [a for a in record.get("annotations") or [] if isinstance(a, dict)]
+    annotations = _objects(record, "annotations")
     answers = [a for a in annotations if not a.get("was_cancelled")]
     is_suggested = not annotations  # a skipped task has a cancelled annotation
     if is_suggested:
-        answers = [a for a in record.get("predictions") or [] if isinstance(a, dict)]
+        answers = _objects(record, "predictions")
     meta = {name: own for name, own in data.items() if name != key}
     if not answers:
         return Document(text, (), meta, False, number)
-    result = answers[0].get("result", [])
-    values = [an_object(one).get("value") for one in result if isinstance(one, dict) and one.get("type") == "labels"]
+    values = [one.get("value") for one in _objects(answers[0], "result") if one.get("type") == "labels"]
     return Document(text, _spans(values, text), meta, True, number, is_suggested)
+
+
+def _objects(record: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """The objects of the list with this key, which may be missing."""
+    found = record.get(key) or []
+    if not isinstance(found, list):
+        raise DataError(f"expected a list under {key!r}, found {type(found).__name__}")
+    return [one for one in found if isinstance(one, dict)]
 
 
 def _small_task(record: dict[str, Any], number: int) -> Document:
@@ -157,7 +166,10 @@ def _spans(values: Any, text: str) -> tuple[Span, ...]:
         if max(text, default="") <= "\uffff":
             raise
         places = _code_points(text)
-        moved = [(places.get(start), places.get(end), label, surface) for start, end, label, surface in entries]
+        moved = [
+            (*(places.get(unit) if type(unit) is int else None for unit in (start, end)), label, surface)
+            for start, end, label, surface in entries
+        ]
         return _checked_spans(moved, text)
 
 

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "maxima.h"
 #include "rows.h"
 #include "threads.h"
 

@@ -1,4 +1,4 @@
-/* Sums, maxima and exponentials over rows of floats, in vectors as wide as the instruction set that is compiled for.
+/* Sums and exponentials over rows of floats, in vectors as wide as the instruction set that is compiled for.
 
    Sums are kept in lanes and the exponential is a polynomial, so no -ffast-math is needed to vectorise them, and no
    vector library of the platform: NaN and infinity keep their meaning at every level and with every compiler.
@@ -12,10 +12,6 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-
-#if defined(__SSE__)
-#include <immintrin.h>
-#endif
 
 #ifdef __FAST_MATH__
 #error "-ffast-math lets the compiler assume that no NaN and no infinity occurs; these kernels must pass them on"
@@ -46,19 +42,6 @@ static inline void pad(float *row, int64_t n, float with) {
   for (int64_t j = n; j < stride(n); j++) row[j] = with;
 }
 
-static inline vector_t higher(vector_t a, vector_t b) { /* a > b ? a : b; compilers do not see that it is one step */
-#if defined(__AVX512F__)
-  return (vector_t)_mm512_max_ps((__m512)a, (__m512)b);
-#elif defined(__AVX__)
-  return (vector_t)_mm256_max_ps((__m256)a, (__m256)b);
-#elif defined(__SSE__)
-  return (vector_t)_mm_max_ps((__m128)a, (__m128)b);
-#else
-  const ints_t above = a > b;
-  return (vector_t)(((ints_t)a & above) | ((ints_t)b & ~above));
-#endif
-}
-
 static inline float sum_of_lanes(vector_t x) {
   float sum = x[0];
   for (int l = 1; l < WIDTH; l++) sum += x[l];
@@ -78,21 +61,6 @@ static inline void add_scaled(float *to, float scale, const float *from, int64_t
   vector_t *x = vectors(to);
   const vector_t *y = const_vectors(from), *end = x + stride(n) / WIDTH;
   for (; x < end; x++, y++) *x += *y * scale;
-}
-
-/* The highest of the row, padded with -infinity. Where a NaN is in it, the result is a NaN or the highest of the rest;
-   the sum of the exponentials is a NaN in either case. */
-static inline float highest(const float *row, int64_t n) {
-  vector_t best[CHAINS];
-  const vector_t *x = const_vectors(row), *end = x + stride(n) / WIDTH;
-  for (int c = 0; c < CHAINS; c++) best[c] = *x;
-  for (; x + CHAINS <= end; x += CHAINS)
-    for (int c = 0; c < CHAINS; c++) best[c] = higher(x[c], best[c]);
-  for (; x < end; x++) best[0] = higher(*x, best[0]);
-  for (int c = 1; c < CHAINS; c++) best[0] = higher(best[c], best[0]);
-  float top = best[0][0];
-  for (int l = 1; l < WIDTH; l++) top = best[0][l] > top ? best[0][l] : top;
-  return top;
 }
 
 /* e^x for x <= 0 and for NaN, to about one unit of the last place (Cephes' expf): x = k ln 2 + r, e^x = 2^k e^r. What

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "bf16.h"
+#include "maxima.h"
 #include "rows.h"
 #include "threads.h"
 

@@ -5,6 +5,7 @@ attention.c  FLAT's attention, with tables of relative spans
 flat.c       FLAT, from table rows to emissions
 lstm.c       a layer of a bidirectional LSTM
 chain.c      Viterbi decoding, and the spans of the best tags
+lengths.c    the best tags with which no entity is too long
 marginals.c  span probabilities, and all spans above a threshold
 rows.c       row numbers of the vocabulary's tables
 spans.c      all of these in one call

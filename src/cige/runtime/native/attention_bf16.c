@@ -4,9 +4,9 @@
 #include "attention.h"
 
 #include "../../nn/native/bf16.h"
-#include "transpose.h"
 
 #if defined(__AVX512BW__) && __has_include(<avx512bf16intrin.h>)
+#include "transpose.h"
 
 #define TARGET __attribute__((target("avx512bf16")))
 #define INLINE static inline TARGET __attribute__((always_inline))

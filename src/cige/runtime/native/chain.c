@@ -83,16 +83,10 @@ static int64_t spans_of(const Chain *c, const int32_t *path, int64_t n, ScoredSp
   return n_spans;
 }
 
-/* Takes the label of each span that is too long from all its characters; whether there was one. */
-static int rule_out_too_long(const Chain *c, const ScoredSpan *spans, int64_t n_spans, double *unary) {
-  int found = 0;
-  for (const ScoredSpan *s = spans; s < spans + n_spans; s++) {
-    if (s->end - s->start <= c->longest[s->label]) continue;
-    found = 1;
-    for (int64_t i = 0; i < c->n_tags; i++)
-      for (int64_t t = s->start; t < s->end && c->label[i] == s->label; t++) unary[t * c->n_lanes + i] = -INFINITY;
-  }
-  return found;
+static int has_too_long(const Chain *c, const Families *families, const ScoredSpan *spans, int64_t n_spans) {
+  for (const ScoredSpan *s = spans; s < spans + n_spans; s++)
+    if (s->end - s->start > longest_of(c, families, s->label)) return 1;
+  return 0;
 }
 
 static int64_t read_sentence(const Chain *c, Room *w, const float *emissions, int64_t step,
@@ -104,14 +98,9 @@ static int64_t read_sentence(const Chain *c, Room *w, const float *emissions, in
   for (int64_t t = 0; t < n; t++) tags[t] = c->order[w->path[t]];
   if (!spans) return 0;
   int64_t n_spans = spans_of(c, w->path, n, spans);
-  int was_changed = 0;
-  while (rule_out_too_long(c, spans, n_spans, w->unary)) {
-    was_changed = 1;
-    best_path(c, w->unary, n, w->best, w->path);
-    n_spans = spans_of(c, w->path, n, spans);
-  }
+  if (has_too_long(c, families, spans, n_spans))
+    n_spans = spans_within_lengths(c, families, w->unary, n, w->best, spans);
   if (!n_spans) return 0; /* no marginals are needed */
-  if (was_changed) unary_of(c, emissions, step, is_closed, n, w->unary); /* a probability is one among all spans */
   find_marginals(c, w, n);
   for (ScoredSpan *s = spans; s < spans + n_spans; s++) s->score = probability(c, w, n, families, s->label, s->start, s->end);
   return n_spans;

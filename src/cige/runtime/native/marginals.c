@@ -194,8 +194,7 @@ int find_candidates(const Chain *c, const Room *w, int64_t n, const Families *fa
         if (closes[(end - 1) * S + f] < least) continue;
         double sum = 0;
         for (int64_t label = 0; label < c->n_labels; label++)
-          if (families->family[label] == f && end - start <= c->longest[label])
-            sum += of_label(c, w, n, label, start, end);
+          if (families->family[label] == f) sum += of_label(c, w, n, label, start, end);
         const ScoredSpan span = {(int32_t)start, (int32_t)end, (int32_t)f, 0, sum > 1 ? 1 : sum};
         if (sum >= threshold && add_candidate(found, span)) return 1;
       }

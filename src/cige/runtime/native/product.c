@@ -1,5 +1,7 @@
 #include "product.h"
 
+#include "../../nn/native/maxima.h"
+
 #define INLINE static inline __attribute__((always_inline))
 
 typedef struct {

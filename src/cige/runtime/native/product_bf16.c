@@ -4,6 +4,7 @@
 #include "product.h"
 
 #if defined(__AVX512BW__) && __has_include(<avx512bf16intrin.h>)
+#include "../../nn/native/maxima.h"
 
 #define TARGET __attribute__((target("avx512bf16")))
 #define GROUP 2

@@ -5,6 +5,7 @@
 #include "product.h"
 
 #if defined(__AVX512BW__) && __has_include(<avx512vnniintrin.h>)
+#include "../../nn/native/maxima.h"
 
 #define TARGET __attribute__((target("avx512vnni")))
 #define GROUP 4

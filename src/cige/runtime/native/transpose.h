@@ -5,7 +5,7 @@
 #ifndef CIGE_TRANSPOSE_H
 #define CIGE_TRANSPOSE_H
 
-#include "../../nn/native/rows.h"
+#include "../../nn/native/maxima.h"
 
 #if WIDTH == 16
 /* One square of 16 x 16: squares of half the size change places above and below the diagonal, four times. */

@@ -1,0 +1,61 @@
+"""Which compiled parts setup.py builds, by the environment variable CIGE_BUILD."""
+
+from __future__ import annotations
+
+import platform
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+setuptools = pytest.importorskip("setuptools")
+SETUP = Path(__file__).parents[1] / "setup.py"
+LEXICON = ["cige.lexicon._walk", "cige.lexicon._parse"]
+
+
+@pytest.fixture
+def built(monkeypatch) -> Callable[[str | None], list[str]]:
+    """The names of the parts that setup.py builds with a value of CIGE_BUILD."""
+    if not SETUP.exists():
+        pytest.skip("needs setup.py, which an installed package lacks")
+    given: dict = {}
+    monkeypatch.setattr(setuptools, "setup", given.update)
+    monkeypatch.chdir(SETUP.parent)
+
+    def names(value: str | None) -> list[str]:
+        if value is None:
+            monkeypatch.delenv("CIGE_BUILD", raising=False)
+        else:
+            monkeypatch.setenv("CIGE_BUILD", value)
+        runpy.run_path(str(SETUP))
+        return [extension.name for extension in given["ext_modules"]]
+
+    return names
+
+
+@pytest.mark.parametrize("value", [None, "", "all"])
+def test_every_level_is_built_unless_told_otherwise(value, built):
+    names = built(value)
+    levels = ("avx512", "avx2", "portable") if platform.machine() == "x86_64" else ("portable",)
+    kinds = ("cige.runtime.native._runtime", "cige.nn.native._kernels")
+    assert names == [*(f"{kind}_{level}" for kind in kinds for level in levels), *LEXICON]
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="other systems do not list their processor's features")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="one level only")
+def test_here_builds_the_level_in_use_and_the_kernels_that_report_it(built):
+    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\nflags")[2].partition("\n")[0].split()
+    level = "avx512" if {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= {*flags} else "avx2"
+    level = level if {"avx2", "fma"} <= {*flags} else "portable"
+    kernels = dict.fromkeys(f"cige.nn.native._kernels_{name}" for name in (level, "portable"))
+    assert built("here") == [f"cige.runtime.native._runtime_{level}", *kernels, *LEXICON]
+
+
+def test_none_builds_nothing(built):
+    assert built("none") == []
+
+
+def test_other_values_are_errors_that_list_the_known(built):
+    with pytest.raises(SystemExit, match="CIGE_BUILD=some: expected all, here or none"):
+        built("some")
