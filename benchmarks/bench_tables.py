@@ -21,7 +21,7 @@ from cige.api import load
 from cige.data.registry import load_split
 from cige.data.sentence import Sentence, Span
 from cige.entities.scores import score
-from cige.tagging.finder import Finder
+from cige.tagging.finder import EntityFinder
 
 Cell = tuple[str, str]  # text, and its label or NO_NAME
 NO_NAME = ""
@@ -77,12 +77,14 @@ def as_text(row: Sequence[Cell], separator: str | None) -> Sentence:
     return Sentence(text, tuple(spans))
 
 
-def bench_tables(ner: Finder, rows: Sequence[Sequence[Cell]]) -> list[dict[str, Any]]:
+def bench_tables(ner: EntityFinder, rows: Sequence[Sequence[Cell]]) -> list[dict[str, Any]]:
     """Right entities, and precision, recall and F1 in per cent, by separator."""
     found = []
     for name, separator in SEPARATORS.items():
         lines = [as_text(row, separator) for row in rows]
-        counts = score([line.spans for line in lines], list(ner.pipe([line.text for line in lines]))).overall
+        labels = sorted({label for row in rows for _, label in row} - {NO_NAME})
+        found_in = list(ner.pipe([line.text for line in lines], types="coarse", labels=labels))
+        counts = score([line.spans for line in lines], found_in).overall
         shares = {"precision": counts.precision, "recall": counts.recall, "f1": counts.f1}
         found.append(
             {"separator": name, "right": counts.n_correct, "gold": counts.n_gold}

@@ -33,7 +33,7 @@ from cige.folders.manifest import read_manifest
 from cige.lattice.lattice import MAX_WORDS_PER_CHAR
 from cige.lexicon.word_rules import MAX_WORD_CHARS
 from cige.tagging import edges
-from cige.tagging.windows import READ_SPACE_AS
+from cige.tagging.windows import HALF_COMMA, READ_SPACE_AS, SENTENCE_MARK, SET_APART_BY
 from cige.text import cells, closed, normalize, windows
 
 HERE, PACKAGE = Path(__file__).parent, Path(cige.__file__).parent
@@ -145,6 +145,9 @@ def rules() -> dict[str, Any]:
         "line_breaks": cells.LINE_BREAKS,
         "commas": "".join(sorted(cells.COMMAS)),
         "read_space_as": READ_SPACE_AS,
+        "set_apart_by": SET_APART_BY,
+        "half_comma": javascript(HALF_COMMA.pattern),
+        "sentence_mark": javascript(SENTENCE_MARK.pattern),
         "whole": windows.WHOLE,
         "core": windows.CORE,
         "context": windows.CONTEXT,

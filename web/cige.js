@@ -96,7 +96,7 @@ export class NER {
     const pending = texts.map((text) => {
       if (typeof text !== "string") throw new TypeError(`given ${typeof text}; expected a string`);
       const codes = codesOf(text), closed = this.rules.closedStretches(codes);
-      const windows = this.rules.windows(codes).map((window) => this.#lattice(codes, window, closed, own));
+      const windows = this.rules.windows(codes, this.facts).map((window) => this.#lattice(codes, window, closed, own));
       return { codes, windows };
     });
     const bySize = pending.flatMap((text) => text.windows).sort((a, b) => a.nNodes - b.nNodes);
@@ -109,8 +109,9 @@ export class NER {
   }
 
   #lattice(text, window, closed, own) {
-    const { codes, isClosed } = this.rules.read(text, window, closed), words = this.lexicon.match(codes, own);
-    return { ...window, codes, isClosed, words, nNodes: codes.length + words.length, spans: [] };
+    const plain = this.rules.read(text, window, closed), matched = this.lexicon.match(plain.codes, own);
+    const { window: shifted, codes, isClosed, words } = this.rules.asModelReads(plain, window, matched, this.facts);
+    return { ...shifted, codes, isClosed, words, nNodes: codes.length + words.length, spans: [] };
   }
 
   // Sets the spans of each lattice of a batch.

@@ -21,6 +21,9 @@ export class TextRules {
     this.openerOf = new Map([...this.closerOf].map(([a, b]) => [b, a]));
     for (const name of ["either", "kept_last", "line_breaks", "commas"]) this[name] = new Set(codesOf(json[name]));
     this.comma = code(json.read_space_as);
+    this.apart = code(json.set_apart_by);
+    this.halfComma = new RegExp(json.half_comma, "gu");
+    this.sentenceMark = new RegExp(json.sentence_mark, "u");
   }
 
   // The runs of whitespace, [start, end) each.
@@ -49,8 +52,8 @@ export class TextRules {
     return cells;
   }
 
-  // The windows worth reading: { start, end, coreStart, coreEnd }.
-  windows(codes) {
+  // The windows worth reading: { start, end, coreStart, coreEnd, isShortCell }, for a model with these facts.
+  windows(codes, facts) {
     const { whole, context, safe_share: share } = this.json, windows = [];
     for (const [cellStart, cellEnd] of this.#cells(codes)) {
       if (cellEnd - cellStart <= whole) {
@@ -66,7 +69,24 @@ export class TextRules {
         start = end, before = Math.floor(after / 2);
       }
     }
-    return windows.filter((w) => !codes.subarray(w.coreStart, w.coreEnd).every(this.isSpace));
+    const read = windows.filter((w) => !codes.subarray(w.coreStart, w.coreEnd).every(this.isSpace));
+    return this.#tableCells(codes, read, facts.set_apart ?? 0);
+  }
+
+  // As table_cells of cige.text.windows.
+  #tableCells(codes, windows, nShort) {
+    const marked = [];
+    let line = [];
+    for (const window of windows) {
+      let end = window.coreEnd;
+      while (end > window.start && this.isSpace(codes[end - 1])) end--;
+      line.push({ window, isShort: window.coreStart === window.start && end - window.start <= nShort });
+      if (window !== windows.at(-1) && !codes.subarray(end, window.coreEnd).some((c) => this.line_breaks.has(c))) continue;
+      const isRow = line.length > 1 && 2 * line.filter((cell) => cell.isShort).length > line.length;
+      for (const { window: own, isShort } of line) marked.push({ ...own, isShortCell: isRow && isShort });
+      line = [];
+    }
+    return marked;
   }
 
   #coreEnd(codes, start, cellEnd) {
@@ -108,6 +128,19 @@ export class TextRules {
       }
     }
     return { codes: this.normalize(read), isClosed };
+  }
+
+  // What is read for a model with these facts, as read_window of cige.tagging.windows: its half-width commas become
+  // full-width ones, and a short cell of a table is set apart. Offsets of `words` and of the window move with the codes.
+  asModelReads({ codes, isClosed }, window, words, facts) {
+    const wide = facts.wide_commas ? codes.slice() : codes;
+    if (facts.wide_commas) for (const [place] of matches(this.halfComma, codes)) wide[place] = code("，");
+    if (!window.isShortCell || this.sentenceMark.test(stringOf(codes)))
+      return { window, codes: wide, isClosed, words };
+    const between = Uint32Array.from([this.apart, ...wide, this.apart]);
+    const closed = Uint8Array.from([1, ...(isClosed ?? new Uint8Array(codes.length)), 1]);
+    const moved = words.map(([start, end, ...more]) => [start + 1, end + 1, ...more]);
+    return { window: { ...window, start: window.start - 1 }, codes: between, isClosed: closed, words: moved };
   }
 
   // [start, end) without the whitespace, punctuation and invisible characters at its edges, or null.

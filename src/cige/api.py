@@ -23,7 +23,7 @@ from cige.tagging.finder import EntityFinder
 from cige.tagging.merging import merge_windows
 from cige.tagging.prediction import PredictionModel, ScoredSpan, predict_spans
 from cige.tagging.selection import Request, Selection
-from cige.tagging.windows import LatticeWord, core_words, lattice_of, read_windows, windows_of
+from cige.tagging.windows import LatticeWord, core_words, read_window, read_windows, windows_of
 from cige.text.closed import Stretch, closed_stretches
 from cige.text.counted import counted
 from cige.text.windows import Window
@@ -207,7 +207,7 @@ class NER(EntityFinder):
             words: additional user words for this call only, as in `__call__`.
         """
         snapshot = self.with_words(words).lexicon.snapshot()
-        parts = read_windows(text, snapshot)
+        parts = read_windows(text, snapshot, self.label_facts)
         found = predict_spans(self.model, [part.lattice for part in parts])
         return Analysis(
             text=text,
@@ -333,7 +333,7 @@ class NER(EntityFinder):
         for number, text in enumerate(texts, 1):
             if not isinstance(text, str):
                 raise TypeError(f"text {number} is {type(text).__name__}; expected str{_hint(text)}")
-            windows = windows_of(text)
+            windows = windows_of(text, self.label_facts)
             pending = _PendingText(text, closed_stretches(text), snapshot.rules(text), len(windows))
             waiting.append(pending)
             pool += [(pending, window) for window in windows]
@@ -352,13 +352,15 @@ class NER(EntityFinder):
         batch_size: int,
         selection: Selection,
     ) -> None:
-        lattices = [
-            lattice_of(pending.text, window, snapshot, pending.closed, pending.rules) for pending, window in pool
+        facts = self.label_facts
+        parts = [
+            read_window(pending.text, window, snapshot, pending.closed, pending.rules, facts)
+            for pending, window in pool
         ]
-        found = predict_spans(self.model, lattices, selection, batch_size=batch_size)
-        for (pending, window), lattice, spans in zip(pool, lattices, found, strict=True):
-            pending.found.append((window, spans))
-            pending.n_dropped += lattice.n_dropped
+        found = predict_spans(self.model, [part.lattice for part in parts], selection, batch_size=batch_size)
+        for (pending, _), part, spans in zip(pool, parts, found, strict=True):
+            pending.found.append((part.window, spans))
+            pending.n_dropped += part.lattice.n_dropped
             pending.n_unread -= 1
 
 

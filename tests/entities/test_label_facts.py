@@ -46,14 +46,23 @@ def test_a_circle_of_kinds_ends():
 
 
 def test_facts_outlast_a_manifest():
-    facts = replace(FACTS, coarse_labels=frozenset({"ORG"}))
+    facts = replace(FACTS, coarse_labels=frozenset({"ORG"}), set_apart=12, wide_commas=True)
     assert LabelFacts.from_manifest(json.loads(json.dumps(facts.to_manifest()))) == facts
     assert LabelFacts().to_manifest() == {} and LabelFacts.from_manifest({"labels": []}) == LabelFacts()
 
 
-@pytest.mark.parametrize("facts", [{"max_lengths": {"A": 0}}, {"max_lengths": {"A": "3"}}, {"parents": {"A": 1}}])
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"max_lengths": {"A": 0}},
+        {"max_lengths": {"A": "3"}},
+        {"parents": {"A": 1}},
+        {"set_apart": -1},
+        {"wide_commas": 1},
+    ],
+)
 def test_a_manifest_with_other_things_is_refused(facts):
-    with pytest.raises(ValueError, match="must hold"):
+    with pytest.raises(ValueError, match=r"must (hold|be)"):
         LabelFacts.from_manifest(facts)
 
 

@@ -162,3 +162,30 @@ def test_a_pipe_is_refused_and_not_read_as_empty(tmp_path):
     os.mkfifo(pipe)
     with pytest.raises(LexiconError, match="a pipe or device; expected a file"):
         read_words(pipe)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.csv", "\ufeff词,类型\r\n贺兰草,产品\r\n小红书,品牌\r\n", [("贺兰草", "产品"), ("小红书", "品牌")]),
+        ("a.CSV", "贺兰草,产品\n小红书,品牌\n", [("贺兰草", "产品"), ("小红书", "品牌")]),
+        ("a.txt", "贺兰草,产品\n小红书,品牌\n", [("贺兰草,产品", None), ("小红书,品牌", None)]),
+        ("a.txt", "名称\t类型\n贺兰草\tPRODUCT\n", [("贺兰草", "PRODUCT")]),
+        ("a.csv", "name,type\n贺兰草,PRODUCT\n", [("贺兰草", "PRODUCT")]),
+        ("a.txt", "贺兰草\tPRODUCT # ours\n小红书\t# an app\n", [("贺兰草", "PRODUCT"), ("小红书", None)]),
+        ("a.txt", "贺兰草 # ours\nC# 7\n", [("贺兰草", None), ("C# 7", None)]),
+        ("a.txt", "贺兰草\n\ufeff小红书\n美团\u200b\n", [("贺兰草", None), ("小红书", None), ("美团", None)]),
+    ],
+)  # fmt: skip
+def test_files_as_spreadsheets_and_people_write_them(tmp_path, name, content, expected):
+    (tmp_path / name).write_text(content, encoding="utf-8", newline="")
+    found = read_words(tmp_path / name, spaces=True)
+    assert [(word.text, word.label) for word in found.user_words] == expected
+    assert found.report.n_refused == 0
+
+
+@pytest.mark.parametrize("content", ['[{"word": "贺兰草"}]', '[\n  {"word": "贺兰草"}\n]\n', '["贺兰草", "小红书"]'])
+def test_a_json_array_is_refused_with_the_way_to_convert_it(tmp_path, content):
+    (tmp_path / "words.json").write_text(content, encoding="utf-8")
+    with pytest.raises(LexiconError, match=r"JSON array; expected one JSON object .* per line"):
+        read_words(tmp_path / "words.json", spaces=True)

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.text.windows import CORE, OVERLAP, WHOLE, Window, overlapping_windows, split_windows, strided_windows
+from cige.text.windows import (
+    CORE,
+    OVERLAP,
+    WHOLE,
+    Window,
+    overlapping_windows,
+    split_windows,
+    strided_windows,
+    table_cells,
+)
 
 
 def split(text, core, **options):
@@ -125,3 +134,22 @@ def test_overlapping_windows_cover_each_unit_once_with_context_on_both_sides(n, 
         assert w.start == 0 or w.core_start - w.start >= n_at_once // 4
         assert w.end == n or w.end - w.core_end >= n_at_once // 4
     assert len(windows) <= 2 + n // max(1, n_at_once // 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("张三\t男\t上海市浦东新区张江路88号\n李四", ["张三", "男"]),
+        ("睡衣女冬天珊瑚绒加厚保暖套装  包邮", []),  # a title with a gap: half of its cells are short
+        ("张三", []),
+        ("张三\n李四", []),
+        ("姓名  公司\r\n张三  华为\r\n", ["姓名", "公司", "张三", "华为"]),
+    ],
+)
+def test_short_cells_are_marked_in_rows(text, short):
+    windows = split_windows(text)
+    marked = table_cells(text, windows, 12)
+    assert [text[w.start : w.end].strip() for w in marked if w.is_short_cell] == short
+    assert [(w.start, w.end, w.core_start, w.core_end) for w in marked] == [
+        (w.start, w.end, w.core_start, w.core_end) for w in windows
+    ]

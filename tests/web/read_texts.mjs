@@ -1,20 +1,23 @@
 // What test_text_js.py runs in node: how web/text.js reads texts.
 //
-// node read_texts.mjs TEXT_JS < { rules, texts } > for each text its closed stretches, its windows with what is read in
-// each, the trimmed form of each stretch of at most six characters, and the text itself by way of code points
+// node read_texts.mjs TEXT_JS < { rules, texts, facts } > for each text its closed stretches, its windows with what is read in
+// each, also as a model with these facts reads it, the trimmed form of each stretch of at most six characters, and the text itself by way of code points
 
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const { codesOf, stringOf, TextRules } = await import(pathToFileURL(process.argv[2]));
-const { rules: json, texts } = JSON.parse(readFileSync(0, "utf8"));
+const { rules: json, texts, facts } = JSON.parse(readFileSync(0, "utf8"));
 const rules = new TextRules(json);
 
 const answers = texts.map((text) => {
   const codes = codesOf(text), closed = rules.closedStretches(codes);
-  const windows = rules.windows(codes).map((window) => {
+  const windows = rules.windows(codes, facts).map((window) => {
     const read = rules.read(codes, window, closed);
-    return { ...window, codes: [...read.codes], closed: [...(read.isClosed ?? [])] };
+    const plain = { ...window, codes: [...read.codes], closed: [...(read.isClosed ?? [])] };
+    const words = read.codes.length ? [[0, 1, 7]] : [];
+    const model = rules.asModelReads(read, window, words, facts);
+    return { ...plain, model: { ...model, codes: [...model.codes], isClosed: [...(model.isClosed ?? [])] } };
   });
   const trimmed = [...codes].flatMap((_, start) =>
     [1, 2, 3, 4, 5, 6].filter((n) => start + n <= codes.length).map((n) => rules.trimmed(codes, start, start + n)),

@@ -9,8 +9,9 @@ from random import Random
 import pytest
 from web_build import WEB, build
 
+from cige.entities.label_facts import LabelFacts
 from cige.tagging.edges import trimmed
-from cige.tagging.windows import lattice_of, windows_of
+from cige.tagging.windows import read_window, windows_of
 from cige.text.closed import closed_stretches
 
 NODE = shutil.which("node") or shutil.which("nodejs")
@@ -25,6 +26,8 @@ PIECES = (
     *("C:\\Users\\li", "<br/>", "<!-- x -->", "```\nx\n```", "my_func_1", "@张三", "٣", "é", "ß", "й"),
 )  # fmt: skip
 
+FACTS = LabelFacts(set_apart=12, wide_commas=True)
+
 
 def made_texts(n):
     random = Random(7)
@@ -37,7 +40,9 @@ def made_texts(n):
 @pytest.fixture(scope="module")
 def answers():
     texts = ["", *PIECES, *made_texts(400)]
-    given = json.dumps({"rules": build.rules(), "texts": texts})  # ASCII: lone surrogates arrive as they are
+    given = json.dumps(
+        {"rules": build.rules(), "texts": texts, "facts": FACTS.to_manifest()}
+    )  # ASCII: lone surrogates arrive as they are
     command = [NODE, Path(__file__).with_name("read_texts.mjs"), WEB / "text.js"]
     done = subprocess.run(command, input=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -59,17 +64,39 @@ def test_windows_and_what_is_read_in_them_are_equal(answers, snapshot):
     for text, answer in answers:
         closed, rules = closed_stretches(text), snapshot.rules(text)
         expected = []
-        for window in windows_of(text):
-            lattice = lattice_of(text, window, snapshot, closed, rules)
-            is_closed = [int(any(a <= k < b for a, b in lattice.closed)) for k in range(lattice.n_chars)]
-            expected.append(
-                {
-                    **{"start": window.start, "end": window.end},
-                    **{"coreStart": window.core_start, "coreEnd": window.core_end},
-                    **{"codes": [ord(char) for char in lattice.text], "closed": is_closed if lattice.closed else []},
-                }
+        for window in windows_of(text, FACTS):
+            lattice = read_window(text, window, snapshot, closed, rules).lattice
+            expected.append({**offsets(window), "codes": list(map(ord, lattice.text)), "closed": is_closed(lattice)})
+        found = [{name: x for name, x in window.items() if name != "model"} for window in answer["windows"]]
+        assert found == expected, text
+
+
+def test_what_a_model_reads_is_equal(answers, snapshot):
+    n_apart = n_wide = 0
+    for text, answer in answers:
+        closed, rules = closed_stretches(text), snapshot.rules(text)
+        for window, given in zip(windows_of(text, FACTS), answer["windows"], strict=True):
+            part = read_window(text, window, snapshot, closed, rules, FACTS)
+            found = given["model"]
+            assert found["window"] == offsets(part.window), text
+            assert found["codes"] == list(map(ord, part.lattice.text)), text
+            assert found["isClosed"] == is_closed(part.lattice), text
+            shift = window.start - part.window.start
+            assert found["words"] == [[shift, shift + 1, 7]]
+            n_apart, n_wide = (
+                n_apart + shift,
+                n_wide + (found["codes"][shift:][: len(given["codes"])] != given["codes"]),
             )
-        assert answer["windows"] == expected, text
+    assert n_apart > 20 and n_wide >= 10
+
+
+def offsets(window):
+    core = {"coreStart": window.core_start, "coreEnd": window.core_end}
+    return {"start": window.start, "end": window.end, **core, "isShortCell": window.is_short_cell}
+
+
+def is_closed(lattice):
+    return [int(any(a <= k < b for a, b in lattice.closed)) for k in range(lattice.n_chars)] if lattice.closed else []
 
 
 def test_the_edges_of_entities_are_equal(answers):

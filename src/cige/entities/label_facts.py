@@ -1,4 +1,4 @@
-"""LabelFacts: facts about the labels of a model, which its folder contains."""
+"""LabelFacts: facts about the labels of a model and about how it reads a text, which its folder contains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cige.entities.calibration import Calibration
 
 @dataclass(frozen=True)
 class LabelFacts:
-    """Facts about the labels of a model; all have defaults.
+    """Facts about the labels of a model, and about how it reads a text; all have defaults.
 
     Attributes:
         parents: the parent of each label that has one, such as "COMPANY" -> "ORG"; ancestors need not be labels of the
@@ -23,6 +23,9 @@ class LabelFacts:
         max_lengths: label -> the maximum length of entities in characters; other labels have no maximum.
         calibration: the calibration of scores for "fine" and for "coarse" labels.
         domains: the same for text of one domain, such as "posts", by the domain's name.
+        set_apart: in rows of tables, cells of at most this many characters are read between two semicolons, as items
+            of a list; see `cige.tagging.windows`.
+        wide_commas: whether half-width commas next to Chinese characters are read as full-width ones.
     """
 
     parents: Mapping[str, str] = field(default_factory=dict)
@@ -31,6 +34,8 @@ class LabelFacts:
     calibration: Mapping[str, Calibration] = field(default_factory=dict)
     coarse_labels: frozenset[str] = frozenset()
     domains: Mapping[str, Mapping[str, Calibration]] = field(default_factory=dict)
+    set_apart: int = 0
+    wide_commas: bool = False
 
     def for_domain(self, name: str) -> LabelFacts:
         """The same facts with the calibration of a domain instead of the general one, as far as the domain has one.
@@ -82,6 +87,8 @@ class LabelFacts:
                 name: {types: found.renamed(names) for types, found in own.items()}
                 for name, own in self.domains.items()
             },
+            set_apart=self.set_apart,
+            wide_commas=self.wide_commas,
         )
 
     def to_manifest(self) -> dict[str, Any]:
@@ -93,6 +100,8 @@ class LabelFacts:
             "coarse": sorted(self.coarse_labels),
             "calibration": _to_dicts(self.calibration),
             "domains": {name: _to_dicts(own) for name, own in sorted(self.domains.items())},
+            "set_apart": self.set_apart,
+            "wide_commas": self.wide_commas,
         }
         return {key: value for key, value in keys.items() if value}
 
@@ -109,8 +118,20 @@ class LabelFacts:
             raise ValueError("parents, silent and coarse must hold names of labels")
         if not all(isinstance(n, int) and n >= 1 for n in max_lengths.values()):
             raise ValueError("max_lengths must hold whole numbers from 1 on")
+        set_apart, wide_commas = facts.get("set_apart", 0), facts.get("wide_commas", False)
+        if type(set_apart) is not int or set_apart < 0 or not isinstance(wide_commas, bool):
+            raise ValueError("set_apart must be a whole number from 0 on, and wide_commas true or false")
         domains = {name: _from_dicts(own) for name, own in facts.get("domains", {}).items()}
-        return cls(parents, silent, max_lengths, _from_dicts(facts.get("calibration", {})), coarse, domains)
+        return cls(
+            parents,
+            silent,
+            max_lengths,
+            _from_dicts(facts.get("calibration", {})),
+            coarse,
+            domains,
+            set_apart,
+            wide_commas,
+        )
 
 
 def _to_dicts(calibration: Mapping[str, Calibration]) -> dict[str, Any]:

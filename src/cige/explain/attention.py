@@ -79,7 +79,8 @@ class AttentionMap:
         name: the attention that is shown.
         asking, answering: the kinds of queries and of keys: "characters", "word sets" (those of each character) or
             "words" (of the lattice).
-        start: offset of the window's first character in the user's text.
+        start: offset of the window's first character in the user's text; -1 if a semicolon stands before the text,
+            as in cells of tables with some models (see `cige.tagging.windows`).
         rows, columns: labels of the rows and columns, each a character or a word.
         heads: float32[H, rows, columns], 0..1, for each head. Rows sum to 1, except in maps of how characters read
             words, in which the rest of a row's attention is that to characters.

@@ -54,7 +54,7 @@ def explain(
     words = {entry.label for entry in model.lexicon.user_entries if entry.label is not None}
     selection = select(request or Request(), model.labels, model.label_facts, word_labels=words)
     snapshot = model.lexicon.snapshot()
-    parts = read_windows(text, snapshot)
+    parts = read_windows(text, snapshot, model.label_facts)
     listed = has_word_sets(model) if word_sets is None else word_sets
     sets = read_word_sets(model, parts, snapshot) if listed else None
     drawn = read_maps(model, parts, snapshot) if maps else None

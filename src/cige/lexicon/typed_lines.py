@@ -12,6 +12,11 @@ from cige.lexicon.whole_number import MAX_NUMBER, whole_number
 from cige.text.normalize import fold_width
 
 COLUMNS = ("word", "label", "mode")
+HEADERS = {
+    **dict.fromkeys(("word", "name", "词", "词语", "名称"), "word"),
+    **dict.fromkeys(("label", "type", "标签", "类型", "类别"), "label"),
+    **{"mode": "mode", "count": "count"},
+}
 DELIMITERS = {"labels": "\t", "csv": ","}
 TYPED_FORMATS = (*DELIMITERS, "jsonl")
 NO_OBJECT = 'not a JSON object with a "word"'
@@ -125,8 +130,8 @@ def _entry(line: int, word: bytes, label: str, mode: str, count: int | None) -> 
 
 
 def _header(line: str, delimiter: str) -> list[str] | None:
-    """The names of the columns if the line is a header: `word` and at least one of the others."""
-    names = [name.lower() for name in _fields(line, delimiter)]
+    """The names of the columns if the line is a header: `word` and at least one of the others, or their HEADERS."""
+    names = [HEADERS.get(name.lower(), name) for name in _fields(line, delimiter)]
     return names if "word" in names and {"label", "mode", "count"} & set(names) else None
 
 
@@ -137,6 +142,12 @@ def _fields(line: str, delimiter: str) -> list[str]:
         return [field.strip() for field in next(csv.reader([line], skipinitialspace=True), [""])]
     except csv.Error:
         return [line.strip()]
+
+
+def is_json_array(lines: Sequence[bytes]) -> bool:
+    """Whether the first line opens a JSON array of objects or strings, which is not the format "jsonl"."""
+    begin = b"".join(line.strip() for line in lines[:2])
+    return begin.startswith(b"[") and begin[1:].lstrip().startswith((b"{", b'"'))
 
 
 def _json(line: str) -> object:

@@ -12,7 +12,7 @@ from typing import cast
 from cige.errors import LexiconError
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.text_file import read_lines, shown
-from cige.lexicon.typed_lines import TYPED_FORMATS, Entry, detect_typed, entry_reader, typed_entries
+from cige.lexicon.typed_lines import TYPED_FORMATS, Entry, detect_typed, entry_reader, is_json_array, typed_entries
 from cige.lexicon.user_word import Mode, UserWord, reason_to_refuse_user_word
 from cige.lexicon.whole_number import whole_number
 from cige.lexicon.word_rules import DUPLICATE, NOT_UTF8, reason_to_refuse
@@ -24,6 +24,10 @@ NO_VECTOR = "wrong number of columns for a vector"
 CONTRADICTION = "listed before with another label or mode"
 N_SAMPLE = 200
 _READ_COLUMNS = entry_reader("labels")
+_CSV_NAME = re.compile(r"\.csv(\.gz|\.xz)?$", re.IGNORECASE)
+_COMMENT_BEHIND = re.compile(rb"[ \t]#(?=[ \t]|$).*")
+# Byte order marks and zero-width characters, which files that were joined or copied from a page have around words.
+_INVISIBLE = "\ufeff\u200b\u200e\u200f\u2060"
 # Parts of speech as jieba's dictionaries name them.
 _TAGGED = re.compile(rb"\S*[\x80-\xff]\S* [0-9]+ (a[dn]?|eng|n[gstz]?|nr(fg|t)?|v[dn]?|[bcdfgijlmopqrstuxyz])\s*")
 
@@ -57,7 +61,9 @@ def read_words(
     spaces: bool = False,
     pairs: bool | None = None,
 ) -> WordList:
-    """Read a word list, plain, .gz or .xz. Blank lines are ignored, and lines that begin with # unless it is word2vec.
+    """Read a word list, plain, .gz or .xz. Blank lines are ignored, and comments (#) unless it is word2vec.
+
+    A comment is a line that begins with # or, except in "csv" and "jsonl", what follows a # between blanks.
 
     Args:
         path: the file, in UTF-8.
@@ -66,16 +72,17 @@ def read_words(
             header), "labels" (word<TAB>label<TAB>mode), "csv" (word,label,mode), "jsonl" ({"word": ..., "label": ...,
             "mode": ...}), or "auto". Label and mode are optional. In "labels" and "csv", a number in place of the label
             is a count. Their first line may be a header with the names of the columns in any order, which must include
-            `word` and may include `count`. "auto" reads what stands after a tab as a label or a count wherever it
-            stands, however few lines have one.
+            `word` (or name, 词, 词语, 名称) and may include `label` (or type, 标签, 类型, 类别), `mode` and `count`.
+            "auto" reads what stands after a tab as a label or a count wherever it stands, however few lines have one,
+            and a file whose name ends in .csv as "csv" if it has commas.
         min_count: words with a smaller count are skipped; the file must have counts.
         spaces: whether these are user words, which may contain spaces as in "iPhone 15 Pro" (so "auto" does not detect
             "pairs"), and may have a single character if their mode is force or block.
         pairs: whether "auto" may detect "pairs"; None: if words cannot contain spaces.
 
     Raises:
-        LexiconError: the file cannot be read, most of it is not UTF-8, or the format is unknown. Single bad lines are
-            only listed in the report.
+        LexiconError: the file cannot be read, most of it is not UTF-8, it is a JSON array, or the format is unknown.
+            Single bad lines are only listed in the report.
     """
     if format not in FORMATS:
         raise LexiconError(f"format {format!r}: expected one of {', '.join(FORMATS)}")
@@ -83,7 +90,15 @@ def read_words(
     sample = list(islice(lines, N_SAMPLE))
     is_detected = format == "auto"
     if is_detected:
+        content = [raw for _, raw in sample if raw.strip() and not _is_comment(raw)]
+        if is_json_array(content):
+            raise LexiconError(
+                f'{path}: a JSON array; expected one JSON object with a "word" per line '
+                "(for example jq -c '.[]' words.json > words.jsonl)"
+            )
         format = detect_format([raw for _, raw in sample], spaces=spaces if pairs is None else not pairs)
+        if format == "list" and _CSV_NAME.search(str(path)) and any(b"," in raw for raw in content):
+            format = "csv"
     if min_count > 1 and format in ("list", "word2vec"):
         raise LexiconError(
             f"{path}: read as {format!r}, which has no counts, so min_count={min_count} cannot be applied"
@@ -95,7 +110,7 @@ def read_words(
     for entry in _entries(_content_lines(chain(sample, lines), report), format=format, columns=is_detected and spaces):
         n_lines += 1
         try:
-            text = normalize(entry.raw.decode("utf-8").strip())
+            text = normalize(entry.raw.decode("utf-8").strip().strip(_INVISIBLE).strip())
         except UnicodeDecodeError:
             report.refuse(entry.line, shown(entry.raw), NOT_UTF8)
             continue
@@ -190,6 +205,8 @@ def _content_lines(lines: Iterator[tuple[int, bytes]], report: ReportBuilder) ->
             continue
         if report.format != "word2vec" and _is_comment(raw):
             report.n_comments += 1
+        elif b"#" in raw and report.format not in ("word2vec", "csv", "jsonl"):
+            yield line, _COMMENT_BEHIND.sub(b"", raw).rstrip()
         else:
             yield line, raw
 

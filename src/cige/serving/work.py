@@ -84,10 +84,11 @@ class EntitiesWork(TextsWork):
     def again(self, first: EntitiesReading, found: Found, names: Names) -> EntitiesReading | None:
         if not names:
             return None
+        facts = first.ner.label_facts
         parts = [
             (k, part)
             for k, words in names.items()
-            for part in read_windows(self.texts[k], first.ner.lexicon.with_words(words).snapshot())
+            for part in read_windows(self.texts[k], first.ner.lexicon.with_words(words).snapshot(), facts)
         ]
         known = {k: entities for k, entities in enumerate(found) if k not in names}
         return EntitiesReading(self, first.ner, first.selection, first.version, parts, known, is_last=True)
@@ -119,8 +120,8 @@ class EntitiesReading:
     def first(cls, work: TextsWork) -> EntitiesReading:
         """All texts, with the current shared words and those of the request."""
         ner, version = work.reader.with_words(work.words)
-        snapshot = ner.lexicon.snapshot()
-        parts = [(k, part) for k, text in enumerate(work.texts) for part in read_windows(text, snapshot)]
+        snapshot, facts = ner.lexicon.snapshot(), ner.label_facts
+        parts = [(k, part) for k, text in enumerate(work.texts) for part in read_windows(text, snapshot, facts)]
         return cls(work, ner, ner.select(work.request), version, parts, is_last=not work.consistent)
 
     @property

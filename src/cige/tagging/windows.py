@@ -7,15 +7,24 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import LexiconSnapshot
 from cige.lexicon.rules import Rules
 from cige.lexicon.user_word import EVIDENCE, FORCE, Mode
 from cige.text.closed import Stretch, closed_stretches, within
 from cige.text.visible import visible
-from cige.text.windows import Window, split_windows
+from cige.text.windows import Window, split_windows, table_cells
 
 READ_SPACE_AS = "，"  # taggers are trained on text without spaces, in which commas are the usual separators
+WIDE_COMMA = "，"
+SET_APART_BY = "；"  # of all marks, the one between which single names are found best (docs/reading.md)
+HALF_COMMA = re.compile(
+    r"(?<=[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff]),|,(?=[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff])"
+)
+SENTENCE_MARK = re.compile("[，。！？；：、…,!?;:]")
 
 
 @dataclass(frozen=True)
@@ -48,36 +57,72 @@ class LatticeWord:
 
 @dataclass(frozen=True)
 class ReadWindow:
-    """A window of a text, and the lattice of its content without trailing whitespace."""
+    """A window of a text, and the lattice of its content without trailing whitespace.
+
+    If the content is set apart, the lattice has a semicolon at either end, and the window begins one character before
+    the content, at -1 if the text begins with it. So `window.start` is always the offset of the lattice in the text.
+    """
 
     window: Window
     lattice: Lattice
 
 
-def read_windows(text: str, snapshot: LexiconSnapshot) -> list[ReadWindow]:
-    """The windows of a text that contain more than whitespace, each with its lattice."""
+def read_windows(text: str, snapshot: LexiconSnapshot, facts: LabelFacts | None = None) -> list[ReadWindow]:
+    """The windows of a text that contain more than whitespace, each with its lattice.
+
+    Args:
+        facts: of the model that reads the lattices; None reads the text as it stands.
+    """
     closed, rules = closed_stretches(text), snapshot.rules(text)
-    return [ReadWindow(window, lattice_of(text, window, snapshot, closed, rules)) for window in windows_of(text)]
+    return [read_window(text, window, snapshot, closed, rules, facts) for window in windows_of(text, facts)]
 
 
-def windows_of(text: str) -> list[Window]:
-    """The windows whose core contains more than whitespace."""
-    return [w for w in split_windows(text) if not text[w.core_start : w.core_end].isspace()]
+def windows_of(text: str, facts: LabelFacts | None = None) -> list[Window]:
+    """The windows whose core contains more than whitespace; `facts` are those of the model that reads them."""
+    windows = [w for w in split_windows(text) if not text[w.core_start : w.core_end].isspace()]
+    return table_cells(text, windows, facts.set_apart) if facts is not None and facts.set_apart else windows
 
 
-def lattice_of(
-    text: str, window: Window, snapshot: LexiconSnapshot, closed: Sequence[Stretch], rules: Rules
-) -> Lattice:
-    """The lattice of a window; `closed` and `rules` are the closed stretches and the rules of the whole text.
+def read_window(
+    text: str,
+    window: Window,
+    snapshot: LexiconSnapshot,
+    closed: Sequence[Stretch],
+    rules: Rules,
+    facts: LabelFacts | None = None,
+) -> ReadWindow:
+    """A window with its lattice; `closed` and `rules` are the closed stretches and the rules of the whole text.
 
-    Each whitespace character in a closed stretch is replaced by a comma, so offsets do not change.
+    Each whitespace character in a closed stretch is replaced by a comma, so offsets do not change. The `facts` of a
+    model may ask for two more changes, which words are not matched with: half-width commas next to Chinese characters
+    become full-width ones, and a short cell of a table is set apart by semicolons if it has no punctuation of a
+    sentence.
     """
     read = text[window.start : window.end].rstrip()
     inside = within(closed, window.start, window.start + len(read))
     for start, end in inside:
         read = read[:start] + re.sub(r"\s", READ_SPACE_AS, read[start:end]) + read[end:]
     own = rules.within(window.start, window.start + len(read))
-    return replace(build_lattice(read, snapshot), closed=tuple(inside), rules=own)
+    lattice = replace(build_lattice(read, snapshot), closed=tuple(inside), rules=own)
+    if facts is None:
+        return ReadWindow(window, lattice)
+    if facts.wide_commas and "," in read:
+        lattice = replace(lattice, text=HALF_COMMA.sub(WIDE_COMMA, lattice.text))
+    if window.is_short_cell and not SENTENCE_MARK.search(read):
+        return ReadWindow(replace(window, start=window.start - 1), _set_apart(lattice))
+    return ReadWindow(window, lattice)
+
+
+def _set_apart(lattice: Lattice) -> Lattice:
+    """The lattice between two semicolons, which are closed."""
+    n = lattice.n_chars
+    return replace(
+        lattice,
+        text=SET_APART_BY + lattice.text + SET_APART_BY,
+        words=lattice.words + np.array([1, 1, 0], lattice.words.dtype),
+        closed=((0, 1), *((a + 1, b + 1) for a, b in lattice.closed), (n + 1, n + 2)),
+        rules=lattice.rules.within(-1, n + 1),
+    )
 
 
 def lattice_word(row: int, part: ReadWindow, snapshot: LexiconSnapshot) -> LatticeWord:

@@ -7,10 +7,11 @@ context of each unit, and `strided_windows` is BERT's method for question answer
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from cige.text.cells import cells
+from cige.text.cells import LINE_BREAKS, cells
 
 WHOLE = 256  # maximum number of characters of a cell that is a single window
 CORE = 108  # characters of the core of a window of a longer cell
@@ -29,12 +30,14 @@ class Window:
     Attributes:
         start, end: half-open [start, end) of the window, in code points of the whole text (or in its word pieces).
         core_start, core_end: the core of the window: an entity belongs to the window in whose core it starts.
+        is_short_cell: whether it is a short cell of a row of a table; only `table_cells` finds this out.
     """
 
     start: int
     end: int
     core_start: int
     core_end: int
+    is_short_cell: bool = False
 
 
 def split_windows(text: str, *, whole: int = WHOLE, core: int = CORE, context: int = CONTEXT) -> list[Window]:
@@ -66,6 +69,34 @@ def split_windows(text: str, *, whole: int = WHOLE, core: int = CORE, context: i
             windows.append(Window(max(cell_start, start - before), min(cell_end, end + after), start, end))
             start, before = end, after // 2
     return windows
+
+
+def table_cells(text: str, windows: Sequence[Window], n_short: int) -> list[Window]:
+    """The windows of `split_windows`, in which the short cells of rows are marked, in linear time.
+
+    A row is a line of several cells of which more than half have at most `n_short` characters, not counting whitespace
+    at their end. In other lines, such as titles with a gap between their parts, no cell is marked.
+    """
+    marked: list[Window] = []
+    line: list[Window] = []
+    for window in windows:
+        line.append(window)
+        if window is windows[-1] or any(text[k] in LINE_BREAKS for k in _space_at_end(text, window)):
+            is_short = [w.core_start == w.start and _n_read(text, w) <= n_short for w in line]
+            is_row = len(line) > 1 and 2 * sum(is_short) > len(line)
+            marked += [
+                replace(w, is_short_cell=True) if is_row and s else w for w, s in zip(line, is_short, strict=True)
+            ]
+            line = []
+    return marked
+
+
+def _space_at_end(text: str, window: Window) -> range:
+    return range(window.start + _n_read(text, window), window.core_end)
+
+
+def _n_read(text: str, window: Window) -> int:
+    return len(text[window.start : window.core_end].rstrip())
 
 
 def _core_end(text: str, start: int, cell_end: int, core: int) -> tuple[int, bool]:
