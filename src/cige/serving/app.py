@@ -239,8 +239,6 @@ class _Server:
             found = error.errors()
             if any(one["type"] == "json_invalid" for one in found):
                 return Json({"error": _NO_JSON}, 400)
-            if isinstance(error.body, bytes):  # FastAPI reads other types as bytes
-                return Json({"error": "expected JSON, with the header Content-Type: application/json"}, 422)
             return Json({"error": "; ".join(dict.fromkeys(filter(None, map(_field_error, found))))}, 422)
 
         async def ours(request: Request, error: Exception) -> Response:
