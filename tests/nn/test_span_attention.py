@@ -228,6 +228,15 @@ def test_the_compiled_kernel_is_used_in_float32_whatever_autocast_made_of_the_in
     assert spy.dtypes == [torch.float32] * 5
 
 
+def test_autocast_without_the_compiled_kernel(monkeypatch):
+    monkeypatch.setattr(span_attention, "_native_for", lambda query: None)
+    tensors, spans, n_nodes, _ = example(with_mask=False)
+    expected, _ = attend(tensors, spans, n_nodes)
+    with torch.autocast("cpu", torch.bfloat16):
+        found, _ = attend(tensors, spans, n_nodes)
+    torch.testing.assert_close(found.float(), expected, atol=0.05, rtol=0.05)
+
+
 @pytest.mark.parametrize(
     ("dtype", "dropout_prob"), [(torch.float64, 0.0), (torch.float32, 0.5)], ids=["float64", "dropout"]
 )

@@ -36,7 +36,7 @@ def position_scores(query: Tensor, relation: Tensor, index: Tensor, query_reach:
     """float[H, B, Q, N]: query[h, b, i] . relation[index[b, i, j]].
 
     Args:
-        query: float32[H, B, Q, D], for Q query nodes.
+        query: float32[H, B, Q, D], or narrower under autocast, for Q query nodes.
         relation: float32[U, D], the distinct rows of R.
         index: int32[B, Q, N], in [0, U), for N key nodes.
         query_reach: int64[U], length (tail - head) of the query span of each row; all pairs of a query have the same.
@@ -46,6 +46,7 @@ def position_scores(query: Tensor, relation: Tensor, index: Tensor, query_reach:
         from cige.nn.position_scores_triton import PositionScores
 
         return PositionScores.apply(query, relation, index)
+    query = query.to(relation.dtype)  # autocast makes the product that it comes from narrower
     if form == "grouped":
         return GroupedScores.apply(query, relation, index, query_reach)
     return GatheredScores.apply(query, relation, index)
