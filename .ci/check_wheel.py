@@ -32,6 +32,7 @@ COMPILED += ["cige/lexicon/_walk", "cige/lexicon/_parse"]
 IN_WHEEL = [
     "cige/py.typed",
     "cige/bundled/MODEL_CARD.md",
+    "cige/bundled/MODEL_CARD.zh.md",
     "cige/bundled/model.safetensors",
     "cige/text/traditional.txt",
     "cige/serving/page.html",

@@ -80,7 +80,8 @@ def build(out: Path, model: str | None = None) -> None:
     (out / "model" / "lexicon").mkdir(parents=True, exist_ok=True)
     for name in (*MODEL_FILES, *(f"lexicon/{name}" for name in LEXICON_FILES)):
         shutil.copyfile(folder / name, out / "model" / name)
-    for path in (HERE.parent / "LICENSE", folder / "MODEL_CARD.md"):  # terms of the code and of the weights
+    terms = (HERE.parent / "LICENSE", folder / "MODEL_CARD.md", folder / "MODEL_CARD.zh.md")  # of code and weights
+    for path in terms:
         if path.is_file():
             shutil.copyfile(path, out / path.name)
     (out / "page.css").write_text(_page_style(), encoding="utf-8")

@@ -17,7 +17,7 @@ from quantities import quantities
 from cige.cli import VERBS
 
 GUIDES = ("tutorial", "reading", "systems", "lattice_bert", "serving", "documents")
-MEASUREMENTS = ("results.md", "speed.md")
+MEASUREMENTS = ("results.md", "speed.md", "../src/cige/bundled/MODEL_CARD.md")
 NOTEBOOKS = sorted(path.name for path in (DOCS / "notebooks").glob("*.ipynb"))
 
 
@@ -123,7 +123,7 @@ def _names(menu: list) -> list[str]:
 def test_no_line_of_a_chinese_page_is_broken_between_chinese_characters():
     """A browser shows such a break as a space."""
     wide, broken = re.compile(r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"), []
-    for page in [*(ROOT / "docs").rglob("*.zh.md"), ROOT / "README.zh.md"]:
+    for page in [*(ROOT / "docs").rglob("*.zh.md"), *(ROOT / "src").rglob("*.zh.md"), ROOT / "README.zh.md"]:
         prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
         for before, after in pairwise(prose.split("\n")):
             if before and after and wide.match(before[-1]) and wide.match(after.lstrip()[:1]):
