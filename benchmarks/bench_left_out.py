@@ -54,6 +54,12 @@ def settings(name: str, args: argparse.Namespace, n_epochs: int, vectors: Mappin
     return own | dict(vectors) | dict(setting.split("=", 1) for setting in args.set)
 
 
+def student_settings(name: str, args: argparse.Namespace, teacher: Path, agreed: Path) -> dict[str, Any]:
+    """Of the second tagger's run, which starts from the first one and so has its vectors."""
+    more = settings(name, args, args.student_epochs, {})
+    return more | {"start_from": str(teacher), "data.sources.agreed.train": str(agreed)}
+
+
 def left_out(name: str, args: argparse.Namespace, vectors: Mapping[str, str]) -> dict[str, Path]:
     """The folders of the models that were trained without a set: "labelled", and "student" if there is raw text."""
     options: dict[str, Any] = {"seed": args.seed, "data_dir": args.data_dir, "device": "cpu", "show_progress": False}
@@ -64,8 +70,7 @@ def left_out(name: str, args: argparse.Namespace, vectors: Mapping[str, str]) ->
         agreed = folder / "agreed.jsonl"
         if not agreed.is_file():
             cige(["pseudo-label", str(args.raw), str(agreed), "--model", str(found["labelled"])])
-        more = settings(name, args, args.student_epochs, vectors)
-        more |= {"start_from": str(found["labelled"]), "data.sources.agreed.train": str(agreed)}
+        more = student_settings(name, args, found["labelled"], agreed)
         found["student"] = train(load_recipe(STUDENT, more), folder / "student", **options).model
     return found
 

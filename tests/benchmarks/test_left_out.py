@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import bench_left_out
 import pytest
 
-from cige.recipes.shipped import NAMES
+from cige.recipes.shipped import NAMES, STUDENT
 from cige.training.recipe import load_recipe
 
 
@@ -18,6 +19,14 @@ def test_the_set_left_out_has_no_weight_and_the_last_epoch_is_scored(name):
     assert [source for source, config in recipe.data.sources.items() if not config.weight] == [name]
     assert recipe.training.n_epochs == recipe.training.eval_start_epoch == 3
     assert recipe.vectors.word == "vectors/word.npz" and recipe.optimizer.learning_rate == 0.002
+
+
+def test_the_second_tagger_has_the_vectors_of_the_first():
+    args = argparse.Namespace(set=[], student_epochs=2)
+    settings = bench_left_out.student_settings("weibo", args, Path("runs/weibo/model"), Path("agreed.jsonl"))
+    recipe = load_recipe(STUDENT, settings)  # which refuses vectors of its own
+    assert recipe.start_from == "runs/weibo/model" and not recipe.data.sources["weibo"].weight
+    assert recipe.training.n_epochs == 2
 
 
 def test_the_summary_compares_the_last_model_with_lac():
