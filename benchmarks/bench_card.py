@@ -6,6 +6,7 @@ kinds counted as them. Calibration errors are those of the best readings, with s
 
   cige bench card --json docs/bench/card.json
   cige bench card --model runs/names/model --only weibo --only msra
+  cige bench card --min-score 0.4
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from cige.training.sources import Source, read_sources
 CORE = ("PER", "LOC", "ORG")
 
 
-def bench_card(ner: NER, sources: Iterable[Source]) -> list[dict[str, Any]]:
+def bench_card(ner: NER, sources: Iterable[Source], *, min_score: float = 0.0) -> list[dict[str, Any]]:
     """A row per set and type: precision, recall and F1 in per cent; the row "names" also has the calibration error."""
     rows = []
     for source in sources:
         assert source.types is not None
         compare = partial(source.types.comparable, labels=ner.labels, tree=source.tree)
-        found = list(ner.pipe([s.text for s in source.dev], batch_size=32, labels=ner.labels))
+        found = list(ner.pipe([s.text for s in source.dev], batch_size=32, labels=ner.labels, min_score=min_score))
         gold = [compare(s.spans) for s in source.dev]
         own = [compare(spans_of(entities)) for entities in found]
         for type_ in sorted({span.label for spans in gold for span in spans}):
@@ -81,13 +82,14 @@ def main() -> None:
     parser.add_argument("--model", help="model folder (default: the bundled model)")
     parser.add_argument("--only", action="append", metavar="SET", help="only this set (several times)")
     parser.add_argument("--data-dir", help="holds ner/ ($CIGE_DATA)")
+    parser.add_argument("--min-score", type=float, default=0.0, metavar="P", help="as in `cige predict` (default: 0)")
     parser.add_argument("--json", metavar="FILE", help="write the result to this file")
     args = parser.parse_args()
     sources = read_sources(load_recipe(NAMES).data, args.data_dir)[0]
     chosen = [s for s in sources if s.dev and (args.only is None or s.name in args.only)]
     ner = load(args.model, precision="float32")
     assert isinstance(ner, NER)
-    rows = bench_card(ner, chosen)
+    rows = bench_card(ner, chosen, min_score=args.min_score)
     report("F1 of names and of each type, in per cent", rows)
     write({"environment": environment(threads=n_threads(), n_rounds=1), "rows": rows}, args.json)
 

@@ -88,6 +88,7 @@ def test_commands(folder, command, expected):
         (["predict", NEWS, "--model", "tener"], "train"),
         (["predict", NEWS, "--device", "cuda"], "train"),
         (["compact", "model", "small"], "train"),
+        (["average", "model", "model", "--output", "mean"], "train"),
         (["train", "weibo/flat", "--output", "run"], "train"),
         (["export", "onnx", "out"], "train"),
     ],

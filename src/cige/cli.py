@@ -37,6 +37,7 @@ VERBS = {
     "pretrain": "pre-train a Lattice-BERT: build its vocabulary and data, train it",
     "finetune": "fine-tune a pre-trained Lattice-BERT on the tasks of the paper",
     "bench": "measure speed and memory",
+    "average": "write the mean of the weights of several trained models",
     "compact": "write a smaller model folder for prediction",
     "export": "write a model for ONNX Runtime, which needs no PyTorch",
     "info": "describe a model and this installation",

@@ -46,7 +46,7 @@ def position_scores(query: Tensor, relation: Tensor, index: Tensor, query_reach:
         from cige.nn.position_scores_triton import PositionScores
 
         return PositionScores.apply(query, relation, index)
-    query = query.to(relation.dtype)  # autocast makes the product that it comes from narrower
+    query = query.to(relation.dtype)  # under autocast, a product returned it in a narrower format
     if form == "grouped":
         return GroupedScores.apply(query, relation, index, query_reach)
     return GatheredScores.apply(query, relation, index)

@@ -1,0 +1,28 @@
+"""Write the mean of the weights of several models that were trained from the same model (a "model soup").
+
+Train with one recipe and several seeds, all from the same `start_from`, and average the runs: the mean is usually
+better than each of them, and as fast as one. Measure it on development sentences, and calibrate it.
+
+Examples:
+  cige average runs/1/model runs/2/model --output mean
+  cige evaluate dev.bmes --model mean
+"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="model folders, two or more")
+    parser.add_argument("--output", required=True, metavar="FOLDER", help="folder to write")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.folders.hub import model_folder
+    from cige.models.mean import mean_model
+    from cige.models.model import LatticeModel
+
+    mean_model([LatticeModel.load(model_folder(model)) for model in args.models]).save(args.output)
+    print(f"{args.output}: the mean of {len(args.models)} models")

@@ -1,0 +1,83 @@
+"""The mean of the weights of several trained models, which is often better than each of them.
+
+Wortsman et al.: "Model soups: averaging weights of multiple fine-tuned models improves accuracy without increasing
+inference time", ICML 2022. This is the paper's uniform soup. It works for models that were fine-tuned from the same
+model, since their weights are then close to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from cige.errors import ModelError
+from cige.models.build import build_network
+from cige.models.model import LatticeModel
+from cige.nn.embeddings import SplitEmbedding
+
+
+def mean_model(models: Sequence[LatticeModel]) -> LatticeModel:
+    """A model with the mean of the weights of `models`, and otherwise like the first of them.
+
+    Its calibration is removed, because its scores differ from theirs.
+
+    Args:
+        models: two or more models that were trained with one recipe (settings that change no shape may differ) and on
+            the same text, so that they have the same words, rows and tags.
+
+    Raises:
+        ModelError: fewer than two models, they differ in something else than their weights, they have BERT features, or
+            their tables are in 8 bits.
+    """
+    if len(models) < 2:
+        raise ModelError(f"a mean needs two models or more, {len(models)} given")
+    first = models[0]
+    if first.tagger.encoder.features is not None:
+        raise ModelError("the mean of models with BERT features is not supported")
+    tables = [m for model in models for m in model.tagger.modules() if isinstance(m, SplitEmbedding)]
+    if any(len(table.scale) for table in tables):
+        raise ModelError("a model whose tables are in 8 bits has no mean; average the models before `cige compact`")
+    for number, other in enumerate(models[1:], start=2):
+        if (difference := _difference(first, other)) is not None:
+            raise ModelError(
+                f"model {number} differs from the first in its {difference}; the mean is that of models trained from "
+                "the same model, with one recipe and on the same text"
+            )
+    states = [model.weights() for model in models]
+    tagger = build_network(first.architecture, first.config, first.vocabulary, first.tagger.tags, first.widths)
+    tagger.load_state_dict({name: _mean([state[name] for state in states]) for name in states[0]}, assign=True)
+    facts = first.facts | {"mean_of": [model.facts for model in models]}
+    label_facts = replace(first.label_facts, calibration={}, domains={})
+    return replace(first, tagger=tagger.eval(), facts=facts, label_facts=label_facts)
+
+
+def _difference(first: LatticeModel, other: LatticeModel) -> str | None:
+    """What keeps two models from having a mean, or None."""
+    own, theirs = first.vocabulary, other.vocabulary
+    same_rows = own.n_rows == theirs.n_rows and own.n_tuned == theirs.n_tuned and own.word_labels == theirs.word_labels
+    same_codes = all(
+        a.codes.shape == b.codes.shape and bool((a.codes == b.codes).all() and (a.rows == b.rows).all())
+        for a, b in ((own.chars, theirs.chars), (own.bigrams, theirs.bigrams))
+    )
+    shapes, other_shapes = ({k: v.shape for k, v in m.tagger.state_dict().items()} for m in (first, other))
+    checks = {
+        "architecture": first.architecture == other.architecture,
+        "tags": first.tagger.tags == other.tagger.tags and first.scheme == other.scheme,
+        "words": first.lexicon.fingerprint == other.lexicon.fingerprint,
+        "rows of characters, bigrams and words": same_rows
+        and same_codes
+        and bool((own.word_rows == theirs.word_rows).all()),
+        "shapes of weights": shapes == other_shapes,
+    }
+    return next((name for name, holds in checks.items() if not holds), None)
+
+
+def _mean(tensors: Sequence[Tensor]) -> Tensor:
+    """The mean of tensors of floating-point numbers; others (masks) are equal, so the first one is returned."""
+    first = tensors[0]
+    if not first.is_floating_point():
+        return first
+    return torch.stack([tensor.double() for tensor in tensors]).mean(0).to(first.dtype)
