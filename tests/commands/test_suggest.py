@@ -58,8 +58,10 @@ def test_typed_words_and_requests_count_as_in_predict(model, raw, tmp_path):
     assert main(argv) == 0
     (task,) = lines_of(out)
     assert [3, 6, "LOC"] in task["label"]
+    out.unlink()
     assert main([*argv, "--labels", "PER"]) == 0
     assert [3, 6, "LOC"] not in lines_of(out)[0]["label"]
+    out.unlink()
     assert main([*argv, "--no-labels"]) == 0
     assert lines_of(out)[0]["label"] == []
 
@@ -92,6 +94,7 @@ def test_the_lines_of_documents_in_json_are_suggested(model, tmp_path, capsys):
         "张桂梅教书。",
     }
     assert "3 sentences of 19 characters, out of 3 (of 3 lines)" in capsys.readouterr().out
+    (tmp_path / "out.jsonl").unlink()
     assert main([*argv, "--n", "1", "--strategy", "random"]) == 0
     assert "1 sentence of " in capsys.readouterr().out
 
@@ -116,6 +119,7 @@ def test_a_selection_that_is_stopped_goes_on(model, raw, tmp_path, monkeypatch, 
     assert not out.exists() and "run the same command again" in capsys.readouterr().err
     assert main([*argv, str(out), "--seed", "2"]) == 0  # another selection begins anew
     assert "going on" not in capsys.readouterr().err
+    out.unlink()
     n_read.clear()
     assert main([*argv, str(out)]) == 130
     assert main([*argv, str(out)]) == 0
@@ -129,12 +133,14 @@ def test_a_selection_that_is_stopped_goes_on(model, raw, tmp_path, monkeypatch, 
     [
         (["missing.txt", "out.jsonl"], "missing.txt: no such file"),
         ([".", "out.jsonl"], "a folder; expected a file of sentences"),
-        (["unlabelled.txt", "out.jsonl", "--labels", "CITY"], "no label CITY"),
-        (["unlabelled.txt", "out.jsonl", "--chars", "9", "3"], "smallest number first, such as --chars 3 9"),
-        (["unlabelled.txt", "out.jsonl", "--chars", "900", "901"], "no line in it, of "),
-        (["unlabelled.txt", "out.jsonl", "--exclude", "none.jsonl"], "none.jsonl"),
+        (["unlabelled.txt", "new.jsonl", "--labels", "CITY"], "no label CITY"),
+        (["unlabelled.txt", "new.jsonl", "--chars", "9", "3"], "smallest number first, such as --chars 3 9"),
+        (["unlabelled.txt", "new.jsonl", "--chars", "900", "901"], "no line in it, of "),
+        (["unlabelled.txt", "new.jsonl", "--exclude", "none.jsonl"], "none.jsonl"),
         (["unlabelled.txt", "out.jsonl", "--exclude", "out.jsonl"], "is also an input file"),
         (["unlabelled.txt", "unlabelled.txt"], "is also an input file"),
+        (["unlabelled.txt", "out.jsonl"], "out.jsonl: already exists, and may have been labelled; give another name"),
+        (["-", "out.jsonl"], "out.jsonl: already exists"),
     ],
 )
 def test_mistakes_are_told_and_change_nothing(model, raw, monkeypatch, capsys, options, message):
@@ -143,6 +149,7 @@ def test_mistakes_are_told_and_change_nothing(model, raw, monkeypatch, capsys, o
     assert main(["suggest", *options, "-m", model]) == 2
     assert message in capsys.readouterr().err
     assert (raw.parent / "out.jsonl").read_text(encoding="utf-8") == "mine"
+    assert not (raw.parent / "new.jsonl").exists()
 
 
 def test_fewer_than_asked_for_is_told(model, raw, tmp_path, capsys):

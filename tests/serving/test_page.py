@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from functools import partial
 from pathlib import Path
 
 import page_figures
@@ -10,11 +11,13 @@ import pytest
 import tiny
 from axe_playwright_python.sync_playwright import Axe
 from page_figures import CHROMIUM
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 from serving import SOON, server
 
 from cige import load
 from cige.drawing.colours import colour_of
+from cige.lexicon.user_word import BAD_LABEL, BLOCKED_LABEL, NO_LABEL
+from cige.lexicon.word_rules import CONTROL, EDGE, EMPTY, SINGLE, TOO_LONG, UNENCODABLE
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (apt-get install chromium)")
 TEXT = "昨天阿拉善贺兰草宣布了新的计划。"
@@ -240,6 +243,69 @@ def test_a_word_that_cannot_be_used_is_not_added(browser, address):
     add_word(page, "阿拉善贺兰草", "COMPANY")
     expect(page.locator("#own li")).to_have_count(1)
     expect(page.locator("#wrong")).to_have_text("")
+    page.context.close()
+
+
+REASONS = [SINGLE, EMPTY, TOO_LONG, CONTROL, UNENCODABLE, EDGE, BAD_LABEL, NO_LABEL, BLOCKED_LABEL]
+FAILURES = [
+    (400, "the body is not JSON in UTF-8", "服务器读不懂这个请求（服务器的说明：the body is not JSON in UTF-8）。"),
+    (401, "expected the header", "缺少令牌，或令牌不对。请在上方输入本服务器的令牌。"),
+    (408, None, "请求没有及时送到服务器，请重试。"),
+    (413, "given 600,000 characters; at most 500,000 may be in a request", "有 600,000 个字符，一次最多读 500,000"),
+    (413, "given 4,001 characters to explain; at most 4,000 may be in a request", "有 4,001 个字符，一次最多读 4,000"),
+    (413, "given 1,001 words; at most 1,000 may be in a request", "添加了 1,001 个词，一次最多用 1,000 个"),
+    (413, "the body is longer than 4,194,304 bytes; send fewer texts in a request", "请求超过 4,194,304 字节的上限"),
+    (413, None, "内容太长，超过了服务器的上限，请缩短文本。"),
+    (422, "text: field required", "请求不符合要求（服务器的说明：text: field required）。"),
+    (429, "too many requests wait; try again in 0 s", "服务器正忙，请 0 秒后再试。"),
+    (500, "the server failed; its log says how", "服务器内部出错，原因见服务器的日志。"),
+    (503, "the server is stopping", "服务器正在停止，请稍后再试。"),
+    (503, "words.json: gone", "服务器暂时不能处理请求，请稍后再试（服务器的说明：words.json: gone）。"),
+    (504, "not answered within 30,000 ms", "服务器没能在 30,000 毫秒内给出结果"),
+    (502, None, "服务器返回了错误，状态码 502。"),
+]
+
+
+def test_what_the_server_says_is_told_in_chinese(browser, address):
+    page = browser.new_context(locale="zh-CN").new_page()
+    page.set_default_timeout(1e3 * SOON)
+    page.goto(address)
+    wait_for(page, page.input_value("#text"))
+    for status, told, shown in FAILURES:
+        body = "<html>" if told is None else json.dumps({"error": told})
+        answer = partial(Route.fulfill, status=status, body=body, headers={"Retry-After": "0"})
+        page.route("**/v1/lattice", answer)
+        page.fill("#text", f"林晓岚{status}{told}")
+        expect(page.locator("#error")).to_contain_text(shown)
+        page.unroute("**/v1/lattice")
+    page.click("#language")  # what is wrong is told in the new language too
+    expect(page.locator("#error")).to_have_text("The server answered with status 502.")
+    page.click("#language")
+    page.route("**/v1/lattice", lambda route: route.abort())
+    page.fill("#text", "南京市")
+    expect(page.locator("#error")).to_have_text("服务器没有响应。")
+    page.unroute("**/v1/lattice")
+    type_text(page, "林晓岚去了南京市")
+    expect(page.locator("#error")).to_have_text("")
+    for word, label, mode, shown in [
+        ("阿拉善贺兰草", "A B", "evidence", "没有添加这个词：类型最多 64 个可见字符"),
+        ("阿拉善贺兰草", "", "force", "没有添加这个词：“一定是实体”的词必须填写类型。"),
+        ("阿拉善贺兰草", "LOC", "block", "没有添加这个词：“一定不是实体”的词不能填写类型。"),
+        ("阿拉善\u200e\u0007贺", "", "evidence", "没有添加这个词：词里有控制字符或换行符。"),
+    ]:
+        page.select_option("#mode", mode)
+        add_word(page, word, label)
+        expect(page.locator("#wrong")).to_have_text(re.compile(re.escape(shown)))
+    page.context.close()
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_every_reason_against_a_word_has_a_chinese_sentence(browser, address, reason):
+    page = browser.new_context(locale="zh-CN").new_page()
+    page.goto(address)
+    told = f"cannot add '词' ({reason})"
+    said = page.evaluate("told => inChinese(422, told)", told)
+    assert "服务器的说明" not in said and said.endswith("。")
     page.context.close()
 
 

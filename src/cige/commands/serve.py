@@ -21,7 +21,7 @@ from cige.commands.options import add_model_options, at_least, seconds
 
 # The limits that can be set, with the help text of their options.
 LIMITS = {
-    "body_bytes": ("BYTES", "maximum size of a request body"),
+    "body_bytes": ("BYTES", "maximum size of a request body, decompressed too"),
     "texts": ("N", "maximum number of texts per request"),
     "chars": ("N", "maximum number of characters per request"),
     "explained_chars": ("N", "maximum number of characters per explained request"),

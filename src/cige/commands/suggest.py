@@ -8,7 +8,8 @@ Examples:
 
 The file has one sentence per line, or is a .json file of documents, whose lines are the sentences. An annotator
 corrects the labels, and `cige train --data` trains on the export of the annotation tool. The most important sentences
-come first in the output. If the selection is interrupted, run the same command again to continue.
+come first in the output, which must not exist yet. If the selection is interrupted, run the same command again to
+continue.
 
 strategies:
   both         sentences with the most uncertain spans in total, where repeated kinds of spans count less (the default)
@@ -53,7 +54,7 @@ KEEP_EVERY = 5  # blocks of selecting.READ_AT_ONCE texts
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="FILE|-", help="unlabelled sentences, one per line; - is standard input")
-    parser.add_argument("output", metavar="OUTPUT", help="file of tasks to write")
+    parser.add_argument("output", metavar="OUTPUT", help="file of tasks to write, which must not exist")
     parser.add_argument("--n", type=at_least(1), default=200, metavar="N", help="sentences to suggest (default: 200)")
     parser.add_argument("--strategy", choices=STRATEGIES, default="both", help="see above (default: both)")
     parser.add_argument(
@@ -135,11 +136,15 @@ def _settings(args: argparse.Namespace, kind: type[Settings]) -> Settings:
 
 
 def _refuse_to_overwrite(output: str, inputs: list[str]) -> None:
+    """Tasks are files that people work on, so unlike the results of other commands they are not replaced."""
     from cige.errors import DataError
 
+    if not os.path.lexists(output):
+        return
     for path in inputs:
         if os.path.exists(output) and os.path.exists(path) and os.path.samefile(path, output):
             raise DataError(f"{output} is also an input file; give another name for OUTPUT")
+    raise DataError(f"{output}: already exists, and may have been labelled; give another name for OUTPUT, or remove it")
 
 
 def _labelled(paths: Iterable[str]) -> Iterator[str]:

@@ -87,7 +87,8 @@ class _Server:
         self.batcher: Batcher | None = None
         self.app = FastAPI(
             title="cige", version=__version__, lifespan=self._lifespan, docs_url=None, redoc_url=None,
-            description="Named entities in Chinese text, read from characters and words together.",
+            description="Named entities in Chinese text, read from characters and words together. Bodies may be "
+            "compressed with gzip (Content-Encoding: gzip).",
         )  # fmt: skip
         self._add_routes()
         self._add_errors()
@@ -100,7 +101,7 @@ class _Server:
                 CORSMiddleware,
                 allow_origins=list(settings.origins),
                 allow_methods=["GET", "POST"],
-                allow_headers=["authorization", "content-type"],
+                allow_headers=["authorization", "content-encoding", "content-type"],
                 expose_headers=["retry-after"],
             )
 
@@ -122,9 +123,10 @@ class _Server:
     def _add_routes(self) -> None:
         app = self.app
         errors: dict[int | str, dict[str, Any]] = {
-            400: {"model": schemas.ErrorOut, "description": "the body is not JSON in UTF-8"},
+            400: {"model": schemas.ErrorOut, "description": "the body is not JSON in UTF-8, or is damaged gzip"},
             401: {"model": schemas.ErrorOut, "description": "the token is missing or wrong"},
             413: {"model": schemas.ErrorOut, "description": "the request exceeds the limits for one request"},
+            415: {"model": schemas.ErrorOut, "description": "the body has a Content-Encoding other than gzip"},
             422: {"model": schemas.ErrorOut, "description": "the request is invalid"},
         }
         waits: dict[int | str, dict[str, Any]] = errors | {

@@ -1,4 +1,4 @@
-"""Guard: middleware that checks the token and body size of every request, sets headers and counts requests."""
+"""Guard: middleware that checks the token and the body of every request, sets headers and counts requests."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from cige.json_text import to_json
+from cige.serving.encodings import Body, BodyRefused
 from cige.serving.metrics import Metrics
 from cige.serving.pace import ARRIVED, Pace
 
@@ -22,16 +23,12 @@ READING_PATHS = ("/v1/entities", "/v1/lattice")
 log = logging.getLogger("cige.serve")
 
 
-class BodyTooLong(Exception):
-    """The body of a request exceeds the maximum size."""
-
-
 class Guard:
     """ASGI middleware around the whole app.
 
     Args:
         token: the required token of `Authorization: Bearer ...`; None requires none.
-        body_bytes: maximum size of a body; see `Limits`.
+        body_bytes: maximum size of a body, also if it is decompressed; see `Limits`.
         metrics: counts requests by path and status, and times them.
         pace: decides whether there is time for further texts; refusing requests before their bodies are parsed leaves
             more time for accepted requests.
@@ -45,23 +42,27 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status, n_read = time.monotonic(), 0, 0
-        is_too_long, refused_path = False, "other"
+        started, status = time.monotonic(), 0
+        refused: BodyRefused | None = None
+        refused_path = "other"
         if is_head := scope["method"] == "HEAD":  # answered like GET, without the body
             scope = {**scope, "method": "GET"}
 
-        async def counted_receive() -> Message:
-            nonlocal n_read, is_too_long
+        async def checked_receive() -> Message:
+            nonlocal refused
             message = await receive()
-            n_read += len(message.get("body", b""))
-            if n_read > self._body_bytes:
-                is_too_long = True
-                raise BodyTooLong
-            return message
+            if message["type"] != "http.request":
+                return message
+            try:
+                content = body.read(message.get("body", b""), is_last=not message.get("more_body"))
+            except BodyRefused as reason:
+                refused = reason
+                raise
+            return {**message, "body": content}
 
         async def noted_send(message: Message) -> None:
             nonlocal status
-            if is_too_long and status == 0:  # the app's response to an incomplete body
+            if refused is not None and status == 0:  # the app's response to an incomplete body
                 return
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -71,7 +72,6 @@ class Guard:
             await send(message)
 
         headers = {name.lower(): value for name, value in scope["headers"]}
-        length = headers.get(b"content-length", b"")
         try:
             if not self._may_enter(scope["path"], scope["method"], headers):
                 await _answer(
@@ -80,30 +80,30 @@ class Guard:
                     "expected the header `Authorization: Bearer TOKEN` with the token of this server",
                     (b"www-authenticate", b"Bearer"),
                 )
-            elif length.isdigit() and int(length) > self._body_bytes:
-                await _answer(noted_send, 413, self._too_long(), (b"connection", b"close"))
-            elif (is_reading := scope["path"] in READING_PATHS) and (
+                return
+            body = Body(headers, self._body_bytes)
+            if (is_reading := scope["path"] in READING_PATHS) and (
                 seconds := self._pace.refuse_for(scope.get("state", {}).get(ARRIVED))
             ):
                 refused_path = scope["path"]
                 again = (b"retry-after", str(seconds).encode())
-                while (await counted_receive()).get("more_body"):  # clients must be able to finish sending
-                    pass
+                while (message := await receive()).get("more_body"):  # clients must be able to finish sending
+                    body.count(message.get("body", b""))
                 await _answer(noted_send, 429, refusal(seconds), again)
             elif is_reading:
                 self._pace.begin()
                 try:
-                    await self._app(scope, counted_receive, noted_send)
+                    await self._app(scope, checked_receive, noted_send)
                 finally:
                     self._pace.end()
             else:
-                await self._app(scope, counted_receive, noted_send)
-        except BodyTooLong:
-            pass
+                await self._app(scope, checked_receive, noted_send)
+        except BodyRefused as reason:
+            refused = reason
         finally:
-            if is_too_long and status == 0:
-                is_too_long = False
-                await _answer(noted_send, 413, self._too_long(), (b"connection", b"close"))
+            if (answer := refused) is not None and status == 0:
+                refused = None
+                await _answer(noted_send, answer.status, str(answer), *answer.headers)
             route = scope.get("route")
             path = getattr(route, "path", refused_path)
             self._metrics.request(path, status, time.monotonic() - started)
@@ -121,9 +121,6 @@ class Guard:
         kind, _, given = headers.get(b"authorization", b"").partition(b" ")
         same = hmac.compare_digest(given.strip(), self._token.encode("utf-8"))  # in constant time
         return same and kind.lower() == b"bearer"
-
-    def _too_long(self) -> str:
-        return f"the body is longer than {self._body_bytes:,} bytes; send fewer texts in a request"
 
 
 def refusal(seconds: int) -> str:

@@ -1,0 +1,83 @@
+"""Encodings of request bodies: gzip is decompressed piece by piece, up to the maximum size of a body and no further."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+
+_GZIP = 16 + zlib.MAX_WBITS  # with the header and the checksum of gzip
+_IS_GZIP = {b"": False, b"identity": False, b"gzip": True, b"x-gzip": True}
+_CLOSE = (b"connection", b"close")  # the rest of the body is not read
+
+
+class BodyRefused(Exception):
+    """A body that gets an error response with the HTTP status `status` and the headers `headers`."""
+
+    def __init__(self, status: int, error: str, *headers: tuple[bytes, bytes]):
+        super().__init__(error)
+        self.status, self.headers = status, headers
+
+
+class Body:
+    """The body of a request, which arrives in pieces.
+
+    Args:
+        headers: the headers of the request, with their names in lower case.
+        most: maximum size in bytes, both of the body as it is sent and of its decompressed content.
+
+    Raises:
+        BodyRefused: the announced length is too large.
+    """
+
+    def __init__(self, headers: Mapping[bytes, bytes], most: int):
+        self._most, self._n_sent, self._n_content = most, 0, 0
+        self._encoding = headers.get(b"content-encoding", b"").strip().lower()
+        self._gzip = zlib.decompressobj(_GZIP) if _IS_GZIP.get(self._encoding) else None
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and int(length) > most:
+            raise self._too_long()
+
+    def count(self, sent: bytes) -> None:
+        """Count a piece that is not needed.
+
+        Raises:
+            BodyRefused: the body is too long.
+        """
+        self._n_sent += len(sent)
+        if self._n_sent > self._most:
+            raise self._too_long()
+
+    def read(self, sent: bytes, *, is_last: bool) -> bytes:
+        """Count a piece, and return its content.
+
+        Raises:
+            BodyRefused: the body is too long, its encoding is not supported, or it is not what its encoding says.
+        """
+        if self._encoding not in _IS_GZIP:
+            given = self._encoding[:64].decode("ascii", "backslashreplace")
+            error = f"given Content-Encoding: {given}; expected gzip, or a body that is not compressed"
+            raise BodyRefused(415, error, (b"accept-encoding", b"gzip"), _CLOSE)
+        self.count(sent)
+        if self._gzip is None:
+            return sent
+        try:
+            # One byte more than is allowed shows that there is more; a small body can hold a thousand times its size.
+            content = self._gzip.decompress(sent, self._most - self._n_content + 1)
+        except zlib.error as reason:
+            raise _damaged(str(reason)) from None
+        self._n_content += len(content)
+        if self._n_content > self._most:
+            raise self._too_long()
+        if self._gzip.unused_data:
+            raise _damaged("something follows its end")
+        if is_last and not self._gzip.eof:
+            raise _damaged("it ends too early")
+        return content
+
+    def _too_long(self) -> BodyRefused:
+        size = f"{self._most:,} bytes" + ("" if self._gzip is None else ", decompressed or not")
+        return BodyRefused(413, f"the body is longer than {size}; send fewer texts in a request", _CLOSE)
+
+
+def _damaged(reason: str) -> BodyRefused:
+    return BodyRefused(400, f"the body is not gzip, as Content-Encoding says, or is damaged ({reason})", _CLOSE)
