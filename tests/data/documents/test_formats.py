@@ -244,3 +244,37 @@ def test_the_command(tmp_path, capsys):
     assert read_sentences(tmp_path / "c.csv")[0].spans == SPANS
     assert main(["convert", str(source), str(tmp_path / "x.unknown")]) == 2
     assert "cannot tell the format from the name" in capsys.readouterr().err
+
+
+def test_the_parts_of_a_folder_of_parquet_files_are_read_in_order(tmp_path):
+    folder = tmp_path / "table"
+    (folder / "year=2024").mkdir(parents=True)
+    texts = ["在云南", "在北京", "在上海"]
+    for name, text in zip(("part-0.parquet", "part-1.parquet", "year=2024/part-0.parquet"), texts, strict=True):
+        write_documents(folder / name, [Document(text, (Span(1, 3, "LOC"),))])
+    (folder / "_SUCCESS").touch()
+    (folder / "_temporary").mkdir()
+    write_documents(folder / "_temporary" / "part-9.parquet", [Document("没写完")])
+    (folder / "readme.txt").write_text("不是文档", encoding="utf-8")
+    assert find_format(folder) == "parquet"
+    for format in ("auto", "parquet"):
+        read = read_documents(folder, format=format)
+        assert [d.text for d in read] == texts and all(d.spans == (Span(1, 3, "LOC"),) for d in read)
+    assert main(["convert", str(folder), str(tmp_path / "all.jsonl")]) == 0
+    assert [s.text for s in read_sentences(tmp_path / "all.jsonl")] == texts
+
+
+def test_a_folder_of_tokens_and_tags_in_parquet_is_read_as_such(tmp_path):
+    folder = tmp_path / "train"
+    folder.mkdir()
+    for number in range(2):
+        pq.write_table(pa.Table.from_pylist([HF]), folder / f"train-{number}.parquet")
+    assert find_format(folder) == "hugging-face"
+    assert [d.spans for d in read_documents(folder)] == [SPANS, SPANS]
+
+
+def test_a_brat_folder_may_hold_parquet_files_as_well(tmp_path):
+    folder = tmp_path / "brat"
+    write_documents(folder, [Document(TEXT, SPANS)], format="brat")
+    write_documents(folder / "copy.parquet", [Document("别的")])
+    assert [d.text for d in read_documents(folder)] == [TEXT]

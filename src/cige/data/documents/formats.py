@@ -61,7 +61,7 @@ FORMATS: dict[str, Format] = {
 
 
 def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOptions | None = None) -> list[Document]:
-    """Read the documents of a file, or of a brat folder.
+    """Read the documents of a file, of a brat folder, or of all parts of a folder of Parquet files, sorted by name.
 
     Args:
         format: a name in FORMATS; "auto" detects the format from the content and the file name.
@@ -72,9 +72,11 @@ def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOp
             file.
     """
     path = Path(path)
-    found = FORMATS[find_format(path) if format == "auto" else known(format)]
-    assert found.read is not None
-    return found.read(path, options or ReadingOptions())
+    name = find_format(path) if format == "auto" else known(format)
+    read = FORMATS[name].read
+    assert read is not None
+    parts = tables.parquet_parts(path) if name in ("parquet", "hugging-face") else []
+    return [document for part in parts or [path] for document in read(part, options or ReadingOptions())]
 
 
 def write_documents(path: str | Path, documents: Iterable[Document], *, format: str = "auto") -> None:
@@ -122,7 +124,12 @@ def find_format(path: Path) -> str:
 
 
 def of_name(path: Path) -> str | None:
-    """The format according to the file name, or for Parquet according to its columns; folders are brat."""
+    """The format according to the file name, or for Parquet according to its columns.
+
+    Folders are brat, except for folders of Parquet files, as Spark and Hugging Face's `datasets` write them.
+    """
+    if path.is_dir() and not any(path.glob("**/*.ann")) and (parts := tables.parquet_parts(path)):
+        path = parts[0]
     name = _by_suffix(path)
     if path.is_dir() or (name == "txt" and path.with_suffix(".ann").exists()):
         return "brat"
