@@ -6,12 +6,14 @@ every score is right: `least` is what scores that are right would show on as man
 
   cige bench domains --json docs/bench/domains.json
   cige bench domains --write my-model         # puts the calibrations of all domains into a model's manifest
+  cige bench domains --write my-model --general        # and the general one, of all domains together
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from measure import environment, report, write
 
 from cige.api import NER, load
 from cige.data.sentence import Span
-from cige.entities.calibration import expected_calibration_error
+from cige.entities.calibration import Calibration, expected_calibration_error
 from cige.folders.manifest import update_manifest
 from cige.recipes.shipped import NAMES
 from cige.runtime.native import n_threads
@@ -47,9 +49,11 @@ DOMAINS = {
 N_DRAWS = 200
 
 
-def readings_of(ner: NER, source: Source, types: Types) -> list[SentenceReading]:
+def readings_of(
+    ner: NER, source: Source, types: Types, *, labels: Sequence[str] | None = None
+) -> list[SentenceReading]:
     """What the model makes of the development sentences of a set, judged by the types that the set annotates."""
-    facts, request, types_of_set = ner.label_facts, Request.of(types=types), source.types
+    facts, request, types_of_set = ner.label_facts, Request.of(types=types, labels=labels), source.types
     assert types_of_set is not None
     reported = sorted(select(request, ner.labels, facts).families)
 
@@ -66,14 +70,15 @@ def readings_of(ner: NER, source: Source, types: Types) -> list[SentenceReading]
     found = []
     for sentence, candidates, answers in zip(source.dev, everything, best, strict=True):
         right = set(judged(sentence.spans))
-        probable = [(key, e.score) for e in candidates for key in judged([Span(e.start, e.end, e.label)])]
+        # Where the set annotates a parent type, only the most probable of a span's types can be judged.
         highest: dict[tuple[int, int, str], float] = {}
-        for key, p in probable:
-            highest[key] = max(p, highest.get(key, 0.0))
+        for e in candidates:
+            for key in judged([Span(e.start, e.end, e.label)]):
+                highest[key] = max(e.score, highest.get(key, 0.0))
         found.append(
             SentenceReading(
                 gold=[(key[2], highest.get(key, 0.0)) for key in sorted(right)],
-                candidates=[(p, key in right) for key, p in probable],
+                candidates=[(p, key in right) for key, p in highest.items()],
                 best=[(e.score, key in right) for e in answers for key in judged([Span(e.start, e.end, e.label)])],
             )
         )
@@ -87,9 +92,18 @@ def least_error(scores: Sequence[float], *, seed: int = 0) -> float:
     return float(np.mean([expected_calibration_error(list(zip(scores, own.tolist(), strict=True))) for own in draws]))
 
 
-def bench_domain(ner: NER, readings: Sequence[SentenceReading], types: Types) -> dict[str, Any]:
+def general_calibrations(ner: NER, sources: Mapping[str, Source]) -> dict[str, Calibration]:
+    """The calibrations of fine labels, all of them requested, and of coarse ones, on all domains together."""
+    names = [name for of_domain in DOMAINS.values() for name in of_domain]
+    requested: dict[Types, list[str] | None] = {"fine": ner.labels, "coarse": None}
+    return {
+        types: calibration_of([r for name in names for r in readings_of(ner, sources[name], types, labels=labels)])
+        for types, labels in requested.items()
+    }
+
+
+def bench_domain(general: Calibration | None, readings: Sequence[SentenceReading]) -> dict[str, Any]:
     """The errors of one domain in per cent."""
-    general = ner.label_facts.calibration.get(types)
     before, own = calibration_errors(readings)
     points = [point for reading in readings for point in reading.best]
     scores = [calibration_of(readings).score(p) for p, _ in points]
@@ -105,6 +119,7 @@ def main() -> None:
     parser.add_argument(
         "--write", metavar="FOLDER", type=Path, help="measure this model, and keep the calibrations in it"
     )
+    parser.add_argument("--general", action="store_true", help="fit the general calibration as well")
     parser.add_argument("--only", action="append", choices=DOMAINS, help="only this domain (several times)")
     parser.add_argument("--data-dir", help="holds ner/ ($CIGE_DATA)")
     parser.add_argument("--json", metavar="FILE", help="write the result to this file")
@@ -112,13 +127,16 @@ def main() -> None:
     sources = {source.name: source for source in read_sources(load_recipe(NAMES).data, args.data_dir)[0]}
     ner = load(args.write or args.model)
     assert isinstance(ner, NER)
-    rows, facts = [], ner.label_facts
+    rows: list[dict[str, Any]] = []
+    facts = (
+        replace(ner.label_facts, calibration=general_calibrations(ner, sources)) if args.general else ner.label_facts
+    )
     for domain in args.only or DOMAINS:
         for types in ("fine", "coarse"):
             readings = [r for name in DOMAINS[domain] for r in readings_of(ner, sources[name], types)]
             if not any(reading.gold for reading in readings):
                 continue
-            rows.append({"domain": domain, "types": types} | bench_domain(ner, readings, types))
+            rows.append({"domain": domain, "types": types} | bench_domain(facts.calibration.get(types), readings))
             facts = calibrated(facts, calibration_of(readings), types, domain)
     report("Expected calibration error of the best readings, in per cent", rows)
     if args.write is not None:
