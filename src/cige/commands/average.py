@@ -1,7 +1,7 @@
 """Write the mean of the weights of several models that were trained from the same model (a "model soup").
 
-Train with one recipe and several seeds, all from the same `start_from`, and average the runs: the mean is usually
-better than each of them, and as fast as one. Measure it on development sentences, and calibrate it.
+Train with one recipe and several seeds, all from the same `start_from`, and average the runs: the mean is often as good
+as the best of them or better, and as fast as one. Measure it on development sentences, and calibrate it.
 
 Examples:
   cige average runs/1/model runs/2/model --output mean

@@ -1,4 +1,4 @@
-"""The mean of the weights of several trained models, which is often better than each of them.
+"""The mean of the weights of several trained models, which is often as good as the best of them or better.
 
 Wortsman et al.: "Model soups: averaging weights of multiple fine-tuned models improves accuracy without increasing
 inference time", ICML 2022. This is the paper's uniform soup. It works for models that were fine-tuned from the same
@@ -49,7 +49,9 @@ def mean_model(models: Sequence[LatticeModel]) -> LatticeModel:
     states = [model.weights() for model in models]
     tagger = build_network(first.architecture, first.config, first.vocabulary, first.tagger.tags, first.widths)
     tagger.load_state_dict({name: _mean([state[name] for state in states]) for name in states[0]}, assign=True)
-    facts = first.facts | {"mean_of": [model.facts for model in models]}
+    of_one = ("dev_f1", "best_epoch", "seconds")  # facts of one run, not of the mean
+    runs = [{key: model.facts[key] for key in ("name", "seed", *of_one) if key in model.facts} for model in models]
+    facts = {key: fact for key, fact in first.facts.items() if key not in of_one} | {"mean_of": runs}
     label_facts = replace(first.label_facts, calibration={}, domains={})
     return replace(first, tagger=tagger.eval(), facts=facts, label_facts=label_facts)
 
