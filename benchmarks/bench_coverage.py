@@ -23,6 +23,7 @@ from cige.data.registry import load_split
 from cige.entities.calibration import expected_calibration_error
 from cige.entities.labels import parse_label_map
 from cige.tagging.calibrating import SentenceReading, calibration_of, read_labelled
+from cige.tagging.selection import TYPES
 
 RECALLS = (0.8, 0.9, 0.95)
 MSRA = ("NR=PER", "NS=LOC", "NT=ORG")
@@ -83,12 +84,14 @@ def main() -> None:
     parser.add_argument("--model", help="model folder or hub id (default: the bundled model)")
     parser.add_argument("--data", metavar="FILE", help="labelled sentences (default: the development split of MSRA)")
     parser.add_argument("--labels", nargs="+", default=MSRA, metavar="DATA=MODEL", help="as of `cige evaluate`")
+    parser.add_argument("--types", choices=TYPES, default="coarse", help="of the model's labels (default: %(default)s)")
     parser.add_argument("--splits", type=int, default=100, help="random halves (default: %(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write the result to this file")
     args = parser.parse_args()
     sentences = read_sentences(args.data) if args.data else load_split("msra", "dev")
     labels = parse_label_map(args.labels, may_drop=True)
-    rows = bench_coverage(read_labelled(load(args.model), sentences, labels=labels), n_splits=args.splits)
+    readings = read_labelled(load(args.model), sentences, labels=labels, types=args.types)
+    rows = bench_coverage(readings, n_splits=args.splits)
     report(f"{args.splits} random halves of {len(sentences):,} sentences, per cent", rows)
     write(environment(threads=1, n_rounds=args.splits) | {"cases": rows}, args.json)
 
