@@ -3,14 +3,17 @@
 import argparse
 import io
 import json
+import re
+import shlex
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 import tiny
 
 from cige.api import NER
-from cige.cli import VERBS, main
+from cige.cli import VERBS, main, parser_of
 from cige.commands import compare, pretrain_run, train
 from cige.data import Sentence, Span, read_sentences, write_sentences
 from cige.lexicon.lexicon import Lexicon
@@ -530,3 +533,13 @@ def test_evaluate_lists_errors_and_tells_labels_that_are_wrong(run, model, data,
     assert 0 <= found["calibration"]["expected_error"] <= 1
     code, _, err = run(*argv, "--labels", "PER=PERS")
     assert code == 2 and "the model has no label PERS, to which PER=PERS maps; it has LOC, ORG, PER" in err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_examples_of_the_help_can_be_parsed(verb):
+    lines = (import_module(f"cige.commands.{verb.replace('-', '_')}").__doc__ or "").replace("\\\n", " ").split("\n")
+    for line in lines:
+        if line.startswith("  cige ") and verb != "bench":  # the benchmarks' own help has their examples
+            words = shlex.split(re.split(r" [>|]+ ", line)[0], comments=True)
+            assert words[1] in VERBS, line
+            parser_of(words[1]).parse_args(words[2:])

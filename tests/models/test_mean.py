@@ -61,6 +61,9 @@ def test_models_that_differ_in_more_than_weights_are_refused():
         mean_model([one, rename_labels(tiny.trained_model(), {"PER": "NAME"})])
     with pytest.raises(ModelError, match="model 3 differs from the first in its words"):
         mean_model([one, one, replace(tiny.trained_model(), lexicon=Lexicon.from_words(["北京"]))])
+    vocabulary = replace(one.vocabulary, word_rows=one.vocabulary.word_rows[:-1])
+    with pytest.raises(ModelError, match="rows of characters, bigrams and words"):
+        mean_model([one, replace(one, vocabulary=vocabulary)])
     with pytest.raises(ModelError, match="architecture"):
         mean_model([one, replace(one, architecture="tener")])
 
@@ -71,6 +74,8 @@ def test_the_command_writes_a_model_that_can_be_loaded(tmp_path, capsys):
     out = tmp_path / "mean"
     assert run_cige(["average", str(tmp_path / "a"), str(tmp_path / "b"), "--output", str(out)]) == 0
     assert "the mean of 2 models" in capsys.readouterr().out
+    assert run_cige(["average", str(tmp_path / "a"), str(out), "--output", f"{tmp_path}/./a"]) == 2
+    assert "one of the models to average" in capsys.readouterr().err
     tiny.trained_model().save(tmp_path / "middle")
     expected, own = (cige.load(folder, precision="float32") for folder in (tmp_path / "middle", out))
     for text in TEXTS:

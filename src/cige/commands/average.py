@@ -5,12 +5,13 @@ as the best of them or better, and as fast as one. Measure it on development sen
 
 Examples:
   cige average runs/1/model runs/2/model --output mean
-  cige evaluate dev.bmes --model mean
+  cige evaluate --data dev.bmes --model mean
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,9 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from cige.errors import ModelError
     from cige.folders.hub import model_folder
     from cige.models.mean import mean_model
     from cige.models.model import LatticeModel
 
-    mean_model([LatticeModel.load(model_folder(model)) for model in args.models]).save(args.output)
+    folders = [model_folder(model) for model in args.models]
+    if any(os.path.realpath(folder) == os.path.realpath(args.output) for folder in folders):
+        raise ModelError(f"--output {args.output}: one of the models to average; give another folder")
+    mean_model([LatticeModel.load(folder) for folder in folders]).save(args.output)
     print(f"{args.output}: the mean of {len(args.models)} models")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -59,19 +60,17 @@ def mean_model(models: Sequence[LatticeModel]) -> LatticeModel:
 def _difference(first: LatticeModel, other: LatticeModel) -> str | None:
     """What keeps two models from having a mean, or None."""
     own, theirs = first.vocabulary, other.vocabulary
-    same_rows = own.n_rows == theirs.n_rows and own.n_tuned == theirs.n_tuned and own.word_labels == theirs.word_labels
-    same_codes = all(
-        a.codes.shape == b.codes.shape and bool((a.codes == b.codes).all() and (a.rows == b.rows).all())
-        for a, b in ((own.chars, theirs.chars), (own.bigrams, theirs.bigrams))
+    same_numbers = (own.n_rows, own.n_tuned, own.word_labels) == (theirs.n_rows, theirs.n_tuned, theirs.word_labels)
+    rows, other_rows = (
+        (v.chars.codes, v.chars.rows, v.bigrams.codes, v.bigrams.rows, v.word_rows) for v in (own, theirs)
     )
+    same_rows = same_numbers and all(map(np.array_equal, rows, other_rows))
     shapes, other_shapes = ({k: v.shape for k, v in m.tagger.state_dict().items()} for m in (first, other))
     checks = {
         "architecture": first.architecture == other.architecture,
         "tags": first.tagger.tags == other.tagger.tags and first.scheme == other.scheme,
         "words": first.lexicon.fingerprint == other.lexicon.fingerprint,
-        "rows of characters, bigrams and words": same_rows
-        and same_codes
-        and bool((own.word_rows == theirs.word_rows).all()),
+        "rows of characters, bigrams and words": same_rows,
         "shapes of weights": shapes == other_shapes,
     }
     return next((name for name, holds in checks.items() if not holds), None)

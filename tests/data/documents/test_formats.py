@@ -278,3 +278,10 @@ def test_a_brat_folder_may_hold_parquet_files_as_well(tmp_path):
     write_documents(folder, [Document(TEXT, SPANS)], format="brat")
     write_documents(folder / "copy.parquet", [Document("别的")])
     assert [d.text for d in read_documents(folder)] == [TEXT]
+
+
+def test_a_folder_without_documents_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"without \.txt files; expected a file, .* or a folder of Parquet files"):
+        read_documents(tmp_path)
+    with pytest.raises(DataError, match=r"is a folder without \.parquet files"):
+        read_documents(tmp_path, format="parquet")

@@ -76,6 +76,8 @@ def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOp
     read = FORMATS[name].read
     assert read is not None
     parts = tables.parquet_parts(path) if name in ("parquet", "hugging-face") else []
+    if name == "parquet" and path.is_dir() and not parts:
+        raise DataError(f"{path} is a folder without .parquet files; expected some, or a file")
     return [document for part in parts or [path] for document in read(part, options or ReadingOptions())]
 
 
