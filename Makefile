@@ -46,16 +46,19 @@ check-wheel: $(VENV)/.dev
 check-image:
 	$(PYTHON) .ci/check_image.py $(ENGINE)
 
-SOURCES_C = $(wildcard src/cige/nn/native/*.[ch] src/cige/runtime/native/*.[ch] src/cige/lexicon/*.[ch])
+SOURCES_C = $(wildcard src/cige/nn/native/*.[ch] src/cige/runtime/native/*.[ch] src/cige/lexicon/*.[ch]) \
+  $(wildcard src/cige/instruction_sets/*.c)
 # Without bytecode, which Python writes for the modules that are imported.
 INSTALL = install -qq --no-compile --disable-pip-version-check --constraint constraints.txt
 PIP = CIGE_BUILD=none $(BIN)/python -m pip $(INSTALL) --no-build-isolation
-BUILD = $(BIN)/python setup.py -q build_ext --inplace --force --build-lib build/native --build-temp build/native
+# Installing packages takes longer than compiling, so it goes first.
+BUILD = nice $(BIN)/python setup.py -q build_ext --inplace --force --build-lib build/native --build-temp build/native
 
-# An environment for each purpose: packages are installed while the compiler works.
+# An environment for each purpose: packages are installed while the compiler works. The kernels of training are compiled
+# where PyTorch is installed, and there all levels of instruction sets, which tests compare.
 $(VENV)/.core $(VENV)/.serve $(VENV)/.dev $(VENV)/.docs $(VENV)/.web: $(VENV)/.%: \
     $(VENV)/.python pyproject.toml setup.py constraints.txt $(SOURCES_C)
-	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.built-$(if $(filter dev,$*),all,here) install-$*
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.built-$(if $(filter dev,$*),all,core) install-$*
 	@touch $@
 
 # The pip of $(PYTHON) installs the newest pip, which is quicker; where there is none, Python's own copy does.
@@ -76,14 +79,13 @@ install-serve install-dev install-docs install-web: install-%:
 install-setuptools_scm:
 	$(PIP) setuptools_scm
 
-# For this processor alone, which takes half the time; tests compare all levels of instruction sets.
-$(VENV)/.built-here: $(VENV)/.python setup.py $(SOURCES_C)
-	CIGE_BUILD=here $(BUILD)
+$(VENV)/.built-core: $(VENV)/.python setup.py $(SOURCES_C)
+	CIGE_BUILD=core $(BUILD)
 	@touch $@
 
 $(VENV)/.built-all: $(VENV)/.python setup.py $(SOURCES_C)
 	CIGE_BUILD=all $(BUILD)
-	@touch $@ $(VENV)/.built-here
+	@touch $@ $(VENV)/.built-core
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info

@@ -1,15 +1,15 @@
 """Builds the optional C parts: the CPU kernels, matching words, reading vectors; all else is in pyproject.toml.
 
 `optional=True`: where there is no C compiler, or it does not know an instruction set, the installation goes on without
-that part. cige.nn.native then takes another level or PyTorch operations, and cige.lexicon.walk and cige.lexicon.parse
-take Python, with the same results. Where no part could be built, the wheel is one for any platform.
+that part. Another level is used then, or NumPy, PyTorch operations and Python, with the same results. Where no part
+could be built, the wheel is one for any platform.
 
 No part is built for the processor of the machine that builds it. The kernels are compiled once per level of
-instruction sets, each level into a library of its own, and cige.nn.native chooses one when the program runs. Walking
-and parsing wait for memory and branch on every byte; wider vectors would do nothing for them.
+instruction sets, each level into a library of its own, and cige.instruction_sets chooses one when the program runs.
+Walking and parsing wait for memory and branch on every byte; wider vectors would do nothing for them.
 
-The environment variable CIGE_BUILD says which parts to build: `all` (the default), `here` for the levels that programs
-on this machine use, in about half the time, or `none`.
+The environment variable CIGE_BUILD says which parts to build: `all` (the default), `here` for the level that programs
+on this machine use, `core` for the same without the kernels of training, in a quarter of the time, or `none`.
 """
 
 import os
@@ -17,7 +17,9 @@ import platform
 import re
 import sys
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from itertools import chain
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -26,6 +28,7 @@ from setuptools.command.build_ext import build_ext
 
 ABI = {"py_limited_api": True, "define_macros": [("Py_LIMITED_API", "0x030A0000")], "optional": True}
 NATIVE, RUNTIME, LEXICON = "src/cige/nn/native", "src/cige/runtime/native", "src/cige/lexicon"
+PROCESSOR = "src/cige/instruction_sets"
 
 HEADERS = (
     "product",
@@ -46,8 +49,8 @@ if platform.machine().lower() in ("x86_64", "amd64") and sys.maxsize > 2**32 and
     LEVELS = {name: ["-march=x86-64", *more] for name, more in {"portable": [], "avx2": avx2, "avx512": avx512}.items()}
 
 PARTS = os.environ.get("CIGE_BUILD", "") or "all"
-if PARTS not in ("all", "here", "none"):
-    sys.exit(f"CIGE_BUILD={PARTS}: expected all, here or none")
+if PARTS not in ("all", "here", "core", "none"):
+    sys.exit(f"CIGE_BUILD={PARTS}: expected all, here, core or none")
 
 # -ffast-math would let the compiler take NaN and infinity for impossible; a kernel hid a NaN that way once. One of its
 # parts is needed for speed: without -fno-trapping-math, GCC 12 leaves loops with a selection unvectorised, and
@@ -57,17 +60,24 @@ FLAGS = ["-O3", "-g0", "-std=gnu11", "-fno-fast-math", "-fno-trapping-math", "-p
 
 
 class BuildExtensions(build_ext):
-    """Compiles the extensions side by side, one per core."""
+    """Compiles the sources of all extensions side by side, one per core."""
 
     def finalize_options(self) -> None:
         super().finalize_options()
         self.parallel = self.parallel or True  # True: as many as there are cores
+        self.pool = ThreadPoolExecutor(None if self.parallel is True else self.parallel)
 
     def build_extension(self, ext: Extension) -> None:
         """Compile into one folder per extension, since the levels of the kernels share sources."""
         own = copy(self)  # others are compiled at the same time
         own.build_temp = f"{self.build_temp}/{ext.name}"
+        own.compiler = copy(self.compiler)
+        own.compiler.compile = self.compile_all
         super(BuildExtensions, own).build_extension(ext)
+
+    def compile_all(self, sources: list[str], **options) -> list[str]:
+        """The objects of sources; as `compile` of setuptools, which compiles one after the other."""
+        return [*chain(*self.pool.map(lambda source: self.compiler.compile([source], **options), sources))]
 
 
 class BuildWheel(bdist_wheel):
@@ -90,11 +100,10 @@ def levels_here() -> list[str]:
 
 
 def kernels(level: str, options: list[str]) -> Extension:
-    names = ["kernels", "softmax", "vocabulary", "module", *(["cpu"] if level == "portable" else [])]
     module = f"_kernels_{level}"
     return Extension(
         f"cige.nn.native.{module}",
-        sources=[f"{NATIVE}/{name}.c" for name in names],
+        sources=[f"{NATIVE}/{name}.c" for name in ("kernels", "softmax", "vocabulary", "module")],
         depends=[f"{NATIVE}/{name}.h" for name in ("bf16", "maxima", "rows", "threads")],
         extra_compile_args=[*FLAGS, *options],
         extra_link_args=["-pthread", "-lm"],
@@ -127,6 +136,16 @@ def runtime(level: str, options: list[str]) -> Extension:
     )
 
 
+def processor() -> Extension:
+    """What the processor can run, which is asked before a level is chosen."""
+    return Extension(
+        "cige.instruction_sets._cpu",
+        sources=[f"{PROCESSOR}/cpu.c", f"{NATIVE}/module.c"],
+        extra_compile_args=[*FLAGS, *LEVELS["portable"]],
+        **ABI | {"define_macros": [*ABI["define_macros"], ("KERNELS_MODULE", "_cpu")]},
+    )
+
+
 def lexicon(name: str, *others: str) -> Extension:
     sources = [f"{LEXICON}/{source}.c" for source in (name, *others)]
     depends = [f"{LEXICON}/{other}.h" for other in others]
@@ -141,8 +160,8 @@ def extensions() -> list[Extension]:
     levels = [*LEVELS] if PARTS == "all" else levels_here()[-1:]
     return [
         *(runtime(level, LEVELS[level]) for level in reversed(levels)),
-        # The portable kernels also report what the processor can run.
-        *(kernels(level, LEVELS[level]) for level in reversed(LEVELS) if level in (*levels, "portable")),
+        *(kernels(level, LEVELS[level]) for level in reversed(levels) if PARTS != "core"),
+        processor(),
         lexicon("walk", "trie"),
         lexicon("parse"),
     ]

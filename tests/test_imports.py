@@ -14,7 +14,7 @@ SOURCE = Path(cige.__file__).parent
 # From the ground up; folders on one floor do not import one another.
 LAYERS = [
     {"errors", "json_text", "public_names"},
-    {"text", "folders", "recipes"},
+    {"text", "folders", "recipes", "instruction_sets"},
     {"lexicon"},
     {"lattice"},
     {"data", "drawing"},

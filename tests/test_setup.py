@@ -11,7 +11,7 @@ import pytest
 
 setuptools = pytest.importorskip("setuptools")
 SETUP = Path(__file__).parents[1] / "setup.py"
-LEXICON = ["cige.lexicon._walk", "cige.lexicon._parse"]
+ALWAYS = ["cige.instruction_sets._cpu", "cige.lexicon._walk", "cige.lexicon._parse"]
 
 
 @pytest.fixture
@@ -39,17 +39,18 @@ def test_every_level_is_built_unless_told_otherwise(value, built):
     names = built(value)
     levels = ("avx512", "avx2", "portable") if platform.machine() == "x86_64" else ("portable",)
     kinds = ("cige.runtime.native._runtime", "cige.nn.native._kernels")
-    assert names == [*(f"{kind}_{level}" for kind in kinds for level in levels), *LEXICON]
+    assert names == [*(f"{kind}_{level}" for kind in kinds for level in levels), *ALWAYS]
 
 
 @pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="other systems do not list their processor's features")
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="one level only")
-def test_here_builds_the_level_in_use_and_the_kernels_that_report_it(built):
+def test_here_builds_the_level_in_use_and_core_leaves_out_training(built):
     flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\nflags")[2].partition("\n")[0].split()
     level = "avx512" if {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= {*flags} else "avx2"
     level = level if {"avx2", "fma"} <= {*flags} else "portable"
-    kernels = dict.fromkeys(f"cige.nn.native._kernels_{name}" for name in (level, "portable"))
-    assert built("here") == [f"cige.runtime.native._runtime_{level}", *kernels, *LEXICON]
+    runtime, training = f"cige.runtime.native._runtime_{level}", f"cige.nn.native._kernels_{level}"
+    assert built("here") == [runtime, training, *ALWAYS]
+    assert built("core") == [runtime, *ALWAYS]
 
 
 def test_none_builds_nothing(built):
@@ -57,5 +58,5 @@ def test_none_builds_nothing(built):
 
 
 def test_other_values_are_errors_that_list_the_known(built):
-    with pytest.raises(SystemExit, match="CIGE_BUILD=some: expected all, here or none"):
+    with pytest.raises(SystemExit, match="CIGE_BUILD=some: expected all, here, core or none"):
         built("some")

@@ -17,6 +17,7 @@ FOLDERS = [
     "text",
     "folders",
     "recipes",
+    "instruction_sets",
     "lexicon",
     "lattice",
     "data",

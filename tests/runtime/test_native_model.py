@@ -25,13 +25,12 @@ from cige.lattice.lattice import build_lattice
 from cige.models.flat import RELEASED, FlatConfig
 from cige.models.model import LatticeModel
 from cige.models.soft_lexicon_config import SoftLexiconConfig
-from cige.nn.native import levels
 from cige.runtime import native
 from cige.runtime.native_model import NativeModel
 from cige.tagging.prediction import decode_spans, predict_spans
 from cige.tagging.selection import Selection
 
-FORMS = ["off", *(level for level in levels() if native.load(level) is not None)]
+FORMS = ["off", *(level for level in native.levels() if native.load(level) is not None)]
 MORE = {
     "three layers, bias, masks": {
         "n_layers": 3,

@@ -15,7 +15,6 @@ from cige.folders.mapped_arrays import arrays_in, map_file
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.nn.crf_numpy import NumpyCRF
-from cige.nn.native import levels
 from cige.runtime import native
 from cige.runtime.embedding_table import EmbeddingTable
 from cige.runtime.native import address
@@ -28,7 +27,7 @@ from cige.tagging.candidates import candidate_spans
 from cige.tagging.selection import Selection
 from cige.tagging.span_probability import span_probability
 
-LEVELS = [level for level in levels() if native.load(level) is not None]
+LEVELS = [level for level in native.levels() if native.load(level) is not None]
 PLAIN, ADD, RELU = 0, 1, 2
 
 

@@ -10,18 +10,17 @@ import tiny
 import torch
 from flat_variants import SMALL, TEXTS, VARIANTS
 
+from cige import instruction_sets
 from cige.api import NER, load
 from cige.errors import ModelError
 from cige.models.flat import FlatConfig
 from cige.models.soft_lexicon_config import SoftLexiconConfig
-from cige.nn import native as native_choice
-from cige.nn.native import levels
 from cige.runtime import native
 from cige.runtime.flat_numpy import NumpyFlat
 from cige.runtime.native_model import NativeModel
 from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, PRECISIONS, available, chosen
 
-LEVELS = [level for level in levels() if native.load(level) is not None]
+LEVELS = [level for level in native.levels() if native.load(level) is not None]
 NARROW = [(level, name) for level in LEVELS for name in (BFLOAT16, INT8) if name in available(native.load(level))]
 MORE = {
     "odd heads": {"n_heads": 3, "head_width": 6, "ff_width": 19},
@@ -153,11 +152,11 @@ def test_a_precision_is_chosen():
 
 @pytest.mark.parametrize("level", ["off", "portable"])
 def test_where_the_environment_asks_for_a_level_without_a_precision_it_is_blamed(monkeypatch, level):
-    best = levels()[-1:]
+    best = native.levels()[-1:]
     if INT8 not in available(native.load(*best)):
         pytest.skip("this processor has no int8")
-    monkeypatch.setenv(native_choice.VARIABLE, level)
-    native_choice.level.cache_clear()
+    monkeypatch.setenv(instruction_sets.VARIABLE, level)
+    native.level.cache_clear()
     try:
         instead = f"only supports float32; unset it, or set it to {best[0]}, or use precision='auto'"
         with pytest.raises(ModelError, match=f"variable CIGE_KERNELS={level} asks for {instead}"):
@@ -165,7 +164,7 @@ def test_where_the_environment_asks_for_a_level_without_a_precision_it_is_blamed
         assert load().model.precision == FLOAT32
         assert NativeModel.load(load().model.folder, kernels=best[0], precision=INT8).precision == INT8
     finally:
-        native_choice.level.cache_clear()
+        native.level.cache_clear()
 
 
 def test_load_takes_a_precision(tmp_path):

@@ -120,19 +120,24 @@ def _version(name: str) -> str | None:
 
 
 def _compiled() -> Iterator[Finding]:
-    from cige.nn import native
-    from cige.runtime.native import load
+    from cige import instruction_sets
+    from cige.nn.native import level as training_level
+    from cige.runtime import native
     from cige.runtime.precision import available, chosen
 
     slow = "slower; if a C compiler is installed, `pip install --force-reinstall --no-deps .` compiles these parts"
-    if os.environ.get(native.VARIABLE) == "off":
-        yield Finding("instruction sets", "note", f"switched off by {native.VARIABLE}=off", f"unset {native.VARIABLE}")
-    elif native.level() is None or load() is None:
+    variable = instruction_sets.VARIABLE
+    if os.environ.get(variable) == "off":
+        yield Finding("instruction sets", "note", f"switched off by {variable}=off", f"unset {variable}")
+    elif native.load() is None:
         yield Finding("instruction sets", "note", "not compiled", slow)
     else:
         yield Finding("instruction sets", "ok", f"{native.level()}, of {', '.join(native.levels())}")
-        found = available(load())
+        found = available(native.load())
         yield Finding("precision of FLAT", "ok", f"{chosen('auto', found)}, of {', '.join(found)}")
+        if find_spec("torch") is not None:
+            there = training_level()
+            yield Finding("training kernels", "ok" if there else "note", there or "not compiled", "" if there else slow)
     for name, module in (("matching of words", "_walk"), ("reading of vectors", "_parse")):
         there = find_spec(f"cige.lexicon.{module}") is not None
         yield Finding(name, "ok" if there else "note", "compiled" if there else "in Python", "" if there else slow)

@@ -65,11 +65,10 @@ def _rows(facts: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
 
 def _installation() -> dict[str, Any]:
     from cige import __version__
-    from cige.nn import native
-    from cige.runtime.native import n_threads
+    from cige.runtime.native import level, n_threads
 
     found = {"cige": __version__, "python": platform.python_version(), "threads": n_threads()}
-    return found | {"compiled kernels": native.level() or "none (slower)"} | _torch()
+    return found | {"compiled kernels": level() or "none (slower)"} | _torch()
 
 
 def _torch() -> dict[str, Any]:

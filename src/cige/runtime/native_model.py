@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from cige import instruction_sets
 from cige.data.model_words import must_fit_manifest, save_words
 from cige.data.vocabulary import Vocabulary
 from cige.entities.label_facts import LabelFacts
@@ -27,7 +28,6 @@ from cige.lexicon.lexicon import Lexicon
 from cige.models.config import ModelConfig
 from cige.models.flat_config import FlatConfig
 from cige.nn.crf_numpy import NumpyCRF
-from cige.nn.native import VARIABLE, levels
 from cige.runtime import native
 from cige.runtime.flat_native import NativeFlat
 from cige.runtime.native_crf import LabelFamilies, NativeCRF
@@ -209,7 +209,7 @@ class NativeModel:
         """Read a folder that LatticeModel.save wrote.
 
         Args:
-            kernels: "off" for NumPy, or a level (see cige.nn.native); None uses CIGE_KERNELS.
+            kernels: "off" for NumPy, or a level (see cige.instruction_sets); None uses CIGE_KERNELS.
             precision: the precision of a FLAT: "float32", "bfloat16", "int8" or "auto" (see runtime.precision). A
                 SoftLexicon is always computed in float32.
 
@@ -270,14 +270,15 @@ def _network(read: TaggerFolder, library: Any, precision: str, kernels: str | No
 
 def _blamed(wanted: str, library: Any, kernels: str | None) -> dict[str, str]:
     """What `chosen` says lacks a precision, if it is the level that the environment asks for and not the processor."""
-    value = os.environ.get(VARIABLE, "")
-    if kernels is not None or value in ("", "auto") or wanted in available(library) or not levels():
+    value = os.environ.get(instruction_sets.VARIABLE, "")
+    if kernels is not None or value in ("", "auto") or wanted in available(library) or not native.levels():
         return {}
-    best = levels()[-1]
+    best = native.levels()[-1]
     if wanted not in available(native.load(best)):
         return {}
     instead = f"unset it, or set it to {best}, or use precision='auto'"
-    return {"of": f"the level that the environment variable {VARIABLE}={value} asks for", "instead": instead}
+    asked = f"the environment variable {instruction_sets.VARIABLE}={value} asks for"
+    return {"of": f"the level that {asked}", "instead": instead}
 
 
 def _reopened(kind: type[NativeModel], folder: Path, lexicon: Lexicon, precision: str) -> NativeModel:

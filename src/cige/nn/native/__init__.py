@@ -5,26 +5,17 @@ kernels.c     FLAT's attention: PyTorch must gather an [N, N, D] tensor for the 
 softmax.c     softmax and dropout of attention, forward and backward, each in one pass over memory
 vocabulary.c  the softmax of a large vocabulary and its gradient, row by row while a row is in the cache
 
-The same sources are compiled once per instruction set ("level", see setup.py), and the best level that the processor
-supports is chosen when the program runs, so one build is sufficient for all processors of an architecture. On arm64
-there is one level, since every such processor has NEON. If nothing was built (there was no C compiler at installation),
-`load()` returns None, and callers use PyTorch operations.
-
-The environment variable CIGE_KERNELS chooses another level for comparisons and debugging: `portable`, `avx2`, `avx512`,
-or `off` for PyTorch operations only. If it is not set, empty or `auto`, the best level is used.
+There is a library per level of instruction sets (see `cige.instruction_sets`). If none was built (there was no C
+compiler at installation, or only the runtime was built), `load()` returns None, and callers use PyTorch operations.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib.util
-import os
 from functools import cache
 
-from cige.errors import CigeError
-
-LEVELS = ("portable", "avx2", "avx512")  # from slow to fast; the C functions cpu_has_... say which may run
-VARIABLE = "CIGE_KERNELS"
+from cige import instruction_sets
 
 
 def load() -> ctypes.CDLL | None:
@@ -40,35 +31,20 @@ def level() -> str | None:
     Raises:
         CigeError: CIGE_KERNELS is not a level, or one that this processor or this installation does not have.
     """
-    wanted = os.environ.get(VARIABLE, "") or "auto"
-    if wanted == "off":
-        return None
-    found = levels()
-    if wanted == "auto":
-        return found[-1] if found else None
-    if wanted not in LEVELS:
-        raise CigeError(f"{VARIABLE}={wanted}: expected auto, off, {', '.join(LEVELS[:-1])} or {LEVELS[-1]}")
-    if wanted not in found:
-        why = "was not built when cige was installed" if _path(wanted) is None else "cannot run on this processor"
-        raise CigeError(
-            f"{VARIABLE}={wanted}: this level {why}; set {VARIABLE} to one of: {', '.join(('auto', 'off', *found))}"
-        )
-    return wanted
+    return instruction_sets.chosen(levels())
 
 
 @cache
 def levels() -> tuple[str, ...]:
     """The levels that were built and that this processor can run, from slow to fast."""
-    if _path("portable") is None:
-        return ()
+    return tuple(name for name in instruction_sets.supported() if _usable(name))
+
+
+def _usable(name: str) -> bool:
     try:
-        portable = library("portable")
-    except (
-        OSError,
-        AttributeError,
-    ):  # built for another machine or from older sources; PyTorch operations are slower but correct
-        return ()
-    return ("portable", *(name for name in LEVELS[1:] if _path(name) and getattr(portable, f"cpu_has_{name}")()))
+        return _path(name) is not None and library(name) is not None
+    except (OSError, AttributeError):  # built for another machine or from older sources: PyTorch is slower but correct
+        return False
 
 
 @cache

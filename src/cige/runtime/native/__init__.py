@@ -10,8 +10,7 @@ marginals.c  span probabilities, and all spans above a threshold
 rows.c       row numbers of the vocabulary's tables
 spans.c      all of these in one call
 
-The sources are compiled once per level of instruction sets, like the kernels of `cige.nn.native`, and the level is
-chosen at run time in the same way. CIGE_KERNELS=off selects NumPy.
+There is a library per level of instruction sets (see `cige.instruction_sets`). CIGE_KERNELS=off selects NumPy.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cige.nn.native import level
+from cige import instruction_sets
 
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 _FUNCTIONS: dict[str, list] = {
@@ -46,7 +45,7 @@ def load(kernels: str | None = None) -> ctypes.CDLL | None:
     """The library of a level, or None if NumPy is used: for "off", or if the library was not built.
 
     Args:
-        kernels: a level of `cige.nn.native.levels()` or "off"; None means the current level.
+        kernels: one of `levels()` or "off"; None means `level()`.
     """
     name = level() if kernels is None else None if kernels == "off" else kernels
     if name is None or _path(name) is None:
@@ -57,13 +56,29 @@ def load(kernels: str | None = None) -> ctypes.CDLL | None:
         return None
 
 
+@cache
+def level() -> str | None:
+    """The level in use: the best of `levels()` or that of CIGE_KERNELS; None if there is none.
+
+    Raises:
+        CigeError: CIGE_KERNELS is not a level, or one that this processor or this installation does not have.
+    """
+    return instruction_sets.chosen(levels())
+
+
+@cache
+def levels() -> tuple[str, ...]:
+    """The levels that were built and that this processor can run, from slow to fast."""
+    return tuple(name for name in instruction_sets.supported() if _path(name) is not None)
+
+
 class StaleBuildWarning(UserWarning):
     """The compiled runtime does not match its sources, so NumPy is used instead."""
 
 
 @cache
 def library(name: str) -> ctypes.CDLL:
-    """The runtime at a level of `cige.nn.native.levels()`.
+    """The runtime at one of `levels()`.
 
     Raises:
         AttributeError: it was built from other sources than those in its folder, for example because the checkout

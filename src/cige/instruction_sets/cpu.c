@@ -1,4 +1,4 @@
-/* Which levels of the kernels this processor can run; compiled for the portable level alone. */
+/* Which levels of instruction sets this processor can run; compiled for the portable level alone. */
 
 #if defined(__GNUC__) && defined(__x86_64__)
 /* The operating system's part (whether it saves wide registers) is asked for too. */

@@ -1,0 +1,68 @@
+"""Which instruction sets compiled code may use: those of this processor, and the choice of CIGE_KERNELS.
+
+The C sources of the runtime (`cige.runtime.native`) and of the training kernels (`cige.nn.native`) are compiled once
+per instruction set ("level", see setup.py), and the best level that the processor supports is chosen when the program
+runs, so one build is sufficient for all processors of an architecture. On arm64 there is one level, since every such
+processor has NEON.
+
+cpu.c   asks the processor; it is compiled wherever anything is
+
+The environment variable CIGE_KERNELS chooses another level for comparisons and debugging: `portable`, `avx2`, `avx512`,
+or `off` for NumPy and PyTorch operations only. If it is not set, empty or `auto`, the best level is used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+from collections.abc import Sequence
+from functools import cache
+
+from cige.errors import CigeError
+
+LEVELS = ("portable", "avx2", "avx512")  # from slow to fast
+VARIABLE = "CIGE_KERNELS"
+
+
+@cache
+def supported() -> tuple[str, ...]:
+    """The levels that this processor can run, from slow to fast; none if nothing was compiled."""
+    try:
+        cpu = ctypes.CDLL(_path())
+        return (LEVELS[0], *(name for name in LEVELS[1:] if getattr(cpu, f"cpu_has_{name}")()))
+    except (OSError, AttributeError, TypeError):  # built for another machine, from older sources, or not built
+        return ()
+
+
+def chosen(built: Sequence[str]) -> str | None:
+    """The level to use of those that were built, from slow to fast: the best, or that of CIGE_KERNELS.
+
+    Args:
+        built: levels of a part that were built and that this processor can run.
+
+    Returns:
+        A level; None if there is none, or for `off`.
+
+    Raises:
+        CigeError: CIGE_KERNELS is not a level, or not one of `built`.
+    """
+    wanted = os.environ.get(VARIABLE, "") or "auto"
+    if wanted == "off":
+        return None
+    if wanted == "auto":
+        return built[-1] if built else None
+    if wanted not in LEVELS:
+        raise CigeError(f"{VARIABLE}={wanted}: expected auto, off, {', '.join(LEVELS[:-1])} or {LEVELS[-1]}")
+    if wanted not in built:
+        here = wanted in supported()
+        why = "was not built when cige was installed" if here or not built else "cannot run on this processor"
+        raise CigeError(
+            f"{VARIABLE}={wanted}: this level {why}; set {VARIABLE} to one of: {', '.join(('auto', 'off', *built))}"
+        )
+    return wanted
+
+
+def _path() -> str | None:
+    spec = importlib.util.find_spec(f"{__name__}._cpu")
+    return None if spec is None else spec.origin
