@@ -70,7 +70,8 @@ def test_other_encodings_are_refused_with_what_is_supported(client, name):
     [
         (lambda packed: packed[:-1], "it ends too early"),
         (lambda packed: b"", "it ends too early"),
-        (lambda packed: packed + b"x", "something follows its end"),
+        (lambda packed: packed + b"x", "it ends too early"),
+        (lambda packed: packed + b"more", "incorrect header check"),
         (lambda packed: json.dumps(ASKED).encode(), "incorrect header check"),
         (lambda packed: packed[:-6] + bytes(6), "incorrect data check"),
     ],
@@ -114,6 +115,12 @@ def test_a_bomb_is_not_unpacked():
     assert refused.value.status == 413
 
 
+def test_a_bomb_in_many_members_is_not_unpacked():
+    body = Body({b"content-encoding": b"gzip"}, 4 << 20)
+    with pytest.raises(BodyRefused, match="longer than 4,194,304 bytes"):
+        body.read(zeros(1 << 20) * 1_000, is_last=True)
+
+
 def test_a_server_answers_a_bomb_with_413_and_goes_on(client):
     bomb = zeros(5 << 20)
     assert len(bomb) < 10_000
@@ -122,9 +129,9 @@ def test_a_server_answers_a_bomb_with_413_and_goes_on(client):
     assert client.post("/v1/entities", json=ASKED).status_code == 200
 
 
-@given(st.binary(max_size=3_000), st.integers(1, 100), st.integers(0, 3_000))
-def test_pieces_of_any_size_give_the_content_or_413(content, size, most):
-    packed = gzip.compress(content)
+@given(st.lists(st.binary(max_size=1_000), min_size=1, max_size=4), st.integers(1, 100), st.integers(0, 3_000))
+def test_members_and_pieces_of_any_size_give_the_content_or_413(members, size, most):
+    content, packed = b"".join(members), b"".join(map(gzip.compress, members))
     pieces = [packed[n : n + size] for n in range(0, len(packed), size)]
     body, found = Body({b"content-encoding": b"gzip"}, most), b""
     try:

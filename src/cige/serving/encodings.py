@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 _GZIP = 16 + zlib.MAX_WBITS  # with the header and the checksum of gzip
 _IS_GZIP = {b"": False, b"identity": False, b"gzip": True, b"x-gzip": True}
@@ -61,18 +61,25 @@ class Body:
         if self._gzip is None:
             return sent
         try:
-            # One byte more than is allowed shows that there is more; a small body can hold a thousand times its size.
-            content = self._gzip.decompress(sent, self._most - self._n_content + 1)
+            content = b"".join(self._decompressed(sent))
         except zlib.error as reason:
             raise _damaged(str(reason)) from None
-        self._n_content += len(content)
-        if self._n_content > self._most:
-            raise self._too_long()
-        if self._gzip.unused_data:
-            raise _damaged("something follows its end")
         if is_last and not self._gzip.eof:
             raise _damaged("it ends too early")
         return content
+
+    def _decompressed(self, sent: bytes) -> Iterator[bytes]:
+        """The content of a piece, in which one compressed member may follow another (RFC 1952, section 2.2)."""
+        while sent:
+            if self._gzip.eof:
+                self._gzip = zlib.decompressobj(_GZIP)
+            # One byte more than is allowed shows that there is more; a small body can hold a thousand times its size.
+            content = self._gzip.decompress(sent, self._most - self._n_content + 1)
+            self._n_content += len(content)
+            if self._n_content > self._most:
+                raise self._too_long()
+            yield content
+            sent = self._gzip.unused_data
 
     def _too_long(self) -> BodyRefused:
         size = f"{self._most:,} bytes" + ("" if self._gzip is None else ", decompressed or not")
