@@ -11,6 +11,7 @@ Finished curves stay in the JSON file, and the same command goes on with those t
 
   cige bench suggest --start-from runs/msra --json docs/bench/suggest.json
   cige bench suggest --start-from runs/msra --sets resume --seeds 1 2 3 --strategies both uncertainty
+  cige bench suggest --start-from runs/msra --sets cluener --pool all --sizes 200 400 800 1600 2400 3200 --json all.json
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import json
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from math import log
 from pathlib import Path
 from statistics import mean, stdev
@@ -184,6 +186,24 @@ def summary(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
+def case_of(name: str, pool: str | None, sizes: Sequence[int] | None) -> Case:
+    """The case of a set, with another pool or other sizes where they are given.
+
+    Raises:
+        CigeError: the pool is neither `all` nor a number, or the sizes do not increase.
+    """
+    case = CASES[name]
+    if pool is not None:
+        if pool != "all" and not (pool.isdecimal() and int(pool) > 0):
+            raise CigeError(f"--pool {pool}: expected all or a number of sentences")
+        case = replace(case, n_pool=None if pool == "all" else int(pool))
+    if sizes is not None:
+        if sizes[0] < 1 or any(a >= b for a, b in pairwise(sizes)):
+            raise CigeError(f"--sizes {' '.join(map(str, sizes))}: expected increasing numbers of sentences")
+        case = replace(case, sizes=tuple(sizes))
+    return case
+
+
 def goal_of(of_set: Mapping[str, Any]) -> float:
     """SHARE of the mean F1 of all sentences."""
     return SHARE * mean(of_set["full"].values())
@@ -203,6 +223,8 @@ def main() -> None:
     parser.add_argument("--start-from", required=True, type=Path, metavar="FOLDER", help="model to start training from")
     parser.add_argument("--sets", nargs="+", choices=CASES, default=list(CASES), help="(default: all)")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5], help="(default: 1 to 5)")
+    parser.add_argument("--pool", metavar="N", help="sentences to choose from, or all (default: 2,000)")
+    parser.add_argument("--sizes", nargs="+", type=int, metavar="N", help="labelled sentences after each round")
     parser.add_argument("--full-seeds", type=int, default=1, help="models of all sentences that set the goal (1)")
     parser.add_argument(
         "--strategies", nargs="+", default=["random", "both"], metavar="NAME", help="both:character counts characters"
@@ -223,7 +245,7 @@ def main() -> None:
 
 
 def _one_seed(result: dict[str, Any], name: str, seed: int, args: argparse.Namespace) -> None:
-    case, key = CASES[name], str(seed)
+    case, key = case_of(name, args.pool, args.sizes), str(seed)
     of_set = result["sets"].setdefault(name, {"full": {}, "curves": {}, "n_pool": 0})
     pool = pool_of(name, case, args.data_dir)
     settings = json.loads(json.dumps(asdict(case)))

@@ -1,9 +1,12 @@
 """Learning curves: how much less has to be labelled."""
 
+from dataclasses import replace
+
 import bench_suggest
 import pytest
 
 from cige.data.registry import dataset_file
+from cige.errors import CigeError
 
 POINTS = [{"sentences": 100, "characters": 900, "f1": 0.5}, {"sentences": 400, "characters": 3600, "f1": 0.7}]
 
@@ -42,3 +45,16 @@ def test_a_curve_is_measured_by_the_labels_of_the_data(monkeypatch, tmp_path, sh
     assert [p["sentences"] for p in points] == [10, 20]  # it stops where the goal is reached
     assert trained_on[1][:10] == trained_on[0] and len(set(trained_on[1])) == 20
     assert bench_suggest.n_epochs(case, 10) == 3 and bench_suggest.n_epochs(case, 1000) == 2
+
+
+def test_another_pool_and_other_sizes():
+    case = bench_suggest.case_of("cluener", None, None)
+    assert case == bench_suggest.CASES["cluener"]
+    assert bench_suggest.case_of("cluener", "all", [5, 9]) == replace(case, n_pool=None, sizes=(5, 9))
+    assert bench_suggest.case_of("cluener", "300", None) == replace(case, n_pool=300)
+
+
+@pytest.mark.parametrize(("pool", "sizes"), [("some", None), ("0", None), (None, [5, 5]), (None, [0, 5])])
+def test_a_pool_or_sizes_that_make_no_sense_are_told(pool, sizes):
+    with pytest.raises(CigeError, match=r"--(pool|sizes) .*: expected"):
+        bench_suggest.case_of("cluener", pool, sizes)

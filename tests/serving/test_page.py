@@ -243,6 +243,11 @@ def test_a_word_that_cannot_be_used_is_not_added(browser, address):
     add_word(page, "阿拉善贺兰草", "COMPANY")
     expect(page.locator("#own li")).to_have_count(1)
     expect(page.locator("#wrong")).to_have_text("")
+    told = json.dumps({"error": "given 1,001 words; at most 1,000 may be in a request"})
+    page.route("**/v1/lattice", partial(Route.fulfill, status=413, body=told))
+    add_word(page, "林晓岚")
+    expect(page.locator("#wrong")).to_contain_text("was not added")
+    expect(page.locator("#own li")).to_have_count(1)
     page.context.close()
 
 
