@@ -17,6 +17,7 @@ import numpy as np
 from cige.bulk.csv_records import csv_records
 from cige.errors import DataError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
+from cige.folders.visible import visible_files
 
 FORMATS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
 PIECE_ROWS = 500  # if no part size is given, parts have a multiple of this many rows
@@ -70,7 +71,7 @@ class Part:
 
 
 def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
-    """The names of the input files (`source` itself, or all files of the format in a folder), and their format.
+    """The names of the input files (`source` itself, or all visible files of the format in a folder), and their format.
 
     Raises:
         DataError: there are no files, their format is unknown, or they have different formats.
@@ -78,7 +79,7 @@ def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
     if not source.exists():
         raise DataError(f"{source}: no such file or folder")
     if source.is_dir():
-        files = sorted(file for file in source.rglob("*") if file.is_file() and _format_of(file))
+        files = [file for file in visible_files(source) if _format_of(file)]
         names = [file.relative_to(source).as_posix() for file in files]
     else:
         files, names = [source], [""]

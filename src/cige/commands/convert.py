@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"  {name:<14}{found.what}{'' if found.write else ' (read only)'}" for name, found in FORMATS.items()
     )
     parser.epilog = f"formats:\n{listed}"
-    parser.add_argument("input", metavar="INPUT", help="file, or folder for brat")
+    parser.add_argument("input", metavar="INPUT", help="file, folder of files in one format, or brat folder")
     parser.add_argument("output", metavar="OUTPUT", help="file to write, or folder for brat")
     parser.add_argument(
         "--from", dest="format", choices=FORMATS, metavar="FORMAT", help="format of INPUT (default: detected)"

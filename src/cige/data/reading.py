@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cige.data.columns import format_columns, parse_columns
 from cige.data.documents.document import Document, ReadingOptions
-from cige.data.documents.formats import known, of_json, of_name, read_documents, write_documents
+from cige.data.documents.formats import find_format, known, of_json, of_name, read_documents, write_documents
 from cige.data.documents.lines import DOCSTART
 from cige.data.documents.sentences import sentences_of
 from cige.data.jsonl import format_json_lines, looks_like_json_lines, parse_json_lines
@@ -50,7 +50,8 @@ def read_labelled(path: str | Path, *, format: str = "auto", repair: bool = Fals
     if format != "auto":
         known(format)
     name = str(path)
-    other = _format_of_documents(Path(path)) if format == "auto" else format if format not in FORMATS else None
+    is_read_here = format in FORMATS and not Path(path).is_dir()
+    other = _format_of_documents(Path(path)) if format == "auto" else None if is_read_here else format
     if other is not None:
         documents = read_documents(path, format=other, options=ReadingOptions(repair=repair))
         return _not_empty(sentences_of(documents, name=name, format=other, keep_outermost=repair), name)
@@ -93,6 +94,8 @@ def _not_empty(found: LabelledFile, name: str) -> LabelledFile:
 
 def _format_of_documents(path: Path) -> str | None:
     """The format of a file that is not read here but as documents; None for columns and JSON lines of sentences."""
+    if path.is_dir():
+        return find_format(path)
     found = of_name(path)
     if found in COLUMN_FORMATS:
         return None

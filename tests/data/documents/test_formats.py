@@ -281,7 +281,47 @@ def test_a_brat_folder_may_hold_parquet_files_as_well(tmp_path):
 
 
 def test_a_folder_without_documents_is_named(tmp_path):
-    with pytest.raises(DataError, match=r"without \.txt files; expected a file, .* or a folder of Parquet files"):
+    with pytest.raises(DataError, match=r"is a folder without documents; expected a file, .* in one format"):
         read_documents(tmp_path)
-    with pytest.raises(DataError, match=r"is a folder without \.parquet files"):
+    with pytest.raises(DataError, match=r"is a folder without files of format parquet \(\.parquet\); expected some"):
         read_documents(tmp_path, format="parquet")
+    with pytest.raises(DataError, match=r"without files of format doccano \(\.jsonl, \.json\); expected some"):
+        read_documents(tmp_path, format="doccano")
+
+
+@pytest.mark.parametrize(
+    ("format", "suffix"),
+    [
+        ("jsonl", ".jsonl"), ("jsonl", ".ndjson"), ("cluener", ".json"), ("doccano", ".jsonl"), ("csv", ".csv"),
+        ("label-studio", ".json"), ("displacy", ".json"), ("tsv", ".tsv"), ("bmes", ".bmes"), ("conll", ".txt"),
+    ],
+)  # fmt: skip
+def test_the_files_of_a_folder_are_read_in_order(tmp_path, format, suffix):
+    folder = tmp_path / "parts"
+    (folder / ".cache").mkdir(parents=True)
+    own = [Document("张三去北京。", (Span(0, 2, "PER"), Span(3, 5, "LOC"))), Document("李四。", (Span(0, 2, "PER"),))]
+    for number, document in enumerate(own):
+        write_documents(folder / f"part-{number}{suffix}", [document], format=format)
+    write_documents(folder / ".cache" / f"part-9{suffix}", own, format=format)
+    (folder / f"part-empty{suffix}").touch()
+    if suffix != ".txt":
+        (folder / "readme.txt").write_text("不是文档", encoding="utf-8")
+        assert [(d.text, d.spans) for d in read_documents(folder)] == [(d.text, d.spans) for d in own]
+        assert [s.text for s in read_sentences(folder)] == [d.text for d in own]
+    assert [d.text for d in read_documents(folder, format=format)] == [d.text for d in own]
+    assert [s.spans for s in read_sentences(folder, format=format)] == [d.spans for d in own]
+
+
+def test_a_folder_of_several_formats_is_told(tmp_path):
+    for name in ("a.jsonl", "b.jsonl", "c.csv"):
+        write_documents(tmp_path / name, [Document(TEXT, SPANS)])
+    with pytest.raises(DataError, match=r"has files of several formats: csv \(1\), jsonl \(2\); give the format"):
+        read_documents(tmp_path)
+    assert len(read_documents(tmp_path, format="jsonl")) == 2 and len(read_documents(tmp_path, format="csv")) == 1
+
+
+def test_what_annotate_wrote_is_read(tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("张桂梅在云南。\n小明去北京。\n", encoding="utf-8")
+    assert main(["annotate", str(tmp_path / "in.txt"), str(tmp_path / "out"), "--part-rows", "1"]) == 0
+    assert main(["convert", str(tmp_path / "out"), str(tmp_path / "all.bmes")]) == 0
+    assert "2 documents" in capsys.readouterr().out

@@ -28,8 +28,8 @@ def read_brat(path: Path, options: ReadingOptions) -> list[Document]:
     texts = sorted(path.glob("**/*.txt")) if path.is_dir() else [path.with_suffix(".txt")]
     if not texts:
         raise DataError(
-            f"{path} is a folder without .txt files; expected a file, a folder of brat's .txt and .ann files, or a "
-            "folder of Parquet files"
+            f"{path} is a folder without documents; expected a file, a folder of brat's .txt and .ann files, or a "
+            "folder of files in one format, such as .jsonl, .csv or .parquet"
         )
     return [_read(file, number) for number, file in enumerate(texts, 1)]
 

@@ -14,6 +14,7 @@ from cige.data.documents import brat, lines, tables, tokens, tools
 from cige.data.documents.document import Document, ReadingOptions, is_pair
 from cige.data.text_files import read_text
 from cige.errors import DataError
+from cige.folders.visible import visible_files
 
 Read = Callable[[Path, ReadingOptions], list[Document]]
 Write = Callable[[Path, Iterable[Document]], None]
@@ -61,24 +62,35 @@ FORMATS: dict[str, Format] = {
 
 
 def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOptions | None = None) -> list[Document]:
-    """Read the documents of a file, of a brat folder, or of all parts of a folder of Parquet files, sorted by name.
+    """Read the documents of a file, of a brat folder, or of all files of a folder, which have one format.
 
     Args:
         format: a name in FORMATS; "auto" detects the format from the content and the file name.
         options: options for reading, which are not in the file.
 
     Raises:
-        DataError: the file cannot be read, or its format cannot be detected; the message contains the place in the
-            file.
+        DataError: a file cannot be read, or its format cannot be detected; the message contains the place in the
+            file. A folder has no files of the format, or files of several formats.
     """
     path = Path(path)
-    name = find_format(path) if format == "auto" else known(format)
+    files = [path]
+    if format != "auto":
+        known(format)
+    if path.is_dir():
+        format, files = _files_of(path, format)
+    name = find_format(files[0]) if format == "auto" else format
     read = FORMATS[name].read
     assert read is not None
-    parts = tables.parquet_parts(path) if name in ("parquet", "hugging-face") else []
-    if name == "parquet" and path.is_dir() and not parts:
-        raise DataError(f"{path} is a folder without .parquet files; expected some, or a file")
-    return [document for part in parts or [path] for document in read(part, options or ReadingOptions())]
+    return [document for file in files for document in read(file, options or ReadingOptions())]
+
+
+# Under which names files of a format are found in a folder if none has its own suffix.
+_JSON = ("jsonl", "json")
+_NAMED_AS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("jsonl", "cluener", "doccano", "label-studio", "displacy", "spacy-json"), _JSON),
+    **dict.fromkeys(("bmes", "bioes", "bio", "conll", "csv", "tsv"), ("txt",)),
+    "hugging-face": ("parquet", *_JSON),
+}
 
 
 def write_documents(path: str | Path, documents: Iterable[Document], *, format: str = "auto") -> None:
@@ -113,11 +125,14 @@ def known(format: str) -> str:
 
 
 def find_format(path: Path) -> str:
-    """Detect the format of a file from its content and its name.
+    """Detect the format of a file, or of the files of a folder, from its content and its name.
 
     Raises:
-        DataError: it cannot be detected.
+        DataError: it cannot be detected, or a folder has files of several formats.
     """
+    if path.is_dir():
+        format, files = _files_of(path, "auto")
+        return find_format(files[0]) if format == "auto" else format
     name = of_name(path)
     if name is not None and name not in ("txt", "jsonl"):
         return name
@@ -126,14 +141,9 @@ def find_format(path: Path) -> str:
 
 
 def of_name(path: Path) -> str | None:
-    """The format according to the file name, or for Parquet according to its columns.
-
-    Folders are brat, except for folders of Parquet files, as Spark and Hugging Face's `datasets` write them.
-    """
-    if path.is_dir() and not any(path.glob("**/*.ann")) and (parts := tables.parquet_parts(path)):
-        path = parts[0]
+    """The format of a file according to its name, or for Parquet according to its columns."""
     name = _by_suffix(path)
-    if path.is_dir() or (name == "txt" and path.with_suffix(".ann").exists()):
+    if name == "txt" and path.with_suffix(".ann").exists():
         return "brat"
     if name == "parquet" and {"tokens", "ner_tags"} <= set(tables.parquet_columns(path)):
         return "hugging-face"
@@ -194,9 +204,45 @@ def _of_columns(text: str) -> str | None:
     return None
 
 
+def _files_of(folder: Path, format: str) -> tuple[str, list[Path]]:
+    """The format of a folder's files, "auto" if their content says it, and the files that are not empty, by name.
+
+    A folder with .ann files, or with nothing but .txt files, is a brat folder, which is returned itself. Otherwise,
+    the files are parts of one list or table, as Spark, Hugging Face's `datasets` and `cige annotate` write them: .txt
+    files are notes beside them, and .json files are too where there are others.
+    """
+    files: dict[str, list[Path]] = {}
+    for file in visible_files(folder):
+        name = "json" if _suffix(file) == ".json" else _by_suffix(file)
+        if name is not None:
+            files.setdefault(name, []).append(file)
+    if format == "auto":
+        names = files.keys() - {"txt", "json"} or files.keys() & {"json"}
+        if "brat" in names or not names:
+            return "brat", [folder]
+        if len(names) > 1:
+            found = ", ".join(f"{name} ({len(files[name]):,})" for name in sorted(names))
+            raise DataError(f"{folder} has files of several formats: {found}; give the format, or a folder with one")
+    elif format == "brat":
+        return "brat", [folder]
+    else:
+        names = {name for name in (format, *_NAMED_AS.get(format, ())) if name in files}
+        if not names:
+            suffixes = ", ".join(FORMATS[format].suffixes or (".jsonl", ".json"))
+            raise DataError(
+                f"{folder} is a folder without files of format {format} ({suffixes}); expected some, or a file"
+            )
+    chosen = next(name for name in (format, *_NAMED_AS.get(format, ()), *names) if name in names)
+    return format, [file for file in files[chosen] if file.stat().st_size] or files[chosen]
+
+
 def _by_suffix(path: Path) -> str | None:
-    suffix = Path(path.stem).suffix if path.suffix in (".gz", ".xz") else path.suffix
-    return next((name for name, found in FORMATS.items() if suffix.lower() in found.suffixes), None)
+    return next((name for name, found in FORMATS.items() if _suffix(path) in found.suffixes), None)
+
+
+def _suffix(path: Path) -> str:
+    """The suffix of a file name without .gz or .xz."""
+    return (Path(path.stem).suffix if path.suffix in (".gz", ".xz") else path.suffix).lower()
 
 
 def _unknown(path: Path) -> str:

@@ -85,17 +85,6 @@ def write_parquet(path: Path, documents: Iterable[Document]) -> None:
     write_bytes(path, out.getvalue())
 
 
-def parquet_parts(folder: Path) -> list[Path]:
-    """The Parquet files of a folder and its subfolders, sorted by name, without those whose name or folder is hidden.
-
-    Names with "_" or "." first are hidden, as in Spark, which writes its own files there. A file has no parts.
-    """
-    if not folder.is_dir():
-        return []
-    files = (file.relative_to(folder) for file in folder.glob("**/*.parquet") if file.is_file())
-    return sorted(folder / file for file in files if not any(part.startswith(("_", ".")) for part in file.parts))
-
-
 def parquet_columns(path: Path) -> list[str]:
     """The column names of a Parquet file, from its metadata; empty if it cannot be read."""
     import pyarrow.parquet as pq
