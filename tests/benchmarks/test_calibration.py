@@ -1,0 +1,83 @@
+"""Calibrations by domain and over all domains, and what `recall=` finds on random halves."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+
+import bench_coverage
+import bench_domains
+import pytest
+import tiny
+
+from cige.api import NER
+from cige.data import write_sentences
+from cige.data.source_types import SourceTypes, TypeTree
+from cige.tagging.calibrating import FLOOR, calibration_of, read_labelled
+from cige.tagging.selection import Request, all_candidates
+from cige.training.sources import Source
+
+SAME = SourceTypes(map={name: (name,) for name in ("PER", "LOC", "ORG")}, annotated=("PER", "LOC", "ORG"))
+
+
+near = partial(pytest.approx, abs=1e-6)  # scores of batches and of single texts
+
+
+@pytest.fixture(scope="module")
+def ner():
+    return NER(tiny.trained_model())
+
+
+@pytest.fixture(scope="module")
+def dev():
+    return tiny.sentences(60, seed=11, new_name_prob=0.5)
+
+
+def test_the_general_calibration_is_that_of_all_domains_together(ner, dev, monkeypatch):
+    monkeypatch.setattr(bench_domains, "DOMAINS", {"one": ("a",), "two": ("b", "c")})
+    parts = {"a": dev[:20], "b": dev[20:30], "c": dev[30:]}
+    sources = {name: Source(name, [], [SAME.read(s) for s in own], types=SAME) for name, own in parts.items()}
+    found = bench_domains.general_calibrations(ner, sources)
+    assert set(found) == {"fine", "coarse"}
+    for types, calibration in found.items():
+        assert calibration == calibration_of(read_labelled(ner, dev, types=types))
+
+
+def test_a_span_whose_set_annotates_a_parent_type_is_judged_once(ner, dev):
+    things = SourceTypes(map={name: ("THING",) for name in ("PER", "LOC", "ORG")}, annotated=("THING",))
+    tree = TypeTree({name: "THING" for name in ("PER", "LOC", "ORG")})
+    source = Source("things", [], [things.read(s) for s in dev], types=things, tree=tree)
+    request = all_candidates(Request.of(types="fine"), ner.labels, ner.label_facts, floor=FLOOR)
+    several = 0
+    for sentence, reading in zip(dev, bench_domains.readings_of(ner, source, "fine"), strict=True):
+        [everything] = ner.stream([sentence.text], request)
+        highest: dict[tuple[int, int], float] = {}
+        for e in everything:
+            highest[e.start, e.end] = max(e.score, highest.get((e.start, e.end), 0))
+        several += len(everything) > len(highest)
+        gold = {(span.start, span.end) for span in sentence.spans}
+        for right in (True, False):
+            expected = sorted(p for key, p in highest.items() if (key in gold) == right)
+            assert sorted(p for p, is_right in reading.candidates if is_right == right) == near(expected)
+        assert [p for _, p in reading.gold] == near([highest.get(key, 0.0) for key in sorted(gold)])
+    assert several, "no span has two types"
+
+
+@pytest.mark.parametrize("given", [[], ["--types", "fine"]])
+def test_coverage_is_of_the_types_that_are_asked_for(ner, dev, given, tmp_path, monkeypatch, capsys):
+    asked = []
+
+    def reading(model, sentences, **options):
+        asked.append(options["types"])
+        return read_labelled(model, sentences, **options)
+
+    write_sentences(tmp_path / "dev.jsonl", dev)
+    monkeypatch.setattr(bench_coverage, "load", lambda name: ner)
+    monkeypatch.setattr(bench_coverage, "read_labelled", reading)
+    options = ["--data", str(tmp_path / "dev.jsonl"), "--labels", "PER=PER", "--splits", "3"]
+    monkeypatch.setattr(sys, "argv", ["bench", *options, "--json", str(tmp_path / "out.json"), *given])
+    bench_coverage.main()
+    assert asked == [given[-1] if given else "coarse"]
+    rows = {row["what"]: row for row in json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["cases"]}
+    assert 0 < rows["recall 0.8"]["mean"] <= 100 and rows["error after"]["splits"] == 3
