@@ -56,7 +56,8 @@ def settings(name: str, args: argparse.Namespace, n_epochs: int, vectors: Mappin
 
 def student_settings(name: str, args: argparse.Namespace, teacher: Path, agreed: Path) -> dict[str, Any]:
     """Of the second tagger's run, which starts from the first one and so has its vectors."""
-    more = settings(name, args, args.student_epochs, {})
+    own = dict(setting.split("=", 1) for setting in args.student_set)
+    more = settings(name, args, args.student_epochs, own)
     return more | {"start_from": str(teacher), "data.sources.agreed.train": str(agreed)}
 
 
@@ -95,6 +96,9 @@ def main() -> None:
     parser.add_argument("--student-epochs", type=int, default=2, help="of the second tagger (default: 2)")
     parser.add_argument("--vectors", type=Path, metavar="FOLDER", help="bigram.npz and word.npz to take instead")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="settings of all the runs")
+    parser.add_argument(
+        "--student-set", nargs="+", default=[], metavar="KEY=VALUE", help="settings of the second tagger"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1, help="(default: 1)")
     parser.add_argument("--folder", type=Path, default=Path("runs/left_out"), help="of the runs (default: %(default)s)")
@@ -105,7 +109,8 @@ def main() -> None:
     own = {"vectors.bigram": "bigram.npz", "vectors.word": "word.npz"}
     vectors = {k: str(args.vectors / v) for k, v in own.items()} if args.vectors else OF_DATA
     facts = {"epochs": args.epochs, "student_epochs": args.student_epochs if args.raw else 0, "vectors": vectors}
-    result: dict[str, Any] = {"settings": facts | {"seed": args.seed, "set": args.set}, "sets": {}}
+    facts |= {"seed": args.seed, "set": args.set} | ({"student_set": args.student_set} if args.student_set else {})
+    result: dict[str, Any] = {"settings": facts, "sets": {}}
     if args.json and Path(args.json).is_file():
         there = json.loads(Path(args.json).read_text(encoding="utf-8"))
         if there["settings"] != result["settings"]:
