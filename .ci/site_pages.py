@@ -40,7 +40,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     sources = {f"docs/{path.relative_to(PAGES).as_posix()}": path for path in PAGES.rglob("*.md")}
     for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         page = PAGES / "notebooks" / f"{notebook.stem}.md"
-        page.write_text(notebook_page(notebook), encoding="utf-8")
+        text, pictures = notebook_page(notebook)
+        page.write_text(text, encoding="utf-8")
+        for name, picture in pictures.items():
+            (page.parent / name).write_text(picture, encoding="utf-8")
     (PAGES / "reference" / "commands.md").write_text(commands_page(), encoding="utf-8")
     sources |= {source: PAGES / page for source, page in ELSEWHERE.items()}
     for source, page in sources.items():
@@ -71,11 +74,19 @@ def for_the_site(text: str, source: str, page: str) -> str:
     return _LINK.sub(on_site, _OTHER_LANGUAGE.sub("", text))
 
 
-def notebook_page(notebook: Path) -> str:
-    """The cells of a notebook as Markdown; it holds no outputs, so none are shown."""
-    parts = []
+def notebook_page(notebook: Path) -> tuple[str, dict[str, str]]:
+    """The cells of a notebook and what they show as Markdown, and its pictures as SVG by the name of their file."""
+    parts, pictures = [], {}
     for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
         text = "".join(cell["source"])
         parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        for output in cell.get("outputs", ()):
+            shown = {"text/plain": output["text"]} if output["output_type"] == "stream" else output["data"]
+            if "image/svg+xml" in shown:
+                name = f"{notebook.stem}-{len(pictures) + 1}.svg"
+                pictures[name] = "".join(shown["image/svg+xml"])
+                parts.append(f"![What the cell above draws]({name})")
+            else:
+                parts.append("```text\n" + "".join(shown["text/plain"]).rstrip("\n") + "\n```")
     title, *rest = parts
-    return "\n\n".join([title, f"[Download this notebook]({notebook.name})", *rest]) + "\n"
+    return "\n\n".join([title, f"[Download this notebook]({notebook.name})", *rest]) + "\n", pictures

@@ -3,14 +3,12 @@
 import re
 from importlib import import_module
 from itertools import pairwise
-from pathlib import Path
 
 import nbformat
-import page_code
+import notebook_outputs
 import position_figure
 import pytest
 import yaml
-from nbclient import NotebookClient
 from page_code import DOCS, ROOT, blocks, run_page, site_pages, twin, without_comments
 from quantities import quantities
 
@@ -18,7 +16,6 @@ from cige.cli import VERBS
 
 GUIDES = ("tutorial", "reading", "systems", "lattice_bert", "serving", "documents")
 MEASUREMENTS = ("results.md", "speed.md", "../src/cige/bundled/MODEL_CARD.md")
-NOTEBOOKS = sorted(path.name for path in (DOCS / "notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("page", site_pages())
@@ -78,20 +75,12 @@ def _outside_blocks(pattern: str, text: str) -> list[str]:
     return sorted(re.findall(pattern, prose, re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_runs(name, tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(page_code.cige.__file__).parents[1]))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    notebook = nbformat.read(DOCS / "notebooks" / name, as_version=4)
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_holds_no_output_that_could_go_stale(name):
-    notebook = nbformat.read(DOCS / "notebooks" / name, as_version=4)
-    nbformat.validate(notebook)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert code and all(not cell.outputs and cell.execution_count is None for cell in code)
+@pytest.mark.parametrize("name", notebook_outputs.NOTEBOOKS)
+def test_a_notebook_runs_and_shows_what_it_showed(name, tmp_path):
+    """`python tests/docs/notebook_outputs.py --write` keeps new outputs."""
+    kept = notebook_outputs.read(name)
+    nbformat.validate(kept)
+    assert notebook_outputs.executed(name, tmp_path).cells == kept.cells
 
 
 def test_the_figure_of_positions_is_what_the_code_draws():
