@@ -41,7 +41,10 @@ def test_the_general_calibration_is_that_of_all_domains_together(ner, dev, monke
     found = bench_domains.general_calibrations(ner, sources)
     assert set(found) == {"fine", "coarse"}
     for types, calibration in found.items():
-        assert calibration == calibration_of(read_labelled(ner, dev, types=types))
+        own = calibration_of(read_labelled(ner, dev, types=types))
+        assert calibration.thresholds == near(own.thresholds) and calibration.n_entities == own.n_entities
+        assert calibration.label_thresholds.keys() == own.label_thresholds.keys()
+        assert [p for p, _ in calibration.knots] == near([p for p, _ in own.knots])
 
 
 def test_a_span_whose_set_annotates_a_parent_type_is_judged_once(ner, dev):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cige.bulk import Annotator, AnnotatorSettings, annotate_batch, output_schema
 from cige.errors import DataError, ModelError
+from cige.runtime import native
 
 TEXTS = [
     "罗氏公司总裁林晓岚从巴塞尔飞抵南京市长江大桥。",
@@ -85,9 +86,21 @@ CACHE: list[Annotator] = []
 def test_the_size_of_a_batch_changes_nothing(annotator, size):
     whole = annotate_batch(annotator, pa.Table.from_batches([batch_of(TEXTS * 2)]))
     parts = [annotate_batch(annotator, batch) for batch in whole.select(["text"]).to_batches(max_chunksize=size)]
-    assert pa.Table.from_batches(parts) == whole
+    together = pa.Table.from_batches(parts)
+    if native.load() is None:  # NumPy's sums depend on the number of rows
+        assert together.schema == whole.schema and rounded(together) == rounded(whole)
+    else:
+        assert together == whole
     none = annotate_batch(annotator, batch_of([]))
     assert none.num_rows == 0 and none.schema == whole.schema
+
+
+def rounded(table: pa.Table) -> list[dict]:
+    """The rows, with scores of four digits."""
+    rows = table.to_pylist()
+    for entity in (entity for row in rows for entity in row["entities"] or ()):
+        entity["score"] = round(entity["score"], 4)
+    return rows
 
 
 def test_what_cannot_be_is_refused(annotator):
