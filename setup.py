@@ -1,8 +1,8 @@
 """Builds the optional C parts: the CPU kernels, matching words, reading vectors; all else is in pyproject.toml.
 
 `optional=True`: where there is no C compiler, or it does not know an instruction set, the installation goes on without
-that part. Another level is used then, or NumPy, PyTorch operations and Python, with the same results. Where no part
-could be built, the wheel is one for any platform.
+that part. Another level is used then, if it was built, or NumPy, PyTorch operations and Python, with the same results.
+Where no part could be built, the wheel is one for any platform.
 
 No part is built for the processor of the machine that builds it. The kernels are compiled once per level of
 instruction sets, each level into a library of its own, and cige.instruction_sets chooses one when the program runs.

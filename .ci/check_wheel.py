@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NEWS = ROOT / "examples" / "news.txt"
 LEVELS = ("portable", "avx2", "avx512") if platform.machine() == "x86_64" else ("portable",)
 COMPILED = [f"cige/{part}_{level}" for part in ("nn/native/_kernels", "runtime/native/_runtime") for level in LEVELS]
-COMPILED += ["cige/lexicon/_walk", "cige/lexicon/_parse"]
+COMPILED += ["cige/instruction_sets/_cpu", "cige/lexicon/_walk", "cige/lexicon/_parse"]
 IN_WHEEL = [
     "cige/py.typed",
     "cige/bundled/MODEL_CARD.md",
@@ -40,7 +40,7 @@ IN_WHEEL = [
 IN_SOURCE = [
     *("LICENSE", "CITATION.cff", "CHANGELOG.md", "README.md", "constraints.txt", "setup.py", "pyproject.toml"),
     *("src/cige/runtime/native/flat.h", "src/cige/runtime/native/flat.c", "src/cige/nn/native/rows.h"),
-    *("src/cige/nn/native/kernels.c", "src/cige/lexicon/walk.c"),
+    *("src/cige/nn/native/kernels.c", "src/cige/lexicon/walk.c", "src/cige/instruction_sets/cpu.c"),
     *("tests/conftest.py", "benchmarks/bench_flat.py", "examples/news.txt"),
 ]
 NOT_OURS = ("pip", "setuptools")  # of every environment

@@ -1,8 +1,8 @@
 """A hook of MkDocs: puts the pages of the site together in build/pages, and has MkDocs read them there.
 
 These are the files of docs/; the model card in both languages, CONTRIBUTING.md and CHANGELOG.md, which stay where
-people look for them in the repository; notebooks as pages, without being run; and the help of every command. Links
-between these files work in the repository, and are rewritten so that they work on the site.
+people look for them in the repository; notebooks as pages, with the outputs that they hold; and the help of every
+command. Links between these files work in the repository, and are rewritten so that they work on the site.
 """
 
 from __future__ import annotations

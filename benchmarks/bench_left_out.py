@@ -57,7 +57,7 @@ def settings(name: str, args: argparse.Namespace, n_epochs: int, vectors: Mappin
 def student_settings(name: str, args: argparse.Namespace, teacher: Path, agreed: Path) -> dict[str, Any]:
     """Of the second tagger's run, which starts from the first one and so has its vectors."""
     own = dict(setting.split("=", 1) for setting in args.student_set)
-    more = settings(name, args, args.student_epochs, own)
+    more = settings(name, args, args.student_epochs, {}) | own
     return more | {"start_from": str(teacher), "data.sources.agreed.train": str(agreed)}
 
 
@@ -106,6 +106,8 @@ def main() -> None:
     parser.add_argument("--json", metavar="FILE", help="write to this file after each set, and go on from it")
     args = parser.parse_args()
     use_threads(args.threads)
+    if args.student_set and not args.raw:
+        raise CigeError("--student-set: there is no second tagger without --raw")
     own = {"vectors.bigram": "bigram.npz", "vectors.word": "word.npz"}
     vectors = {k: str(args.vectors / v) for k, v in own.items()} if args.vectors else OF_DATA
     facts = {"epochs": args.epochs, "student_epochs": args.student_epochs if args.raw else 0, "vectors": vectors}

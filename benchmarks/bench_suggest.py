@@ -252,6 +252,8 @@ def _one_seed(result: dict[str, Any], name: str, seed: int, args: argparse.Names
     if of_set.setdefault("case", settings) != settings:
         raise CigeError(f"{args.json} has curves of {name} with other settings ({of_set['case']}); give another file")
     of_set["n_pool"] = len(pool)
+    if case.sizes[-1] > len(pool):
+        raise CigeError(f"--sizes: {case.sizes[-1]:,} of {name}; there are {len(pool):,} sentences to choose from")
     dev = dataset_file(name, case.scored_on, data_dir=args.data_dir)
     if key not in of_set["full"] and len(of_set["full"]) < args.full_seeds:
         with tempfile.TemporaryDirectory() as scratch:

@@ -36,8 +36,21 @@ def executed(name: str, folder: Path) -> Any:
         cell.metadata = {}
         if cell.cell_type == "code":
             cell.execution_count = None
-            cell.outputs = [_kept(output) for output in cell.outputs if output.get("name") != "stderr"]
+            cell.outputs = [_kept(output) for output in _joined(cell.outputs)]
     return notebook
+
+
+def _joined(outputs: list[Any]) -> list[Any]:
+    """Outputs without warnings; what a cell prints can come in several pieces."""
+    joined: list[Any] = []
+    for output in outputs:
+        if output.output_type != "stream":
+            joined.append(output)
+        elif output.name == "stdout" and joined and joined[-1].output_type == "stream":
+            joined[-1].text += output.text
+        elif output.name == "stdout":
+            joined.append(output)
+    return joined
 
 
 def _kept(output: Any) -> Any:

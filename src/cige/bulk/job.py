@@ -80,9 +80,7 @@ class Job:
             DataError: the input cannot be read, or cannot be written in the requested format.
         """
         if source.is_dir() and output.resolve().is_relative_to(source.resolve()):
-            raise DataError(
-                f"{output} is inside the input folder, whose files are all read; expected a folder elsewhere"
-            )
+            raise DataError(f"{output} is inside the input folder, whose files are read; expected a folder elsewhere")
         names, form = find_files(source, form)
         if (to := to or OUTPUTS[form][0]) not in OUTPUTS[form]:
             raise DataError(f"{form} can be written as {', '.join(OUTPUTS[form])}; given --to {to}")

@@ -19,7 +19,11 @@ from cige.errors import CigeError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recipe_options(parser, optional=True)
-    parser.add_argument("--data", metavar="FILE", help="labelled sentences to train on, instead of those of the recipe")
+    parser.add_argument(
+        "--data",
+        metavar="FILE",
+        help="labelled sentences to train on (a file or folder), instead of those of the recipe",
+    )
     parser.add_argument("--dev", metavar="FILE", help="labelled sentences for choosing the epoch (default: last tenth)")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")

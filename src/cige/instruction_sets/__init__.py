@@ -42,7 +42,7 @@ def chosen(built: Sequence[str]) -> str | None:
         built: levels of a part that were built and that this processor can run.
 
     Returns:
-        A level; None if there is none, or for `off`.
+        A level; None for `off`, and if the part was not compiled although others were.
 
     Raises:
         CigeError: CIGE_KERNELS is not a level, or not one of `built`.
@@ -54,6 +54,8 @@ def chosen(built: Sequence[str]) -> str | None:
         return built[-1] if built else None
     if wanted not in LEVELS:
         raise CigeError(f"{VARIABLE}={wanted}: expected auto, off, {', '.join(LEVELS[:-1])} or {LEVELS[-1]}")
+    if not built and supported():
+        return None
     if wanted not in built:
         here = wanted in supported()
         why = "was not built when cige was installed" if here or not built else "cannot run on this processor"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping
 
+_PIECE = 1 << 14  # bytes that are decompressed at once; where a member ends, zlib copies the rest of them
 _GZIP = 16 + zlib.MAX_WBITS  # with the header and the checksum of gzip
 _IS_GZIP = {b"": False, b"identity": False, b"gzip": True, b"x-gzip": True}
 _CLOSE = (b"connection", b"close")  # the rest of the body is not read
@@ -61,7 +62,8 @@ class Body:
         if self._gzip is None:
             return sent
         try:
-            content = b"".join(self._decompressed(sent))
+            pieces = (sent[start : start + _PIECE] for start in range(0, len(sent), _PIECE))
+            content = b"".join(content for piece in pieces for content in self._decompressed(piece))
         except zlib.error as reason:
             raise _damaged(str(reason)) from None
         if is_last and not self._gzip.eof:

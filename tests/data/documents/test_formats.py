@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pyarrow as pa
@@ -283,9 +284,9 @@ def test_a_brat_folder_may_hold_parquet_files_as_well(tmp_path):
 def test_a_folder_without_documents_is_named(tmp_path):
     with pytest.raises(DataError, match=r"is a folder without documents; expected a file, .* in one format"):
         read_documents(tmp_path)
-    with pytest.raises(DataError, match=r"is a folder without files of format parquet \(\.parquet\); expected some"):
+    with pytest.raises(DataError, match=r"is a folder without files of format parquet \(\.parquet\)"):
         read_documents(tmp_path, format="parquet")
-    with pytest.raises(DataError, match=r"without files of format doccano \(\.jsonl, \.json\); expected some"):
+    with pytest.raises(DataError, match=r"without files of format doccano \(\.jsonl, \.ndjson, \.json\)"):
         read_documents(tmp_path, format="doccano")
 
 
@@ -320,8 +321,52 @@ def test_a_folder_of_several_formats_is_told(tmp_path):
     assert len(read_documents(tmp_path, format="jsonl")) == 2 and len(read_documents(tmp_path, format="csv")) == 1
 
 
-def test_what_annotate_wrote_is_read(tmp_path, capsys):
-    (tmp_path / "in.txt").write_text("张桂梅在云南。\n小明去北京。\n", encoding="utf-8")
-    assert main(["annotate", str(tmp_path / "in.txt"), str(tmp_path / "out"), "--part-rows", "1"]) == 0
+@pytest.mark.parametrize("format", ["txt", "csv"])
+def test_what_annotate_wrote_is_read_without_rejected_rows(tmp_path, capsys, format):
+    rows = ["text", "张桂梅在云南。", "小明去北京。", "长" * 50]
+    (tmp_path / f"in.{format}").write_text("\n".join(rows[format == "txt" :]) + "\n", encoding="utf-8")
+    options = ["--part-rows", "1", "--max-chars", "40"]
+    assert main(["annotate", str(tmp_path / f"in.{format}"), str(tmp_path / "out"), *options]) == 0
+    assert list((tmp_path / "out" / "rejected").iterdir())
     assert main(["convert", str(tmp_path / "out"), str(tmp_path / "all.bmes")]) == 0
     assert "2 documents" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "names", [("train.jsonl", "test.jsonl"), ("data/dev-0.csv", "data/train-0.csv"), ("val/0.bio", "test/0.bio")]
+)
+def test_several_splits_are_not_read_as_one(tmp_path, names):
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write_documents(tmp_path / name, [Document("张三。", (Span(0, 2, "PER"),))])
+    with pytest.raises(DataError, match=r"several splits \((dev|test), (train|val)\), which .*; expected one of them"):
+        read_documents(tmp_path)
+    one = tmp_path / names[0]
+    assert len(read_documents(one if one.parent == tmp_path else one.parent if "/0" in names[0] else one)) == 1
+
+
+def test_the_format_of_every_file_counts(tmp_path):
+    write_documents(tmp_path / "b.jsonl", [Document(TEXT, SPANS)], format="doccano")
+    (tmp_path / "a.jsonl").write_text("\n", encoding="utf-8")
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b""))
+    assert [d.spans for d in read_documents(tmp_path)] == [SPANS]
+    write_documents(tmp_path / "c.JSON.GZ", [Document(TEXT, SPANS)], format="jsonl")
+    with pytest.raises(DataError, match=r"several formats: doccano \(1\), jsonl \(1\); give the format"):
+        read_documents(tmp_path)
+
+
+def test_columns_in_txt_files_are_read_as_such(tmp_path):
+    for name in ("a.txt", "b.txt"):
+        write_documents(tmp_path / name, [Document("张三。", (Span(0, 2, "PER"),))], format="conll")
+    assert find_format(tmp_path) == "conll"
+    assert [s.spans for s in read_sentences(tmp_path)] == [(Span(0, 2, "PER"),)] * 2
+    (tmp_path / "notes.txt").write_text("一段没有标注的文字", encoding="utf-8")
+    assert find_format(tmp_path) == "brat"
+
+
+def test_hidden_files_of_a_brat_folder_are_not_read(tmp_path):
+    write_documents(tmp_path / "brat", [Document(TEXT, SPANS)], format="brat")
+    (tmp_path / "brat" / ".checkpoints").mkdir()
+    for name in ("._000001.txt", ".checkpoints/000001.txt"):
+        (tmp_path / "brat" / name).write_text("别的", encoding="utf-8")
+    assert [d.text for d in read_documents(tmp_path / "brat")] == [TEXT]

@@ -17,6 +17,7 @@ from cige.data.sentence import Span
 from cige.data.text_files import has_surrogate, read_text
 from cige.errors import DataError
 from cige.folders.atomic import atomic_folder
+from cige.folders.visible import visible_files
 
 _BREAKS = re.compile(r"[\r\n]+")
 _LABEL = re.compile(r"[^\s]+")
@@ -25,7 +26,7 @@ _ENTITY = re.compile(r"T\S+\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t.*)?", re.DOTALL)
 
 def read_brat(path: Path, options: ReadingOptions) -> list[Document]:
     """Read all .txt files of a folder, sorted by name, or one .txt or .ann file; texts without .ann are unlabelled."""
-    texts = sorted(path.glob("**/*.txt")) if path.is_dir() else [path.with_suffix(".txt")]
+    texts = [f for f in visible_files(path) if f.suffix == ".txt"] if path.is_dir() else [path.with_suffix(".txt")]
     if not texts:
         raise DataError(
             f"{path} is a folder without documents; expected a file, a folder of brat's .txt and .ann files, or a "

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cige.data.documents import brat, lines, tables, tokens, tools
+from cige.data.documents import brat, folders, lines, tables, tokens, tools
 from cige.data.documents.document import Document, ReadingOptions, is_pair
 from cige.data.text_files import read_text
 from cige.errors import DataError
-from cige.folders.visible import visible_files
 
 Read = Callable[[Path, ReadingOptions], list[Document]]
 Write = Callable[[Path, Iterable[Document]], None]
@@ -60,6 +61,15 @@ FORMATS: dict[str, Format] = {
     "hugging-face": Format("rows of tokens and ner_tags", tokens.read_hugging_face),
 }
 
+# Other suffixes that files of a format have. Names that end in .txt count where a folder has no others.
+_ALSO_NAMED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("cluener", "doccano", "label-studio", "displacy", "spacy-json"), (".jsonl", ".ndjson", ".json")),
+    "jsonl": (".json",),
+    "hugging-face": (".parquet", ".jsonl", ".json"),
+    "conll": (".bio", ".bmes", ".bioes", ".bieos", ".txt"),
+    **dict.fromkeys(("bmes", "bioes", "bio", "csv", "tsv"), (".txt",)),
+}
+
 
 def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOptions | None = None) -> list[Document]:
     """Read the documents of a file, of a brat folder, or of all files of a folder, which have one format.
@@ -70,27 +80,19 @@ def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOp
 
     Raises:
         DataError: a file cannot be read, or its format cannot be detected; the message contains the place in the
-            file. A folder has no files of the format, or files of several formats.
+            file. A folder has no files of the format, or files of several formats or splits.
     """
     path = Path(path)
-    files = [path]
     if format != "auto":
         known(format)
-    if path.is_dir():
-        format, files = _files_of(path, format)
-    name = find_format(files[0]) if format == "auto" else format
-    read = FORMATS[name].read
-    assert read is not None
-    return [document for file in files for document in read(file, options or ReadingOptions())]
-
-
-# Under which names files of a format are found in a folder if none has its own suffix.
-_JSON = ("jsonl", "json")
-_NAMED_AS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("jsonl", "cluener", "doccano", "label-studio", "displacy", "spacy-json"), _JSON),
-    **dict.fromkeys(("bmes", "bioes", "bio", "conll", "csv", "tsv"), ("txt",)),
-    "hugging-face": ("parquet", *_JSON),
-}
+    name = find_format(path) if format == "auto" and not path.is_dir() else format
+    files = _in_folder(path, format) if path.is_dir() else [(name, path)]
+    documents: list[Document] = []
+    for name, file in files:
+        read = FORMATS[name].read
+        assert read is not None
+        documents += read(file, options or ReadingOptions())
+    return documents
 
 
 def write_documents(path: str | Path, documents: Iterable[Document], *, format: str = "auto") -> None:
@@ -131,8 +133,7 @@ def find_format(path: Path) -> str:
         DataError: it cannot be detected, or a folder has files of several formats.
     """
     if path.is_dir():
-        format, files = _files_of(path, "auto")
-        return find_format(files[0]) if format == "auto" else format
+        return _in_folder(path, "auto")[0][0]
     name = of_name(path)
     if name is not None and name not in ("txt", "jsonl"):
         return name
@@ -204,45 +205,33 @@ def _of_columns(text: str) -> str | None:
     return None
 
 
-def _files_of(folder: Path, format: str) -> tuple[str, list[Path]]:
-    """The format of a folder's files, "auto" if their content says it, and the files that are not empty, by name.
+def _in_folder(folder: Path, format: str) -> list[tuple[str, Path]]:
+    """The documents of a folder: the format and the path of each file, or of the folder itself if it is brat's.
 
-    A folder with .ann files, or with nothing but .txt files, is a brat folder, which is returned itself. Otherwise,
-    the files are parts of one list or table, as Spark, Hugging Face's `datasets` and `cige annotate` write them: .txt
-    files are notes beside them, and .json files are too where there are others.
+    Raises:
+        DataError: there are no files of the format, or files of several formats or splits.
     """
-    files: dict[str, list[Path]] = {}
-    for file in visible_files(folder):
-        name = "json" if _suffix(file) == ".json" else _by_suffix(file)
-        if name is not None:
-            files.setdefault(name, []).append(file)
-    if format == "auto":
-        names = files.keys() - {"txt", "json"} or files.keys() & {"json"}
-        if "brat" in names or not names:
-            return "brat", [folder]
-        if len(names) > 1:
-            found = ", ".join(f"{name} ({len(files[name]):,})" for name in sorted(names))
-            raise DataError(f"{folder} has files of several formats: {found}; give the format, or a folder with one")
-    elif format == "brat":
-        return "brat", [folder]
-    else:
-        names = {name for name in (format, *_NAMED_AS.get(format, ())) if name in files}
-        if not names:
-            suffixes = ", ".join(FORMATS[format].suffixes or (".jsonl", ".json"))
-            raise DataError(
-                f"{folder} is a folder without files of format {format} ({suffixes}); expected some, or a file"
-            )
-    chosen = next(name for name in (format, *_NAMED_AS.get(format, ()), *names) if name in names)
-    return format, [file for file in files[chosen] if file.stat().st_size] or files[chosen]
+    found = folders.suffixes(folder)
+    if format == "brat" or (format == "auto" and (not found or ".ann" in found)):
+        return [("brat", folder)]
+    if format != "auto":
+        wanted = (*FORMATS[format].suffixes, *_ALSO_NAMED.get(format, ()))
+        files = folders.one_split(folder, [file for suffix in wanted for file in found.get(suffix, ())])
+        if not files:
+            raise DataError(f"{folder} is a folder without files of format {format} ({', '.join(wanted)})")
+        return [(format, file) for file in files]
+    formats = {file: find_format(file) for file in folders.one_split(folder, list(chain(*found.values())))}
+    names = Counter(formats.values())
+    if found.keys() == {".txt"} and names.keys() != {"conll"}:
+        return [("brat", folder)]
+    if len(names) > 1:
+        several = ", ".join(f"{name} ({n:,})" for name, n in sorted(names.items()))
+        raise DataError(f"{folder} has files of several formats: {several}; give the format, or a folder with one")
+    return [(name, file) for file, name in formats.items()]
 
 
 def _by_suffix(path: Path) -> str | None:
-    return next((name for name, found in FORMATS.items() if _suffix(path) in found.suffixes), None)
-
-
-def _suffix(path: Path) -> str:
-    """The suffix of a file name without .gz or .xz."""
-    return (Path(path.stem).suffix if path.suffix in (".gz", ".xz") else path.suffix).lower()
+    return next((name for name, found in FORMATS.items() if folders.suffix(path) in found.suffixes), None)
 
 
 def _unknown(path: Path) -> str:

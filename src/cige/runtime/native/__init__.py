@@ -69,11 +69,19 @@ def level() -> str | None:
 @cache
 def levels() -> tuple[str, ...]:
     """The levels that were built and that this processor can run, from slow to fast."""
-    return tuple(name for name in instruction_sets.supported() if _path(name) is not None)
+    built = [name for name in instruction_sets.LEVELS if _path(name) is not None]
+    if built and not instruction_sets.supported():
+        _warn_of_a_stale_build(stacklevel=2)
+    return tuple(name for name in instruction_sets.supported() if name in built)
 
 
 class StaleBuildWarning(UserWarning):
     """The compiled runtime does not match its sources, so NumPy is used instead."""
+
+
+def _warn_of_a_stale_build(stacklevel: int) -> None:
+    told = "the compiled runtime is older than its sources, so NumPy is used; reinstall cige: pip install -e ."
+    warnings.warn(told, StaleBuildWarning, stacklevel=stacklevel + 1)
 
 
 @cache
@@ -87,11 +95,7 @@ def library(name: str) -> ctypes.CDLL:
     found = ctypes.CDLL(_path(name))
     found.source_checksum.restype = ctypes.c_uint32
     if found.source_checksum() != (checksum := source_checksum()) and checksum:
-        warnings.warn(
-            "the compiled runtime is older than its sources, so NumPy is used; reinstall cige: pip install -e .",
-            StaleBuildWarning,
-            stacklevel=3,
-        )
+        _warn_of_a_stale_build(stacklevel=3)
         raise AttributeError("built from other sources")
     for function, arguments in _FUNCTIONS.items():
         getattr(found, function).argtypes = arguments
