@@ -136,8 +136,9 @@ def _compiled() -> Iterator[Finding]:
         found = available(native.load())
         yield Finding("precision of FLAT", "ok", f"{chosen('auto', found)}, of {', '.join(found)}")
         if find_spec("torch") is not None:
-            there = training_level()
-            yield Finding("training kernels", "ok" if there else "note", there or "not compiled", "" if there else slow)
+            found_level = training_level()
+            state = "ok" if found_level else "note"
+            yield Finding("training kernels", state, found_level or "not compiled", "" if found_level else slow)
     for name, module in (("matching of words", "_walk"), ("reading of vectors", "_parse")):
         there = find_spec(f"cige.lexicon.{module}") is not None
         yield Finding(name, "ok" if there else "note", "compiled" if there else "in Python", "" if there else slow)

@@ -61,8 +61,8 @@ class Body:
         self.count(sent)
         if self._gzip is None:
             return sent
+        pieces = (sent[start : start + _PIECE] for start in range(0, len(sent), _PIECE))
         try:
-            pieces = (sent[start : start + _PIECE] for start in range(0, len(sent), _PIECE))
             content = b"".join(content for piece in pieces for content in self._decompressed(piece))
         except zlib.error as reason:
             raise _damaged(str(reason)) from None
@@ -73,6 +73,7 @@ class Body:
     def _decompressed(self, sent: bytes) -> Iterator[bytes]:
         """The content of a piece, in which one compressed member may follow another (RFC 1952, section 2.2)."""
         while sent:
+            assert self._gzip is not None
             if self._gzip.eof:
                 self._gzip = zlib.decompressobj(_GZIP)
             # One byte more than is allowed shows that there is more; a small body can hold a thousand times its size.
