@@ -136,9 +136,10 @@ def _compiled() -> Iterator[Finding]:
         found = available(native.load())
         yield Finding("precision of FLAT", "ok", f"{chosen('auto', found)}, of {', '.join(found)}")
         if find_spec("torch") is not None:
-            found_level = training_level()
-            state = "ok" if found_level else "note"
-            yield Finding("training kernels", state, found_level or "not compiled", "" if found_level else slow)
+            kernels = training_level()
+            yield Finding(
+                "training kernels", "ok" if kernels else "note", kernels or "not compiled", "" if kernels else slow
+            )
     for name, module in (("matching of words", "_walk"), ("reading of vectors", "_parse")):
         there = find_spec(f"cige.lexicon.{module}") is not None
         yield Finding(name, "ok" if there else "note", "compiled" if there else "in Python", "" if there else slow)
