@@ -189,3 +189,14 @@ def test_parts_of_csv_together_are_the_records(tmp_path_factory, records, piece_
         found += read_rows(path, file, Part(0, "", start, end, 1, n), "csv", "text")
         start = end
     assert [tuple(row.values.values()) for row in found] == records
+
+
+def test_hidden_files_of_a_folder_are_not_annotated(tmp_path):
+    folder = tmp_path / "in"
+    (folder / "_temporary").mkdir(parents=True)
+    for name in ("_temporary/a.txt", ".b.txt"):
+        (folder / name).write_text("没写完\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"no file in it whose name ends in \.txt.*begin with _ or \. are ignored"):
+        made.plan(folder, tmp_path / "out")
+    (folder / "c.txt").write_text("张桂梅在云南。\n", encoding="utf-8")
+    assert made.done(made.plan(folder, tmp_path / "out"))["rows"] == 1

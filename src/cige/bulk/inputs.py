@@ -92,7 +92,12 @@ def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
             raise DataError(f"{source}: no file of format {form} in it")
         return files_of_form, form
     known = ", ".join(FORMATS)
-    if not files or None in found:
+    if not files:
+        raise DataError(
+            f"{source}: no file in it whose name ends in {known} (or those and .gz, .xz); names that begin with _ or . "
+            "are ignored"
+        )
+    if None in found:
         raise DataError(f"{source}: expected a name that ends in {known} (or those and .gz, .xz), or give --format")
     if len(found) > 1:
         raise DataError(f"{source}: holds files of formats {', '.join(sorted(map(str, found)))}; say which by --format")
