@@ -26,11 +26,7 @@ def load() -> ctypes.CDLL | None:
 
 @cache
 def level() -> str | None:
-    """The level in use: the best of `levels()` or that of CIGE_KERNELS; None if there is none.
-
-    Raises:
-        CigeError: CIGE_KERNELS is not a level, or one that this processor or this installation does not have.
-    """
+    """The level in use, one of `levels()`, or None; raises a CigeError as `instruction_sets.chosen` does."""
     return instruction_sets.chosen(levels())
 
 
