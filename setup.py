@@ -9,7 +9,7 @@ instruction sets, each level into a library of its own, and cige.instruction_set
 Walking and parsing wait for memory and branch on every byte; wider vectors would do nothing for them.
 
 The environment variable CIGE_BUILD says which parts to build: `all` (the default), `here` for the level that programs
-on this machine use, `core` for the same without the kernels of training, in a quarter of the time, or `none`.
+on this machine use, `core` for the same without the kernels of training, which takes least time, or `none`.
 """
 
 import os

@@ -114,12 +114,14 @@ def test_a_part_that_was_not_compiled_at_all_has_no_level(wanted, processor):
 @pytest.mark.parametrize(("has", "expected"), [((), ("portable",)), (("avx2",), LEVELS[:2]), (LEVELS[1:], LEVELS)])
 def test_the_processor_is_asked(has, expected, monkeypatch):
     functions = {f"cpu_has_{name}": lambda name=name: int(name in has) for name in LEVELS[1:]}
+    monkeypatch.setattr(instruction_sets, "_path", lambda: "_cpu.so")
     monkeypatch.setattr(ctypes, "CDLL", lambda path: SimpleNamespace(**functions))
     assert supported.__wrapped__() == expected
 
 
 def test_nothing_is_supported_where_nothing_was_built(monkeypatch):
     monkeypatch.setattr(instruction_sets, "_path", lambda: None)
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: pytest.fail("None is the program itself"))
     assert supported.__wrapped__() == ()
 
 

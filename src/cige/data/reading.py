@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cige.data.columns import format_columns, parse_columns
 from cige.data.documents.document import Document, ReadingOptions
+from cige.data.documents.folders import suffix
 from cige.data.documents.formats import find_format, known, of_json, of_name, read_documents, write_documents
 from cige.data.documents.lines import DOCSTART
 from cige.data.documents.sentences import sentences_of
@@ -57,7 +58,7 @@ def read_labelled(path: str | Path, *, format: str = "auto", repair: bool = Fals
         return _not_empty(sentences_of(documents, name=name, format=other, keep_outermost=repair), name)
     text = read_text(path)
     is_json = format in JSON_FORMATS or (
-        format == "auto" and (looks_like_json_lines(text) or _BY_NAME.get(_bare_suffix(path)) == "jsonl")
+        format == "auto" and (looks_like_json_lines(text) or _BY_NAME.get(suffix(Path(path))) == "jsonl")
     )
     if is_json:
         found = parse_json_lines(text, name=name, form=format, keep_outermost=repair)
@@ -78,7 +79,7 @@ def write_sentences(path: str | Path, sentences: Iterable[Sentence], *, format: 
             unchanged then.
     """
     if format == "auto":
-        format = _BY_NAME.get(_bare_suffix(path), "auto")
+        format = _BY_NAME.get(suffix(Path(path)), "auto")
     if format not in FORMATS:
         write_documents(path, (Document(s.text, s.spans) for s in sentences), format=format)
         return
@@ -106,9 +107,3 @@ def _format_of_documents(path: Path) -> str | None:
             first = next((line for line in text.split("\n") if line.strip()), "")
             found = "conll" if len(first.split()) in (3, 4) or first.startswith(DOCSTART) else None
     return None if found in FORMATS else found
-
-
-def _bare_suffix(path: str | Path) -> str:
-    """The suffix of a name without .gz or .xz."""
-    path = Path(path)
-    return Path(path.stem).suffix if path.suffix in (".gz", ".xz") else path.suffix

@@ -28,10 +28,12 @@ VARIABLE = "CIGE_KERNELS"
 @cache
 def supported() -> tuple[str, ...]:
     """The levels that this processor can run, from slow to fast; none if nothing was compiled."""
+    if (path := _path()) is None:
+        return ()
     try:
-        cpu = ctypes.CDLL(_path())
+        cpu = ctypes.CDLL(path)
         return (LEVELS[0], *(name for name in LEVELS[1:] if getattr(cpu, f"cpu_has_{name}")()))
-    except (OSError, AttributeError, TypeError):  # built for another machine, from older sources, or not built
+    except (OSError, AttributeError):  # built for another machine or from older sources
         return ()
 
 

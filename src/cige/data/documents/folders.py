@@ -1,13 +1,13 @@
-"""Which files of a folder are documents: Spark, `datasets`, `cige annotate` and people fill folders with parts of one.
+"""Which files of a folder are documents. Spark, `datasets` and `cige annotate` write one list as several files.
 
-All visible files are, except for .txt files beside others, which are notes, and files that describe the others. The
-rows that `cige annotate` rejected are not. Training, development and test data are never read as one list.
+All visible files are documents, except for .txt files beside others, which are notes, and files that describe the
+others. The rows that `cige annotate` rejected are not. Training, development and test data are never read as one list.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from cige.data.text_files import read_text
@@ -16,7 +16,6 @@ from cige.folders.kinds import ANNOTATION
 from cige.folders.manifest import kind_of
 from cige.folders.visible import visible_files
 
-_TEXT = (".ann", ".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".bmes", ".bioes", ".bieos", ".bio", ".conll")
 _BINARY = (".parquet", ".spacy")
 _DESCRIPTIONS = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "manifest.json")
 _SPLITS = ("train", "training", "dev", "valid", "validation", "val", "eval", "test", "testing")
@@ -28,13 +27,13 @@ def suffix(path: Path) -> str:
     return (Path(path.stem).suffix if path.suffix.lower() in (".gz", ".xz") else path.suffix).lower()
 
 
-def suffixes(folder: Path) -> dict[str, list[Path]]:
-    """The documents of a folder by suffix, sorted by path."""
+def by_suffix(folder: Path, known: Container[str]) -> dict[str, list[Path]]:
+    """The documents of a folder, sorted by path, for each of the known suffixes that occur."""
     if kind_of(folder) == ANNOTATION:
         folder = folder / "data"
     found: dict[str, list[Path]] = {}
     for file in visible_files(folder):
-        if suffix(file) in (*_TEXT, *_BINARY) and file.name not in _DESCRIPTIONS:
+        if suffix(file) in known and file.name not in _DESCRIPTIONS:
             found.setdefault(suffix(file), []).append(file)
     if found.keys() - {".txt", ".ann"}:
         found.pop(".txt", None)
@@ -56,7 +55,7 @@ def one_split(folder: Path, files: Sequence[Path]) -> list[Path]:
     if len(splits) > 1:
         raise DataError(
             f"{folder} has several splits ({', '.join(sorted(splits))}), which are not read as one; "
-            f"expected one of them, such as {min(splits.values())}"
+            f"expected one of them, such as {splits.get('train', min(splits.values()))}"
         )
     return sorted(file for file in files if not _is_empty(file)) or sorted(files)[:1]
 

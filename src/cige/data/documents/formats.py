@@ -211,7 +211,8 @@ def _in_folder(folder: Path, format: str) -> list[tuple[str, Path]]:
     Raises:
         DataError: there are no files of the format, or files of several formats or splits.
     """
-    found = folders.suffixes(folder)
+    known_suffixes = {".json", *chain(*(found.suffixes for found in FORMATS.values()))}
+    found = folders.by_suffix(folder, known_suffixes)
     if format == "brat" or (format == "auto" and (not found or ".ann" in found)):
         return [("brat", folder)]
     if format != "auto":
