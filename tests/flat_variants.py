@@ -30,6 +30,8 @@ VARIANTS: dict[str, dict] = {
     "characters as words": {"char_words": True},
     "labels of words": {"word_labels": True},
     "labels of words, two layers": {"word_labels": True, "n_layers": 2},
+    "gazetteers": {"gazetteers": True},
+    "gazetteers and labels, two layers": {"gazetteers": True, "word_labels": True, "n_layers": 2},
     "labels without words": {"word_labels": True, "use_words": False},
 }
 TEXTS = [

@@ -13,6 +13,7 @@ from cige.data.sentence import Sentence, Span
 from cige.data.tags import spans_to_tags
 from cige.data.user_words import UserWordRegime, simulate_user_words
 from cige.lattice.lattice import build_lattice
+from cige.lexicon.gazetteers import with_lists
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 from cige.models.build import Vectors, build_tagger, input_tables
@@ -36,6 +37,11 @@ FRAMES += [
 ]  # only words tell where one new name ends and the next begins
 WORDS = ["北京", "上海", "重庆", "南京", "南京市", "公司", "药店", "人和药店", "中国", "银行", "中国银行"]
 WORDS += ["清华", "大学", "清华大学", "经理", "今天", "天气", "来自", "设在", "长江", "大桥", "长江大桥", "市长"]
+GAZETTEERS = {
+    "LOC/good": ["北京", "上海", "巴塞尔"],
+    "ORG": ["罗氏公司", "清华大学", "中国银行", "北京"],
+    "PER": ["张三", "王小红", "中国"],
+}  # some are words of the lexicon, some only of lists, and 北京 is in two lists
 CONFIG = FlatConfig(
     n_heads=4, head_width=8, ff_width=64, embed_dropout_prob=0.1, word_dropout_prob=0.0, ff_dropout_prob=0.0,
     output_dropout_prob=0.0,
@@ -82,9 +88,13 @@ def model(
 ) -> LatticeModel:
     """A new untrained model with its own lexicon; `features` are what `config.bert` names.
 
-    With `typed` it reads the labels of words and may tag what it does not know the type of.
+    With `typed` it reads the labels of words and may tag what it does not know the type of. If `config` reads
+    gazetteers, those are GAZETTEERS.
     """
-    lexicon = Lexicon.from_words(WORDS)
+    lexicon, groups, gazetteers = Lexicon.from_words(WORDS), None, ()
+    if config.reads_gazetteers:
+        lexicon, groups = with_lists(lexicon, list(GAZETTEERS.values()))
+        gazetteers = tuple(GAZETTEERS)
     known = sentences()
     chars = sorted(set("".join(s.text for s in known)))
     bigrams = sorted({s.text[i : i + 2] for s in known for i in range(len(s.text) - 1)})
@@ -94,7 +104,10 @@ def model(
         word=random_table([*WORDS, *chars[::2]], 8, seed=3),  # half of the characters are words too
     )
     lattices = [build_lattice(s.text, lexicon.snapshot()) for s in known]
-    tables = input_tables(lattices, lexicon, vectors, seed=seed, count=ARCHITECTURES[architecture].reads_counts)
+    counts = ARCHITECTURES[architecture].reads_counts
+    tables = input_tables(
+        lattices, lexicon, vectors, seed=seed, count=counts, word_groups=groups, gazetteers=gazetteers
+    )
     labels = LABELS
     if typed:
         config, tables, labels = replace(config, word_labels=True), tables.with_word_labels(LABELS), [*LABELS, "*"]

@@ -39,7 +39,7 @@ def made(tmp_path=None, **settings) -> LatticeModel:
         word=tiny.random_table(tiny.WORDS, 8, seed=3),
     )
     lattices = [build_lattice(text, lexicon.snapshot()) for text in known]
-    tables = input_tables(lattices, lexicon, vectors, seed=0, word_groups=groups, n_groups=1 + len(paths))
+    tables = input_tables(lattices, lexicon, vectors, seed=0, word_groups=groups, gazetteers=list(map(str, paths)))
     torch.manual_seed(0)
     tagger = build_tagger(config, tables, tiny.LABELS, architecture="multi_digraph").eval()
     return LatticeModel(

@@ -36,6 +36,7 @@ def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> dict[s
     return {
         "n_rows": vocabulary.n_rows,
         "n_groups": vocabulary.n_groups,
+        "gazetteers": list(vocabulary.gazetteers),
         "word_labels": list(vocabulary.word_labels),
         "lexicon_fingerprint": lexicon.fingerprint,
     }
@@ -67,6 +68,7 @@ def load_words(folder: Path, facts: dict[str, Any]) -> tuple[Vocabulary, Lexicon
             n_tuned=tuple(facts["n_tuned"]),
             n_rows=tuple(facts["n_rows"]),
             n_groups=facts.get("n_groups", 1),  # not in folders of version 0.1
+            gazetteers=tuple(facts.get("gazetteers", ())),  # not in folders of older models
             word_labels=tuple(facts.get("word_labels", ())),  # not in folders of older models
             **{name: arrays[name] for name in _OPTIONAL if name in arrays},
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -123,7 +124,8 @@ class Vocabulary:
         n_rows: total numbers of rows: (chars, bigrams, words).
         word_counts: int32[n_base], how often each word occurs in the training text; None if the model does not use it.
         word_groups: int32[n_base], the gazetteers of each word, one bit per gazetteer; None if there is only one.
-        n_groups: number of gazetteers.
+        n_groups: number of gazetteers, of which the first is the lexicon itself.
+        gazetteers: the names of the others; empty in folders of older models.
         word_labels: the K labels of user words that the model knows; empty if it reads no labels.
     """
 
@@ -135,6 +137,7 @@ class Vocabulary:
     word_counts: np.ndarray | None = None
     word_groups: np.ndarray | None = None
     n_groups: int = 1
+    gazetteers: tuple[str, ...] = ()
     word_labels: tuple[str, ...] = ()
 
     @property
@@ -166,12 +169,43 @@ class Vocabulary:
             word_labels=self.label_ids(lattice),
         )
 
+    @cached_property
+    def gazetteer_sets(self) -> np.ndarray:
+        """bool[C, n_groups - 1]: the distinct sets of gazetteers of the base words, the empty set first."""
+        values = self._set_values
+        return (values[:, None] >> np.arange(1, self.n_groups) & 1).astype(bool)
+
+    @cached_property
+    def set_of_word(self) -> np.ndarray:
+        """int32[n_base]: the row of each base word in `gazetteer_sets`."""
+        if self.word_groups is None:
+            return np.zeros(len(self.word_rows), np.int32)
+        return np.searchsorted(self._set_values, self.word_groups & ~1).astype(np.int32)
+
+    @cached_property
+    def _set_values(self) -> np.ndarray:
+        """int64[C]: the bits of each set, ascending, without that of the lexicon itself."""
+        if self.word_groups is None:
+            return np.zeros(1, np.int64)
+        values = np.sort(np.append(0, self.word_groups & ~1).astype(np.int64))
+        return values[np.append(True, values[1:] != values[:-1])]  # np.unique imports numpy.ma, which takes 20 ms
+
     def label_ids(self, lattice: Lattice) -> np.ndarray:
         """int64[W]: the label of each word, as in EncodedLattice.word_labels."""
         ids = np.zeros(lattice.n_words, np.int64)
         known = {label: k for k, label in enumerate(self.word_labels, start=1)}
         for row, label in lattice.labelled_words:
             ids[row] = known.get(label, len(known) + 1)
+        return ids
+
+    def label_and_set_ids(self, lattice: Lattice) -> np.ndarray:
+        """int64[W]: as `label_ids`; in addition, a base word with gazetteers has the number of its set, which follows
+        the numbers of labels. This is how runtimes read both from one table (see `runtime.gazetteer_rows`)."""
+        ids = self.label_ids(lattice)
+        words = lattice.words[:, 2]
+        is_base = words < len(self.word_rows)
+        sets = self.set_of_word[words[is_base]]
+        ids[is_base] = np.where(sets > 0, len(self.word_labels) + 1 + sets, 0)
         return ids
 
 

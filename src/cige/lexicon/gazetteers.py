@@ -26,16 +26,22 @@ def with_gazetteers(base: Lexicon, paths: Sequence[str | os.PathLike[str]]) -> t
     Raises:
         LexiconError: a list cannot be read or has no usable word, or there are too many lists.
     """
-    if len(paths) > MAX_GAZETTEERS:
-        raise LexiconError(f"{len(paths)} gazetteers; expected at most {MAX_GAZETTEERS}")
-    lists = [list(base)]
+    lists = []
     for path in paths:
-        found = read_words(path)
-        if not found.words:
+        listed = read_words(path)
+        if not listed.words:
             raise LexiconError(
-                f"no usable word; expected words of two or more characters, one per line\n{found.report}"
+                f"no usable word; expected words of two or more characters, one per line\n{listed.report}"
             )
-        lists.append(found.words)
+        lists.append(listed.words)
+    return with_lists(base, lists)
+
+
+def with_lists(base: Lexicon, gazetteers: Sequence[Sequence[str]]) -> tuple[Lexicon, np.ndarray]:
+    """Like `with_gazetteers`, for lists of normalised words in memory."""
+    if len(gazetteers) > MAX_GAZETTEERS:
+        raise LexiconError(f"{len(gazetteers)} gazetteers; expected at most {MAX_GAZETTEERS}")
+    lists = [list(base), *gazetteers]
     words = list(dict.fromkeys(word for group in (*lists[1:], lists[0]) for word in group))
     counts = None
     if base.count(0) is not None:

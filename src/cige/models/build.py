@@ -85,7 +85,7 @@ def input_tables(
     seed: int,
     count: bool = False,
     word_groups: np.ndarray | None = None,
-    n_groups: int = 1,
+    gazetteers: Sequence[str] = (),
 ) -> InputTables:
     """Rows for everything with a vector, those that occur in the training `lattices` first.
 
@@ -96,7 +96,7 @@ def input_tables(
     Args:
         count: whether to count how often each word occurs in the training text, for a model that reads_counts.
         word_groups: int32[n_base], the gazetteers of each word of `lexicon`, one bit per gazetteer; None: only one.
-        n_groups: number of gazetteers.
+        gazetteers: their names.
     """
     rng = np.random.default_rng(seed)
     seen_chars, seen_bigrams, seen_words = seen_first(lattices, len(lexicon))
@@ -120,7 +120,8 @@ def input_tables(
         n_rows=(len(chars[1]), len(bigrams[1]), len(words)),
         word_counts=count_words(lattices, len(base)) if count else None,
         word_groups=word_groups,
-        n_groups=n_groups,
+        n_groups=1 + len(gazetteers),
+        gazetteers=tuple(gazetteers),
     )
     return InputTables(vocabulary, (chars[1], bigrams[1], words), _char_words(vectors, chars[0], words))
 

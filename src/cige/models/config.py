@@ -34,6 +34,11 @@ class ModelConfig:
         """Whether the network reads the labels of user words."""
         return False
 
+    @property
+    def reads_gazetteers(self) -> bool:
+        """Whether the network adds vectors of the gazetteers that list a word."""
+        return False
+
     def problems(self) -> list[str]:
         """The problems of settings that have the right types; empty if they are valid."""
         return []

@@ -17,8 +17,8 @@ The default is the paper's form. R is computed once for each distinct relative s
 only characters are queries, which does not change any score. (A bias on W_kR would add the same number for all j and
 cancel in the softmax, so there is none.) There is a switch for each deviation of the released code from the paper:
 `residual`, `shared_layer_norm`, `scale_scores`, `key_projection`, `attention_bias`, `fusion_bias`, `sinusoid`,
-`position_offset`, `distances`; `RELEASED` has the settings of that code. `char_words` and `word_labels` are our
-additions.
+`position_offset`, `distances`; `RELEASED` has the settings of that code. `char_words`, `word_labels` and `gazetteers`
+are our additions.
 """
 
 from __future__ import annotations
@@ -95,6 +95,10 @@ class FlatEncoder(LatticeEncoder[FlatConfig]):
         if config.reads_word_labels:  # rows: no label, the known labels, any other label
             self.word_labels = nn.Embedding(sizes.n_word_labels + 2, config.width, padding_idx=0)
             nn.init.zeros_(self.word_labels.weight)
+        self.gazetteers = None
+        if config.reads_gazetteers:  # a row for each gazetteer; the first group of words is the lexicon itself
+            self.gazetteers = nn.Linear(sizes.n_groups - 1, config.width, bias=False)
+            nn.init.zeros_(self.gazetteers.weight)
         self.fusion = RelativeSpanFusion(config)
         self.layers = nn.ModuleList(FlatLayer(config) for _ in range(config.n_layers))
         self.out_width = config.width
@@ -109,8 +113,11 @@ class FlatEncoder(LatticeEncoder[FlatConfig]):
         return torch.cat([chars, self.embeddings.char_words(batch)], -1) if self.config.reads_char_words else chars
 
     def word_input(self, batch: LatticeBatch) -> Tensor:
-        """float[B, W, D]: the projected vector of each word, plus that of its label."""
+        """float[B, W, D]: the projected vector of each word, plus those of its label and of the gazetteers it is in."""
         words = self.word_projection(self.embeddings.words(batch))
+        if self.gazetteers is not None:
+            lists = torch.arange(1, 1 + self.gazetteers.in_features, device=words.device)
+            words = words + self.gazetteers((batch.word_groups[:, :, None] >> lists & 1).to(words.dtype))
         if self.word_labels is None or batch.word_labels is None:
             return words
         return words + self.word_labels(batch.word_labels)

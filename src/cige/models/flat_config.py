@@ -31,6 +31,9 @@ class FlatConfig(ModelConfig):
     words of one character are not nodes, so these vectors would not be used otherwise). Requires `use_words`."""
     word_labels: bool = False
     """Whether to add vectors of the labels of user words to those of words (ours). Requires `use_words`."""
+    gazetteers: bool = False
+    """Whether to add a vector for each gazetteer that lists a word to the word's vector (ours), so that the tagger
+    learns what each list is worth. Requires `use_words` and `lexicon.names` or `lexicon.gazetteers`."""
     distances: tuple[str, ...] = ("hh", "th", "ht", "tt")
     """The relative distances in R; ("hh",) is FLAT_head, and ("hh", "tt") is the released default."""
     mask_self_matched: bool = False
@@ -68,6 +71,10 @@ class FlatConfig(ModelConfig):
     @property
     def reads_word_labels(self) -> bool:
         return self.use_words and self.word_labels
+
+    @property
+    def reads_gazetteers(self) -> bool:
+        return self.use_words and self.gazetteers
 
     def problems(self) -> list[str]:
         known = ("hh", "th", "ht", "tt")

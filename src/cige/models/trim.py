@@ -56,6 +56,7 @@ def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
         word_counts=old.word_counts[word_ids] if old.word_counts is not None else None,
         word_groups=old.word_groups[word_ids] if old.word_groups is not None else None,
         n_groups=old.n_groups,
+        gazetteers=old.gazetteers,
         word_labels=old.word_labels,
     )
     features = model.tagger.encoder.features

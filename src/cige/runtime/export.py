@@ -31,10 +31,12 @@ def export_onnx(model: LatticeModel, folder: Path | str, *, int8: bool = False) 
     except ModuleNotFoundError as missing:
         raise ModelError(f"export to ONNX needs {missing.name}; pip install 'cige[onnx]'") from missing
     from cige.runtime.flat_graph import FlatGraph
+    from cige.runtime.gazetteer_rows import with_gazetteer_rows
     from cige.runtime.onnx_graph import GraphBuilder
     from cige.runtime.onnx_layers import LayerBuilder
 
-    weights = {name: tensor.numpy() for name, tensor in model.weights("int8" if int8 else None).items()}
+    saved = {name: tensor.numpy() for name, tensor in model.weights("int8" if int8 else None).items()}
+    weights = with_gazetteer_rows(saved, model.vocabulary)
 
     def write_graph(aside: Path) -> None:
         graph = GraphBuilder(aside / DATA)

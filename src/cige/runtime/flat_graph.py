@@ -41,7 +41,7 @@ class FlatGraph:
         self.g, self.layers, self.config = layers.graph, layers, config
         self.max_chars = max_chars
         self.inputs: tuple[str, ...] = INPUTS + WORD_INPUTS if config.use_words else INPUTS
-        self.inputs += LABEL_INPUTS if config.reads_word_labels else ()
+        self.inputs += LABEL_INPUTS if config.reads_word_labels or config.reads_gazetteers else ()
 
     def build(self) -> tuple[str, str | None]:
         """Emissions float[B, T, L], and attention to words float[B, T, W], as in FlatEncoder.read_words."""
@@ -58,7 +58,7 @@ class FlatGraph:
         if config.use_words:
             vectors = self.layers.word_vectors(g.Transpose("words", perm=[1, 0]))
             words = self.layers.linear(vectors, "encoder.word_projection")
-        if config.reads_word_labels:
+        if config.reads_word_labels or config.reads_gazetteers:
             labels = g.Gather(
                 self.layers.weights["encoder.word_labels.weight"], g.Transpose("word_labels", perm=[1, 0])
             )

@@ -230,7 +230,7 @@ class _InputTables:
         self.is_known = np.zeros(len(self._char), bool)
         self._kept = (bigram, word)
         label_rows = 0  # null: the model ignores labels of words
-        if config.reads_word_labels:
+        if config.reads_word_labels or config.reads_gazetteers:
             labels = _of_labels(config, weights)
             self._labels = np.zeros((len(labels), 4 * self.step), np.float32)
             self._labels[:] = self._in_parts(labels.T).T

@@ -51,7 +51,7 @@ class NumpyFlat:
         x = self._linear(self._char_input(batch), "encoder.char_projection")
         if config.use_words:
             words = self._linear(self._word.rows(batch.words), "encoder.word_projection")
-            if config.reads_word_labels and batch.labels is not None:
+            if (config.reads_word_labels or config.reads_gazetteers) and batch.labels is not None:
                 words += self._weights["encoder.word_labels.weight"][batch.labels]
             x = np.concatenate([x, words])  # [N, D]: all characters, then all words
         reach = int((batch.ends - batch.starts).max(initial=1)) - 1

@@ -30,6 +30,7 @@ from cige.models.flat_config import FlatConfig
 from cige.nn.crf_numpy import NumpyCRF
 from cige.runtime import native
 from cige.runtime.flat_native import NativeFlat
+from cige.runtime.gazetteer_rows import with_gazetteer_rows
 from cige.runtime.native_crf import LabelFamilies, NativeCRF
 from cige.runtime.precision import FLOAT32, available, chosen
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars
@@ -235,7 +236,7 @@ class NativeModel:
                     )
             return cls(
                 network=network,
-                rows=RowReader(read.vocabulary, library),
+                rows=RowReader(read.vocabulary, library, reads_gazetteers=read.config.reads_gazetteers),
                 vocabulary=read.vocabulary,
                 lexicon=read.lexicon,
                 crf=read.crf,
@@ -254,12 +255,13 @@ def _network(read: TaggerFolder, library: Any, precision: str, kernels: str | No
     """The network of a folder; modules of other networks are not imported, which makes the first prediction faster."""
     config = read.config
     if isinstance(config, FlatConfig):
+        weights = with_gazetteer_rows(read.weights, read.vocabulary)
         computed_in = chosen(precision, available(library), **_blamed(precision, library, kernels))
         if library is not None:
-            return NativeFlat(config, read.weights, library, computed_in)
+            return NativeFlat(config, weights, library, computed_in)
         from cige.runtime.flat_numpy import NumpyFlat
 
-        return NumpyFlat(config, read.weights)
+        return NumpyFlat(config, weights)
     from cige.models.soft_lexicon_config import SoftLexiconConfig
     from cige.runtime.soft_lexicon import RuntimeSoftLexicon
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 from cige.data.model_words import load_words, must_fit_manifest
 from cige.data.padding import pad_lattices
 from cige.data.tags import are_tags_of
-from cige.data.vocabulary import Vocabulary
+from cige.data.vocabulary import EncodedLattice, Vocabulary
 from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
 from cige.folders.kinds import ONNX
@@ -79,8 +79,14 @@ class OnnxModel:
         longest = max(lattice.n_chars for lattice in lattices)
         if longest > self.max_chars:
             raise ModelError(f"a lattice of {longest} characters; {self.folder} reads up to {self.max_chars} at once")
-        arrays = vars(pad_lattices([self.vocabulary.encode(lattice) for lattice in lattices]))
+        arrays = vars(pad_lattices([self._encoded(lattice) for lattice in lattices]))
         return self.session.run(outputs, {x.name: arrays[x.name] for x in self.session.get_inputs()})
+
+    def _encoded(self, lattice: Lattice) -> EncodedLattice:
+        encoded = self.vocabulary.encode(lattice)
+        if not self.manifest["config"].get("gazetteers"):
+            return encoded
+        return replace(encoded, word_labels=self.vocabulary.label_and_set_ids(lattice))
 
     def __getstate__(self) -> dict[str, Any]:
         """All fields except the session, which cannot be pickled; a copy opens the graph in `folder` again."""

@@ -73,14 +73,16 @@ class RowReader:
 
     Args:
         library: the compiled runtime, or None for NumPy.
+        reads_gazetteers: whether the network adds vectors of the gazetteers of a word to its vector.
 
     Attributes:
         packed: the struct Vocabulary of native/rows_of_tables.h, for the compiled runtime only.
     """
 
-    def __init__(self, vocabulary: Vocabulary, library: ctypes.CDLL | None):
+    def __init__(self, vocabulary: Vocabulary, library: ctypes.CDLL | None, *, reads_gazetteers: bool = False):
         self._vocabulary = vocabulary
         self._library = library
+        self._has_gazetteers = reads_gazetteers and vocabulary.word_groups is not None
         if library is not None:
             self._word_rows = np.ascontiguousarray(vocabulary.word_rows, np.int32)
             chars, pairs = vocabulary.chars, vocabulary.bigrams
@@ -115,6 +117,9 @@ class RowReader:
 
     def labels(self, lattices: Sequence[Lattice]) -> np.ndarray | None:
         """int32[sum of n_words]; see RaggedLattices.labels."""
+        if self._has_gazetteers:
+            ids = [self._vocabulary.label_and_set_ids(lattice) for lattice in lattices]
+            return np.concatenate(ids).astype(np.int32)
         if not any(lattice.user_labels for lattice in lattices):
             return None
         return np.concatenate([self._vocabulary.label_ids(lattice) for lattice in lattices]).astype(np.int32)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from cige.data.batch import LatticeBatch, collate
+from cige.data.gazetteer_regime import SHOWN, GazetteerRegime, hide_gazetteers
 from cige.data.mentions import NEVER, MentionPool, MentionRegime
 from cige.data.sentence import Sentence
 from cige.data.tag_sets import GoldTags
@@ -34,6 +35,7 @@ class TrainingSet:
         mix: how often each corpus is read in an epoch; None reads every sentence once.
         source_of: int64[n], the index in `golds` for each sentence; None means the first.
         regime: how user words are simulated.
+        gazetteers: how often the gazetteers of words are hidden.
         mentions: how entities are replaced by others with the same label.
         snapshot: the words that changed sentences are matched with; required only if `mentions` changes sentences.
     """
@@ -46,6 +48,7 @@ class TrainingSet:
         vocabulary: Vocabulary,
         golds: Sequence[GoldTags],
         regime: UserWordRegime,
+        gazetteers: GazetteerRegime = SHOWN,
         seed: int,
         mix: SourceMix | None = None,
         source_of: np.ndarray | None = None,
@@ -63,7 +66,7 @@ class TrainingSet:
         self._snapshot = snapshot
         self._encoded = [vocabulary.encode(lattice) for lattice in lattices]
         self._tags = [golds[k].ids(sentence) for k, sentence in zip(self._source_of, sentences, strict=True)]
-        self._regime = regime
+        self._regime, self._gazetteers = regime, gazetteers
         self._seed = seed
         self._n_nodes = np.array([x.n_nodes for x in self._encoded], np.int64)
         sets = golds[0].sets
@@ -92,6 +95,7 @@ class TrainingSet:
                 assert self._snapshot is not None
                 encoded = self._vocabulary.encode(build_lattice(sentence.text, self._snapshot))
                 tags = gold.ids(sentence)
+        encoded = hide_gazetteers(encoded, self._gazetteers, rng, n_gazetteers=self._vocabulary.n_groups - 1)
         encoded, spans = simulate_user_words(
             encoded, sentence.spans, self._regime, rng, word_labels=self._vocabulary.word_labels
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from cige.data.gazetteer_regime import GazetteerRegime
 from cige.data.mentions import MentionRegime
 from cige.data.user_words import UserWordRegime
 from cige.engine.schedule import warmup_problems
@@ -102,6 +103,8 @@ class LexiconConfig:
     """A word list; by default, all words of the word vectors with two or more characters."""
     gazetteers: tuple[str, ...] = ()
     """Further word lists, each with names of one kind; the lexicon is the union. Some models use the list of a word."""
+    names: str | None = None
+    """Instead of `gazetteers`: one list of names with their kinds (see lexicon/names_list.py)."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,8 @@ class Recipe:
     """The settings of the network: the fields of its config class."""
     user_words: UserWordRegime = field(default_factory=UserWordRegime)
     """Simulation of user words."""
+    gazetteers: GazetteerRegime = field(default_factory=GazetteerRegime)
+    """Hiding of gazetteers."""
     mentions: MentionRegime = field(default_factory=MentionRegime)
     """Replacement of entities by others."""
     training: TrainingConfig = field(default_factory=TrainingConfig)
@@ -268,6 +273,11 @@ def _contradictions(recipe: Recipe) -> list[str]:
         found.append(
             f"lexicon.gazetteers has {len(recipe.lexicon.gazetteers)} lists, expected {MAX_GAZETTEERS} or less"
         )
+    if recipe.lexicon.names is not None and recipe.lexicon.gazetteers:
+        found.append("lexicon.names and lexicon.gazetteers are both given; expected only one of them")
+    has_gazetteers = recipe.start_from or recipe.lexicon.names or recipe.lexicon.gazetteers
+    if model.reads_gazetteers and not has_gazetteers:
+        found.append("model.gazetteers is true, but there are none: give lexicon.names or lexicon.gazetteers")
     if model.bert_tuned and model.bert is None:
         found.append("model.bert_tuned is true, but model.bert names no BERT to tune")
     for name in ("label_prob", "unknown_label_prob"):

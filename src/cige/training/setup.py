@@ -15,8 +15,9 @@ from cige.data.sentence import Sentence
 from cige.data.vocabulary import Vocabulary
 from cige.errors import RecipeError
 from cige.lattice.lattice import Lattice, build_lattice
-from cige.lexicon.gazetteers import with_gazetteers
+from cige.lexicon.gazetteers import with_gazetteers, with_lists
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.names_list import NamesList
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.lexicon.vectors import VectorTable
 from cige.models.build import InputTables, Vectors, build_tagger, input_tables
@@ -108,7 +109,7 @@ def _words_of_files(recipe: Recipe, seed: int, data_dir: str | Path | None) -> t
         word=VectorTable.load(find_file(files.word, data_dir)),
         length=files.length,
     )
-    lexicon, word_groups = read_lexicon(recipe.lexicon, vectors, data_dir)
+    lexicon, word_groups, gazetteers = read_lexicon(recipe.lexicon, vectors, data_dir)
     return lexicon, partial(
         input_tables,
         lexicon=lexicon,
@@ -116,7 +117,7 @@ def _words_of_files(recipe: Recipe, seed: int, data_dir: str | Path | None) -> t
         seed=seed,
         count=architecture(recipe.architecture).reads_counts,
         word_groups=word_groups,
-        n_groups=1 + len(recipe.lexicon.gazetteers),
+        gazetteers=gazetteers,
     )
 
 
@@ -127,15 +128,19 @@ def _words_of_model(source: LatticeModel) -> tuple[Lexicon, _TablesFor]:
 
 def read_lexicon(
     words: LexiconConfig, vectors: Vectors, data_dir: str | Path | None = None
-) -> tuple[Lexicon, np.ndarray | None]:
-    """The lexicon of a recipe, and the gazetteers of each word if there are any (see `with_gazetteers`)."""
+) -> tuple[Lexicon, np.ndarray | None, tuple[str, ...]]:
+    """The lexicon of a recipe, the gazetteers of each word if there are any (`with_gazetteers`), and their names."""
     if words.path is None:
         lexicon = Lexicon.from_words(word for word in vectors.word.words if len(word) >= 2)
     else:
         lexicon = Lexicon.from_file(find_file(words.path, data_dir))
+    if words.names is not None:
+        by_kind = NamesList.read(find_file(words.names, data_dir)).words_by_kind()
+        return *with_lists(lexicon, list(by_kind.values())), tuple(by_kind)
     if not words.gazetteers:
-        return lexicon, None
-    return with_gazetteers(lexicon, [find_file(path, data_dir) for path in words.gazetteers])
+        return lexicon, None, ()
+    files = [find_file(path, data_dir) for path in words.gazetteers]
+    return *with_gazetteers(lexicon, files), tuple(file.name.partition(".")[0] for file in files)
 
 
 def load_bert(model: ModelConfig, data_dir: str | Path | None = None) -> CharFeatures:

@@ -135,6 +135,7 @@ def _objective(recipe: Recipe, setup: TrainingSetup, seed: int) -> TaggingObject
         vocabulary=setup.vocabulary,
         golds=golds_of(setup.sources, tagger.tags, scheme, setup.labels, hidden_odds=recipe.data.hidden_odds),
         regime=recipe.user_words,
+        gazetteers=recipe.gazetteers,
         seed=seed,
         mix=mix,
         source_of=source_of,

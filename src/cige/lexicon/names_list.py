@@ -1,0 +1,114 @@
+"""NamesList: names with the kinds that a background list gives them, such as `阿莫西林<TAB>MEDICINE`.
+
+A kind is a type, or a type and the list that says so: `COMPANY` or `COMPANY/registers`. A tagger learns what each kind
+is worth, so lists of different quality should have kinds of their own. A file has one name per line, then a tab and its
+kinds, which are separated by commas. Lines that begin with `# ` are comments; `# version: ...` and `# date: ...` say
+which list it is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from cige.errors import LexiconError
+from cige.lexicon.gazetteers import MAX_GAZETTEERS
+from cige.lexicon.report import LoadReport, ReportBuilder
+from cige.lexicon.storage import new_file
+from cige.lexicon.text_file import read_lines
+from cige.lexicon.word_rules import NOT_UTF8, reason_to_refuse
+from cige.text.normalize import normalize
+
+_FACTS = ("version", "date")
+
+
+@dataclass(frozen=True)
+class NamesList:
+    """Names and their kinds.
+
+    Attributes:
+        kinds: the kinds of each name, at least one.
+        version, date: as the file states them; empty if it does not.
+        report: the lines that were refused when the list was read; None for a list that was made in memory.
+    """
+
+    kinds: Mapping[str, tuple[str, ...]]
+    version: str = ""
+    date: str = ""
+    report: LoadReport | None = field(default=None, compare=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    @property
+    def all_kinds(self) -> tuple[str, ...]:
+        """The distinct kinds, sorted."""
+        return tuple(sorted({kind for kinds in self.kinds.values() for kind in kinds}))
+
+    def counts(self) -> dict[str, int]:
+        """kind -> number of names that have it; a name may have several kinds."""
+        counts = dict.fromkeys(self.all_kinds, 0)
+        for kinds in self.kinds.values():
+            for kind in kinds:
+                counts[kind] += 1
+        return counts
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> NamesList:
+        """Read a list, plain or compressed; a name on several lines has the kinds of all of them.
+
+        Raises:
+            LexiconError: the file cannot be read or has no usable line, or there are too many kinds. `report` lists
+                the lines that were refused one by one.
+        """
+        report = ReportBuilder(source=str(path), format="names")
+        facts = dict.fromkeys(_FACTS, "")
+        kinds: dict[str, tuple[str, ...]] = {}
+        for number, raw in read_lines(path):
+            try:
+                line = raw.decode("utf-8")
+            except UnicodeDecodeError:
+                report.refuse(number, raw.decode("utf-8", "replace"), NOT_UTF8)
+                continue
+            if line.startswith("# "):
+                name, _, value = line[2:].partition(":")
+                if name in facts:
+                    facts[name] = value.strip()
+                continue
+            if not line.strip():
+                continue
+            word, _, written = line.partition("\t")
+            word = normalize(word.strip())
+            given = tuple(kind.strip() for kind in written.split("\t")[0].split(",") if kind.strip())
+            if reason := reason_to_refuse(word) or (None if given else "no kind after a tab"):
+                report.refuse(number, line, reason)
+                continue
+            kinds[word] = tuple(dict.fromkeys((*kinds.get(word, ()), *given)))
+        if not kinds:
+            raise LexiconError(f"{path}: no usable line; expected a name, a tab and its kinds: 阿莫西林<TAB>MEDICINE")
+        names = cls(kinds, **facts, report=report.build(n_taken=len(kinds)))
+        check_number_of_kinds(names.all_kinds, str(path))
+        return names
+
+    def words_by_kind(self) -> dict[str, list[str]]:
+        """kind -> its names, for all kinds in order."""
+        words: dict[str, list[str]] = {kind: [] for kind in self.all_kinds}
+        for word, kinds in self.kinds.items():
+            for kind in kinds:
+                words[kind].append(word)
+        return words
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the list, sorted by name, so that equal lists are equal files; existing files are replaced."""
+        head = [f"# {name}: {value}\n" for name in _FACTS if (value := getattr(self, name))]
+        rows = [f"{word}\t{','.join(sorted(kinds))}\n" for word, kinds in sorted(self.kinds.items())]
+        with new_file(path) as aside:
+            aside.write_text("".join([*head, *rows]), encoding="utf-8", newline="\n")
+
+
+def check_number_of_kinds(kinds: Iterable[str], source: str) -> None:
+    """Raise LexiconError if a list has more kinds than a word has bits for."""
+    n_kinds = len(set(kinds))
+    if n_kinds > MAX_GAZETTEERS:
+        raise LexiconError(f"{source}: {n_kinds} kinds of names; expected at most {MAX_GAZETTEERS}")
