@@ -10,6 +10,7 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
+from cige.data.check_vocabulary import check_vocabulary
 from cige.data.vocabulary import CodeTable, Vocabulary
 from cige.errors import LexiconError, ModelError
 from cige.folders.mapped_arrays import arrays_in, map_file
@@ -72,6 +73,7 @@ def load_words(folder: Path, facts: dict[str, Any]) -> tuple[Vocabulary, Lexicon
             word_labels=tuple(facts.get("word_labels", ())),  # not in folders of older models
             **{name: arrays[name] for name in _OPTIONAL if name in arrays},
         )
+        check_vocabulary(vocabulary)
         if len(vocabulary.word_rows) != len(lexicon):
             raise ValueError(f"{len(vocabulary.word_rows)} word rows for a lexicon of {len(lexicon)} words")
     return vocabulary, lexicon

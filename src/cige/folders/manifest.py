@@ -133,11 +133,11 @@ def kind_of(folder: Path) -> str | None:
 
 def _listed_files(facts: dict[str, Any], folder: Path, error: type[CigeError]) -> list[tuple[str, dict[str, Any]]]:
     """(name, {"bytes", "sha256"}) of each file in a manifest."""
-    listing = facts.get("files", {})
+    listing = facts.get("files")
     well_formed = isinstance(listing, dict) and all(
         isinstance(entry, dict) and {"bytes", "sha256"} <= entry.keys() for entry in listing.values()
     )
-    if not well_formed:
+    if not well_formed or not listing:  # every folder of this package has files; an empty list would check nothing
         raise error(f"{folder / MANIFEST}: its list of files is damaged; copy or save the folder again")
     return list(listing.items())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -44,8 +45,10 @@ def _array(data: mmap.mmap, begin: int, entry: dict) -> np.ndarray:
         raise ValueError(f"numbers of type {entry['dtype']}; expected one of {', '.join(_DTYPES)}")
     first, last = entry["data_offsets"]
     shape = tuple(entry["shape"])
-    n = int(np.prod(shape, dtype=np.int64))
-    if n * np.dtype(dtype).itemsize != last - first or begin + last > len(data):
+    if not all(isinstance(size, int) and 0 <= size < 1 << 48 for size in (first, last, *shape)):
+        raise ValueError(f"an array of shape {entry['shape']} at {entry['data_offsets']}")
+    n = prod(shape)
+    if first > last or n * np.dtype(dtype).itemsize != last - first or begin + last > len(data):
         raise ValueError(f"{last - first} bytes for {n} numbers of type {entry['dtype']}")
     array = np.frombuffer(data, dtype, n, begin + first).reshape(shape)
     return array if array.flags.aligned else array.copy()

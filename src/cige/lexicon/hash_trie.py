@@ -19,6 +19,7 @@ IS_WORD, HAS_LONGER = 1, 2
 FLAG_BITS = 2
 MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, which spreads similar keys over the table
 _LOAD = 0.67  # a search reads two slots on average; a fuller table is slower, an emptier one larger
+_MOST_CHARS = 1 << 20  # of a word
 _CHAR_MASK = (1 << CHAR_BITS) - 1
 _BLOCK = 1 << 20
 
@@ -72,6 +73,11 @@ class HashTrie:
         keys, numbers = load_array(folder / KEYS_FILE), load_array(folder / NUMBERS_FILE)
         if keys.dtype != np.uint64 or numbers.dtype != np.uint32 or keys.shape != numbers.shape or not keys.size:
             raise LexiconError(f"{folder}: {KEYS_FILE} does not belong to {NUMBERS_FILE}; build the lexicon again")
+        if not 1 <= max_probes <= keys.size or not 0 <= max_chars <= _MOST_CHARS or n_words < 0:
+            raise LexiconError(
+                f"{folder}: max_probes is {max_probes} and max_chars {max_chars}; expected 1 to {keys.size} and 0 to "
+                f"{_MOST_CHARS}; build the lexicon again"
+            )
         return cls(keys=keys, numbers=numbers, max_probes=max_probes, max_chars=max_chars, n_words=n_words)
 
     def save(self, folder: Path) -> None:

@@ -18,6 +18,7 @@ from functools import partial
 
 import numpy as np
 
+from cige.errors import ModelError
 from cige.lattice.lattice import Lattice
 from cige.models.flat_config import FlatConfig
 from cige.nn.memory import zeros_on_demand
@@ -31,6 +32,7 @@ from cige.runtime.relations import Relations, RelationTables
 from cige.runtime.row_products import in_one_thread, row_by_row
 
 _MISSING = 2  # return code of native/spans.c: a table is missing
+_MOST_TRIES = 3  # the tables that a batch lacks are made at once, so a second try finds them
 _ERRORS = {1: "no memory for a work buffer; use smaller batches", 2: "a sentence is too long for the tables"}
 
 
@@ -90,7 +92,7 @@ class NativeFlat:
         def read(found: np.ndarray) -> int:
             sizes = np.array([len(lattices), len(matches), self._n_threads, len(text), len(found)], np.int64)
             described = self._described or self._prepare(rows(lattices))
-            while True:
+            for _ in range(_MOST_TRIES):
                 inputs = (rows.packed, described.fields, chain.fields, self._input.is_known, sizes, n_chars, n_words)
                 outputs = (address(found), address(n_spans))
                 failed = self._library.read_lattices(
@@ -99,6 +101,8 @@ class NativeFlat:
                 if failed != _MISSING:
                     break
                 described = self._prepare(rows(lattices))
+            if failed == _MISSING:
+                raise ModelError("FLAT: the words of this text need tables that its lexicon rules out; it is damaged")
             if failed not in (0, NO_ROOM):
                 raise MemoryError(f"FLAT: {_ERRORS.get(failed, failed)}")
             return failed

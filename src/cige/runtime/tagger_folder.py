@@ -23,6 +23,7 @@ from cige.folders.mapped_arrays import arrays_in, map_file
 from cige.lexicon.lexicon import Lexicon
 from cige.models.config import ModelConfig
 from cige.nn.crf_numpy import NumpyCRF
+from cige.runtime.expected_arrays import check_weights
 
 VERSION = 1  # version of the folder format, as in models.model
 WEIGHTS = "model.safetensors"
@@ -96,6 +97,7 @@ class TaggerFolder:
             module, name = CONFIGS[facts["architecture"]]
             given = {k: tuple(v) if isinstance(v, list) else v for k, v in facts["config"].items()}
             config = getattr(import_module(module), name)(**given)
+            check_weights(config, weights, vocabulary, n_tags=len(facts["tags"]))
             crf = _crf(weights, facts["tags"])
         return cls(config, weights_file, weights, vocabulary, lexicon, crf, facts, folder.resolve())
 

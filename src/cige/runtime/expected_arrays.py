@@ -1,0 +1,178 @@
+"""The arrays that a model folder must have, by its configuration; checked before C reads any of them by address.
+
+The author of a folder also writes its checksums, so these say only that the folder is complete. What keeps compiled
+code inside its arrays is that every array has the shape and the number type that the configuration gives, that every
+row number is one of its table, and that numbers which decide loops are in range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cige.data.vocabulary import Vocabulary
+from cige.models.config import ModelConfig
+from cige.models.flat_config import FlatConfig
+
+Shape = tuple[int, ...]
+MAX_WIDTH = 1 << 16  # of any layer; products of two widths fit into the integers of C
+MAX_LAYERS = 64
+_EMBEDDINGS = "encoder.embeddings."
+_DISTANCES = ("hh", "th", "ht", "tt")
+_MASKS = {"allowed_start": "start", "allowed": "transitions", "allowed_end": "end"}
+_PARTS = ("tuned", "fixed", "scale")
+
+
+@dataclass(frozen=True)
+class Table:
+    """An embedding table: how many rows it has, and the name of the configured width, which its folder decides."""
+
+    name: str
+    n_rows: int
+
+
+def check_weights(
+    config: ModelConfig, weights: Mapping[str, np.ndarray], vocabulary: Vocabulary, *, n_tags: int
+) -> None:
+    """Check the arrays of a FLAT or a SoftLexicon.
+
+    Raises:
+        ValueError: an array is missing, has another shape or number type than the configuration gives, or holds a
+            number that is not finite.
+    """
+    _check_sizes(config)
+    widths = {table.name: _check_table(table, weights) for table in _tables(config, vocabulary)}
+    if "char_word" in widths and widths["char_word"] != widths["word"]:
+        raise ValueError(f"char_word has rows of {widths['char_word']} numbers, and word of {widths['word']}")
+    shapes = _flat(config, widths, vocabulary) if isinstance(config, FlatConfig) else _soft_lexicon(config, widths)
+    shapes |= {"output.weight": (n_tags, _feature_width(config)), "output.bias": (n_tags,)}
+    shapes |= {"crf.start": (n_tags,), "crf.transitions": (n_tags, n_tags), "crf.end": (n_tags,)}
+    for name, shape in shapes.items():
+        if name not in weights:
+            raise ValueError(f"{name} is missing; expected {list(shape)}")
+        array = weights[name]
+        if array.shape != shape or array.dtype != np.float32:
+            raise ValueError(f"{name} is {array.dtype}{list(array.shape)}; expected float32{list(shape)}")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} has numbers that are not finite")
+    for name in _MASKS:
+        mask, shape = weights.get(f"crf.{name}"), shapes[f"crf.{_MASKS[name]}"]
+        if mask is None or mask.dtype != np.bool_ or mask.shape != shape:
+            raise ValueError(f"crf.{name} is missing or of another shape; expected bool{list(shape)}")
+
+
+def _check_sizes(config: ModelConfig) -> None:
+    """Widths, heads and layers are positive numbers of a reasonable size, so that no product of them overflows."""
+    for name, most in (
+        *((name, MAX_WIDTH) for name in ("n_heads", "head_width", "ff_width", "lstm_width")),
+        ("n_layers", MAX_LAYERS),
+    ):
+        value = getattr(config, name, 1)
+        if type(value) is not int or not 1 <= value <= most:
+            raise ValueError(f"config.{name} is {value!r}; expected a whole number from 1 to {most}")
+    if isinstance(config, FlatConfig) and config.width > MAX_WIDTH:
+        raise ValueError(f"config: n_heads * head_width is {config.width}; expected at most {MAX_WIDTH}")
+    for name in ("max_distance", "position_offset"):
+        value = getattr(config, name, None)
+        if value is not None and (type(value) is not int or abs(value) > 1 << 20):
+            raise ValueError(f"config.{name} is {value!r}; expected a whole number")
+    if isinstance(config, FlatConfig) and (not config.distances or not set(config.distances) <= set(_DISTANCES)):
+        raise ValueError(f"config.distances is {list(config.distances)}; expected some of {', '.join(_DISTANCES)}")
+
+
+def _tables(config: ModelConfig, vocabulary: Vocabulary) -> Iterator[Table]:
+    n_chars, n_bigrams, n_words = vocabulary.n_rows
+    yield Table("char", n_chars)
+    if config.use_bigrams:
+        yield Table("bigram", n_bigrams)
+    reads_words = getattr(config, "use_words", True)
+    if reads_words or isinstance(config, FlatConfig):
+        yield Table("word", n_words)
+    if config.reads_char_words if isinstance(config, FlatConfig) else reads_words:
+        yield Table("char_word", n_chars)
+
+
+def _check_table(table: Table, weights: Mapping[str, np.ndarray]) -> int:
+    """The width of a table whose parts fit together."""
+    name = _EMBEDDINGS + table.name
+    missing = [part for part in _PARTS if f"{name}.{part}" not in weights]
+    if missing:
+        raise ValueError(f"{name}.{missing[0]} is missing")
+    tuned, fixed, scale = (weights[f"{name}.{part}"] for part in _PARTS)
+    if tuned.ndim != 2 or tuned.dtype != np.float32 or not 1 <= tuned.shape[1] <= MAX_WIDTH:
+        raise ValueError(f"{name}.tuned is {tuned.dtype}{list(tuned.shape)}; expected float32 rows")
+    n_fixed = table.n_rows - len(tuned)
+    if fixed.shape != (n_fixed, tuned.shape[1]):
+        raise ValueError(f"{name}.fixed is {list(fixed.shape)}; expected {[n_fixed, tuned.shape[1]]}")
+    expected = (n_fixed, 1) if fixed.dtype == np.int8 else (0, 1)
+    if scale.shape != expected or scale.dtype != np.float16:
+        raise ValueError(f"{name}.scale is {scale.dtype}{list(scale.shape)}; expected float16{list(expected)}")
+    for part, array in (("tuned", tuned), ("scale", scale)):
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name}.{part} has numbers that are not finite")
+    return int(tuned.shape[1])
+
+
+def _feature_width(config: ModelConfig) -> int:
+    return config.width if isinstance(config, FlatConfig) else int(config.lstm_width)
+
+
+def _flat(config: FlatConfig, widths: Mapping[str, int], vocabulary: Vocabulary) -> dict[str, Shape]:
+    d, n_bigram = config.width, widths.get("bigram", 0)
+    n_char = widths["char"] + n_bigram + widths.get("char_word", 0)
+    shapes: dict[str, Shape] = {
+        "encoder.char_projection.weight": (d, n_char),
+        "encoder.char_projection.bias": (d,),
+        "encoder.word_projection.weight": (d, widths["word"]),
+        "encoder.word_projection.bias": (d,),
+        "encoder.fusion.weight.weight": (d, len(config.distances) * d),
+    }
+    if config.fusion_bias:
+        shapes["encoder.fusion.weight.bias"] = (d,)
+    if n_bigram and config.bigram_backoff:
+        shapes["encoder.embeddings.backoff.weight"] = (n_bigram, 2 * widths["char"])
+        shapes["encoder.embeddings.backoff.bias"] = (n_bigram,)
+    if config.reads_word_labels:
+        shapes["encoder.word_labels.weight"] = (len(vocabulary.word_labels) + 2, d)
+    if config.reads_gazetteers:
+        shapes["encoder.gazetteers.weight"] = (d, vocabulary.n_groups - 1)
+    for number in range(config.n_layers):
+        shapes |= {f"encoder.layers.{number}.{name}": shape for name, shape in _flat_layer(config).items()}
+    return shapes
+
+
+def _flat_layer(config: FlatConfig) -> dict[str, Shape]:
+    d, heads = config.width, (config.n_heads, config.head_width)
+    shapes: dict[str, Shape] = {"attention.u": heads}
+    for part in ("query", "value", *(("key",) if config.key_projection else ())):
+        shapes[f"attention.{part}.weight"] = (d, d)
+        if config.attention_bias:
+            shapes[f"attention.{part}.bias"] = (d,)
+    if config.position_score == "exact":
+        shapes |= {"attention.v": heads, "attention.relation_key.weight": (d, d)}
+    else:
+        shapes["attention.relation_bias.weight"] = (config.n_heads, d)
+    for norm in ("attention_norm", *(() if config.shared_layer_norm else ("ff_norm",))):
+        shapes |= {f"{norm}.weight": (d,), f"{norm}.bias": (d,)}
+    shapes |= {"ff_in.weight": (config.ff_width, d), "ff_in.bias": (config.ff_width,)}
+    return shapes | {"ff_out.weight": (d, config.ff_width), "ff_out.bias": (d,)}
+
+
+def _soft_lexicon(config: ModelConfig, widths: Mapping[str, int]) -> dict[str, Shape]:
+    width = int(config.lstm_width) // 2
+    n_in = widths["char"] + widths.get("bigram", 0) + 4 * widths.get("word", 0)
+    shapes: dict[str, Shape] = {}
+    if "word" in widths:
+        shapes["encoder.soft_lexicon.none"] = (widths["word"],)
+    if widths.get("bigram") and config.bigram_backoff:
+        shapes["encoder.embeddings.backoff.weight"] = (widths["bigram"], 2 * widths["char"])
+        shapes["encoder.embeddings.backoff.bias"] = (widths["bigram"],)
+    for number in range(int(config.n_layers)):
+        for side in ("forward", "backward"):
+            name = f"encoder.lstm.{side}_layers.{number}"
+            shapes[f"{name}.weight_ih_l0"] = (4 * width, n_in if number == 0 else 2 * width)
+            shapes[f"{name}.weight_hh_l0"] = (4 * width, width)
+            shapes |= {f"{name}.bias_ih_l0": (4 * width,), f"{name}.bias_hh_l0": (4 * width,)}
+    return shapes

@@ -1,0 +1,99 @@
+"""A folder whose arrays do not fit its configuration is refused by name, before C reads it, by every form."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import crafted_folders as crafted
+import numpy as np
+import pytest
+import tiny
+
+from cige.errors import CigeError, ModelError
+from cige.folders.manifest import MANIFEST
+from cige.lexicon.lexicon import Lexicon
+from cige.models.flat import FlatConfig
+from cige.models.model import LatticeModel
+from cige.runtime.native_model import NativeModel
+
+CONFIG = replace(tiny.CONFIG, bigram_backoff=True, char_words=True, gazetteers=True)
+TEXTS = ["北京的罗氏公司请了张三", "南京市长江大桥", "", "a"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("crafted") / "model"
+    tiny.model(config=CONFIG, typed=True).save(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "model"))
+
+
+def test_the_folder_itself_is_read(folder: Path) -> None:
+    crafted.sign(folder)
+    assert isinstance(NativeModel.load(folder).config, FlatConfig)
+
+
+@pytest.mark.parametrize("name", crafted.WEIGHTS)
+def test_weights(folder: Path, name: str) -> None:
+    crafted.rewrite(folder, "model.safetensors", crafted.WEIGHTS[name])
+    with pytest.raises(ModelError, match=r"do not fit the manifest"):
+        NativeModel.load(folder)
+
+
+@pytest.mark.parametrize("name", crafted.VOCABULARY)
+def test_vocabulary(folder: Path, name: str) -> None:
+    crafted.rewrite(folder, "vocabulary.safetensors", crafted.VOCABULARY[name])
+    for load in (NativeModel.load, LatticeModel.load):
+        with pytest.raises(ModelError, match=r"rows|codes|groups"):
+            load(folder)
+
+
+@pytest.mark.parametrize("name", crafted.FACTS)
+def test_facts(folder: Path, name: str) -> None:
+    crafted.sign(folder, **crafted.FACTS[name])
+    with pytest.raises(ModelError):
+        NativeModel.load(folder)
+
+
+@pytest.mark.parametrize("name", crafted.CONFIG)
+def test_config(folder: Path, name: str) -> None:
+    config = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["config"]
+    crafted.sign(folder, config=config | {name: crafted.CONFIG[name]})
+    with pytest.raises(ModelError):
+        NativeModel.load(folder)
+
+
+def test_no_listed_files_is_no_folder(folder: Path) -> None:
+    facts = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    (folder / MANIFEST).write_text(json.dumps(facts | {"files": {}}), encoding="utf-8")
+    with pytest.raises(ModelError, match="list of files"):
+        NativeModel.load(folder)
+
+
+@pytest.mark.parametrize("facts", [{"max_probes": 2**62}, {"max_probes": 0}, {"max_chars": -1}, {"max_chars": 2**40}])
+def test_lexicon_facts(tmp_path: Path, facts: dict[str, int]) -> None:
+    """On a full table, a search with max_probes = 2^62 would not end."""
+    words = [chr(0x4E00 + k) + chr(0x5000 + k // 200) for k in range(18_000)]  # some become equal when normalised
+    words += [word + "字" for word in words] + [word + "母" for word in words] + [word + "符" for word in words]
+    Lexicon.from_words(words).save(tmp_path / "lexicon")
+    crafted.sign(tmp_path / "lexicon", **facts)
+    with pytest.raises(CigeError, match=r"max_probes|max_chars"):
+        Lexicon.load(tmp_path / "lexicon").match("一个字")
+
+
+def test_offsets_of_words_stay_in_their_file(tmp_path: Path) -> None:
+    folder = tmp_path / "lexicon"
+    Lexicon.from_words(["北京", "上海", "南京市"]).save(folder)
+    offsets = np.load(folder / "offsets.npy")
+    for wrong in (offsets + 1000, offsets[::-1], offsets[:1]):
+        np.save(folder / "offsets.npy", np.ascontiguousarray(wrong))
+        crafted.sign(folder)
+        with pytest.raises(CigeError):
+            list(Lexicon.load(folder))
