@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cige.explain.explanation import Explanation
     from cige.lattice.lattice import Lattice, build_lattice
     from cige.lexicon.lexicon import Lexicon
+    from cige.lexicon.user_word import UserWord
 
 # The module of each public name. Names are imported on first use, so that `import cige` is fast and needs no torch.
 _HOMES = {
@@ -30,6 +31,7 @@ _HOMES = {
     "ModelError": "errors",
     "RecipeError": "errors",
     "Lexicon": "lexicon.lexicon",
+    "UserWord": "lexicon.user_word",
     "Lattice": "lattice.lattice",
     "build_lattice": "lattice.lattice",
     "draw_lattice": "drawing.lattice",
@@ -58,6 +60,7 @@ __all__ = [
     "RecipeError",
     "Sentence",
     "Span",
+    "UserWord",
     "build_lattice",
     "draw_lattice",
     "load",

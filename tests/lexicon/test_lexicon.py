@@ -6,6 +6,7 @@ import shutil
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -277,9 +278,38 @@ def test_words_that_cannot_be_used_are_named_and_nothing_is_added(lexicon, bad):
     assert lexicon.user_words == ()
 
 
-def test_adding_a_list_without_a_star_is_explained(lexicon):
-    with pytest.raises(LexiconError, match=r"put a \* before"):
-        lexicon.add(["江大桥"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["江大桥", UserWord("小米SU7", "PRODUCT")],
+        {"江大桥": None, "小米SU7": "PRODUCT"},
+        pd.DataFrame({"word": ["江大桥", "小米SU7"], "label": [None, "PRODUCT"], "note": [1, 2]}),
+        pd.DataFrame({"text": ["江大桥", "小米SU7"], "label": [float("nan"), "PRODUCT"], "mode": ["", "evidence"]}),
+    ],
+    ids=["list", "dict", "table", "table with modes"],
+)
+def test_lists_dicts_and_tables_are_added(lexicon, words):
+    lexicon.add(words)
+    assert lexicon.user_entries == (UserWord("江大桥"), UserWord("小米SU7", "PRODUCT"))
+    assert lexicon.with_words(words).user_entries == lexicon.user_entries
+
+
+def test_what_cannot_be_added_is_explained(lexicon):
+    with pytest.raises(TypeError, match=r"label='PER'"):
+        lexicon.add("张三", "PER")
+    with pytest.raises(LexiconError, match="leave out label="):
+        lexicon.add({"张三": "PER"}, label="LOC")
+    with pytest.raises(LexiconError, match="a table of name, label"):
+        lexicon.add(pd.DataFrame({"name": ["张三"], "label": ["PER"]}))
+    with pytest.raises(LexiconError, match="row 2 has 7"):
+        lexicon.add(pd.DataFrame({"word": ["张三", 7]}))
+    with pytest.raises(LexiconError, match="got int"):
+        lexicon.add(7)
+    with pytest.raises(LexiconError, match="without a label"):
+        lexicon.add("张三", mode="type")
+    with pytest.raises(LexiconError, match="inside=True was given with mode 'force'"):
+        lexicon.add("张三", label="PER", mode="force", inside=True)
+    assert lexicon.user_words == ()
 
 
 def test_add_file_takes_the_good_lines(lexicon, tmp_path):
@@ -477,7 +507,7 @@ def test_blocking_a_base_word_leaves_its_node_as_it_was(lexicon):
     ("words", "options", "message"),
     [
         (["江"], {"label": "X"}, r'single character.*needs mode "force" with a label, or mode "block"'),
-        (["江大桥"], {"mode": "force"}, "mode force without a label"),
+        (["江大桥"], {"mode": "force"}, "mode force or type without a label"),
         (["江大桥"], {"mode": "block", "label": "X"}, "mode block with a label"),
         (["江大桥"], {"mode": "always"}, "unknown mode .expected evidence, force, block.*mode 'always'"),
         (["江大桥"], {"label": "*"}, "not a label"),

@@ -9,8 +9,8 @@ from cige.lexicon.rules import NO_RULES, ForcedSpan, RuleBook, Rules
 from cige.lexicon.user_word import UserWord
 
 
-def book(*, force=(), block=()) -> RuleBook:
-    words = [UserWord(word, "X", "force") for word in force] + [UserWord(word, None, "block") for word in block]
+def book(*, force=(), block=(), mode="block_exact") -> RuleBook:
+    words = [UserWord(word, "X", "force") for word in force] + [UserWord(word, None, mode) for word in block]
     return RuleBook([*words, UserWord("甲乙", "X")])
 
 
@@ -42,6 +42,20 @@ def test_blocked_stretches_are_those_beside_forced_ones():
     assert rules.blocked == ((0, 2), (7, 8))
 
 
+def test_what_lies_inside_a_blocked_word_is_blocked_too():
+    rules = book(block=["天津大", "大学"], mode="block").find("在天津大学")
+    assert rules.blocked == ((1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4), (3, 5), (4, 5))
+    assert book(force=["津大"], block=["天津大学"], mode="block").find("天津大学").blocked == ()
+
+
+def test_typed_words_have_a_label_where_nothing_is_forced():
+    words = [UserWord("天津", "GAME", "type"), UserWord("津大学", "X", "type"), UserWord("大学", "ORG", "force")]
+    rules = RuleBook(words).find("天津天津大学")
+    assert rules.typed == (ForcedSpan(0, 2, "GAME"), ForcedSpan(2, 4, "GAME"))
+    assert rules.within(2, 6).typed == (ForcedSpan(0, 2, "GAME"),)
+    assert rules.within(1, 3).typed == ()
+
+
 def test_a_lexicon_without_such_words_has_no_rules():
     lexicon = Lexicon.from_words(["天津"])
     lexicon.add("甲乙", label="X")
@@ -49,9 +63,9 @@ def test_a_lexicon_without_such_words_has_no_rules():
     lexicon.add("津", label="LOC", mode="force")
     lexicon.add("天津", mode="block")
     rules = lexicon.snapshot().rules("在天津，天")
-    assert rules == Rules((ForcedSpan(2, 3, "LOC"),), ())
+    assert rules == Rules((ForcedSpan(2, 3, "LOC"),), ())  # 天津 overlaps what is forced
     lexicon.remove("津")
-    assert lexicon.snapshot().rules("在天津").blocked == ((1, 3),)
+    assert lexicon.snapshot().rules("在天津").blocked == ((1, 2), (1, 3), (2, 3))
 
 
 WORDS = st.lists(st.text("甲乙丙", min_size=1, max_size=4), max_size=5, unique=True)

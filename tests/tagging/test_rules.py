@@ -117,9 +117,15 @@ def test_no_more_tags_than_stretches_that_overlap_need():
     made = model("BMES")
     sizes = [
         len(BlockingCRF(made.crf, tags=made.tags, scheme="BMES", blocked=blocked).start)
-        for blocked in ([(0, 1)], [(0, 2), (2, 5), (7, 9)], [(0, 2), (0, 4)], [(0, 3), (2, 4), (4, 6)])
+        for blocked in (
+            [(0, 1)],
+            [(0, 2), (2, 5), (7, 9)],
+            [(0, 2), (0, 4)],
+            [(0, 3), (2, 4), (4, 6)],
+            [(a, b) for a in range(8) for b in range(a + 1, 9)],  # nothing in a stretch of eight
+        )
     ]
-    assert sizes == [9, 9 + 8, 9 + 8, 9 + 16]  # four more tags a label and stretch
+    assert sizes == [9, 9 + 8, 9 + 8, 9 + 16, 9 + 8]  # four more tags a label and stretch
 
 
 @pytest.mark.parametrize("scheme", ["BMES", "BIO"])

@@ -66,6 +66,32 @@ def test_a_blocked_word_within_a_longer_name_leaves_it_alone(ner):
     assert triples(ner(SENTENCE))[:4] == [(0, 2, "PER"), (3, 5, "LOC"), (6, 9, "PER"), (10, 14, "ORG")]
 
 
+def test_nothing_inside_a_blocked_word_is_an_entity_unless_the_user_says_so(ner):
+    text = "李明在南京市北京。"
+    assert (3, 6, "LOC") in triples(ner(text))
+    ner.lexicon.add("南京市北京", mode="block")
+    assert not any(start >= 3 and end <= 8 for start, end, _ in triples(ner(text)))
+    ner.lexicon.add("南京市北京", mode="block", inside=True)
+    assert (3, 6, "LOC") in triples(ner(text))
+    ner.lexicon.add("南京市", mode="block", inside=True)
+    assert (3, 6, "LOC") not in triples(ner(text))
+
+
+def test_a_typed_word_has_the_users_type_where_the_model_finds_it(ner):
+    plain = {(e.start, e.end): e for e in ner(SENTENCE)}
+    ner.lexicon.add("罗氏公司", label="GAME", mode="type")  # a type that the model does not know
+    ner.lexicon.add("李明", label="LOC", mode="type")  # one that it knows
+    ner.lexicon.add("经理", label="LOC", mode="type")  # found by nobody
+    entities = {(e.start, e.end): e for e in ner(SENTENCE)}
+    assert entities[10, 14].label == "GAME" and entities[0, 2].label == "LOC"
+    assert entities[10, 14].score >= plain[10, 14].score - 0.2
+    assert (15, 17) not in entities
+    assert {place: e.label for place, e in entities.items() if place not in {(10, 14), (0, 2)}} == {
+        place: e.label for place, e in plain.items() if place not in {(10, 14), (0, 2)}
+    }
+    assert not any(e.forced for e in entities.values())
+
+
 @pytest.mark.parametrize("shift", [*range(-12, 13, 4), CONTEXT - 4, CONTEXT])
 def test_a_forced_word_over_the_edge_of_a_window_is_found_whole(ner, shift):
     word = "".join(map(chr, range(0x4E00, 0x4E00 + 64)))  # as long as a word may be, and longer than the context

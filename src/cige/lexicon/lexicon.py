@@ -21,7 +21,17 @@ from cige.lexicon.base_words import BaseWords
 from cige.lexicon.snapshot import LexiconSnapshot
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
 from cige.lexicon.user_changes import UserChanges
-from cige.lexicon.user_word import EVIDENCE, Mode, UserWord, UserWords, reason_to_refuse_user_word, user_words_of
+from cige.lexicon.user_word import (
+    BLOCK,
+    BLOCK_EXACT,
+    COMMON_TYPES,
+    EVIDENCE,
+    Mode,
+    UserWord,
+    UserWords,
+    reason_to_refuse_user_word,
+    user_words_of,
+)
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 from cige.text.counted import counted
@@ -178,8 +188,13 @@ class Lexicon:
         """int32[n, 3] rows (start, end, word_id); see `LexiconSnapshot.match`."""
         return self._snapshot.match(text)
 
-    def add(self, *words: str, label: str | None = None, mode: Mode = EVIDENCE) -> None:
+    def add(
+        self, *words: str | UserWords, label: str | None = None, mode: Mode = EVIDENCE, inside: bool = False
+    ) -> None:
         """Add user words, which are matched from now on.
+
+        `add("小米", "华为", label="COMPANY")` adds words with one label and mode. `add({"小米": "COMPANY"})`, a list of
+        words or `UserWord`s, or a DataFrame with the columns word, label and mode adds words with labels of their own.
 
         Words may contain spaces and punctuation ("iPhone 15 Pro"). A word that has already been added keeps its place
         and gets the label and the mode of this call.
@@ -187,16 +202,32 @@ class Lexicon:
         Args:
             label: the entity type that the words name, whether or not the model knows it; None if it is unknown.
             mode: "evidence": the model considers words and label together with the rest of the text, and may decide
-                against both. "force": the words are tagged with `label` wherever they occur; if two overlap, the
-                longer one is tagged. "block": exactly these words are never an entity; they may be part of a longer
-                one.
+                against both. "type": the model decides whether a word is an entity; if it is, its type is `label`.
+                "force": the words are tagged with `label` wherever they occur; if two overlap, the longer one is
+                tagged. "block": neither these words nor anything inside them is an entity; they may be part of a
+                longer one. "block_exact": as "block", but what lies inside them may be an entity.
+            inside: with mode "block": whether what lies inside the words may be an entity; the same as "block_exact".
 
         Raises:
+            TypeError: a type such as "PER" was given as a word; labels are given with `label=`.
             LexiconError: a word cannot be used (it is empty, begins or ends with a space, contains a control character,
                 has more than 64 characters, or is a single character with mode "evidence"), or the label or the mode is
                 not valid. The message lists the words, and none is added.
         """
-        self.add_entries(*_sound(words, label, mode))
+        if len(words) == 1 and not isinstance(words[0], str):
+            if label is not None or mode != EVIDENCE or inside:
+                raise LexiconError(
+                    "add: words in a list or table have their own labels and modes; leave out label=, mode="
+                )
+            self.add_entries(*user_words_of(words[0]))
+            return
+        if len(words) == 2 and words[1] in COMMON_TYPES:
+            raise TypeError(f"add{words!r} would add two words; for a word with a type, write label={words[1]!r}")
+        if inside:
+            if mode != BLOCK:
+                raise LexiconError(f"inside=True was given with mode {mode!r}; it says what mode 'block' leaves alone")
+            mode = BLOCK_EXACT
+        self.add_entries(*_sound(words, label, mode))  # type: ignore[arg-type]
 
     def add_entries(self, *words: UserWord) -> None:
         """Like `add`, for words that have their own labels and modes, such as another lexicon's `user_entries`.

@@ -11,7 +11,7 @@ import numpy as np
 
 from cige.lexicon.latin_runs import without_cut_runs
 from cige.lexicon.matcher import Matcher
-from cige.lexicon.user_word import EVIDENCE, FORCE, UserWord
+from cige.lexicon.user_word import BLOCK, BLOCK_EXACT, EVIDENCE, FORCE, TYPE, UserWord
 
 _NONE = np.empty((0, 3), dtype=np.int32)
 
@@ -33,13 +33,15 @@ class Rules:
         forced: sorted, disjoint stretches. They may extend beyond either end of the window.
         blocked: stretches [start, end) that are not entities, sorted. They lie within the window and do not overlap
             forced stretches, over which there can be no other entity anyway.
+        typed: stretches that have the user's label wherever they are entities, sorted; within the window.
     """
 
     forced: tuple[ForcedSpan, ...] = ()
     blocked: tuple[tuple[int, int], ...] = ()
+    typed: tuple[ForcedSpan, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.forced or self.blocked)
+        return bool(self.forced or self.blocked or self.typed)
 
     def within(self, start: int, end: int) -> Rules:
         """The rules for the window [start, end), with offsets from `start`: the forced stretches that overlap it, and
@@ -52,7 +54,11 @@ class Rules:
         forced = (ForcedSpan(s.start - start, s.end - start, s.label) for s in overlapping)
         first = bisect_left(self.blocked, (start, start))
         last = bisect_left(self.blocked, (end, end))
-        return Rules(tuple(forced), tuple((a - start, b - start) for a, b in self.blocked[first:last] if b <= end))
+        blocked = tuple((a - start, b - start) for a, b in self.blocked[first:last] if b <= end)
+        first = bisect_left(self.typed, start, key=lambda span: span.start)
+        last = bisect_left(self.typed, end, key=lambda span: span.start)
+        typed = (ForcedSpan(s.start - start, s.end - start, s.label) for s in self.typed[first:last] if s.end <= end)
+        return Rules(tuple(forced), blocked, tuple(typed))
 
 
 NO_RULES = Rules()
@@ -90,13 +96,18 @@ class RuleBook:
             if taken.find(1, start, end) < 0:
                 taken[start:end] = b"\1" * (end - start)
                 held.append((start, end, k))
-        blocked = sorted(
-            (start, end) for start, end, k in rows if self._words[k].mode != FORCE and taken.find(1, start, end) < 0
-        )
-        return Rules(
-            forced=tuple(ForcedSpan(start, end, str(self._words[k].label)) for start, end, k in sorted(held)),
-            blocked=tuple(blocked),
-        )
+        free = [row for row in rows if self._words[row[2]].mode != FORCE and taken.find(1, row[0], row[1]) < 0]
+        blocked: set[tuple[int, int]] = set()
+        for start, end, k in free:
+            if self._words[k].mode == BLOCK:
+                blocked.update((a, b) for a in range(start, end) for b in range(a + 1, end + 1))
+            elif self._words[k].mode == BLOCK_EXACT:
+                blocked.add((start, end))
+        typed = (row for row in free if self._words[row[2]].mode == TYPE)
+        return Rules(forced=self._spans(held), blocked=tuple(sorted(blocked)), typed=self._spans(typed))
+
+    def _spans(self, rows: Iterable[tuple[int, int, int]]) -> tuple[ForcedSpan, ...]:
+        return tuple(ForcedSpan(start, end, str(self._words[k].label)) for start, end, k in sorted(rows))
 
     def _find_long(self, text: str) -> np.ndarray:
         if self._matcher is None:

@@ -13,7 +13,7 @@ from cige.lexicon.base_words import BaseWords
 from cige.lexicon.latin_runs import without_cut_runs
 from cige.lexicon.matcher import Matcher
 from cige.lexicon.rules import NO_RULES, RuleBook, Rules
-from cige.lexicon.user_word import BLOCK, EVIDENCE, UserWord
+from cige.lexicon.user_word import BLOCKING, EVIDENCE, UserWord
 from cige.text.normalize import normalize
 
 
@@ -155,7 +155,7 @@ class LexiconSnapshot:
         changed = {word.text: word for word in words}
         kept = {word.text: word for word in self.user_entries}
         removed = {text: number for text in changed if (number := self._removed_number(text)) is not None}
-        blocked = {number for text, number in removed.items() if changed[text].mode == BLOCK}
+        blocked = {number for text, number in removed.items() if changed[text].mode in BLOCKING}
         return LexiconSnapshot(
             base=self._base,
             user_entries=tuple((kept | changed).values()),

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from cige.errors import LexiconError
 from cige.lexicon.word_rules import SINGLE, reason_to_refuse
 
-Mode = Literal["evidence", "force", "block"]
+Mode = Literal["evidence", "force", "block", "type", "block_exact"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-EVIDENCE, FORCE, BLOCK = MODES
+EVIDENCE, FORCE, BLOCK, TYPE, BLOCK_EXACT = MODES
+BLOCKING = (BLOCK, BLOCK_EXACT)
 UNKNOWN_TYPE = "*"  # the label of names whose type a tagger was not trained on; users cannot use it
 MAX_LABEL_CHARS = 64
 
 NO_MODE = f"unknown mode (expected {', '.join(MODES)})"
 BAD_LABEL = f"not a label (expected up to {MAX_LABEL_CHARS} printable characters without blanks, and not '*')"
-NO_LABEL = "mode force without a label to force"
+NO_LABEL = "mode force or type without a label"
 BLOCKED_LABEL = "mode block with a label (a blocked word is no entity of any type)"
 
 
@@ -28,8 +29,10 @@ class UserWord:
     Attributes:
         text: the word, normalised.
         label: the entity type that it names, or None if the user gave none.
-        mode: "evidence": the model considers the word and its label together with the rest of the text. "force": it is
-            always tagged with its label. "block": exactly this word is never an entity.
+        mode: "evidence": the model considers the word and its label together with the rest of the text. "type": like
+            evidence, but where the model finds exactly this word as an entity, the entity has this label. "force": it
+            is always tagged with its label. "block": neither this word nor anything inside it is an entity.
+            "block_exact": exactly this word is never an entity.
     """
 
     text: str
@@ -39,23 +42,33 @@ class UserWord:
     @property
     def is_node(self) -> bool:
         """Whether it is a node of lattices. Blocked words and single characters are not."""
-        return self.mode != BLOCK and len(self.text) >= 2
+        return self.mode not in BLOCKING and len(self.text) >= 2
 
 
 UserWords = Iterable[str | UserWord] | Mapping[str, str | None]
+_NAMED_TYPES = "PER PERSON LOC GPE FAC SCENE ORG COMPANY GOVERNMENT PRODUCT BRAND MEDICINE"
+_OTHER_TYPES = "GAME BOOK MOVIE VIDEO SONG WORK TIME DATE POSITION MISC"
+COMMON_TYPES = frozenset(f"{_NAMED_TYPES} {_OTHER_TYPES}".split())
+"""Types that nobody means as words of their own."""
+_COLUMNS = {"word": "text", "text": "text", "label": "label", "mode": "mode"}  # of tables
 
 
 def user_words_of(words: UserWords) -> list[UserWord]:
     """Convert the words of a call to `UserWord`s; they are not checked.
 
     Args:
-        words: strings, `UserWord`s with label and mode, or a dict of words and labels (None for no label).
+        words: strings, `UserWord`s with label and mode, a dict of words and labels (None for no label), or a DataFrame
+            with a column `word` or `text` and, if there are any, `label` and `mode`.
 
     Raises:
         LexiconError: a string was given instead of a list, or an item is not a word.
     """
     if isinstance(words, str | bytes):
         raise LexiconError(f"words={words!r}: expected a list of words, such as [{words!r}]")
+    if hasattr(words, "to_dict") and hasattr(words, "columns"):
+        return _of_table(words)
+    if not isinstance(words, Iterable):
+        raise LexiconError(f"words: expected a list of words, got {type(words).__name__}")
     listed = [UserWord(*item) for item in words.items()] if isinstance(words, Mapping) else list(words)
     found = [UserWord(word) if isinstance(word, str) else word for word in listed]
     for word in found:
@@ -65,6 +78,22 @@ def user_words_of(words: UserWords) -> list[UserWord]:
         if not isinstance(word.label, str | None):
             raise LexiconError(f"words: the label of {word.text!r} is {type(word.label).__name__}, expected a string")
     return found
+
+
+def _of_table(table: Any) -> list[UserWord]:
+    """The words of a DataFrame, of pandas or of a library with the same interface; empty cells are no label."""
+    fields = {_COLUMNS[name]: name for name in map(str, table.columns) if name in _COLUMNS}
+    if "text" not in fields:
+        raise LexiconError(f"words: a table of {', '.join(map(str, table.columns))}; expected word and label")
+    columns = {field: list(table[name]) for field, name in fields.items()}
+    words = []
+    for row in range(len(columns["text"])):
+        cells = {field: values[row] for field, values in columns.items()}
+        given = {field: cell for field, cell in cells.items() if field == "text" or (isinstance(cell, str) and cell)}
+        words.append(UserWord(**given))
+        if not isinstance(words[-1].text, str):
+            raise LexiconError(f"words: row {row + 1} has {given['text']!r} as its word; expected a string")
+    return words
 
 
 def is_label(label: str) -> bool:
@@ -78,14 +107,14 @@ def is_label(label: str) -> bool:
 
 
 def reason_to_refuse_user_word(word: UserWord) -> str | None:
-    """Why a user cannot add `word`, or None. Spaces are allowed, and single characters in the modes force and block."""
+    """Why a user cannot add `word`, or None. Spaces are allowed, and single characters in mode force and if blocked."""
     problem = reason_to_refuse(word.text, spaces=True)
     if word.mode not in MODES:
         return NO_MODE
-    if problem is not None and not (problem == SINGLE and word.mode != EVIDENCE):
+    if problem is not None and not (problem == SINGLE and word.mode not in (EVIDENCE, TYPE)):
         return problem
     if word.label is not None and not is_label(word.label):
         return BAD_LABEL
-    if word.mode == FORCE and word.label is None:
+    if word.mode in (FORCE, TYPE) and word.label is None:
         return NO_LABEL
-    return BLOCKED_LABEL if word.mode == BLOCK and word.label is not None else None
+    return BLOCKED_LABEL if word.mode in BLOCKING and word.label is not None else None

@@ -39,10 +39,11 @@ class WordIn(_Strict):
 
     text: Text = Field(description="2 to 64 characters; with the modes force and block, 1 to 64")
     label: Label | None = Field(None, description="the type of entity that the word names; null if it is not known")
-    mode: Literal["evidence", "force", "block"] = Field(
+    mode: Literal["evidence", "type", "force", "block", "block_exact"] = Field(
         "evidence",
-        description="evidence: the model decides in context; force: the word is always tagged with its label; block: "
-        "the word is never an entity",
+        description="evidence: the model decides in context; type: the model decides whether it is an entity, whose "
+        "type is the label; force: the word is always tagged with its label; block: neither the word nor anything "
+        "inside it is an entity; block_exact: the word itself is never an entity",
     )
 
 

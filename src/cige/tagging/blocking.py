@@ -9,6 +9,7 @@ its probabilities are exact: those of the trained CRF given that no blocked span
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +32,7 @@ class BlockingCRF(NumpyCRF):
     def __init__(self, crf: NumpyCRF, *, tags: Sequence[str], scheme: str, blocked: Sequence[tuple[int, int]]):
         self._trained = crf
         self._followed, self._single = _followed(blocked)
-        self._slots = _slots(self._followed)
+        self._slots = _slots(self._followed)  # one for each group of `_followed`
         self._n_slots = n_slots = max(self._slots, default=-1) + 1
         roles, labels, slots, exits, base = [], [], [], [], []
         for k, tag in enumerate(tags):
@@ -80,14 +81,14 @@ class BlockingCRF(NumpyCRF):
         may_be = np.broadcast_to(slot == _PLAIN, out.shape[1:]).copy()
         for place in self._single:
             may_be[place, role == "S"] = False
-        for (start, ends), own in zip(self._followed, self._slots, strict=True):
-            mine, last = slot == own, ends[-1] - 1
-            may_be[start, role == "B"] = mine[role == "B"]
-            may_be[start + 1 : last, mine & (role == "M") & ~self._exit] = True
+        for group, own in zip(self._followed, self._slots, strict=True):
+            mine, last = slot == own, group.last - 1
+            for start in group.starts:
+                may_be[start, role == "B"] = mine[role == "B"]
+            may_be[group.starts[0] + 1 : last, mine & (role == "M") & ~self._exit] = True
             may_be[last, mine & self._exit] = True
-            may_be[start + 1 : last, mine & (role == "E")] = True
-            for end in ends[:-1]:
-                may_be[end - 1, mine & (role == "E")] = False
+            for end in group.open_ends:
+                may_be[end - 1, mine & (role == "E")] = True
         out[:, ~may_be] = -np.inf
         return out
 
@@ -117,8 +118,27 @@ class _MergedMarginals(SegmentMarginals):
         return float(min(1.0, np.exp(log_p - self.log_z[sentence])))
 
 
-def _followed(blocked: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, list[int]]], list[int]]:
-    """(start, ends) of the blocked spans of several characters, sorted, and the positions of blocked characters."""
+@dataclass(frozen=True)
+class _Group:
+    """Blocked spans of several characters that one set of copies follows.
+
+    Attributes:
+        starts: where they begin, sorted.
+        last: the last end of each of them.
+        open_ends: the ends before it that are not blocked.
+    """
+
+    starts: tuple[int, ...]
+    last: int
+    open_ends: tuple[int, ...]
+
+
+def _followed(blocked: Sequence[tuple[int, int]]) -> tuple[list[_Group], list[int]]:
+    """The blocked spans of several characters in groups, sorted, and the positions of blocked characters.
+
+    Spans share a group if they have the same last end and the same open ends, as all spans within a stretch in which
+    nothing may be an entity.
+    """
     ends: dict[int, set[int]] = {}
     single = []
     for start, end in sorted(blocked):
@@ -126,15 +146,20 @@ def _followed(blocked: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, list[
             single.append(start)
         else:
             ends.setdefault(start, set()).add(end)
-    return [(start, sorted(own)) for start, own in ends.items()], single
+    groups: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for start, own in ends.items():
+        last = max(own)
+        groups.setdefault((last, tuple(end for end in range(start + 2, last) if end not in own)), []).append(start)
+    found = [_Group(tuple(starts), last, open_ends) for (last, open_ends), starts in groups.items()]
+    return sorted(found, key=lambda group: group.starts), single
 
 
-def _slots(followed: Sequence[tuple[int, list[int]]]) -> list[int]:
-    """The number of the set of copies for each start: overlapping spans have different sets, and sets are few."""
+def _slots(followed: Sequence[_Group]) -> list[int]:
+    """The number of the set of copies for each group: overlapping groups have different sets, and sets are few."""
     free_from: list[int] = []  # the position from which each set can be used again
     slots = []
-    for start, ends in followed:
-        slot = next((k for k, free in enumerate(free_from) if free <= start), len(free_from))
-        free_from[slot:] = [ends[-1]] if slot == len(free_from) else [ends[-1], *free_from[slot + 1 :]]
+    for group in followed:
+        slot = next((k for k, free in enumerate(free_from) if free <= group.starts[0]), len(free_from))
+        free_from[slot:] = [group.last] if slot == len(free_from) else [group.last, *free_from[slot + 1 :]]
         slots.append(slot)
     return slots

@@ -5,26 +5,29 @@ This module does not depend on how emissions are computed: a PredictionModel may
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from cige.data.sentence import Span
+from cige.data.tags import split_tag
 from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.nn.budget import batches_by_budget
-from cige.nn.crf_numpy import NumpyCRF
+from cige.nn.crf_numpy import NumpyCRF, SegmentMarginals
 from cige.tagging.best_spans import best_spans, close
 from cige.tagging.blocking import BlockingCRF
 from cige.tagging.candidates import candidate_spans
 from cige.tagging.edges import trimmed
 from cige.tagging.forcing import forced_starts, with_forced_spans, without_forced
+from cige.tagging.scored_span import ScoredSpan
 from cige.tagging.selection import Request, Selection, select
 from cige.tagging.span_probability import span_probability
+from cige.tagging.typing import with_typed
 from cige.tagging.unknown_types import named_by_user_words, without_unknown_type
 
 MAX_PAIRS = 600_000  # node pairs per batch; their scores and indices take about 150 bytes per pair
@@ -63,20 +66,6 @@ class PredictionModel(Protocol):
     def save(self, folder: Path | str) -> None:
         """Write the model folder, including the user's words; it is written completely or not at all."""
         ...
-
-
-@dataclass(frozen=True)
-class ScoredSpan:
-    """A span [start, end) of a lattice's text with its reported label and score, 0..1.
-
-    A `forced` span has score 1.0 and may extend beyond the end of the text.
-    """
-
-    start: int
-    end: int
-    label: str
-    score: float
-    forced: bool = False
 
 
 def predict_spans(
@@ -224,7 +213,8 @@ def _best(
         for spans, lattice in zip(best, lattices, strict=True)
     ]
     scored: list[list[ScoredSpan]] = [[] for _ in found]
-    rows = [row for row, spans in enumerate(found) if spans]  # the others need no marginals
+    is_needed = [bool(spans or lattice.rules.typed) for spans, lattice in zip(found, lattices, strict=True)]
+    rows = [row for row, needed in enumerate(is_needed) if needed]  # the others need no marginals
     if not rows:
         return scored
     tag_ids = {tag: number for number, tag in enumerate(names)}
@@ -246,7 +236,26 @@ def _best(
                     for label in (chosen.families[name] if span.label in chosen.reported else [span.label])
                 )
                 scored[row].append(ScoredSpan(*edges, name, chosen.score(min(1.0, probability))))
+        if lattices[row].rules.typed:
+            of_span = partial(_probability_of_any, marginals, place, n_chars[row], tag_ids=tag_ids, scheme=scheme)
+            scored[row] = with_typed(scored[row], lattices[row].rules.typed, of_span, model.labels, chosen)
     return scored
+
+
+def _probability_of_any(
+    marginals: SegmentMarginals,
+    row: int,
+    n_chars: int,
+    start: int,
+    end: int,
+    *,
+    tag_ids: Mapping[str, int],
+    scheme: str,
+) -> float:
+    """The probability that [start, end) of a sentence is an entity of any type."""
+    labels = {split_tag(tag, scheme)[1] for tag in tag_ids} - {""}
+    spans = (Span(start, end, label) for label in labels)
+    return min(1.0, sum(span_probability(marginals, row, x, n_chars, tag_ids=tag_ids, scheme=scheme) for x in spans))
 
 
 def _all_above(

@@ -1,0 +1,46 @@
+"""Typed words: the model decides whether such a word is an entity, and the user which type it then has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from cige.lexicon.rules import ForcedSpan
+from cige.tagging.scored_span import ScoredSpan
+from cige.tagging.selection import Selection
+
+ENOUGH = 0.5  # a word is an entity if it is more probably one than not, whatever its type
+
+
+def with_typed(
+    spans: Sequence[ScoredSpan],
+    typed: Sequence[ForcedSpan],
+    probability: Callable[[int, int], float],
+    labels: Collection[str],
+    chosen: Selection,
+) -> list[ScoredSpan]:
+    """The entities of a sentence, in which typed words have the user's label and the score of any type.
+
+    A typed word that overlaps none of the entities is added if it is more probably an entity than not: the best tags
+    may have none there because several types share the probability.
+
+    Args:
+        spans: the entities of the best tags.
+        probability: the probability that [start, end) is an entity of any type.
+        labels: the model's labels.
+    """
+    kept = list(spans)
+    for word in typed:
+        name = chosen.name_of(word.label, list(labels))
+        if name is None and chosen.named is None:  # a type that only user words have
+            name = word.label
+        same = [span for span in kept if (span.start, span.end) == (word.start, word.end)]
+        overlaps = any(span.start < word.end and word.start < span.end for span in kept)
+        if overlaps and not same:
+            continue
+        any_type = probability(word.start, word.end)
+        if not same and any_type < ENOUGH:
+            continue
+        kept = [span for span in kept if span not in same]
+        if name is not None:
+            kept.append(ScoredSpan(word.start, word.end, name, chosen.score(any_type)))
+    return sorted(kept, key=lambda span: (span.start, span.end, span.label))
