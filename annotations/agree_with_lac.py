@@ -1,0 +1,88 @@
+"""Label raw text with what a tagger and LAC agree on, as additional training data.
+
+    python annotations/agree_with_lac.py raw.txt lac.jsonl MODEL agreed.jsonl
+
+`lac.jsonl` has a line for each line of `raw.txt`, as `run_lac.py` writes it: [whether LAC kept the text, [[start, end,
+PER | LOC | ORG], ...]]. Persons, places and organisations of the tagger count if LAC has the same span and kind, or if
+the tagger alone is very sure; types that LAC does not know count by the tagger's score. Everything else that one of the
+two found is left open.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from cige import Entity, Sentence, Span, load, write_sentences
+from cige.data.sentence import OPEN
+
+COARSE = {"SCENE": "LOC", "COMPANY": "ORG", "GOVERNMENT": "ORG"}
+AGREED, ALONE, OTHER = 0.35, 0.85, 0.6  # smallest scores: with LAC, without it, of types that LAC does not know
+BLOCK = 4000
+
+
+def labelled(text: str, entities: list[Entity], of_lac: list[tuple[int, int, str]]) -> Sentence:
+    """The sentence with the entities that count, and open stretches over the others."""
+    lac = {(start, end): label for start, end, label in of_lac}
+    taken = [False] * len(text)
+    spans, doubts = [], []
+    for e in entities:
+        coarse = COARSE.get(e.label, e.label)
+        least = AGREED if lac.get((e.start, e.end)) == coarse else ALONE if coarse in ("PER", "LOC", "ORG") else OTHER
+        (spans if e.score >= least else doubts).append(Span(e.start, e.end, e.label))
+        if e.score >= least:
+            taken[e.start : e.end] = [True] * (e.end - e.start)
+    doubts += [Span(start, end, OPEN) for start, end in lac]
+    for doubt in doubts:  # the parts that no entity has taken
+        start = doubt.start
+        for place in range(doubt.start, doubt.end + 1):
+            if place == doubt.end or taken[place]:
+                if start < place:
+                    spans.append(Span(start, place, OPEN))
+                    taken[start:place] = [True] * (place - start)
+                start = place + 1
+    return Sentence(text, tuple(sorted(spans)))
+
+
+def sentences(raw: Path, lac: Path, model: str, *, max_open: float, keep_empty: float, seed: int) -> Iterator[Sentence]:
+    ner, rng = load(model), random.Random(seed)
+    with open(raw, encoding="utf-8") as texts, open(lac, encoding="utf-8") as rows:
+        pairs = zip((line.rstrip("\n") for line in texts), map(json.loads, rows), strict=True)
+        while block := list(islice(pairs, BLOCK)):
+            for (text, (is_kept, of_lac)), entities in zip(block, ner([text for text, _ in block]), strict=True):
+                if not is_kept:
+                    continue
+                sentence = labelled(text, entities, [(a, b, x) for a, b, x in of_lac if x in ("PER", "LOC", "ORG")])
+                n_open = sum(span.end - span.start for span in sentence.spans if span.label == OPEN)
+                has_names = any(span.label != OPEN for span in sentence.spans)
+                if n_open <= max_open * len(text) and (has_names or rng.random() < keep_empty):
+                    yield sentence
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("raw", type=Path)
+    parser.add_argument("lac", type=Path)
+    parser.add_argument("model")
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--n", type=int, default=10**9, help="stop after this many sentences")
+    parser.add_argument("--max-open", type=float, default=0.3, help="leave out sentences with more open text (0.3)")
+    parser.add_argument("--keep-empty", type=float, default=0.3, help="share of sentences without names to keep (0.3)")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    found = sentences(
+        args.raw, args.lac, args.model, max_open=args.max_open, keep_empty=args.keep_empty, seed=args.seed
+    )
+    kept = list(islice(found, args.n))
+    write_sentences(args.output, kept)
+    counts = Counter(span.label for sentence in kept for span in sentence.spans)
+    print(f"{args.output}: {len(kept):,} sentences; {', '.join(f'{k} {n:,}' for k, n in counts.most_common())}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""Build a list of names with kinds from collected lists, keeping what a text supports.
+
+Collected lists are noisy: a short form of a company (女子力) is mostly a common word, and most of 137,000 Japanese names
+occur nowhere. Each row is a name, its type and the source that says so; a table of kinds decides, for each type and
+source, what the names are called, how often they must occur in the text, and whether common words are left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cige.errors import LexiconError
+from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.names_list import NamesList, check_number_of_kinds
+from cige.lexicon.text_file import read_lines
+from cige.lexicon.word_rules import reason_to_refuse
+from cige.text.normalize import normalize
+
+_BLOCK_LINES = 2000  # lines whose words are looked up at once
+_NAME_TAGS = ("nr", "ns", "nt", "nz")  # jieba's tags of persons, places, organisations and other proper nouns
+
+
+@dataclass(frozen=True)
+class KindRule:
+    """What is done with the names of one type from one source.
+
+    Attributes:
+        kind: what the names are called in the list, such as "COMPANY/short".
+        min_count: number of times that a name must occur in the text; 0 keeps names that the text does not have.
+        no_common: whether common words of the language are left out.
+    """
+
+    kind: str
+    min_count: int = 0
+    no_common: bool = False
+
+
+@dataclass
+class BuildReport:
+    """How many names each kind has, and why others were left out."""
+
+    n_kept: dict[str, int] = field(default_factory=dict)
+    n_rare: dict[str, int] = field(default_factory=dict)
+    n_common: dict[str, int] = field(default_factory=dict)
+    n_without_rule: int = 0
+    n_refused: int = 0
+
+
+def read_kinds(path: str | os.PathLike[str]) -> dict[tuple[str, str], KindRule]:
+    """(type, source) -> rule, from a file of `type<TAB>source<TAB>kind<TAB>min_count<TAB>common`, where `common` is
+    "keep" or "drop". Lines that begin with # are comments.
+
+    Raises:
+        LexiconError: a line has another form.
+    """
+    rules = {}
+    for number, raw in read_lines(path):
+        line = raw.decode("utf-8", "replace")
+        if not line.strip() or line.startswith("#"):
+            continue
+        cells = line.split("\t")
+        if len(cells) != 5 or not cells[3].isdigit() or cells[4] not in ("keep", "drop"):
+            raise LexiconError(
+                f"{path}, line {number}: {line!r}; expected type, source, kind, minimum count and keep or drop, "
+                "separated by tabs"
+            )
+        rules[cells[0], cells[1]] = KindRule(cells[2], int(cells[3]), cells[4] == "drop")
+    if not rules:
+        raise LexiconError(f"{path}: no rule; expected lines of type, source, kind, minimum count and keep or drop")
+    return rules
+
+
+def read_rows(path: str | os.PathLike[str]) -> Iterable[tuple[str, str, str]]:
+    """(name, type, source) of each line `name<TAB>type<TAB>source`; other lines are an error."""
+    for number, raw in read_lines(path):
+        line = raw.decode("utf-8", "replace")
+        if not line.strip() or line.startswith("#"):
+            continue
+        cells = line.split("\t")
+        if len(cells) != 3:
+            raise LexiconError(f"{path}, line {number}: {line!r}; expected a name, its type and its source")
+        yield normalize(cells[0].strip()), cells[1], cells[2]
+
+
+def count_in(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, int]:
+    """How often each name occurs in a text file with one sentence per line, also inside longer words."""
+    lexicon = Lexicon.from_words(names)
+    counts = np.zeros(len(lexicon), np.int64)
+    block: list[str] = []
+
+    def count() -> None:
+        np.add.at(counts, lexicon.match("\n".join(block))[:, 2], 1)
+        block.clear()
+
+    for _, raw in read_lines(path):
+        block.append(normalize(raw.decode("utf-8", "replace")))
+        if len(block) == _BLOCK_LINES:
+            count()
+    if block:
+        count()
+    return dict(zip(lexicon, counts.tolist(), strict=True))
+
+
+def common_words() -> Callable[[str], bool]:
+    """Whether jieba's dictionary has a word as something else than a proper noun.
+
+    Raises:
+        LexiconError: jieba is not installed.
+    """
+    try:
+        import jieba
+    except ModuleNotFoundError as missing:
+        raise LexiconError("leaving out common words needs jieba's dictionary; pip install jieba") from missing
+    tags = {}
+    with jieba.get_module_res("dict.txt") as file:
+        for line in file.read().decode("utf-8").splitlines():
+            word, _, tag = line.split(" ")
+            tags[word] = tag
+    return lambda word: not tags.get(word, "nz").startswith(_NAME_TAGS)
+
+
+def build_names(
+    rows: Iterable[tuple[str, str, str]],
+    rules: dict[tuple[str, str], KindRule],
+    *,
+    counts: dict[str, int],
+    is_common: Callable[[str], bool],
+    version: str = "",
+    date: str = "",
+) -> tuple[NamesList, BuildReport]:
+    """The list of the names that the rules keep.
+
+    Args:
+        rows: (normalised name, type, source) triples.
+        counts: how often each name occurs in the text (`count_in`); names that are absent count 0.
+        is_common: whether a name is a common word of the language (`common_words`).
+    """
+    report = BuildReport()
+    kinds: dict[str, tuple[str, ...]] = {}
+
+    def add_one(to: dict[str, int], kind: str) -> None:
+        to[kind] = to.get(kind, 0) + 1
+
+    for word, type_, source in rows:
+        rule = rules.get((type_, source))
+        if rule is None:
+            report.n_without_rule += 1
+        elif reason_to_refuse(word):
+            report.n_refused += 1
+        elif counts.get(word, 0) < rule.min_count:
+            add_one(report.n_rare, rule.kind)
+        elif rule.no_common and is_common(word):
+            add_one(report.n_common, rule.kind)
+        elif rule.kind not in kinds.get(word, ()):
+            kinds[word] = (*kinds.get(word, ()), rule.kind)
+            add_one(report.n_kept, rule.kind)
+    if not kinds:
+        raise LexiconError("no name is left; check that the types and sources of the rules are those of the rows")
+    names = NamesList(kinds, version=version, date=date)
+    check_number_of_kinds(names.all_kinds, "the rules")
+    return names, report
