@@ -1,11 +1,11 @@
-"""Label raw text with what a tagger and LAC agree on, as additional training data.
+"""Label raw text with what taggers and LAC agree on, as additional training data.
 
-    python annotations/agree_with_lac.py raw.txt lac.jsonl MODEL agreed.jsonl
+    python annotations/agree_with_lac.py raw.txt lac.jsonl agreed.jsonl MODEL [MODEL ...]
 
 `lac.jsonl` has a line for each line of `raw.txt`, as `run_lac.py` writes it: [whether LAC kept the text, [[start, end,
-PER | LOC | ORG], ...]]. Persons, places and organisations of the tagger count if LAC has the same span and kind, or if
-the tagger alone is very sure; types that LAC does not know count by the tagger's score. Everything else that one of the
-two found is left open.
+PER | LOC | ORG], ...]]. The score of an entity is its mean over the taggers, 0 for one that does not find it. Persons,
+places and organisations count if LAC has the same span and kind, or if the taggers alone are very sure; types that LAC
+does not know count by their score. Everything else that one of the programs found is left open.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -22,22 +22,33 @@ from cige import Entity, Sentence, Span, load, write_sentences
 from cige.data.sentence import OPEN
 
 COARSE = {"SCENE": "LOC", "COMPANY": "ORG", "GOVERNMENT": "ORG"}
-AGREED, ALONE, OTHER = 0.35, 0.85, 0.6  # smallest scores: with LAC, without it, of types that LAC does not know
+AGREED, ALONE, OTHER = 0.35, 0.8, 0.55  # smallest scores: with LAC, without it, of types that LAC does not know
 BLOCK = 4000
 
 
-def labelled(text: str, entities: list[Entity], of_lac: list[tuple[int, int, str]]) -> Sentence:
-    """The sentence with the entities that count, and open stretches over the others."""
+def labelled(text: str, found: list[list[Entity]], of_lac: list[tuple[int, int, str]]) -> Sentence:
+    """The sentence with the entities that count, and open stretches over the others.
+
+    Args:
+        found: the entities of each tagger.
+        of_lac: (start, end, type) of LAC's persons, places and organisations.
+    """
     lac = {(start, end): label for start, end, label in of_lac}
+    scores: dict[Span, float] = defaultdict(float)
+    for entities in found:
+        for e in entities:
+            scores[Span(e.start, e.end, e.label)] += e.score / len(found)
     taken = [False] * len(text)
-    spans, doubts = [], []
-    for e in entities:
-        coarse = COARSE.get(e.label, e.label)
-        least = AGREED if lac.get((e.start, e.end)) == coarse else ALONE if coarse in ("PER", "LOC", "ORG") else OTHER
-        (spans if e.score >= least else doubts).append(Span(e.start, e.end, e.label))
-        if e.score >= least:
-            taken[e.start : e.end] = [True] * (e.end - e.start)
-    doubts += [Span(start, end, OPEN) for start, end in lac]
+    spans, doubts = [], [Span(start, end, OPEN) for start, end in lac]
+    for span, score in sorted(scores.items(), key=lambda item: -item[1]):
+        coarse = COARSE.get(span.label, span.label)
+        agrees = lac.get((span.start, span.end)) == coarse
+        least = AGREED if agrees else ALONE if coarse in ("PER", "LOC", "ORG") else OTHER
+        if score >= least and not any(taken[span.start : span.end]):
+            spans.append(span)
+            taken[span.start : span.end] = [True] * (span.end - span.start)
+        else:
+            doubts.append(span)
     for doubt in doubts:  # the parts that no entity has taken
         start = doubt.start
         for place in range(doubt.start, doubt.end + 1):
@@ -49,12 +60,15 @@ def labelled(text: str, entities: list[Entity], of_lac: list[tuple[int, int, str
     return Sentence(text, tuple(sorted(spans)))
 
 
-def sentences(raw: Path, lac: Path, model: str, *, max_open: float, keep_empty: float, seed: int) -> Iterator[Sentence]:
-    ner, rng = load(model), random.Random(seed)
+def sentences(
+    raw: Path, lac: Path, models: list[str], *, max_open: float, keep_empty: float, seed: int
+) -> Iterator[Sentence]:
+    taggers, rng = [load(model) for model in models], random.Random(seed)
     with open(raw, encoding="utf-8") as texts, open(lac, encoding="utf-8") as rows:
         pairs = zip((line.rstrip("\n") for line in texts), map(json.loads, rows), strict=True)
         while block := list(islice(pairs, BLOCK)):
-            for (text, (is_kept, of_lac)), entities in zip(block, ner([text for text, _ in block]), strict=True):
+            found = [tagger([text for text, _ in block]) for tagger in taggers]
+            for (text, (is_kept, of_lac)), *entities in zip(block, *found, strict=True):
                 if not is_kept:
                     continue
                 sentence = labelled(text, entities, [(a, b, x) for a, b, x in of_lac if x in ("PER", "LOC", "ORG")])
@@ -68,15 +82,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("raw", type=Path)
     parser.add_argument("lac", type=Path)
-    parser.add_argument("model")
     parser.add_argument("output", type=Path)
+    parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--n", type=int, default=10**9, help="stop after this many sentences")
     parser.add_argument("--max-open", type=float, default=0.3, help="leave out sentences with more open text (0.3)")
     parser.add_argument("--keep-empty", type=float, default=0.3, help="share of sentences without names to keep (0.3)")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     found = sentences(
-        args.raw, args.lac, args.model, max_open=args.max_open, keep_empty=args.keep_empty, seed=args.seed
+        args.raw, args.lac, args.models, max_open=args.max_open, keep_empty=args.keep_empty, seed=args.seed
     )
     kept = list(islice(found, args.n))
     write_sentences(args.output, kept)

@@ -25,7 +25,7 @@ def main() -> None:
     args = parser.parse_args()
     places: dict[str, dict[str, str]] = defaultdict(dict)
     for line in (args.batches / "places.tsv").read_text(encoding="utf-8").splitlines():
-        name, number, kind, part, place, code = line.split("\t")
+        name, number, _kind, part, place, code = line.split("\t")
         places[name][number] = "\t".join((part, place, code))
     rows: dict[str, list[str]] = defaultdict(list)
     for path in sorted(args.answers.glob("*.tsv")):

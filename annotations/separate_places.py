@@ -2,8 +2,8 @@
 
     python annotations/separate_places.py uner_gsdsimp/train.bmes.xz places.tsv gsd.bmes
 
-`places.tsv` has rows of name, type and source, of which the administrative ones are read (the gazetteer's names.tsv.xz). A
-LOC is separated if it consists of such names and nothing else, each of two or more characters.
+`places.tsv` has rows of name, type and source, of which the administrative ones are read (the gazetteer's
+names.tsv.xz). A LOC is separated if it consists of such names and nothing else, each of two or more characters.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@
 
 Laws, contracts, documents, reports and newspapers also stand in these marks; what ends like one of them is left out.
 """
+
 import re
 import sys
 from collections import Counter

@@ -17,6 +17,7 @@ from cige.folders.hub import model_folder, push_folder
 from cige.folders.kinds import KINDS, TAGGER
 from cige.folders.manifest import kind_of, read_manifest
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
+from cige.lexicon.names_list import NamesList
 from cige.lexicon.rules import Rules
 from cige.lexicon.user_word import UserWords, user_words_of
 from cige.tagging.finder import EntityFinder
@@ -72,6 +73,7 @@ def load(
     backend: str = "auto",
     precision: str = "auto",
     domain: str | None = None,
+    names: NamesList | str | PathLike[str] | None = None,
     **hub_options: Any,
 ) -> EntityFinder:
     """Load a model that finds entities.
@@ -91,6 +93,9 @@ def load(
             `ner.model.precision` is the format that was chosen. All other models are computed in float32.
         domain: the kind of text, such as "posts", whose score calibration is used; the model card lists those of the
             bundled model, and `cige calibrate --domain` adds others. The entities themselves do not change.
+        names: a list of names with kinds (a file as `cige names build` writes it, or a NamesList) instead of the one in
+            the model. The model learned in training what each kind is worth, so no training is needed. Only models with
+            such a list can read one; `cige names info` shows it.
         hub_options: `revision`, `token`, `cache_dir` and `local_files_only`, as in huggingface_hub.
 
     Returns:
@@ -106,7 +111,9 @@ def load(
     if kind is None or kind.finder is None:
         read_manifest(folder, kind=TAGGER, version=0, error=ModelError)  # raises the error
         raise ModelError(f"{folder}: not a model that finds entities")
-    options = {name: x for name, x in (("backend", backend), ("precision", precision)) if x != "auto"}
+    options: dict[str, Any] = {name: x for name, x in (("backend", backend), ("precision", precision)) if x != "auto"}
+    if names is not None:
+        options["names"] = names
     if options and kind is not KINDS[TAGGER]:
         given = ", ".join(f"{name}={x!r}" for name, x in options.items())
         raise ModelError(f"{folder}: {given} was given; only a model that `cige train` wrote has a choice")
@@ -127,7 +134,14 @@ def load(
     return finder.for_domain(domain)
 
 
-def open_tagger(folder: Path, *, device: str = "cpu", backend: str = "auto", precision: str = "auto") -> NER:
+def open_tagger(
+    folder: Path,
+    *,
+    device: str = "cpu",
+    backend: str = "auto",
+    precision: str = "auto",
+    names: NamesList | str | PathLike[str] | None = None,
+) -> NER:
     """Open a folder that a LatticeModel wrote; PyTorch is imported only if it is the backend (see `load`)."""
     from cige.runtime.native_model import NativeModel
     from cige.runtime.precision import FLOAT32, chosen
@@ -137,14 +151,15 @@ def open_tagger(folder: Path, *, device: str = "cpu", backend: str = "auto", pre
         raise ModelError(f"backend {backend!r}: expected one of {', '.join(BACKENDS)}")
     if backend == "native" and device != "cpu":
         raise ModelError(f"device {device!r}: cige's own runtime computes on the CPU; use backend='torch'")
+    listed = names if names is None or isinstance(names, NamesList) else NamesList.read(names)
     if backend == "native" or (backend == "auto" and device == "cpu" and is_readable(folder)):
-        return NER(NativeModel.load(folder, precision=precision))
+        return NER(NativeModel.load(folder, precision=precision, names=listed))
     from cige.models.model import LatticeModel
     from cige.nn.device import prediction_device
 
     chosen(precision, [FLOAT32], of="PyTorch, which computes this model,")
     where = prediction_device(device)
-    model = LatticeModel.load(folder)
+    model = LatticeModel.load(folder, listed)
     model.tagger.to(where)
     return NER(model)
 

@@ -15,6 +15,7 @@ from cige.lexicon.hash_trie import KEYS_FILE, HashTrie
 from cige.lexicon.matcher import Matcher
 from cige.lexicon.storage import open_folder
 from cige.lexicon.word_blob import WordBlob, load_array
+from cige.lexicon.word_rules import MAX_WORD_CHARS
 
 COUNTS_FILE = "counts.npy"
 STORED_FROM = 50_000  # words; with fewer, the trie is built in 0.05 s, and the folder without it is a third of the size
@@ -63,11 +64,16 @@ class BaseWords:
         else:
             try:
                 words.check()
+                if len(words) and int(np.diff(words.offsets).max()) > 4 * MAX_WORD_CHARS + 1:
+                    raise ValueError(f"a word is longer than {MAX_WORD_CHARS} characters")
                 matcher = Matcher.build(words)
             except ValueError as reason:
                 raise LexiconError(f"{folder}: its words cannot be read ({reason}); build the folder again") from reason
         counts = load_array(folder / COUNTS_FILE) if facts["has_counts"] else None
-        if facts["n_words"] != len(words) or (counts is not None and counts.shape != (len(words),)):
+        if matcher.trie.max_chars > MAX_WORD_CHARS:
+            raise LexiconError(f"{folder}: a word of {matcher.trie.max_chars} characters; expected {MAX_WORD_CHARS}")
+        is_whole = counts is None or (counts.shape == (len(words),) and counts.dtype.kind in "iu")
+        if facts["n_words"] != len(words) or not is_whole:
             raise LexiconError(f"{folder}: its manifest or counts belong to other words; build the folder again")
         return cls(words=words, counts=counts, matcher=matcher, folder=folder.resolve())
 

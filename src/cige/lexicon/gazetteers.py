@@ -47,7 +47,7 @@ def with_lists(base: Lexicon, gazetteers: Sequence[Sequence[str]]) -> tuple[Lexi
     if base.count(0) is not None:
         ids = [base.id(word) for word in words]
         counts = [1 if number is None else int(base.count(number) or 0) for number in ids]
-    union = Lexicon.from_words(words, counts=counts)
+    union = Lexicon.from_words(words, counts=counts, spaces=True)
     groups = np.zeros(len(words), np.int32)
     place = {word: k for k, word in enumerate(words)}
     for bit, group in enumerate(lists):

@@ -10,16 +10,18 @@ import numpy as np
 
 from cige.errors import LexiconError
 from cige.lexicon.word_blob import WordBlob, load_array
+from cige.lexicon.word_rules import MAX_WORD_CHARS
 
 KEYS_FILE = "trie_keys.npy"
 NUMBERS_FILE = "trie_numbers.npy"
 CHAR_BITS = 21  # a code point
 FIRST_STATE = 0x110000  # one more than the last code point
+MOST_SLOTS = (1 << 32) - FIRST_STATE
 IS_WORD, HAS_LONGER = 1, 2
 FLAG_BITS = 2
 MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, which spreads similar keys over the table
 _LOAD = 0.67  # a search reads two slots on average; a fuller table is slower, an emptier one larger
-_MOST_CHARS = 1 << 20  # of a word
+_MOST_PROBES = 1 << 16  # of a search; tables of millions of words need a few hundred
 _CHAR_MASK = (1 << CHAR_BITS) - 1
 _BLOCK = 1 << 20
 
@@ -38,7 +40,7 @@ class HashTrie:
             HAS_LONGER: it is the beginning of a longer prefix.
         numbers: uint32[S], the number of the word, if the prefix is one.
         max_probes: the number of slots after which a search can stop.
-        max_chars: length of the longest word, or 0 if there is none.
+        max_chars: length of the longest word, or 0 if there is none; no walk goes further, whatever the table says.
         n_words: number of words V.
     """
 
@@ -71,12 +73,15 @@ class HashTrie:
     def load(cls, folder: Path, *, max_probes: int, max_chars: int, n_words: int) -> HashTrie:
         """Map the files that `save` wrote; the caller must keep the three numbers."""
         keys, numbers = load_array(folder / KEYS_FILE), load_array(folder / NUMBERS_FILE)
-        if keys.dtype != np.uint64 or numbers.dtype != np.uint32 or keys.shape != numbers.shape or not keys.size:
+        if (keys.dtype, numbers.dtype) != (np.uint64, np.uint32) or keys.ndim != 1 or keys.shape != numbers.shape:
             raise LexiconError(f"{folder}: {KEYS_FILE} does not belong to {NUMBERS_FILE}; build the lexicon again")
-        if not 1 <= max_probes <= keys.size or not 0 <= max_chars <= _MOST_CHARS or n_words < 0:
+        if not 1 <= keys.size <= MOST_SLOTS or not keys.flags.aligned or not numbers.flags.aligned:
+            raise LexiconError(f"{folder}: {KEYS_FILE} is not what cige writes; build the lexicon again")
+        most_probes = min(keys.size, _MOST_PROBES)
+        if not 1 <= max_probes <= most_probes or not 0 <= max_chars <= MAX_WORD_CHARS or n_words < 0:
             raise LexiconError(
-                f"{folder}: max_probes is {max_probes} and max_chars {max_chars}; expected 1 to {keys.size} and 0 to "
-                f"{_MOST_CHARS}; build the lexicon again"
+                f"{folder}: max_probes or max_chars is out of range; expected 1 to {most_probes} and 0 to "
+                f"{MAX_WORD_CHARS}; build the lexicon again"
             )
         return cls(keys=keys, numbers=numbers, max_probes=max_probes, max_chars=max_chars, n_words=n_words)
 
@@ -135,7 +140,7 @@ def _levels(codes: np.ndarray, starts: np.ndarray, n_chars: np.ndarray) -> Itera
 def _place(levels: list[_Level]) -> tuple[np.ndarray, np.ndarray, int]:
     """Build the table of all levels; returns (keys, numbers, max_probes). `levels` is empty afterwards."""
     n_slots = int(sum(len(level.keys) for level in levels) / _LOAD) + 1
-    if n_slots > (1 << 32) - FIRST_STATE:
+    if n_slots > MOST_SLOTS:
         raise ValueError(f"{n_slots:,} slots are more than a table can have; leave out rare words")
     table, numbers = np.zeros(n_slots, dtype=np.uint64), np.zeros(n_slots, dtype=np.uint32)
     states: np.ndarray | None = None  # of the previous level

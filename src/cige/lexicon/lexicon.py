@@ -64,8 +64,13 @@ class Lexicon:
         self._snapshot = LexiconSnapshot(base=base)
 
     @classmethod
-    def from_words(cls, words: Iterable[str], *, counts: Iterable[int] | None = None) -> Lexicon:
+    def from_words(
+        cls, words: Iterable[str], *, counts: Iterable[int] | None = None, spaces: bool = False
+    ) -> Lexicon:
         """Build from words in memory; ids are in their order. `report` lists refused words by their position, from 1.
+
+        Args:
+            spaces: whether words may contain spaces.
 
         Raises:
             LexiconError: `words` is a string, or `counts` does not have one number per word.
@@ -83,7 +88,7 @@ class Lexicon:
         report = ReportBuilder(source="words", format="words")
         taken: dict[str, int] = {}
         for line, (word, count) in enumerate(zip(map(normalize, words), given, strict=True), start=1):
-            problem = reason_to_refuse(word) or (DUPLICATE if word in taken else None)
+            problem = reason_to_refuse(word, spaces=spaces) or (DUPLICATE if word in taken else None)
             if problem:
                 report.refuse(line, word, problem)
             else:

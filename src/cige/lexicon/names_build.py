@@ -88,7 +88,7 @@ def read_rows(path: str | os.PathLike[str]) -> Iterable[tuple[str, str, str]]:
 
 def count_in(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, int]:
     """How often each name occurs in a text file with one sentence per line, also inside longer words."""
-    lexicon = Lexicon.from_words(names)
+    lexicon = Lexicon.from_words(names, spaces=True)
     counts = np.zeros(len(lexicon), np.int64)
     block: list[str] = []
 
@@ -149,7 +149,7 @@ def build_names(
         rule = rules.get((type_, source))
         if rule is None:
             report.n_without_rule += 1
-        elif reason_to_refuse(word):
+        elif reason_to_refuse(word, spaces=True):
             report.n_refused += 1
         elif counts.get(word, 0) < rule.min_count:
             add_one(report.n_rare, rule.kind)

@@ -9,7 +9,7 @@ which list it is.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cige.errors import LexiconError
@@ -40,6 +40,11 @@ class NamesList:
 
     def __len__(self) -> int:
         return len(self.kinds)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Version and date, as a manifest states them."""
+        return {name: value for name in _FACTS if (value := getattr(self, name))}
 
     @property
     def all_kinds(self) -> tuple[str, ...]:
@@ -81,7 +86,7 @@ class NamesList:
             word, _, written = line.partition("\t")
             word = normalize(word.strip())
             given = tuple(kind.strip() for kind in written.split("\t")[0].split(",") if kind.strip())
-            if reason := reason_to_refuse(word) or (None if given else "no kind after a tab"):
+            if reason := reason_to_refuse(word, spaces=True) or (None if given else "no kind after a tab"):
                 report.refuse(number, line, reason)
                 continue
             kinds[word] = tuple(dict.fromkeys((*kinds.get(word, ()), *given)))
@@ -101,10 +106,24 @@ class NamesList:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the list, sorted by name, so that equal lists are equal files; existing files are replaced."""
-        head = [f"# {name}: {value}\n" for name in _FACTS if (value := getattr(self, name))]
+        head = [f"# {name}: {value}\n" for name, value in self.about.items()]
         rows = [f"{word}\t{','.join(sorted(kinds))}\n" for word, kinds in sorted(self.kinds.items())]
         with new_file(path) as aside:
             aside.write_text("".join([*head, *rows]), encoding="utf-8", newline="\n")
+
+
+def merged(lists: Sequence[NamesList], *, version: str = "", date: str = "") -> NamesList:
+    """One list with the names of all; a name has the kinds of every list that has it.
+
+    Raises:
+        LexiconError: there are too many kinds.
+    """
+    kinds: dict[str, tuple[str, ...]] = {}
+    for names in lists:
+        for word, own in names.kinds.items():
+            kinds[word] = tuple(dict.fromkeys((*kinds.get(word, ()), *own)))
+    check_number_of_kinds((kind for own in kinds.values() for kind in own), "the lists together")
+    return NamesList(kinds, version=version, date=date)
 
 
 def check_number_of_kinds(kinds: Iterable[str], source: str) -> None:

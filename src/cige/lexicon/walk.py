@@ -26,7 +26,7 @@ class PythonWalk:
         codes = list(map(ord, text))
         rows = array("i")
         for start, state in enumerate(codes):
-            for end in range(start + 1, len(codes)):
+            for end in range(start + 1, min(len(codes), start + self._trie.max_chars)):
                 entry, slot = self._look_up(state << CHAR_BITS | codes[end])
                 if entry & IS_WORD:
                     rows.extend((start, end + 1, self._number(slot)))
@@ -58,8 +58,8 @@ class NativeWalk:
 
     def __init__(self, trie: HashTrie) -> None:
         self._trie = trie  # keeps the arrays alive, whose addresses are used below
-        fields = (trie.keys.ctypes.data, trie.numbers.ctypes.data, len(trie.keys), trie.max_probes, trie.n_words)
-        self._packed = np.array(fields, dtype=np.uint64).tobytes()
+        arrays = (trie.keys.ctypes.data, trie.numbers.ctypes.data, len(trie.keys))
+        self._packed = np.array([*arrays, trie.max_probes, trie.n_words, trie.max_chars], dtype=np.uint64).tobytes()
 
     def __call__(self, text: str) -> np.ndarray:
         try:

@@ -16,6 +16,9 @@ WORDS_FILE = "words.txt"  # one word per line, so that people can read it too
 OFFSETS_FILE = "offsets.npy"
 _BLOCK = 1 << 16
 _NEWLINE = 10
+_NPY = b"\x93NUMPY"
+# What NumPy raises for headers that nobody wrote by mistake.
+_BAD_HEADER = (ValueError, SyntaxError, TokenError, TypeError, LookupError, ArithmeticError, MemoryError, RecursionError)
 
 
 class WordBlob(Sequence[str]):
@@ -44,7 +47,10 @@ class WordBlob(Sequence[str]):
     def load(cls, folder: Path, *, sha256: str | None = None) -> WordBlob:
         """Map the two files in `folder`, which the caller has checked with their manifest; `sha256` comes from it."""
         offsets = load_array(folder / OFFSETS_FILE)
-        blob = _map_bytes(folder / WORDS_FILE)
+        try:
+            blob = _map_bytes(folder / WORDS_FILE)
+        except OSError as reason:
+            raise LexiconError(f"{folder / WORDS_FILE}: cannot be read ({reason}); build the folder again") from reason
         if offsets.ndim != 1 or offsets.dtype.kind != "u" or not len(offsets) or offsets[-1] != len(blob):
             raise LexiconError(f"{folder}: {OFFSETS_FILE} does not belong to {WORDS_FILE}; build the folder again")
         words = cls(blob=blob, offsets=offsets)
@@ -78,13 +84,25 @@ class WordBlob(Sequence[str]):
             index += len(self)
         if not 0 <= index < len(self):
             raise IndexError(f"word {index} of {len(self)}")
-        return self.blob[self.offsets[index] : self.offsets[index + 1] - 1].tobytes().decode("utf-8")
+        begin, end = int(self.offsets[index]), int(self.offsets[index + 1])
+        if not begin < end <= len(self.blob):
+            raise _damaged(f"word {index} has the bytes {begin} to {end} of {len(self.blob)}")
+        try:
+            return self.blob[begin : end - 1].tobytes().decode("utf-8")
+        except UnicodeDecodeError as reason:
+            raise _damaged(f"word {index}: {reason}") from reason
 
     def __iter__(self) -> Iterator[str]:
         for begin in range(0, len(self), _BLOCK):
             end = min(begin + _BLOCK, len(self))
-            block = self.blob[self.offsets[begin] : self.offsets[end]].tobytes().decode("utf-8")
-            yield from block.split("\n")[:-1]
+            try:
+                words = self.blob[int(self.offsets[begin]) : int(self.offsets[end])].tobytes().decode("utf-8")
+            except UnicodeDecodeError as reason:
+                raise _damaged(f"words {begin} to {end}: {reason}") from reason
+            block = words.split("\n")[:-1]
+            if len(block) != end - begin:
+                raise _damaged(f"{len(block)} lines for the words {begin} to {end}")
+            yield from block
 
 
 def finish_blob(folder: Path) -> WordBlob:
@@ -102,9 +120,16 @@ def load_array(file: Path) -> np.ndarray:
         LexiconError: it is not an .npy file.
     """
     try:
+        with open(file, "rb") as opened:
+            if opened.read(len(_NPY)) != _NPY:  # NumPy would also open archives
+                raise ValueError("its first bytes are those of another format")
         return np.load(file, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # np.memmap itself slices slowly
-    except (OSError, ValueError, EOFError, SyntaxError, TokenError) as error:
+    except (OSError, EOFError, *_BAD_HEADER) as error:
         raise LexiconError(f"{file}: not a readable .npy file ({error}); build the folder again") from error
+
+
+def _damaged(what: str) -> LexiconError:
+    return LexiconError(f"{WORDS_FILE} and {OFFSETS_FILE} do not belong together ({what}); build the folder again")
 
 
 def _offsets(blob: np.ndarray) -> np.ndarray:

@@ -19,10 +19,12 @@ from cige.data.vocabulary import Vocabulary
 from cige.entities.label_facts import LabelFacts
 from cige.errors import LexiconError, ModelError
 from cige.folders.atomic import atomic_folder
+from cige.folders.checked_settings import check_settings
 from cige.folders.kinds import TAGGER
 from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
+from cige.lexicon.names_list import NamesList
 from cige.models.build import build_network
 from cige.models.config import ModelConfig
 from cige.models.lattice_bert.features import CharFeatures, load_features
@@ -154,15 +156,15 @@ class LatticeModel:
             )
 
     @classmethod
-    def load(cls, folder: Path | str) -> LatticeModel:
-        """Read a folder that `save` wrote.
+    def load(cls, folder: Path | str, names: NamesList | None = None) -> LatticeModel:
+        """Read a folder that `save` wrote; `names` replaces the model's list of names.
 
         Raises:
             ModelError: a file is missing, truncated or not of a model, or the lexicon is not that of the model.
         """
         folder = Path(folder)
         facts = read_manifest(folder, kind=TAGGER, version=FORMAT_VERSION, error=ModelError, check_contents=True)
-        vocabulary, lexicon = load_words(folder, facts)
+        vocabulary, lexicon = load_words(folder, facts, names)
         with must_fit_manifest(folder):
             weights = load_file(folder / _WEIGHTS)
             config = _config(facts)
@@ -209,7 +211,9 @@ class LatticeModel:
 
 def _config(facts: dict[str, Any]) -> ModelConfig:
     given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in facts["config"].items()}
-    return architecture(facts["architecture"]).config_class()(**given)
+    config = architecture(facts["architecture"]).config_class()(**given)
+    check_settings(config)
+    return config
 
 
 def _n_tuned(weights: dict[str, torch.Tensor], table: str) -> int:

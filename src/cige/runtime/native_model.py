@@ -25,6 +25,7 @@ from cige.folders.kinds import TAGGER
 from cige.folders.manifest import refuse_to_replace, write_manifest
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.names_list import NamesList
 from cige.models.config import ModelConfig
 from cige.models.flat_config import FlatConfig
 from cige.nn.crf_numpy import NumpyCRF
@@ -32,10 +33,11 @@ from cige.runtime import native
 from cige.runtime.flat_native import NativeFlat
 from cige.runtime.gazetteer_rows import with_gazetteer_rows
 from cige.runtime.native_crf import LabelFamilies, NativeCRF
+from cige.runtime.native_rules import NativeRules
 from cige.runtime.precision import FLOAT32, available, chosen
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars
 from cige.runtime.tagger_folder import WEIGHTS, TaggerFolder, opened
-from cige.tagging.prediction import ScoredSpan
+from cige.tagging.scored_span import FoundSpans, ScoredSpan
 
 if TYPE_CHECKING:
     from cige.models.model import LatticeModel
@@ -70,6 +72,7 @@ class NativeModel:
         folder: the model folder.
         manifest: the manifest of the folder.
         label_facts: facts about the labels.
+        names: the list of names that was given instead of the folder's own; None if none was.
         wanted_precision: the requested precision; if it is "auto", a copy on another machine chooses its own precision.
     """
 
@@ -89,6 +92,7 @@ class NativeModel:
     manifest: dict[str, Any] = field(default_factory=dict)
     label_facts: LabelFacts = field(default_factory=LabelFacts)
     wanted_precision: str = FLOAT32
+    names: NamesList | None = None
     _torch_form: Any = None
 
     @property
@@ -118,10 +122,10 @@ class NativeModel:
         lattices: Sequence[Lattice],
         families: Mapping[str, Sequence[str]] | None = None,
         thresholds: Mapping[str, float] | None = None,
-    ) -> list[list[ScoredSpan]] | None:
+    ) -> list[FoundSpans | None] | None:
         """The spans of the best tags of a batch of lattices, with their probabilities.
 
-        None of them overlaps a closed stretch or is longer than its label allows.
+        None of them overlaps a closed or a forced stretch, is blocked, or is longer than its label allows.
 
         Args:
             families: reported label -> the model's labels that are reported as it; the score is the sum over them. If
@@ -130,27 +134,32 @@ class NativeModel:
                 reach it, with their reported labels, instead of the best tags with the model's labels.
 
         Returns:
-            None if there is no compiled code, or if a user word has a label that the model does not know;
-            tagging.prediction.decode_spans handles these cases.
+            None if there is no compiled code. None in place of the spans of a lattice leaves it to
+            tagging.prediction.decode_spans, as the combinations that runtime.native_rules names.
         """
-        if self.chain is None or any(
-            label not in self.labels for lattice in lattices for _, label in lattice.labelled_words
-        ):
+        if self.chain is None:
             return None
+        rules = NativeRules(lattices, self.chain, self.labels, finds_all=thresholds is not None)
+        if any(rules.is_left):
+            kept = [lattice for lattice, is_left in zip(lattices, rules.is_left, strict=True) if not is_left]
+            others = iter(self.find_spans(kept, families, thresholds) or ())
+            return [None if is_left else next(others) for is_left in rules.is_left]
         if not any(lattice.text for lattice in lattices):
-            return [[] for _ in lattices]
+            return [FoundSpans(()) for _ in lattices]
         own = None if families is None else LabelFamilies(families, thresholds, self.chain.labels)
         if isinstance(self.network, NativeFlat):
-            spans, n_spans = self.network.spans(lattices, self.rows, self.chain, own)
+            spans, n_spans = self.network.spans(lattices, self.rows, self.chain, own, rules.fields)
         else:
             batch = self.rows(lattices)
             emissions = self._ragged_emissions(batch)
-            spans, n_spans = self.chain.spans(emissions, batch.n_chars, closed_chars(lattices), own)
-        labels = own.names if own is not None and own.finds_all else self.chain.labels
-        found, first = [], 0
-        listed = [ScoredSpan(start, end, labels[label], score) for start, end, label, _, score in spans.tolist()]
-        for n in n_spans.tolist():
-            found.append(listed[first : first + n])
+            spans, n_spans = self.chain.spans(emissions, batch.n_chars, closed_chars(lattices), own, rules.fields)
+        names = own.names if own is not None and own.finds_all else None
+        rows, first = spans.tolist(), 0
+        found: list[FoundSpans | None] = []
+        for n, labels, typed in zip(n_spans.tolist(), rules.labels, rules.typed, strict=True):
+            shown = labels if names is None else names
+            listed = [ScoredSpan(start, end, shown[k], score) for start, end, k, _, score in rows[first : first + n]]
+            found.append(FoundSpans(listed, typed))
             first += n
         return found
 
@@ -181,12 +190,12 @@ class NativeModel:
         except ModuleNotFoundError as missing:
             raise ModelError(f'{self.folder}: this needs {missing.name}; pip install "cige[train]"') from missing
         if self._torch_form is None:
-            self._torch_form = LatticeModel.load(self.folder)
+            self._torch_form = LatticeModel.load(self.folder, self.names)
         return replace(self._torch_form, lexicon=self.lexicon)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the model as its folder, so that processes share the mapped weights; see `_reopened`."""
-        return _reopened, (type(self), self.folder.resolve(), self.lexicon, self.wanted_precision)
+        return _reopened, (type(self), self.folder.resolve(), self.lexicon, self.wanted_precision, self.names)
 
     def save(self, folder: Path | str) -> None:
         """Write the folder with the current user words, completely or not at all.
@@ -206,20 +215,28 @@ class NativeModel:
             raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
 
     @classmethod
-    def load(cls, folder: Path | str, *, kernels: str | None = None, precision: str = FLOAT32) -> NativeModel:
+    def load(
+        cls,
+        folder: Path | str,
+        *,
+        kernels: str | None = None,
+        precision: str = FLOAT32,
+        names: NamesList | None = None,
+    ) -> NativeModel:
         """Read a folder that LatticeModel.save wrote.
 
         Args:
             kernels: "off" for NumPy, or a level (see cige.instruction_sets); None uses CIGE_KERNELS.
             precision: the precision of a FLAT: "float32", "bfloat16", "int8" or "auto" (see runtime.precision). A
                 SoftLexicon is always computed in float32.
+            names: a list of names instead of the model's own.
 
         Raises:
             ModelError: a file is missing, truncated or not of a model, the lexicon is not that of the model, or the
                 runtime does not support the architecture or the precision.
         """
         library = native.load(kernels)
-        with opened(folder) as read:
+        with opened(folder, names) as read:
             with must_fit_manifest(read.folder):
                 label_facts = LabelFacts.from_manifest(read.facts)
                 network = _network(read, library, precision, kernels)
@@ -248,6 +265,7 @@ class NativeModel:
                 manifest=read.facts,
                 label_facts=label_facts,
                 wanted_precision=precision,
+                names=names,
             )
 
 
@@ -283,9 +301,11 @@ def _blamed(wanted: str, library: Any, kernels: str | None) -> dict[str, str]:
     return {"of": f"the level that {asked}", "instead": instead}
 
 
-def _reopened(kind: type[NativeModel], folder: Path, lexicon: Lexicon, precision: str) -> NativeModel:
+def _reopened(
+    kind: type[NativeModel], folder: Path, lexicon: Lexicon, precision: str, names: NamesList | None = None
+) -> NativeModel:
     """Open a pickled model; raises a ModelError if the folder is missing or damaged."""
-    return replace(kind.load(folder, precision=precision), lexicon=lexicon)
+    return replace(kind.load(folder, precision=precision, names=names), lexicon=lexicon)
 
 
 def _padded(rows: np.ndarray, n_chars: np.ndarray, width: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cige.data.model_words import load_words, must_fit_manifest
+from cige.data.model_words import VOCABULARY, load_words, must_fit_manifest
 from cige.data.tags import allowed_transitions, are_tags_of
 from cige.data.vocabulary import Vocabulary
 from cige.errors import ModelError
@@ -21,6 +21,7 @@ from cige.folders.kinds import TAGGER
 from cige.folders.manifest import checking_contents, read_manifest
 from cige.folders.mapped_arrays import arrays_in, map_file
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.names_list import NamesList
 from cige.models.config import ModelConfig
 from cige.nn.crf_numpy import NumpyCRF
 from cige.runtime.expected_arrays import check_weights
@@ -44,8 +45,9 @@ def is_readable(folder: Path) -> bool:
 
 
 def _is_readable(facts: dict[str, Any]) -> bool:
-    config = facts.get("config")
-    return facts.get("architecture") in CONFIGS and isinstance(config, dict) and config.get("bert") is None
+    config, architecture = facts.get("config"), facts.get("architecture")
+    is_known = isinstance(architecture, str) and architecture in CONFIGS
+    return is_known and isinstance(config, dict) and config.get("bert") is None
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,12 @@ class TaggerFolder:
     folder: Path
 
     @classmethod
-    def open(cls, folder: Path, facts: dict[str, Any]) -> TaggerFolder:
+    def open(cls, folder: Path, facts: dict[str, Any], names: NamesList | None = None) -> TaggerFolder:
         """Read a folder after checking the sizes of its files; `opened` also compares their content.
 
         Args:
             facts: its manifest, as returned by `read_manifest`.
+            names: a list of names instead of the model's own.
 
         Raises:
             ModelError: a file is missing, truncated or not of a model, the lexicon is not that of the model, or the
@@ -88,7 +91,10 @@ class TaggerFolder:
                 f"{' with BERT features' if (facts.get('config') or {}).get('bert') else ''} needs PyTorch; "
                 'pip install "cige[train]"'
             )
-        vocabulary, lexicon = load_words(folder, facts)
+        unlisted = [name for name in (WEIGHTS, VOCABULARY) if name not in facts["files"]]
+        if unlisted:
+            raise ModelError(f"{folder}: its list of files lacks {unlisted[0]}, which cannot be checked; save it again")
+        vocabulary, lexicon = load_words(folder, facts, names)
         with must_fit_manifest(folder):
             weights_file = map_file(folder / WEIGHTS)
             weights = arrays_in(weights_file)
@@ -103,7 +109,7 @@ class TaggerFolder:
 
 
 @contextmanager
-def opened(folder: Path | str) -> Iterator[TaggerFolder]:
+def opened(folder: Path | str, names: NamesList | None = None) -> Iterator[TaggerFolder]:
     """Context manager: read a folder in the body; on exit, its files have been compared with their checksums.
 
     For the bundled model, only the sizes are compared, since its files were checked when the package was installed, and
@@ -115,7 +121,7 @@ def opened(folder: Path | str) -> Iterator[TaggerFolder]:
     folder = Path(folder)
     facts = _facts(folder)
     with nullcontext() if is_bundled(folder) else checking_contents(folder, facts, error=ModelError):
-        yield TaggerFolder.open(folder, facts)
+        yield TaggerFolder.open(folder, facts, names)
 
 
 def _facts(folder: Path) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -44,6 +44,7 @@ class TrainingSetup:
         vocabulary: rows of the tagger's tables.
         labels: entity labels that the tagger finds, sorted.
         tagger: the network, whose tables contain the pre-trained vectors.
+        names: version and date of the list of names, for the manifest; empty if there is no list.
     """
 
     sources: list[Source]
@@ -55,6 +56,7 @@ class TrainingSetup:
     vocabulary: Vocabulary
     labels: list[str]
     tagger: Tagger
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def fingerprint(self) -> str:
         """sha256 (hex) of the sentences, the words, their gazetteers and the initial weights (vectors and seed)."""
@@ -94,7 +96,12 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     )
     if source is not None and recipe.start_parts == "all":
         copy_weights(tagger, source, word_labels=tables.vocabulary.word_labels)
-    return TrainingSetup(sources, train, dev, train_lattices, dev_lattices, lexicon, tables.vocabulary, labels, tagger)
+    names = {} if source is None else dict(source.facts.get("names", {}))
+    if recipe.lexicon.names is not None:
+        names = NamesList.read(find_file(recipe.lexicon.names, data_dir)).about
+    return TrainingSetup(
+        sources, train, dev, train_lattices, dev_lattices, lexicon, tables.vocabulary, labels, tagger, names
+    )
 
 
 _TablesFor = Callable[[Sequence[Lattice]], InputTables]  # training lattices -> tables

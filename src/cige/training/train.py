@@ -185,7 +185,7 @@ def _model(recipe: Recipe, setup: TrainingSetup, facts: dict[str, Any]) -> Latti
         architecture=recipe.architecture,
         scheme=recipe.data.scheme,
         label_facts=_label_facts(recipe, setup),
-        facts=facts | {"recipe": asdict(recipe)},
+        facts=facts | {"recipe": asdict(recipe)} | ({"names": dict(setup.names)} if setup.names else {}),
     )
 
 

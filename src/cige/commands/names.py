@@ -1,0 +1,118 @@
+"""Show, build and extend the list of names that a model reads in addition to its words.
+
+A line of a list is a name, a tab and its kinds: 阿莫西林<TAB>MEDICINE. The model learned in training what a kind is worth, so
+a list can be replaced without training: `cige predict --names FILE`, `cige.load(names=FILE)`.
+
+Examples:
+  cige names info
+  cige names info names.tsv
+  cige names add hospital.tsv --output names.tsv
+  cige names build collected.tsv.xz --kinds kinds.tsv --text corpus.txt.xz --output names.tsv
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cige.json_text import to_json
+
+if TYPE_CHECKING:
+    from cige.lexicon.names_list import NamesList
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="info|add|build", required=True)
+
+    info = verbs.add_parser("info", help="print version, date and the number of names of each kind")
+    info.add_argument(
+        "names", nargs="?", metavar="LIST", help="a list of names, or a model (default: the bundled model)"
+    )
+    info.add_argument("--json", action="store_true", help="print JSON")
+    info.set_defaults(run=run_info)
+
+    add = verbs.add_parser("add", help="write a list that also has the names of other lists")
+    add.add_argument(
+        "files", nargs="+", metavar="FILE", help="lists to add: name<TAB>kind, such as 阿莫西林<TAB>MEDICINE"
+    )
+    add.add_argument("--to", metavar="LIST", help="a list of names, or a model (default: the bundled model)")
+    _add_output(add)
+    add.set_defaults(run=run_add)
+
+    build = verbs.add_parser("build", help="build a list from collected ones, keeping what a text supports")
+    build.add_argument("files", nargs="+", metavar="FILE", help="collected names: name<TAB>type<TAB>source")
+    build.add_argument(
+        "--kinds", required=True, metavar="FILE", help="type, source, kind, minimum count, keep|drop (common words)"
+    )
+    build.add_argument("--text", required=True, metavar="FILE", help="raw text in which names are counted")
+    _add_output(build)
+    build.set_defaults(run=run_build)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", required=True, metavar="FILE", help="list to write")
+    parser.add_argument("--version", default="", metavar="TEXT", help="version of the list, stated in the file")
+    parser.add_argument("--date", default="", metavar="DATE", help="date of the list, stated in the file")
+
+
+def run_info(args: argparse.Namespace) -> None:
+    names = _names_of(args.names)
+    counts = names.counts()
+    if args.json:
+        print(to_json({"version": names.version, "date": names.date, "n_names": len(names), "kinds": counts}))
+        return
+    about = ", ".join(f"{what} {value}" for what, value in (("version", names.version), ("of", names.date)) if value)
+    print(f"{len(names):,} names{f' ({about})' if about else ''}")
+    for kind, count in counts.items():
+        print(f"{count:>9,}  {kind}")
+    if names.report is not None and names.report.n_refused:
+        print(names.report)
+
+
+def run_add(args: argparse.Namespace) -> None:
+    from cige.lexicon.names_list import NamesList, merged
+
+    first = _names_of(args.to)
+    lists = [NamesList.read(path) for path in args.files]
+    names = merged([first, *lists], version=args.version or first.version, date=args.date or first.date)
+    names.write(args.output)
+    print(f"{args.output}: {len(names):,} names, {len(names) - len(first):,} of them new")
+    for listed in lists:
+        if listed.report is not None and listed.report.n_refused:
+            print(listed.report)
+
+
+def run_build(args: argparse.Namespace) -> None:
+    from cige.lexicon.names_build import build_names, common_words, count_in, read_kinds, read_rows
+
+    rules = read_kinds(args.kinds)
+    rows = [row for path in args.files for row in read_rows(path)]
+    counts = count_in(args.text, {word for word, _, _ in rows})
+    names, report = build_names(
+        rows, rules, counts=counts, is_common=common_words(), version=args.version, date=args.date
+    )
+    names.write(args.output)
+    print(f"{args.output}: {len(names):,} names; {report.n_without_rule:,} rows without a rule")
+    for kind in names.all_kinds:
+        rare, common = report.n_rare.get(kind, 0), report.n_common.get(kind, 0)
+        print(f"{report.n_kept[kind]:>9,}  {kind} ({rare:,} too rare, {common:,} common words)")
+
+
+def _names_of(source: str | None) -> NamesList:
+    """The list in a file, or that of a model."""
+    from cige.data.model_words import load_words
+    from cige.data.names_of_model import names_of
+    from cige.errors import ModelError
+    from cige.folders.hub import model_folder
+    from cige.folders.kinds import TAGGER
+    from cige.folders.manifest import read_manifest
+    from cige.lexicon.names_list import NamesList
+
+    if source is not None and Path(source).is_file():
+        return NamesList.read(source)
+    folder = model_folder(source)
+    facts = read_manifest(folder, kind=TAGGER, version=1, error=ModelError)
+    about = facts.get("facts", {}).get("names", {})
+    return replace(names_of(*load_words(folder, facts)), version=about.get("version", ""), date=about.get("date", ""))

@@ -1,0 +1,85 @@
+"""The list of names that a model reads: take it out of the model's words, or put another list in its place.
+
+A model with gazetteers has one lexicon, in which each word knows the kinds of names that list it. What a kind is worth
+was learned in training and belongs to the kind, so a list can be replaced without training: words that only the old
+list had leave the lexicon, and new ones enter without a vector of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from cige.data.vocabulary import UNK, Vocabulary
+from cige.errors import LexiconError
+from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.names_list import NamesList
+from cige.lexicon.user_changes import UserChanges
+
+_FIRST_KIND = 1  # bit 0 of a word's groups says that the lexicon itself has it
+_BEST_LIST = "curated"
+
+
+def names_of(vocabulary: Vocabulary, lexicon: Lexicon) -> NamesList:
+    """The list that a model reads.
+
+    Raises:
+        LexiconError: the model has no list of names.
+    """
+    _check_reads_names(vocabulary)
+    assert vocabulary.word_groups is not None
+    sets = {}
+    for number in np.flatnonzero(vocabulary.word_groups > 1).tolist():
+        bits = int(vocabulary.word_groups[number]) >> _FIRST_KIND
+        sets[lexicon.word(number)] = tuple(kind for k, kind in enumerate(vocabulary.gazetteers) if bits >> k & 1)
+    return NamesList(sets)
+
+
+def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tuple[Vocabulary, Lexicon]:
+    """The words of a model with another list of names; the user words of `lexicon` are kept.
+
+    A kind that the model does not know, such as MEDICINE or MEDICINE/hospital, is read as MEDICINE/curated, or as the
+    first kind of its type if there is no such list.
+
+    Raises:
+        LexiconError: the model has no list of names, or the list has a kind of a type that the model has no list of.
+    """
+    _check_reads_names(vocabulary)
+    assert vocabulary.word_groups is not None
+    bit_of = {kind: 1 << number for number, kind in enumerate(vocabulary.gazetteers, start=_FIRST_KIND)}
+    for kind in names.all_kinds:
+        if kind not in bit_of:
+            bit_of[kind] = bit_of[_known_kind(kind, vocabulary.gazetteers)]
+    stays = np.flatnonzero((vocabulary.word_groups & 1).astype(bool) | (vocabulary.word_rows != UNK))
+    old = [lexicon.word(number) for number in stays.tolist()]
+    known = set(old)
+    new = [word for word in names.kinds if word not in known]
+    word_rows = np.concatenate([vocabulary.word_rows[stays], np.full(len(new), UNK, np.int32)])
+    groups = np.zeros(len(word_rows), np.int32)
+    groups[: len(old)] = 1
+    for number, word in enumerate([*old, *new]):
+        for kind in names.kinds.get(word, ()):
+            groups[number] |= bit_of[kind]
+    counts = vocabulary.word_counts
+    if counts is not None:
+        counts = np.concatenate([counts[stays], np.zeros(len(new), counts.dtype)])
+    changed = replace(vocabulary, word_rows=word_rows, word_groups=groups, word_counts=counts)
+    own = UserChanges(lexicon.user_entries, lexicon.removed_words)
+    return changed, Lexicon.from_words([*old, *new], spaces=True).changed(own)
+
+
+def _known_kind(kind: str, known: tuple[str, ...]) -> str:
+    type_ = kind.partition("/")[0]
+    of_type = [other for other in known if other.partition("/")[0] == type_]
+    if not of_type:
+        raise LexiconError(f"names of kind {kind!r}; the model knows {', '.join(known)}")
+    return next((other for other in of_type if other == f"{type_}/{_BEST_LIST}"), of_type[0])
+
+
+def _check_reads_names(vocabulary: Vocabulary) -> None:
+    if vocabulary.word_groups is None or not vocabulary.gazetteers:
+        raise LexiconError(
+            "this model was trained without a list of names, so it cannot read one; add the names as words "
+            "(lexicon.add), or use a model with model.gazetteers"
+        )

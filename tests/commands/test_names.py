@@ -1,0 +1,57 @@
+"""`cige names`: info, add and build; and `--names` of the commands that load a model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from cige.cli import main
+from tests.tiny import CONFIG, model
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model"
+    facts = {"names": {"version": "5", "date": "2026-11-25"}}
+    replace(model(config=replace(CONFIG, gazetteers=True)), facts=facts).save(path)
+    return path
+
+
+def test_info_of_a_model(folder, capsys):
+    assert main(["names", "info", str(folder)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("9 names (version 5, of 2026-11-25)") and "3  LOC/good" in shown
+    assert main(["names", "info", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kinds"] == {"LOC/good": 3, "ORG": 4, "PER": 3}
+
+
+def test_add_writes_a_list_that_the_model_reads(folder, tmp_path, capsys):
+    (tmp_path / "more.tsv").write_text("说话\tPER\n北京\tPER\n王\tPER\n", encoding="utf-8")
+    output = tmp_path / "names.tsv"
+    assert main(["names", "add", str(tmp_path / "more.tsv"), "--to", str(folder), "--output", str(output)]) == 0
+    assert "10 names, 1 of them new" in (shown := capsys.readouterr().out) and "single character" in shown
+    lines = output.read_text(encoding="utf-8").splitlines()
+    assert lines[:2] == ["# version: 5", "# date: 2026-11-25"] and "北京\tLOC/good,ORG,PER" in lines
+    assert main(["predict", "请张三北京", "--model", str(folder), "--names", str(output)]) == 0
+
+
+def test_build(tmp_path, capsys):
+    pytest.importorskip("jieba")
+    for name, text in {
+        "rows.tsv": "华为\tCOMPANY\tshort\n女子力\tCOMPANY\tshort\n学习\tCOMPANY\tshort\n",
+        "kinds.tsv": "COMPANY\tshort\tCOMPANY/short\t1\tdrop\n",
+        "text.txt": "华为手机，学习\n",
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    files = [str(tmp_path / name) for name in ("rows.tsv", "kinds.tsv", "text.txt", "names.tsv")]
+    assert main(["names", "build", files[0], "--kinds", files[1], "--text", files[2], "--output", files[3]]) == 0
+    assert "1  COMPANY/short (1 too rare, 1 common words)" in capsys.readouterr().out
+    assert (tmp_path / "names.tsv").read_text(encoding="utf-8") == "华为\tCOMPANY/short\n"
+
+
+def test_a_model_without_a_list_is_an_error(tmp_path, capsys):
+    model(config=CONFIG).save(tmp_path / "plain")
+    assert main(["names", "info", str(tmp_path / "plain")]) == 2
+    assert "trained without a list of names" in capsys.readouterr().err

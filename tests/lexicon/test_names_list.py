@@ -1,0 +1,60 @@
+"""Lists of names with kinds: reading, merging and writing them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cige.errors import LexiconError
+from cige.lexicon.gazetteers import MAX_GAZETTEERS
+from cige.lexicon.names_list import NamesList, merged
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "names.tsv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_kinds_of_several_lines_are_joined_and_facts_are_read(tmp_path):
+    names = NamesList.read(
+        written(tmp_path, "# version: 3\n# date: 2026-11-25\n三体\tBOOK\n\n三体\tVIDEO, BOOK\nＡｐｐ　Store\tPRODUCT\n")
+    )
+    assert names.kinds == {"三体": ("BOOK", "VIDEO"), "App Store": ("PRODUCT",)}
+    assert names.about == {"version": "3", "date": "2026-11-25"}
+    assert names.all_kinds == ("BOOK", "PRODUCT", "VIDEO")
+    assert names.counts() == {"BOOK": 1, "PRODUCT": 1, "VIDEO": 1}
+
+
+def test_lines_that_cannot_be_used_are_reported(tmp_path):
+    names = NamesList.read(written(tmp_path, "原神\tGAME\n普京\n王\tPER\n"))
+    assert list(names.kinds) == ["原神"]
+    assert names.report is not None and names.report.n_refused == 2
+    assert "no kind after a tab" in str(names.report) and "single character" in str(names.report)
+
+
+def test_a_file_without_names_is_an_error(tmp_path):
+    with pytest.raises(LexiconError, match="expected a name, a tab and its kinds"):
+        NamesList.read(written(tmp_path, "普京\n小红书\n"))
+
+
+def test_too_many_kinds_are_an_error(tmp_path):
+    rows = "".join(f"名字{k}\tKIND{k}\n" for k in range(MAX_GAZETTEERS + 1))
+    with pytest.raises(LexiconError, match=f"expected at most {MAX_GAZETTEERS}"):
+        NamesList.read(written(tmp_path, rows))
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    names = NamesList({"原神": ("GAME/x",), "三体": ("VIDEO", "BOOK")}, version="1")
+    names.write(tmp_path / "list.tsv")
+    assert (tmp_path / "list.tsv").read_text(encoding="utf-8") == "# version: 1\n三体\tBOOK,VIDEO\n原神\tGAME/x\n"
+    again = NamesList.read(tmp_path / "list.tsv")
+    assert again.kinds == {"三体": ("BOOK", "VIDEO"), "原神": ("GAME/x",)} and again.version == "1"
+    assert names.words_by_kind() == {"BOOK": ["三体"], "GAME/x": ["原神"], "VIDEO": ["三体"]}
+
+
+def test_merged_names_have_the_kinds_of_all_lists():
+    one, two = NamesList({"三体": ("BOOK",), "普京": ("PER",)}), NamesList({"三体": ("VIDEO", "BOOK")})
+    assert merged([one, two], date="2026").kinds == {"三体": ("BOOK", "VIDEO"), "普京": ("PER",)}
+    assert merged([one, two], date="2026").date == "2026"
