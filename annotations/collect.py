@@ -21,6 +21,7 @@ def main() -> None:
     parser.add_argument("batches", type=Path)
     parser.add_argument("answers", type=Path)
     parser.add_argument("--dev", default="21", help="number of the batches for development (default: %(default)s)")
+    parser.add_argument("--prefix", default="train", help="of the files to train on (default: %(default)s)")
     parser.add_argument("--again", action="store_true", help="the answers are a second reading: write again.tsv")
     args = parser.parse_args()
     places: dict[str, dict[str, str]] = defaultdict(dict)
@@ -34,7 +35,7 @@ def main() -> None:
         for line in path.read_text(encoding="utf-8").splitlines():
             number, *names = line.rstrip("\t").split("\t")
             spans_of(texts[number], tuple(names))  # raises an error that names what does not fit
-            file = "again" if args.again else "dev" if batch == args.dev else f"train-{reader}"
+            file = "again" if args.again else "dev" if batch == args.dev else f"{args.prefix}-{reader}"
             rows[file].append("\t".join((places[path.stem][number], *dict.fromkeys(names))))
     ANSWERS.mkdir(exist_ok=True)
     for file, lines in sorted(rows.items()):
