@@ -26,7 +26,7 @@ OWN_DATA = "own_data"
 """The recipe for the user's own labelled sentences, which starts from the bundled model."""
 LEARN_TYPE = "learn_type"
 """The recipe for types that are learnt from word lists and raw text."""
-NAMES, STUDENT, TODAY = "names", "names_student", "today"
+NAMES, STUDENT, TODAY, TODAY_STUDENT = "names", "names_student", "today", "today_student"
 """The recipes of the bundled model: several data sets at once, then raw text labelled by agreement of such taggers."""
 TABLE_6 = "search/table6"
 """The ranges that a search uses by default."""
@@ -72,7 +72,7 @@ def shipped() -> dict[str, Shipped]:
         for system, (what, only) in systems.items()
         if only is None or data in only
     ]
-    singles = (LEARN_TYPE, NAMES, STUDENT, TODAY, OWN_DATA)
+    singles = (LEARN_TYPE, NAMES, STUDENT, TODAY, TODAY_STUDENT, OWN_DATA)
     found += [Shipped(name, TAGGING, "", "", about(FOLDER / f"{name}.yaml")) for name in singles]
     for kind in (PRETRAIN, FINETUNE, SEARCH):
         found += [Shipped(f"{kind}/{stem}", kind, "", "", about(_file(kind, stem))) for stem in _stems(kind)]
