@@ -10,7 +10,7 @@ BIN = $(VENV)/bin
 
 # `make serve` answers over HTTP, with a page at http://127.0.0.1:8000; `make docs` builds the documentation site.
 # `make web` compiles the runtime to WebAssembly and builds build/web, a page that finds entities in the browser.
-.PHONY: ner serve test lint types docs web wheel check-wheel check-image clean \
+.PHONY: ner serve test lint types docs web wheel check-wheel check-image sanitize clean \
   install-core install-serve install-dev install-docs install-web install-setuptools_scm
 
 ner: $(VENV)/.core
@@ -45,6 +45,10 @@ check-wheel: $(VENV)/.dev
 # make check-image ENGINE=podman: builds the image of examples/deploy and asks a server that runs from it.
 check-image:
 	$(PYTHON) .ci/check_image.py $(ENGINE)
+
+# Folders whose authors mean harm, and odd texts, with AddressSanitizer: make sanitize FUZZ="--folders 10000".
+sanitize: $(VENV)/.dev
+	PYTHON=$(BIN)/python .ci/sanitize $(FUZZ)
 
 SOURCES_C = $(wildcard src/cige/nn/native/*.[ch] src/cige/runtime/native/*.[ch] src/cige/lexicon/*.[ch]) \
   $(wildcard src/cige/instruction_sets/*.c)

@@ -56,7 +56,9 @@ if PARTS not in ("all", "here", "core", "none"):
 # parts is needed for speed: without -fno-trapping-math, GCC 12 leaves loops with a selection unvectorised, and
 # softmax.c is up to six times slower. It changes no value. Sums are kept in lanes by the sources themselves (rows.h).
 # -g0, since what Python was built with may ask for debugging information, which takes a sixth of the time.
-FLAGS = ["-O3", "-g0", "-std=gnu11", "-fno-fast-math", "-fno-trapping-math", "-pthread"]
+# CIGE_CFLAGS adds to them, for sanitizers (.ci/sanitize).
+OWN = os.environ.get("CIGE_CFLAGS", "").split()
+FLAGS = ["-O3", "-g0", "-std=gnu11", "-fno-fast-math", "-fno-trapping-math", "-pthread", *OWN]
 
 
 class BuildExtensions(build_ext):
@@ -113,7 +115,7 @@ def kernels(level: str, options: list[str]) -> Extension:
 
 def runtime(level: str, options: list[str]) -> Extension:
     names = ["product", "product_bf16", "product_int8", "attention", "attention_bf16", "flat", "chain", "marginals"]
-    names += ["lengths", "rows", "spans", "lstm"]
+    names += ["lengths", "rules", "rows", "spans", "lstm"]
     module = f"_runtime_{level}"
     sources = sorted([*Path(RUNTIME).glob("*.[ch]"), *Path(NATIVE).glob("*.h")], key=lambda file: file.name)
     checksum = zlib.crc32(b"".join(file.read_bytes() for file in sources))  # see runtime/native/__init__.py
@@ -149,7 +151,7 @@ def processor() -> Extension:
 def lexicon(name: str, *others: str) -> Extension:
     sources = [f"{LEXICON}/{source}.c" for source in (name, *others)]
     depends = [f"{LEXICON}/{other}.h" for other in others]
-    flags = ["-O3", "-g0"]
+    flags = ["-O3", "-g0", *OWN]
     return Extension(f"cige.lexicon._{name}", sources=sources, depends=depends, extra_compile_args=flags, **ABI)
 
 
@@ -163,6 +165,7 @@ def extensions() -> list[Extension]:
         *(kernels(level, LEVELS[level]) for level in reversed(levels) if PARTS != "core"),
         processor(),
         lexicon("walk", "trie"),
+        lexicon("packed"),
         lexicon("parse"),
     ]
 

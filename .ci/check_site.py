@@ -3,11 +3,13 @@
     python .ci/check_site.py build/site
 
 MkDocs checks the links of Markdown. This checks the pages as a browser gets them: links and anchors of the menu, of
-the reference and of both languages, and every script, style sheet, font and image, which must be files of the site.
+the reference and of both languages, and every script, style sheet, font and image, which must be files of the site. It
+also checks that the search of Chinese pages knows the words that people type.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from html.parser import HTMLParser
@@ -16,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 LOADED = {"script": "src", "img": "src", "source": "src", "iframe": "src", "video": "src", "audio": "src"}
 LOADED_RELATIONS = {"stylesheet", "icon", "preload", "modulepreload", "preconnect", "manifest"}
+SEARCHED = ("用户词", "自定义词典", "断点")  # words that people who look for help type
 _CSS_URL = re.compile(r"""(?:url\(|@import\s+)['"]?(https?:)?//""")
 
 
@@ -69,6 +72,15 @@ def problems(site: Path) -> list[str]:
     return found
 
 
+def search_problems(site: Path) -> list[str]:
+    """Words of SEARCHED that the search of the Chinese pages would not find, a line each."""
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    separator = re.compile(index["config"]["separator"])
+    texts = (page["title"] + " " + page["text"] for page in index["docs"] if page["location"].startswith("zh/"))
+    found = {word for text in texts for word in separator.split(re.sub("<[^>]*>", " ", text))}
+    return [f"search: no Chinese page is found by {word}" for word in SEARCHED if word not in found]
+
+
 def _target(site: Path, page: Path, path: str) -> Path:
     """The file that a path on a page means; a folder means its index.html."""
     path = unquote(path)
@@ -79,7 +91,7 @@ def _target(site: Path, page: Path, path: str) -> Path:
 
 def main() -> int:
     site = Path(sys.argv[1]).resolve()
-    found = problems(site)
+    found = problems(site) + search_problems(site)
     print("\n".join(found) or f"{len(list(site.rglob('*.html')))} pages, every link leads somewhere")
     return 1 if found else 0
 

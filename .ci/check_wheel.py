@@ -28,7 +28,8 @@ ROOT = Path(__file__).resolve().parents[1]
 NEWS = ROOT / "examples" / "news.txt"
 LEVELS = ("portable", "avx2", "avx512") if platform.machine() == "x86_64" else ("portable",)
 COMPILED = [f"cige/{part}_{level}" for part in ("nn/native/_kernels", "runtime/native/_runtime") for level in LEVELS]
-COMPILED += ["cige/instruction_sets/_cpu", "cige/lexicon/_walk", "cige/lexicon/_parse"]
+COMPILED += ["cige/instruction_sets/_cpu", "cige/lexicon/_walk", "cige/lexicon/_packed"]
+COMPILED += ["cige/lexicon/_parse"]
 IN_WHEEL = [
     "cige/py.typed",
     "cige/bundled/MODEL_CARD.md",

@@ -53,6 +53,20 @@ def value(name: str, number: float) -> Callable[[Arrays], None]:
     return change
 
 
+def also(name: str, shape: tuple[int, ...]) -> Callable[[Arrays], None]:
+    def change(arrays: Arrays) -> None:
+        arrays[name] = np.zeros(shape, np.float32)
+
+    return change
+
+
+def of_type(name: str, dtype: type) -> Callable[[Arrays], None]:
+    def change(arrays: Arrays) -> None:
+        arrays[name] = arrays[name].astype(dtype)
+
+    return change
+
+
 def without(name: str) -> Callable[[Arrays], None]:
     def change(arrays: Arrays) -> None:
         del arrays[name]
@@ -83,6 +97,13 @@ WEIGHTS: dict[str, Callable[[Arrays], None]] = {
     "infinite output": value("output.bias", float("inf")),
     "no word projection": without("encoder.word_projection.weight"),
     "no fixed words": without("encoder.embeddings.word.fixed"),
+    "bias of queries that no setting has": also(f"{LAYER}attention.query.bias", (1,)),
+    "bias of spans that no setting has": also("encoder.fusion.weight.bias", (3, 1, 32)),
+    "layer that no setting has": also("encoder.layers.1.attention.u", (1, 1)),
+    "words in 64 bits": of_type("encoder.embeddings.word.fixed", np.float64),
+    "words as truth values": of_type("encoder.embeddings.word.fixed", np.bool_),
+    "u in 16 bits": of_type(f"{LAYER}attention.u", np.float16),
+    "masks as numbers": of_type("crf.allowed", np.float32),
 }
 """Changes of model.safetensors."""
 
@@ -99,6 +120,10 @@ VOCABULARY: dict[str, Callable[[Arrays], None]] = {
     "short codes": more_rows("chars.codes", 2),
     "many gazetteers": value("word_groups", 2**30),
     "negative gazetteers": value("word_groups", -1),
+    "gazetteers without sign": of_type("word_groups", np.uint8),
+    "word rows as fractions": of_type("word_rows", np.float32),
+    "codes in 32 bits": of_type("chars.codes", np.int32),
+    "no gazetteers": without("word_groups"),
 }
 """Changes of vocabulary.safetensors."""
 
@@ -109,6 +134,27 @@ FACTS: dict[str, dict[str, Any]] = {
     "two numbers of rows": {"n_rows": [61, 128]},
     "many labels": {"word_labels": ["X"] * 1000},
     "many groups": {"n_groups": 64},
+    "groups for terabytes": {"n_groups": 1 << 40},
+    "no groups": {"n_groups": 0},
+    "groups as text": {"n_groups": "4"},
+    "fewer gazetteers": {"gazetteers": ["ORG"]},
+    "gazetteers without names": {"gazetteers": [1, 2, 3]},
+    "labels without names": {"word_labels": [[], {}, None]},
+    "many trained rows": {"n_tuned": [1 << 40, 0, 0]},
+    "tags of other labels": {"labels": ["PER"]},
+    "scheme of no name": {"scheme": ["BMES"]},
+    "architecture of no name": {"architecture": ["flat"]},
+    "no settings": {"config": None},
+    "settings as a list": {"config": [1]},
+    "endless lengths": {"max_lengths": {"LOC": -1}},
+    "recall that lets everything in": {
+        "calibration": {
+            "fine": {"knots": [[0, 0], [1, 1]], "thresholds": [[0.9, 0.0]], "label_thresholds": {}, "n_entities": 1}
+        }
+    },
+    "number of many digits": {
+        "calibration": {"fine": {"knots": [[0, 10**400]], "thresholds": [], "label_thresholds": {}}}
+    },
 }
 """Changes of the manifest."""
 
@@ -121,5 +167,11 @@ CONFIG: dict[str, Any] = {
     "position_offset": 1 << 62,
     "distances": ["xx"],
     "position_score": "none",
+    "sinusoid": "none",
+    "residual": "yes",
+    "use_words": 2,
+    "key_projection": [],
+    "ff_dropout_prob": float("inf"),
+    "bert_tuned": None,
 }
-"""Settings of the network that its arrays do not have."""
+"""Settings of the network that its arrays do not have, or that no network has."""

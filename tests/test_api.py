@@ -280,7 +280,7 @@ def test_saved_and_loaded(own_ner, tmp_path):
 
 
 def test_no_such_model(tmp_path):
-    with pytest.raises(ModelError, match=r"no such folder; expected a model folder or a hub id"):
+    with pytest.raises(ModelError, match=r"no such folder; expected a model folder, a hub id"):
         load(tmp_path / "nothing")
 
 

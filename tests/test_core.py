@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import tiny
 
+from cige.commands.extras import install_command
 from cige.data import write_sentences
 from cige.models.tener import TenerConfig
 
@@ -96,7 +97,7 @@ def test_commands(folder, command, expected):
 )
 def test_what_needs_more_names_the_extra(folder, command, extra):
     argv = [str(folder / a) if k and (folder / a).exists() else a for k, a in enumerate(command)]
-    assert f"cige[{extra}]" in core(CLI, *argv, status=2)
+    assert install_command(extra) in core(CLI, *argv, status=2)
 
 
 def test_pytorch_stays_away_where_it_is_installed():

@@ -11,7 +11,12 @@ import pytest
 
 setuptools = pytest.importorskip("setuptools")
 SETUP = Path(__file__).parents[1] / "setup.py"
-ALWAYS = ["cige.instruction_sets._cpu", "cige.lexicon._walk", "cige.lexicon._parse"]
+ALWAYS = [
+    "cige.instruction_sets._cpu",
+    "cige.lexicon._walk",
+    "cige.lexicon._packed",
+    "cige.lexicon._parse",
+]
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ LEXICON_FILES = ("manifest.json", "trie_keys.npy", "trie_numbers.npy", "user.jso
 SOURCES = (
     *(f"runtime/native/{name}.c" for name in ("product", "product_bf16", "product_int8", "attention")),
     *(f"runtime/native/{name}.c" for name in ("attention_bf16", "flat", "chain", "lengths", "marginals")),
-    *(f"runtime/native/{name}.c" for name in ("rows", "spans")),
+    *(f"runtime/native/{name}.c" for name in ("rules", "rows", "spans")),
     "lexicon/trie.c",
 )
 EXPORTED = (

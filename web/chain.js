@@ -44,6 +44,7 @@ export class Chain {
     this.address = memory.struct([
       long(nTags), long(nLanes), ...doubles.map(put), ...sides.flat().map(put), ...integers.map(put),
       long(scheme === "BIO" ? 1 : 0), long(this.labels.length),
+      long(0), long(nLanes), ...Array(3).fill(pointer(0)), // no copies for blocked words
     ]);
   }
 }

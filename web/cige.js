@@ -138,7 +138,10 @@ export class NER {
     try {
       memory.withCopies(arrays, (...given) => {
         const run = () =>
-          memory.exports.read_lattices(this.vocabulary, flat.address, chain.address, flat.input.isKnown, ...given, families.address, spans, nSpans);
+          memory.exports.read_lattices(
+            this.vocabulary, flat.address, chain.address, flat.input.isKnown, ...given, families.address, spans, nSpans,
+            0, // no rules: a page has neither forced nor blocked words
+          );
         let failed = run();
         if (failed === MISSING) {
           this.#prepare(given, batch, total, words);

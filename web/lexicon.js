@@ -9,10 +9,10 @@ const FAILED = { 1: "no memory for the words of a text; give it in parts", 2: "t
 export class Lexicon {
   // keys, numbers: arrays of the files of those names; facts: the lexicon's manifest; user: its user.json.
   constructor(memory, rules, { keys, numbers, facts, user }) {
-    const { max_probes, n_words } = facts;
+    const { max_probes, n_words, max_chars } = facts;
     if (keys.length !== numbers.length || !keys.length) throw new Error("lexicon: trie_keys.npy does not fit trie_numbers.npy");
     this.memory = memory, this.rules = rules, this.nBase = n_words;
-    const fields = [memory.put(keys), memory.put(numbers), keys.length, max_probes, n_words];
+    const fields = [memory.put(keys), memory.put(numbers), keys.length, max_probes, n_words, max_chars];
     this.trie = memory.put(BigUint64Array.from(fields, BigInt));
     this.list = memory.allocate(LIST_ROOM);
     this.hidden = new Set((user.removed ?? []).map((word) => this.#number(codesOf(word))).filter((id) => id >= 0));

@@ -201,7 +201,7 @@ class NER(EntityFinder):
 
     @property
     def word_labels(self) -> list[str]:
-        return sorted({entry.label for entry in self.lexicon.user_entries if entry.label is not None})
+        return sorted(self.lexicon.user_label_names)
 
     @property
     def read_word_labels(self) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ VERBS = {
     "search": "search hyper-parameters",
     "convert": "convert labelled documents between the formats of annotation tools",
     "lexicon": "build, look up and describe word lists",
+    "names": "show, build and extend the list of names that a model reads",
     "vectors": "train and convert vectors",
     "data": "download, describe and convert labelled data",
     "pretrain": "pre-train a Lattice-BERT: build its vocabulary and data, train it",
@@ -44,19 +45,6 @@ VERBS = {
     "doctor": "check this installation, including a prediction of the bundled model",
     "completion": "print the shell code that completes cige commands",
 }
-# Packages that only some verbs need, and the extra that installs them.
-_EXTRAS = {
-    "torch": "train",
-    "transformers": "bert",
-    "accelerate": "train",
-    "gensim": "train",
-    "optuna": "train",
-    "scipy": "train",
-    "tensorboard": "train",
-} | {"matplotlib": "plots", "resvg_py": "plots", "onnx": "onnx", "onnxruntime": "onnx"}
-_EXTRAS |= {"fastapi": "serve", "uvicorn": "serve", "prometheus_client": "serve", "pydantic": "serve"}
-_EXTRAS |= {"pyarrow": "documents", "ray": "ray", "pyspark": "spark"}
-_EXTRAS |= {"argcomplete": "completion", "huggingface_hub": "hub"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -81,10 +69,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _refuse(_words_of(error))
     except ModuleNotFoundError as error:
-        extra = _EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
+        from cige.commands.extras import reason_of
+
+        reason = reason_of(f"cige {argv[0]}", error)
+        if reason is None:
             raise
-        return _refuse(f"`cige {argv[0]}` needs {error.name}, which is not installed; pip install 'cige[{extra}]'")
+        return _refuse(reason)
 
 
 def _complete() -> None:
@@ -104,6 +94,7 @@ def _run(argv: list[str]) -> int:
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
     """The parser of a verb in VERBS; imports its module."""
+    from cige.commands import chinese
     from cige.commands.parser import VerbParser
 
     command = import_module(f"cige.commands.{verb.replace('-', '_')}")
@@ -111,20 +102,36 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
         prog=f"cige {verb}", description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     command.add_arguments(parser)
+    if chinese.is_wanted():
+        parser.description = f"{chinese.chinese(VERBS[verb])}\n\n{parser.description}"
+        chinese.translate(parser)
     return parser
 
 
 def _run_without_verb(argv: list[str]) -> int:
+    from cige.commands import chinese
+
+    introduction, see = (
+        (chinese.INTRODUCTION, chinese.SEE)
+        if chinese.is_wanted()
+        else (
+            "词格: finds entities in Chinese text by reading characters and words together.",
+            "See `cige VERB --help` for the options of a verb.",
+        )
+    )
     width = max(map(len, VERBS))
+    verbs = {verb: chinese.chinese(what) if chinese.is_wanted() else what for verb, what in VERBS.items()}
     parser = argparse.ArgumentParser(
         prog="cige",
         usage="cige VERB ...",
-        description="词格: finds entities in Chinese text by reading characters and words together.\n\n"
-        + "\n".join(f"  {verb:<{width}}  {what}" for verb, what in VERBS.items())
-        + "\n\nSee `cige VERB --help` for the options of a verb.",
+        description="\n".join(
+            [introduction, "", *(f"  {verb:<{width}}  {what}" for verb, what in verbs.items()), "", see]
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="store_true", help="print the version")
+    if chinese.is_wanted():
+        chinese.translate(parser)
     if argv and not argv[0].startswith("-"):
         near = difflib.get_close_matches(argv[0], VERBS, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
@@ -145,6 +152,10 @@ def _never_fail_to_encode(stream: Any) -> None:
 
 
 def _refuse(message: str) -> int:
+    if "cige[" in message:
+        from cige.commands.extras import as_installed
+
+        message = as_installed(message)
     print(f"cige: {message}", file=sys.stderr)
     return BAD_INPUT
 

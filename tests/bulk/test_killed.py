@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import multiprocessing
 import os
@@ -163,3 +164,69 @@ def test_a_finished_part_that_was_damaged_is_annotated_again(texts, undisturbed,
     ]
     said = subprocess.run([*command, "--verify"], capture_output=True, text=True, check=True).stderr
     assert "19 of 20 parts" in said and made.contents(output) == undisturbed
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b'{"part": 0, "rows"',
+        b"\xff\xfe",
+        b"[1]",
+        b"null",
+        b'{"part": 0}',
+        b'{"part": 0, "rows": 3, "rejected": 0, "entities": 3, "bytes": "9", "sha256": "0"}',
+        b'{"part": 1, "rows": 3, "rejected": 0, "entities": 3, "bytes": 9, "sha256": "0"}',
+    ],
+)
+def test_a_damaged_commit_is_told_with_what_to_do(texts, tmp_path, capsys, content):
+    job = made.plan(texts, tmp_path / "out", part_rows=30)
+    made.done(job)
+    before = made.contents(tmp_path / "out")
+    commit = tmp_path / "out" / "commits" / "part-000000.json"
+    commit.write_bytes(content)
+    command = ["annotate", str(texts), str(tmp_path / "out"), "--part-rows", "30", "--processes", "1"]
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert f"{commit}: damaged, and no record of part 0" in said and "remove this file and run the same command" in said
+    commit.unlink()
+    assert main(command) == 0
+    assert made.contents(tmp_path / "out") == before
+
+
+def test_a_second_command_touches_nothing_of_the_first(texts, tmp_path, capsys):
+    output = tmp_path / "out"
+    made.plan(texts, output, part_rows=30).begin()
+    (output / "data").mkdir()
+    being_written = output / "data" / ".part-000000.jsonl.x.part"
+    being_written.write_text("half of a part")
+    command = ["annotate", str(texts), str(output), "--part-rows", "30", "--processes", "1"]
+    handle = os.open(output, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        before = made.contents(output)
+        assert main(command) == 2
+        assert "another `cige annotate` is writing there" in capsys.readouterr().err
+        assert made.contents(output) == before
+    finally:
+        os.close(handle)
+    assert main(command) == 0 and not being_written.exists()
+
+
+def test_a_second_command_does_not_begin_a_job_in_an_empty_folder(texts, tmp_path, capsys):
+    output = tmp_path / "deep" / "out"
+    output.mkdir(parents=True)
+    handle = os.open(output, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        assert main(["annotate", str(texts), str(output)]) == 2
+        assert not list(output.iterdir())
+    finally:
+        os.close(handle)
+
+
+def test_an_output_that_is_a_file_is_refused(texts, tmp_path, capsys):
+    (tmp_path / "out").write_text("mine")
+    assert main(["annotate", str(texts), str(tmp_path / "out")]) == 2
+    assert "no annotation of cige" in capsys.readouterr().err
+    assert (tmp_path / "out").read_text() == "mine"

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from cige.bulk.inputs import Part, scan
 from cige.bulk.rows import read_rows
+from cige.cli import main
 from cige.errors import DataError
 
 TEXTS = ["张桂梅在云南华坪创办女子高中", "", '他说“好”, "行"\n下一行在上海', "😀𠮷北京"]
@@ -45,7 +46,7 @@ def test_lines_of_text(tmp_path, name):
 
 def test_json_lines_keep_their_keys(tmp_path):
     lines = ['{"id": 1, "body": "张桂梅在云南"}', "", "{broken", "[1]", '{"id": 2}', '{"body": 3}', '{"body": null}']
-    lines += ['{"body": "\\ud800北京", "x": NaN}', '{"body": "a", "entities": []}']
+    lines += ['{"body": "\\ud800北京", "x": null}', '{"body": "a", "entities": []}']
     (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
     totals = made.done(made.plan(tmp_path / "a.jsonl", tmp_path / "out", text_column="body", part_rows=4))
     assert (totals["rows"], totals["rejected"]) == (2, 6)
@@ -99,8 +100,10 @@ def test_tsv_fields_are_taken_as_they_are(tmp_path):
     made.done(made.plan(tmp_path / "a.tsv", tmp_path / "out"))
     (file,) = (tmp_path / "out" / "data").iterdir()
     lines = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
-    assert lines[0] == ["text", "id", "entities"] and [line[0] for line in lines[1:]] == ['"张桂梅在云南', '北京"']
-    assert [e["text"] for e in json.loads(lines[1][2])] == ["张桂梅", "云南"]
+    assert lines[0] == ["text", "id", "source_file", "source_row", "entities"]
+    assert [line[0] for line in lines[1:]] == ['"张桂梅在云南', '北京"']
+    assert [line[2:4] for line in lines[1:]] == [["a.tsv", "1"], ["a.tsv", "2"]]
+    assert [e["text"] for e in json.loads(lines[1][4])] == ["张桂梅", "云南"]
 
 
 def test_parquet_keeps_its_columns(tmp_path):
@@ -112,7 +115,12 @@ def test_parquet_keeps_its_columns(tmp_path):
     totals = made.done(made.plan(folder, tmp_path / "out", part_rows=3))
     assert (totals["rows"], totals["rejected"]) == (5, 1)
     found = pq.read_table(tmp_path / "out" / "data")
-    assert found.drop(["entities"]) == pa.concat_tables([table.slice(0, 4), table.slice(0, 1)])
+    assert found.column("source_file").to_pylist() == ["b.parquet"] * 4 + ["sub/a.parquet"]
+    assert found.column("source_row").to_pylist() == [1, 2, 3, 4, 1]
+    assert found.column_names[-3:] == ["source_file", "source_row", "entities"]
+    assert found.drop(["source_file", "source_row", "entities"]) == pa.concat_tables(
+        [table.slice(0, 4), table.slice(0, 1)]
+    )
     assert "list<element: struct<start: int32 not null" in str(found.schema.field("entities").type)
     assert rejected_rows(tmp_path / "out")[0]["reason"] == "no text"
 
@@ -200,3 +208,94 @@ def test_hidden_files_of_a_folder_are_not_annotated(tmp_path):
         made.plan(folder, tmp_path / "out")
     (folder / "c.txt").write_text("张桂梅在云南。\n", encoding="utf-8")
     assert made.done(made.plan(folder, tmp_path / "out"))["rows"] == 1
+
+
+# ---- where rows are from
+
+
+def test_rows_hold_their_file_and_line(tmp_path):
+    folder = tmp_path / "in"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.jsonl").write_text('{"text": "北京"}\n\n{"text": 1}\n{"text": "上海"}\n', encoding="utf-8")
+    (folder / "sub" / "b.jsonl").write_text('{"text": "南京"}\n', encoding="utf-8")
+    made.done(made.plan(folder, tmp_path / "out"))
+    found = [(row["source_file"], row["source_row"], row["text"]) for row in output_rows(tmp_path / "out")]
+    assert found == [("a.jsonl", 1, "北京"), ("a.jsonl", 4, "上海"), ("sub/b.jsonl", 1, "南京")]
+    assert [(row["file"], row["row"]) for row in rejected_rows(tmp_path / "out")] == [("a.jsonl", 3)]
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv", "tsv", "parquet"])
+def test_where_rows_are_from_can_be_left_out(tmp_path, to):
+    (tmp_path / "a.txt").write_text("北京\n", encoding="utf-8")
+    for with_source in (True, False):
+        output = tmp_path / f"out {with_source}"
+        made.done(made.plan(tmp_path / "a.txt", output, to=to, with_source=with_source))
+        (file,) = (output / "data").iterdir()
+        if to == "parquet":
+            names = pq.read_table(file).column_names
+        else:
+            first = file.read_text(encoding="utf-8").splitlines()[0]
+            names = list(json.loads(first)) if to == "jsonl" else first.split("," if to == "csv" else "\t")
+        assert names == ["text", *(["source_file", "source_row"] if with_source else []), "entities"]
+
+
+def test_the_command_leaves_out_where_rows_are_from(tmp_path):
+    (tmp_path / "a.txt").write_text("北京\n", encoding="utf-8")
+    assert main(["annotate", str(tmp_path / "a.txt"), str(tmp_path / "out"), "--processes", "1"]) == 0
+    assert output_rows(tmp_path / "out")[0]["source_file"] == "a.txt"
+    assert main(["annotate", str(tmp_path / "a.txt"), str(tmp_path / "b"), "--processes", "1", "--no-source"]) == 0
+    assert set(output_rows(tmp_path / "b")[0]) == {"text", "entities"}
+
+
+def test_names_that_are_there_already_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("text,source_row\n北京,7\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"value under 'source_row' already; rename it, or give --no-source"):
+        made.plan(tmp_path / "a.csv", tmp_path / "out")
+    made.done(made.plan(tmp_path / "a.csv", tmp_path / "out", to="jsonl", with_source=False))
+    assert output_rows(tmp_path / "out")[0]["source_row"] == "7"
+    (tmp_path / "a.jsonl").write_text('{"text": "北京", "source_file": 1}\n{"text": "北京"}\n', encoding="utf-8")
+    assert made.done(made.plan(tmp_path / "a.jsonl", tmp_path / "other"))["rows"] == 1
+    assert "'source_file' already" in rejected_rows(tmp_path / "other")[0]["reason"]
+
+
+def test_a_file_name_that_tsv_cannot_hold(tmp_path):
+    path = tmp_path / "a\tb.tsv"
+    path.write_text("text\n北京\n", encoding="utf-8")
+    made.done(made.plan(path, tmp_path / "out"))
+    (file,) = (tmp_path / "out" / "data").iterdir()
+    assert file.read_text(encoding="utf-8").splitlines()[1].split("\t")[1] == "a b.tsv"
+
+
+def test_a_job_of_an_older_version_goes_on_without_sources(tmp_path):
+    (tmp_path / "a.txt").write_text("北京\n", encoding="utf-8")
+    job = made.plan(tmp_path / "a.txt", tmp_path / "out", with_source=False)
+    job.begin()
+    manifest = tmp_path / "out" / "manifest.json"
+    facts = json.loads(manifest.read_text(encoding="utf-8"))
+    del facts["with_source"]
+    manifest.write_text(json.dumps(facts), encoding="utf-8")
+    with pytest.raises(DataError, match="with_source was False, now True"):
+        made.plan(tmp_path / "a.txt", tmp_path / "out").begin()
+    assert job.begin()
+
+
+# ---- numbers
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        ("NaN", "NaN is not JSON; leave the value out, or write null or a string"),
+        ("Infinity", "Infinity is not JSON; leave the value out, or write null or a string"),
+        ("-Infinity", "-Infinity is not JSON; leave the value out, or write null or a string"),
+        ("1e999", "the number 1e999 is too large for a float of 64 bits; write it as a string"),
+        ("-1e999", "the number -1e999 is too large for a float of 64 bits; write it as a string"),
+    ],
+)
+def test_a_number_that_would_become_null_is_told(tmp_path, number, reason):
+    line = '{"text": "北京", "x": {"y": [1.5, %s]}}'
+    (tmp_path / "a.jsonl").write_text(f"{line % number}\n{line % '1e300'}\n", encoding="utf-8")
+    assert made.done(made.plan(tmp_path / "a.jsonl", tmp_path / "out"))["rejected"] == 1
+    (rejected,) = rejected_rows(tmp_path / "out")
+    assert rejected["reason"] == reason and rejected["raw"] == line % number
+    assert output_rows(tmp_path / "out")[0]["x"] == {"y": [1.5, 1e300]}

@@ -9,6 +9,7 @@ import pytest
 
 from cige.cli import main
 from cige.commands import doctor
+from cige.commands.extras import install_command
 from cige.folders import hub
 from cige.folders.hub import BUNDLED
 
@@ -34,7 +35,7 @@ def test_this_installation_is_well(capsys):
 def damaged(tmp_path, monkeypatch):
     folder = tmp_path / "bundled"
     shutil.copytree(BUNDLED, folder)
-    monkeypatch.setattr(hub, "BUNDLED", folder)
+    monkeypatch.setitem(hub.SHIPPED, "bundled", folder)
     return folder
 
 
@@ -45,6 +46,29 @@ def test_one_wrong_byte_of_the_model_is_found(capsys, damaged):
     weights.write_bytes(content)
     code, found = told(capsys)
     assert code == 1 and "sha256" in found["bundled model"]["detail"] and found["bundled model"]["advice"]
+
+
+def test_a_damaged_model_of_ones_own_is_not_a_reason_to_reinstall(capsys, damaged, tmp_path):
+    own = tmp_path / "own"
+    shutil.copytree(damaged, own)
+    for folder in (damaged, own):
+        weights = folder / "model.safetensors"
+        weights.write_bytes(weights.read_bytes()[:-1])
+    _, found = told(capsys, "--model", str(own))
+    assert found["bundled model"]["advice"] == "reinstall cige"
+    assert found[f"model {own}"]["advice"] == "copy, download or train the model again"
+
+
+@pytest.mark.parametrize(("level", "state", "detail"), [("avx2", "ok", "avx2"), (None, "note", "not compiled")])
+def test_the_kernels_of_training_are_told(capsys, monkeypatch, level, state, detail):
+    monkeypatch.setattr("cige.nn.native.level", lambda: level)
+    monkeypatch.setattr("cige.runtime.native.load", lambda: object())
+    monkeypatch.setattr("cige.runtime.native.level", lambda: "avx2")
+    monkeypatch.setattr("cige.runtime.native.levels", lambda: ["avx2"])
+    monkeypatch.setattr("cige.runtime.precision.available", lambda found: ["float32"])
+    monkeypatch.setattr("cige.runtime.precision.chosen", lambda wanted, found: "float32")
+    found = {finding.name: finding for finding in doctor._compiled()}["training kernels"]
+    assert (found.state, found.detail) == (state, detail) and bool(found.advice) == (level is None)
 
 
 def test_a_wrong_answer_is_found(capsys, monkeypatch):
@@ -73,7 +97,7 @@ def test_surroundings_that_are_odd_are_noted(capsys, monkeypatch, tmp_path):
     code, found = told(capsys)
     assert code == 0
     assert found["threads"]["state"] == found["CIGE_DATA"]["state"] == found["cache of data"]["state"] == "note"
-    assert "cige[extra]" in found["no-such-package"]["advice"]
+    assert install_command("extra") in found["no-such-package"]["advice"]
 
 
 def test_people_get_a_table(capsys, monkeypatch):

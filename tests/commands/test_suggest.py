@@ -83,6 +83,23 @@ def test_labelled_files_of_any_format_are_excluded(model, raw, tmp_path):
     assert len(chosen) == len(set(chosen)) == 18
 
 
+def test_what_is_labelled_already_is_told(tmp_path, capsys):
+    raw = tmp_path / "raw.txt"
+    raw.write_text("李明在北京。\n王芳去上海了。\n张桂梅教书。\n", encoding="utf-8")
+    argv = ["suggest", str(raw), "--strategy", "random", "--no-labels", "--n", "9"]
+    for lines, expected in (
+        ([], "of 3 lines)"),
+        (["李明在北京。"], "of 3 lines; 1 is labelled already)"),
+        (["李明在北京。", "王芳去上海了。"], "of 3 lines; 2 are labelled already)"),
+    ):
+        done = tmp_path / f"{len(lines)}.jsonl"
+        done.write_text("".join(json.dumps({"text": line, "entities": []}) + "\n" for line in lines), encoding="utf-8")
+        exclude = ["--exclude", str(done)] if lines else []
+        assert main([*argv, str(tmp_path / f"out{len(lines)}.jsonl"), *exclude]) == 0
+        out, err = capsys.readouterr()
+        assert expected in out and "9 were requested" in err
+
+
 def test_the_lines_of_documents_in_json_are_suggested(model, tmp_path, capsys):
     documents = [{"data": {"text": "李明在北京。\n王芳去上海了。"}}, {"data": {"text": "张桂梅教书。"}}]
     (tmp_path / "tasks.json").write_text(json.dumps(documents, indent=1), encoding="utf-8")

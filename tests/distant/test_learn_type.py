@@ -11,7 +11,8 @@ import tiny
 import cige
 from cige.cli import main
 from cige.data import read_sentences
-from cige.distant.learn_type import learn_types
+from cige.data.user_words import UserWordRegime
+from cige.distant.learn_type import _filled_in, _RawText, learn_types
 from cige.entities.label_facts import LabelFacts
 from cige.errors import DataError, LexiconError, ModelError, RecipeError
 from cige.recipes.shipped import LEARN_TYPE
@@ -89,6 +90,27 @@ def test_mistakes_are_named(base: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="n_rounds=0"):
         learn_types({"GAME": GAMES}, TEXTS, recipe(base), tmp_path, n_rounds=0)
     assert not any(tmp_path.iterdir())
+
+
+def test_two_different_lines_are_enough_to_learn_from(base: Path) -> None:
+    ner = cige.NER.from_pretrained(base)
+    read = _RawText.read(["我玩了轩辕剑。", "我买了轩辕剑。", "我买了轩辕剑。"], ner, {"GAME": GAMES})
+    assert read.texts == ["我玩了轩辕剑。", "我买了轩辕剑。"] and read.counts["GAME"] == {"轩辕剑": 2}
+    with pytest.raises(DataError, match="the text has 1 different lines or sentences"):
+        _RawText.read(["我买了轩辕剑。"] * 3, ner, {"GAME": GAMES})
+    with pytest.raises(DataError, match=r"GAME: the text uses no word of the list \(1 word, such as 魔方城\)"):
+        _RawText.read(["我玩了轩辕剑。", "我买了轩辕剑。"], ner, {"GAME": ["魔方城"]})
+
+
+def test_labelled_words_are_simulated_unless_the_recipe_says_otherwise(base: Path) -> None:
+    ner = cige.NER.from_pretrained(base)
+    plain = recipe(base)
+    plain = replace(plain, user_words=UserWordRegime())
+    filled = _filled_in(plain, ner, {"GAME": GAMES})
+    assert plain.model.reads_word_labels and filled.user_words.label_prob == 0.5
+    assert filled.data.labels == tuple(sorted([*ner.labels, "GAME"])) and filled.name == "learn-GAME"
+    own = UserWordRegime(label_prob=0.25)
+    assert _filled_in(replace(plain, user_words=own), ner, {"GAME": GAMES}).user_words == own
 
 
 def test_the_command(base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

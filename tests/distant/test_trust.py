@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cige.distant.matching import TextWord
-from cige.distant.trust import BANDS, bands_of, trust_by_band, trust_of_shares, trust_of_words
+from cige.distant.trust import BANDS, MIN_WORDS, bands_of, trust_by_band, trust_of_shares, trust_of_words
 from cige.lexicon.lexicon import Lexicon
 
 N_BANDS = len(BANDS) + 2
@@ -29,6 +29,18 @@ def test_a_list_with_few_common_words_is_believed_throughout() -> None:
 
 def test_bands_with_few_words_say_nothing_of_the_noise() -> None:
     assert trust_of_shares([10] * N_BANDS, [9] * N_BANDS) == [0.95] * N_BANDS
+
+
+def test_a_band_with_just_enough_words_tells_the_noise() -> None:
+    """A later band with a smaller share lowers the noise, if it has enough words."""
+    shares = [0.5, 0.2, *[0.5] * (N_BANDS - 2)]
+    enough, plenty = (
+        trust_of_shares([n] * N_BANDS, [int(n * share) for share in shares]) for n in (MIN_WORDS, 10 * MIN_WORDS)
+    )
+    assert enough == plenty and enough[2] > enough[0]
+    half = MIN_WORDS // 2
+    few = trust_of_shares([MIN_WORDS, MIN_WORDS - 1, *[MIN_WORDS] * (N_BANDS - 2)], [half, 1, *[half] * (N_BANDS - 2)])
+    assert few[2] == few[0]
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.floats(0, 1)), min_size=N_BANDS, max_size=N_BANDS))

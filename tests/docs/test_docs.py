@@ -53,7 +53,7 @@ def commands() -> list[str]:
 
 @pytest.mark.parametrize("command", commands())
 def test_commands_parse(command):
-    _, verb, *arguments = shlex.split(command)
+    _, verb, *arguments = shlex.split(command.partition(" > ")[0])
     assert verb in VERBS
     module = import_module(f"cige.commands.{verb.replace('-', '_')}")
     parser = VerbParser(exit_on_error=False)

@@ -369,14 +369,14 @@ def test_a_lexicon_without_the_users_changes_is_walked_once_and_its_rows_are_not
     usual = snapshot._base.matcher.find
     monkeypatch.setattr(snapshot._base.matcher, "find", lambda text: walked.append(usual(text)) or walked[-1])
     assert snapshot.match(TEXT) is walked[0] and len(walked) == 1
-    assert snapshot._user == ()
+    assert not len(snapshot._user)
     lexicon.add("江大桥")
     with_word = lexicon.snapshot()
     assert with_word.match("没有南京") is walked[-1]  # no word of the user's there: nothing to sort
-    assert len(with_word._user) == 1 and len(with_word.match(TEXT)) == len(MATCHES) + 1
+    assert len(with_word.match(TEXT)) == len(MATCHES) + 1
     lexicon.remove("江大桥", "市长")
     without_word = lexicon.snapshot()
-    assert without_word._user == () and without_word.match(TEXT).tolist() == [m for m in MATCHES if m[2] != 2]
+    assert not without_word._user.layers and without_word.match(TEXT).tolist() == [m for m in MATCHES if m[2] != 2]
 
 
 def test_a_snapshot_never_changes(lexicon):

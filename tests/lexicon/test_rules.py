@@ -1,17 +1,25 @@
-"""RuleBook: where forced and blocked words are, compared with a slow search."""
+"""Rules: where forced and blocked words are, compared with a slow search."""
+
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cige.lexicon.lexicon import Lexicon
-from cige.lexicon.rules import NO_RULES, ForcedSpan, RuleBook, Rules
+from cige.lexicon.rules import NO_RULES, ForcedSpan, Rules
 from cige.lexicon.user_word import UserWord
 
 
-def book(*, force=(), block=(), mode="block_exact") -> RuleBook:
+def of_words(words) -> SimpleNamespace:
+    lexicon = Lexicon.from_words([])
+    lexicon.add_entries(*words)
+    return SimpleNamespace(find=lexicon.snapshot().rules)
+
+
+def book(*, force=(), block=(), mode="block_exact") -> SimpleNamespace:
     words = [UserWord(word, "X", "force") for word in force] + [UserWord(word, None, mode) for word in block]
-    return RuleBook([*words, UserWord("甲乙", "X")])
+    return of_words([UserWord("甲乙", "X"), *words])
 
 
 def places(rules: Rules) -> list[tuple[int, int]]:
@@ -50,7 +58,7 @@ def test_what_lies_inside_a_blocked_word_is_blocked_too():
 
 def test_typed_words_have_a_label_where_nothing_is_forced():
     words = [UserWord("天津", "GAME", "type"), UserWord("津大学", "X", "type"), UserWord("大学", "ORG", "force")]
-    rules = RuleBook(words).find("天津天津大学")
+    rules = of_words(words).find("天津天津大学")
     assert rules.typed == (ForcedSpan(0, 2, "GAME"), ForcedSpan(2, 4, "GAME"))
     assert rules.within(2, 6).typed == (ForcedSpan(0, 2, "GAME"),)
     assert rules.within(1, 3).typed == ()

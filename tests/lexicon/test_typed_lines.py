@@ -114,7 +114,8 @@ def test_labels_far_from_the_start_of_words_with_counts(tmp_path):
 def test_dictionaries_of_word_segmenters(tmp_path):
     with_tabs = "云计算\t5\tn\n李小福\t2\tnr\n创新办\t3\ti\n贺兰草\tPRODUCT\n"
     found = read(tmp_path, with_tabs)
-    assert found.user_words == [*map(UserWord, ("云计算", "李小福", "创新办")), UserWord("贺兰草", "PRODUCT")]
+    names = [UserWord("李小福", "PER"), UserWord("创新办"), UserWord("贺兰草", "PRODUCT")]
+    assert found.user_words == [UserWord("云计算"), *names]
     assert (found.counts, found.report.n_refused) == ([5, 2, 3, 1], 0)
     with_spaces = read(tmp_path, "云计算 5 n\n李小福 2 nr\n创新办 3 i\n台中\n")
     assert with_spaces.words == ["云计算", "李小福", "创新办"] and with_spaces.counts == [5, 2, 3]

@@ -14,6 +14,7 @@ import tiny
 
 from cige.errors import CigeError, ModelError
 from cige.folders.manifest import MANIFEST
+from cige.lattice.lattice import build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
@@ -47,6 +48,17 @@ def test_weights(folder: Path, name: str) -> None:
         NativeModel.load(folder)
 
 
+@pytest.mark.parametrize("name", crafted.WEIGHTS)
+def test_weights_in_pytorch(folder: Path, name: str) -> None:
+    """What PyTorch can convert is a network too."""
+    crafted.rewrite(folder, "model.safetensors", crafted.WEIGHTS[name])
+    try:
+        model = LatticeModel.load(folder)
+    except ModelError:
+        return
+    assert np.isfinite(model.emissions([build_lattice(TEXTS[0], model.lexicon.snapshot())])).all()
+
+
 @pytest.mark.parametrize("name", crafted.VOCABULARY)
 def test_vocabulary(folder: Path, name: str) -> None:
     crafted.rewrite(folder, "vocabulary.safetensors", crafted.VOCABULARY[name])
@@ -66,8 +78,51 @@ def test_facts(folder: Path, name: str) -> None:
 def test_config(folder: Path, name: str) -> None:
     config = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["config"]
     crafted.sign(folder, config=config | {name: crafted.CONFIG[name]})
-    with pytest.raises(ModelError):
+    for load in (NativeModel.load, LatticeModel.load):
+        with pytest.raises(ModelError):
+            load(folder)
+
+
+def test_a_table_that_only_gazetteers_read_is_not_taken_for_labels(folder: Path) -> None:
+    """Rows of gazetteers follow those of labels, so a table of labels that nobody had checked moved them."""
+    crafted.rewrite(folder, "model.safetensors", crafted.more_rows("encoder.word_labels.weight", 1))
+    config = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["config"]
+    crafted.sign(folder, config=config | {"word_labels": False})
+    with pytest.raises(ModelError, match=r"encoder.word_labels.weight is none of the arrays"):
         NativeModel.load(folder)
+
+
+def test_a_form_of_position_scores_is_one_of_two(tmp_path: Path) -> None:
+    """With any other, shapes were those of one form, and C read the other's."""
+    folder = tmp_path / "model"
+    tiny.model(config=replace(tiny.CONFIG, position_score="bias")).save(folder)
+    crafted.rewrite(folder, "model.safetensors", crafted.also("encoder.layers.0.attention.v", (1, 1)))
+    config = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["config"]
+    for wrong in ("none", "exact"):
+        crafted.sign(folder, config=config | {"position_score": wrong})
+        for load in (NativeModel.load, LatticeModel.load):
+            with pytest.raises(ModelError):
+                load(folder)
+
+
+@pytest.mark.parametrize("name", ["../outside.json", "/etc/hostname", "a\nb", ""])
+def test_listed_files_are_files_of_the_folder(folder: Path, name: str) -> None:
+    (folder.parent / "outside.json").write_text("{}", encoding="utf-8")
+    facts = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    files = facts["files"] | {name: {"bytes": 2, "sha256": "0"}}
+    (folder / MANIFEST).write_text(json.dumps(facts | {"files": files}), encoding="utf-8")
+    with pytest.raises(ModelError, match=r"list of files|missing"):
+        NativeModel.load(folder)
+
+
+def test_a_folder_of_a_manifest_alone_is_refused(folder: Path) -> None:
+    facts = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    shutil.rmtree(folder)
+    folder.mkdir()
+    for changed in (facts | {"files": {}}, {name: own for name, own in facts.items() if name != "files"}):
+        (folder / MANIFEST).write_text(json.dumps(changed), encoding="utf-8")
+        with pytest.raises(ModelError, match=r"lacks model.safetensors"):
+            NativeModel.load(folder)
 
 
 def test_no_listed_files_is_no_folder(folder: Path) -> None:

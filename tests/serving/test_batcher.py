@@ -46,14 +46,14 @@ class FakeWork:
     def n_passes(self):
         return 2 if self.then else 1
 
-    def prepare(self):
+    def prepare(self, check):
         self.prepared += 1
         if self.fails:
             raise ValueError("cannot be prepared")
         return self._reading(self.windows, self.then)
 
     def _reading(self, windows, then):
-        def further(spans):
+        def further(spans, check):
             self.meanwhile()
             return self._reading(then, ()) if then else None
 
@@ -63,7 +63,7 @@ class FakeWork:
             selection=self.selection,
             lattices=[lattice(text) for text in windows],
             further=further,
-            answer=lambda spans: [span.end for found in spans for span in found],
+            answer=lambda spans, check: [span.end for found in spans for span in found],
         )
 
 
@@ -114,6 +114,29 @@ def test_windows_of_all_requests_are_read_together_in_turns_within_the_budget(ba
     assert first.result(SOON) == [1]
     assert long.result(SOON) == [4, 4, 4] and short.result(SOON) == [1]
     assert reading.batches[1:] == [["甲甲甲甲", "丁", "乙乙乙乙"], ["丙丙丙丙"]]
+
+
+def test_a_short_request_is_in_the_next_batch_though_more_long_ones_wait_than_a_batch_has_room_for(batcher, reading):
+    hold(batcher, reading)
+    long = [submit(batcher, *["甲" * 6] * 5)[1] for _ in range(3)]
+    short = submit(batcher, "丁")[1]
+    reading.gate.set()
+    assert short.result(SOON) == [1] and [one.result(SOON) for one in long] == [[6] * 5] * 3
+    assert reading.batches[3] == ["甲" * 6, "丁"], "it goes before the second windows of the others"
+
+
+def test_long_requests_leave_a_quarter_of_the_queue_to_short_ones(reading):
+    batcher = Batcher(batch_nodes=10, waiting_chars=4_000)
+    hold(batcher, reading)
+    long = [submit(batcher, "甲" * 5_000)[1] for _ in range(3)]
+    with pytest.raises(Overloaded):
+        submit(batcher, "乙" * 5_000)
+    short = submit(batcher, "丙" * 900)[1]
+    for future in long:
+        future.cancel()
+    reading.gate.set()
+    assert short.result(SOON) == [900]
+    batcher.stop(timeout_s=SOON)
 
 
 def test_a_window_over_the_budget_is_read_by_itself(batcher, reading):

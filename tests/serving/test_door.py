@@ -95,7 +95,9 @@ def test_a_refusal_says_when_to_try_again_and_the_connection_stays(state, wire):
         wire.send(request())
         status, headers, body = answer(wire)
         assert (status, headers["retry-after"], headers["content-type"]) == (429, "3", "application/json")
-        assert json.loads(body) == {"error": "too many requests wait; try again in 3 s"}
+        assert json.loads(body)["error"] == {
+            "code": "busy", "message": "too many requests wait; try again in 3 s", "params": {"seconds": 3}
+        }  # fmt: skip
     state.refuses = 0
     wire.send(request())
     assert answer(wire)[0] == 200

@@ -127,7 +127,7 @@ def test_a_full_disk_is_told_with_503_and_changes_nothing(own, tmp_path, monkeyp
             broken.setattr("tempfile.mkstemp", full)
         for change in (add(own, "乙乙"), own.post("/v1/lexicon/remove", json={"words": ["甲甲"]})):
             assert change.status_code == 503
-            assert "not written (No space left on device); the words are as before" in change.json()["error"]
+            assert "not written (No space left on device); the words are as before" in change.json()["error"]["message"]
         assert own.post("/v1/entities", json={"text": TEXT}).status_code == 200
         listed = own.get("/v1/lexicon").json()
         assert listed["version"] == 1 and [word["text"] for word in listed["words"]] == ["甲甲"]
@@ -164,7 +164,7 @@ def test_a_lexicon_file_that_is_removed_while_serving(own, tmp_path):
     add(own, {"text": "阿拉善贺兰草", "label": "COMPANY"})
     (tmp_path / "words.json").unlink()
     ready = own.get("/readyz")
-    assert ready.status_code == 503 and "gone; the next change writes it again" in ready.json()["error"]
+    assert ready.status_code == 503 and "gone; the next change writes it again" in ready.json()["error"]["message"]
     answer = own.post("/v1/entities", json={"text": TEXT}).json()
     assert ("阿拉善贺兰草", "COMPANY") in [(e["text"], e["label"]) for e in answer["results"][0]["entities"]]
     assert add(own, "乙乙").json()["version"] == 2 and own.get("/readyz").status_code == 200
@@ -172,7 +172,7 @@ def test_a_lexicon_file_that_is_removed_while_serving(own, tmp_path):
     shutil.rmtree(tmp_path)
     assert own.post("/v1/entities", json={"text": TEXT}).status_code == 200
     refused = add(own, "丙丙")
-    assert refused.status_code == 503 and "words.json" in refused.json()["error"]
+    assert refused.status_code == 503 and "words.json" in refused.json()["error"]["message"]
     tmp_path.mkdir()
     assert add(own, "丙丙").json()["version"] == 3
 

@@ -16,8 +16,9 @@ from serving import SOON, server
 
 from cige import load
 from cige.drawing.colours import colour_of
-from cige.lexicon.user_word import BAD_LABEL, BLOCKED_LABEL, NO_LABEL
+from cige.lexicon.user_word import BAD_LABEL, BLOCKED_LABEL, NO_LABEL, UserWord
 from cige.lexicon.word_rules import CONTROL, EDGE, EMPTY, SINGLE, TOO_LONG, UNENCODABLE
+from cige.serving.refusals import CODES, WORD_CODES, Refused, busy, refused_word, too_many
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (apt-get install chromium)")
 TEXT = "昨天阿拉善贺兰草宣布了新的计划。"
@@ -133,7 +134,7 @@ def test_highlighted_text_is_what_the_offsets_say(open_page):
     expected = [[e["text"], e["start"], e["end"], e["label"]] for e in found["entities"]]
     assert highlighted(page) == expected
     assert all(cut(text, start, end) == shown for shown, start, end, _ in expected)
-    in_page = page.evaluate("[...document.querySelectorAll('#found small')].forEach(x => x.remove())")
+    in_page = page.evaluate("[...document.querySelectorAll('#found :is(b, small, i)')].forEach(x => x.remove())")
     assert in_page is None and page.text_content("#found") == text
 
 
@@ -212,18 +213,90 @@ def test_names_that_were_found_are_looked_for_in_the_rest_of_the_text_where_that
     expect(names).to_have_count(2)
 
 
+def test_words_are_kept_over_a_reload(open_page):
+    page = open_page()
+    add_word(page, "阿拉善贺兰草", "COMPANY")
+    expect(page.locator("#own li")).to_have_count(1)
+    page.reload()
+    expect(page.locator("#own li")).to_have_text(["阿拉善贺兰草 COMPANY×"])
+    type_text(page, TEXT)
+    expect(page.locator("#found mark small")).to_have_text(["TIME", "COMPANY"])
+    page.get_by_label("Remove 阿拉善贺兰草").click()
+    page.reload()
+    expect(page.locator("#own li")).to_have_count(0)
+    page.evaluate("localStorage.setItem('cige-words', '[{\"text\": 3}, 4]')")
+    page.reload()
+    type_text(page, TEXT)
+    expect(page.locator("#own li")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("language", "name"), [("en-US", "time"), ("zh-CN", "时间")])
+def test_a_chip_has_the_name_of_its_label_the_label_and_its_score(open_page, language, name):
+    page = open_page(language=language)
+    chip = page.locator("#found mark").first
+    assert chip.locator("b").text_content() == name and chip.locator("small").text_content() == "TIME"
+    entity = told(page)["entities"][0]
+    assert chip.locator("i").text_content() == f"{entity['score']:.2f}"
+    assert all(entity["score"] == round(entity["score"], 4) for entity in told(page)["entities"])
+
+
+def test_types_can_be_hidden_and_low_scores_left_out(open_page):
+    page = open_page()
+    button = page.locator("#labels button[data-label=TIME]")
+    expect(button).to_have_text("time TIME 1")
+    button.click()
+    expect(page.locator("#found mark small")).to_have_text(["LOC"])
+    assert [entity["label"] for entity in told(page)["entities"]] == ["LOC"]
+    expect(button).to_have_attribute("aria-pressed", "false")
+    expect(page.locator("#lattice .mark:visible")).to_have_count(1)
+    button.click()
+    expect(page.locator("#found mark")).to_have_count(2)
+    with page.expect_request("**/v1/lattice") as asked:
+        page.locator("#least").fill("1")
+    assert asked.value.post_data_json["min_score"] == 1
+    expect(page.locator("#found mark")).to_have_count(0)
+    expect(page.locator("#lowest")).to_have_text("1.00")
+
+
+def test_samples_and_files_are_read(open_page):
+    page = open_page()
+    page.select_option("#sample", index=2)
+    wait_for(page, page.evaluate("SAMPLES[1]"))
+    for content in ("林晓岚去了南京市".encode(), "林晓岚去了南京市".encode("gb18030")):
+        page.set_input_files("#file", {"name": "news.txt", "mimeType": "text/plain", "buffer": content})
+        wait_for(page, "林晓岚去了南京市")
+        type_text(page, TEXT)
+    dropped = page.evaluate_handle(
+        "() => { const data = new DataTransfer(); data.items.add(new File(['云杉在北京'], 'a.txt')); return data; }"
+    )
+    page.dispatch_event("#text", "drop", {"dataTransfer": dropped})
+    wait_for(page, "云杉在北京")
+    page.set_input_files("#file", {"name": "a.bin", "mimeType": "text/plain", "buffer": b"\x00\xff\xff"})
+    expect(page.locator("#error")).to_contain_text("a.bin is not a text")
+    page.fill("#word", " \u3000 ")
+    page.press("#word", "Enter")
+    expect(page.locator("#wrong")).to_have_text("A word is needed; blanks alone are none.")
+
+
+def test_no_name_is_cut_at_the_end_of_a_line_on_a_phone(open_page):
+    page = open_page(width=380, text="林晓岚从巴塞尔飞抵南京市长江大桥。" * 6)
+    lines = page.eval_on_selector_all("#found mark > span", "spans => spans.map(s => s.getClientRects().length)")
+    assert len(lines) > 12 and set(lines) == {1}
+    assert page.evaluate("document.documentElement.scrollWidth") <= 380
+
+
 SCRIPTS = ["<script>alert(1)</script>林晓岚", "<img src=x onerror=alert(1)>南京市", "]]><svg onload=alert(1)>"]
 
 
 @pytest.mark.parametrize("text", [*SCRIPTS, "</textarea>&amp;\0\u202e"])
 def test_script_is_shown_and_never_run(open_page, text):
     page = open_page(text=text)
-    page.evaluate("[...document.querySelectorAll('#found small')].forEach(x => x.remove())")
+    page.evaluate("[...document.querySelectorAll('#found :is(b, small, i)')].forEach(x => x.remove())")
     assert page.text_content("#found") == told(page)["text"] == text
     add_word(page, text.strip("\0\u202e"), "<b>alert(1)</b>")
     expect(page.locator("#own li")).to_have_count(1)
     page.wait_for_load_state("networkidle")
-    assert page.locator("main script, main img, #found b, #own b").count() == 0
+    assert page.locator("main script, main img, #own b").count() == 0
 
 
 def test_a_word_that_cannot_be_used_is_not_added(browser, address):
@@ -243,7 +316,7 @@ def test_a_word_that_cannot_be_used_is_not_added(browser, address):
     add_word(page, "阿拉善贺兰草", "COMPANY")
     expect(page.locator("#own li")).to_have_count(1)
     expect(page.locator("#wrong")).to_have_text("")
-    told = json.dumps({"error": "given 1,001 words; at most 1,000 may be in a request"})
+    told = json.dumps(too_many("too_many_words", "words", 1001, 1000, "").content)
     page.route("**/v1/lattice", partial(Route.fulfill, status=413, body=told))
     add_word(page, "林晓岚")
     expect(page.locator("#wrong")).to_contain_text("was not added")
@@ -252,21 +325,26 @@ def test_a_word_that_cannot_be_used_is_not_added(browser, address):
 
 
 REASONS = [SINGLE, EMPTY, TOO_LONG, CONTROL, UNENCODABLE, EDGE, BAD_LABEL, NO_LABEL, BLOCKED_LABEL]
+NOT_JSON = "the body is not JSON in UTF-8"
 FAILURES = [
-    (400, "the body is not JSON in UTF-8", "服务器读不懂这个请求（服务器的说明：the body is not JSON in UTF-8）。"),
-    (401, "expected the header", "缺少令牌，或令牌不对。请在上方输入本服务器的令牌。"),
+    (400, Refused("not_json", NOT_JSON), "服务器读不懂这个请求（服务器的说明：the body is not JSON in UTF-8）。"),
+    (401, Refused("no_token", "expected the header"), "缺少令牌，或令牌不对。请在上方输入本服务器的令牌。"),
     (408, None, "请求没有及时送到服务器，请重试。"),
-    (413, "given 600,000 characters; at most 500,000 may be in a request", "有 600,000 个字符，一次最多读 500,000"),
-    (413, "given 4,001 characters to explain; at most 4,000 may be in a request", "有 4,001 个字符，一次最多读 4,000"),
-    (413, "given 1,001 words; at most 1,000 may be in a request", "添加了 1,001 个词，一次最多用 1,000 个"),
-    (413, "the body is longer than 4,194,304 bytes; send fewer texts in a request", "请求超过 4,194,304 字节的上限"),
+    (413, too_many("too_many_characters", "", 600_000, 500_000, ""), "有 600,000 个字符，一次最多读 500,000"),
+    (413, too_many("too_many_explained_characters", "", 4_001, 4_000, ""), "有 4,001 个字符，一次最多读 4,000"),
+    (413, too_many("too_many_words", "words", 1_001, 1_000, ""), "添加了 1,001 个词，一次最多用 1,000 个"),
+    (413, Refused("body_too_long", "", most=4_194_304), "请求超过 4,194,304 字节的上限"),
     (413, None, "内容太长，超过了服务器的上限，请缩短文本。"),
-    (422, "text: field required", "请求不符合要求（服务器的说明：text: field required）。"),
-    (429, "too many requests wait; try again in 0 s", "服务器正忙，请 0 秒后再试。"),
-    (500, "the server failed; its log says how", "服务器内部出错，原因见服务器的日志。"),
-    (503, "the server is stopping", "服务器正在停止，请稍后再试。"),
-    (503, "words.json: gone", "服务器暂时不能处理请求，请稍后再试（服务器的说明：words.json: gone）。"),
-    (504, "not answered within 30,000 ms", "服务器没能在 30,000 毫秒内给出结果"),
+    (422, Refused("invalid", "text: field required"), "请求不符合要求（服务器的说明：text: field required）。"),
+    (429, busy(0), "服务器正忙，请 0 秒后再试。"),
+    (500, Refused("failed", "the server failed; its log says how"), "服务器内部出错，原因见服务器的日志。"),
+    (503, Refused("stopping", "the server is stopping"), "服务器正在停止，请稍后再试。"),
+    (
+        503,
+        Refused("lexicon_file", "words.json: gone"),
+        "服务器暂时不能处理请求，请稍后再试（服务器的说明：words.json: gone）。",
+    ),
+    (504, Refused("deadline", "", milliseconds=30_000), "服务器没能在 30,000 毫秒内给出结果"),
     (502, None, "服务器返回了错误，状态码 502。"),
 ]
 
@@ -277,10 +355,10 @@ def test_what_the_server_says_is_told_in_chinese(browser, address):
     page.goto(address)
     wait_for(page, page.input_value("#text"))
     for status, told, shown in FAILURES:
-        body = "<html>" if told is None else json.dumps({"error": told})
+        body = "<html>" if told is None else json.dumps(told.content)
         answer = partial(Route.fulfill, status=status, body=body, headers={"Retry-After": "0"})
         page.route("**/v1/lattice", answer)
-        page.fill("#text", f"林晓岚{status}{told}")
+        page.fill("#text", f"林晓岚{status}{told and told.code}")
         expect(page.locator("#error")).to_contain_text(shown)
         page.unroute("**/v1/lattice")
     page.click("#language")  # what is wrong is told in the new language too
@@ -304,13 +382,16 @@ def test_what_the_server_says_is_told_in_chinese(browser, address):
     page.context.close()
 
 
-@pytest.mark.parametrize("reason", REASONS)
-def test_every_reason_against_a_word_has_a_chinese_sentence(browser, address, reason):
+def test_every_code_and_every_reason_against_a_word_has_a_chinese_sentence(browser, address):
     page = browser.new_context(locale="zh-CN").new_page()
     page.goto(address)
-    told = f"cannot add '词' ({reason})"
-    said = page.evaluate("told => inChinese(422, told)", told)
-    assert "服务器的说明" not in said and said.endswith("。")
+    assert sorted(page.evaluate("Object.keys(MESSAGES_ZH)")) == sorted(CODES)
+    told = [Refused(code, "MESSAGE", given=6, most=5, seconds=1, milliseconds=2) for code in CODES]
+    told += [refused_word(UserWord("词"), reason) for reason in REASONS]
+    for one in told:
+        said = page.evaluate("told => inChinese(told)", one.content["error"] | {"status": one.status_code})
+        assert said.endswith("。") and "undefined" not in said and "NaN" not in said and len(said) > 5, one.code
+        assert "服务器的说明" not in said or one.code not in WORD_CODES.values()
     page.context.close()
 
 

@@ -10,7 +10,8 @@ import pytest
 from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserWord
-from cige.serving.word_store import StoreError, VersionConflict, WordStore
+from cige.serving.refusals import Refused
+from cige.serving.word_store import LexiconFull, StoreError, VersionConflict, WordStore
 
 
 def start():
@@ -71,11 +72,11 @@ def test_what_was_changed_is_there_after_a_restart_and_in_another_process(path):
 
 def test_all_words_or_none(path):
     store = WordStore([start()], path, max_words=2)
-    with pytest.raises(LexiconError, match=r"'好' \(single character\)"):
+    with pytest.raises(Refused, match=r"'好' \(single character\)"):
         store.add([UserWord("南京市"), UserWord("好")])
     with pytest.raises(LexiconError, match="没有: not in the lexicon"):
         store.remove(["南京", "没有"])
-    with pytest.raises(VersionConflict, match="3 words would be there; at most 2 may"):
+    with pytest.raises(LexiconFull, match="3 words would be there; at most 2 may"):
         store.add([UserWord(text) for text in ("甲甲", "乙乙", "丙丙")])
     assert store.current().version == 0 and not path.exists()
 
@@ -166,3 +167,25 @@ def test_a_change_counts_for_the_lexicons_of_all_models(path):
     assert {word for word, _, _ in words(store)} == {"南京市", "江大桥"}
     with pytest.raises(LexiconError, match="没有: not in the lexicon"):
         store.remove(["没有"])
+
+
+def test_words_can_be_read_while_a_change_is_made(path, monkeypatch):
+    """A change of many words takes a second, for which no request should wait."""
+    store = WordStore([start()], path)
+    store.add([UserWord("甲甲")])
+    entered, gate = threading.Event(), threading.Event()
+    usual = store._stored
+
+    def slow(*given):
+        entered.set()
+        assert gate.wait(60)
+        return usual(*given)
+
+    monkeypatch.setattr(store, "_stored", slow)
+    change = threading.Thread(target=store.add, args=([UserWord("乙乙")],))
+    change.start()
+    assert entered.wait(60) and store.current().version == 1
+    store.check()
+    gate.set()
+    change.join(60)
+    assert store.current().version == 2

@@ -83,6 +83,12 @@ class OfListedNames:
             yield [Entity(k, k + len(name), "PER", name, score) for k, name, score in found if k >= 0]
 
 
+def test_what_is_certain_is_no_doubt():
+    finder = OfListedNames({"欧阳修": 0.75, "李明": 1.0})
+    (doubts,) = doubts_of(finder, ["欧阳修和李明"], Request())
+    assert [(doubt.start, doubt.end, doubt.amount) for doubt in doubts] == [(0, 3, 0.25)]
+
+
 def test_both_does_not_take_the_same_doubt_twice():
     finder = OfListedNames({"欧阳修": 0.5, "王小红": 0.6, "李明": 0.999})
     texts = ["听说欧阳修在北京", "欧阳修那时还年轻呢", "我见过欧阳修的信", "今天王小红没有来啊", "大家都知道李明"]
@@ -164,3 +170,11 @@ def test_memory_does_not_grow_with_the_file(monkeypatch):
 def test_a_strategy_that_doubts_needs_a_model():
     with pytest.raises(ValueError, match="'both' needs a model"):
         Selector(Settings(3))
+
+
+def test_both_bounds_of_the_length_belong_to_it():
+    texts = ["一" * n for n in range(1, 7)]
+    chosen = selected(texts, n=9, strategy="random", min_chars=2, max_chars=4)
+    assert sorted(len(s.text) for s in chosen) == [2, 3, 4]
+    only = selected(texts, n=9, strategy="random", min_chars=3, max_chars=3)
+    assert [s.text for s in only] == ["一一一"]

@@ -30,3 +30,11 @@ def test_near_duplicates_share_most_bigrams():
     assert seen.has(bigrams(folded("今天北京晴转多云，最高气温12度。")))
     assert not seen.has(bigrams(folded("今天北京有雨")))
     assert not seen.has(bigrams(folded("张桂梅在云南")))
+
+
+def test_texts_that_share_exactly_the_threshold_are_near_duplicates():
+    seen = NearDuplicates()
+    seen.add([str(gram) for gram in range(10)])
+    assert seen.has([str(gram) for gram in range(7)])  # 7 of 10 bigrams, the threshold of 0.7
+    assert not seen.has([str(gram) for gram in range(6)])
+    assert not NearDuplicates().has([])

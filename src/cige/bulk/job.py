@@ -12,6 +12,7 @@ killed worker left unfinished are written again, with the same bytes.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,17 @@ from typing import Any
 from cige.bulk.annotator import Annotation, Annotator, AnnotatorSettings
 from cige.bulk.fingerprint import Versions
 from cige.bulk.inputs import InputFile, Part, find_files, parts_of, scan
-from cige.bulk.rows import OUTPUTS, Row, chosen_rows, format_rows, parquet_table, read_rows, reason_not_to_write
+from cige.bulk.rows import (
+    OUTPUTS,
+    SOURCE_COLUMNS,
+    Row,
+    chosen_rows,
+    format_rows,
+    parquet_table,
+    read_rows,
+    reason_not_to_write,
+    source_clash,
+)
 from cige.data.text_files import has_surrogate
 from cige.errors import CigeError, DataError, ModelError
 from cige.folders.atomic import atomic_file
@@ -31,6 +42,7 @@ from cige.lexicon.word_versions import version_of
 VERSION = 1
 # Settings that do not affect rows; models and words are compared by version.
 _CHANGES_NO_ROW = {"batch_size", "device", "lexicon_add", "model"}
+_COMMIT = {"part": int, "rows": int, "rejected": int, "entities": int, "bytes": int, "sha256": str}
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,7 @@ class Job:
         settings: the settings of the Annotator.
         text_column, entities_column: column names; a line of text is treated as a column with that name.
         part_rows: rows per part, or None to choose it by the number of rows.
+        with_source: whether rows get SOURCE_COLUMNS, the file and the number of the row in it.
         files, parts: the input files and their parts.
         versions: the versions of model and lexicon, and the precision.
     """
@@ -56,6 +69,7 @@ class Job:
     text_column: str = "text"
     entities_column: str = "entities"
     part_rows: int | None = None
+    with_source: bool = True
     files: tuple[InputFile, ...] = ()
     parts: tuple[Part, ...] = field(default=(), repr=False)
     versions: Versions = field(default_factory=lambda: Versions("", ""))
@@ -73,6 +87,7 @@ class Job:
         text_column: str = "text",
         entities_column: str = "entities",
         part_rows: int | None = None,
+        with_source: bool = True,
     ) -> Job:
         """Find the input files and divide them into parts; nothing is written.
 
@@ -92,6 +107,8 @@ class Job:
                 raise DataError(
                     f"{file.name or source}: no column {text_column!r}; it has {shown}; name one by --text-column"
                 )
+            if with_source and (clash := source_clash(file.header)):
+                raise DataError(f"{file.name or source}: {clash}")
         parts = parts_of(files, [pieces for _, pieces in scanned], part_rows)
         return cls(
             source,
@@ -102,6 +119,7 @@ class Job:
             text_column,
             entities_column,
             part_rows,
+            with_source,
             tuple(files),
             tuple(parts),
             versions,
@@ -139,14 +157,29 @@ class Job:
 
     def commit_of(self, part: Part, *, verify: bool = False) -> dict[str, Any] | None:
         """The record of a finished part; None for a part that has to be annotated."""
-        try:
-            record = json.loads(self._place("commits", part, "json").read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        record = self._read_commit(part)
+        if record is None:
             return None
         data = self._place("data", part, self.to)
         if not data.is_file() or data.stat().st_size != record["bytes"]:
             return None
         return None if verify and sha256(data) != record["sha256"] else record
+
+    def _read_commit(self, part: Part) -> dict[str, Any] | None:
+        path = self._place("commits", part, "json")
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            wrong = [name for name, kind in _COMMIT.items() if not isinstance(record[name], kind)]
+        except FileNotFoundError:
+            return None
+        except (ValueError, RecursionError, TypeError, KeyError) as reason:
+            wrong = [f"{type(reason).__name__}: {reason}"]
+        if wrong or record["part"] != part.number:
+            raise DataError(
+                f"{path}: damaged, and no record of part {part.number} ({', '.join(wrong) or 'of another part'}); "
+                "remove this file and run the same command again: it annotates only this part"
+            )
+        return record
 
     def annotate(self, annotator: Annotator, part: Part) -> dict[str, Any]:
         """Annotate a part and commit it; returns its record. Repeating it writes the same files.
@@ -203,7 +236,7 @@ class Job:
     def _writable(self, row: Row, annotation: Annotation) -> Annotation:
         if annotation.entities is None or row.values is None:
             return annotation
-        reason = reason_not_to_write(row.values, self.to, self.entities_column)
+        reason = reason_not_to_write(row.values, self.to, self.entities_column, with_source=self.with_source)
         if (
             reason is None
             and self.to != "jsonl"
@@ -222,9 +255,14 @@ class Job:
 
     def _write_data(self, path: Path, part: Part, file: InputFile, kept: list[tuple[Row, Any]]) -> None:
         columns = list(file.header) or [self.text_column]
+        sources = [self._source(part, row) for row, _ in kept]
         if self.to != "parquet":
-            rows = [(row.values or {}) | {self.entities_column: entities} for row, entities in kept]
-            path.write_bytes(format_rows(rows, self.to, columns, self.entities_column))
+            rows = [
+                (row.values or {}) | source | {self.entities_column: entities}
+                for (row, entities), source in zip(kept, sources, strict=True)
+            ]
+            added = SOURCE_COLUMNS if self.with_source else ()
+            path.write_bytes(format_rows(rows, self.to, [*columns, *added], self.entities_column))
             return
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -237,8 +275,20 @@ class Job:
         else:
             values = [[(row.values or {})[name] for row, _ in kept] for name in columns]
             table = pa.table({name: pa.array(own, pa.string()) for name, own in zip(columns, values, strict=True)})
+        if self.with_source:
+            for column, kind in zip(SOURCE_COLUMNS, (pa.string(), pa.int64()), strict=True):
+                table = table.append_column(column, pa.array([source[column] for source in sources], kind))
         entities = entities_array([Annotation(found) for _, found in kept])
         pq.write_table(table.append_column(self.entities_column, entities), path, compression="zstd")
+
+    def _source(self, part: Part, row: Row) -> dict[str, Any]:
+        """The values of SOURCE_COLUMNS, if rows have them."""
+        if not self.with_source:
+            return {}
+        name = (part.file or self.source.name).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        if self.to == "tsv":  # which cannot hold these
+            name = re.sub(r"[\t\r\n]", " ", name)
+        return dict(zip(SOURCE_COLUMNS, (name, row.number), strict=True))
 
     def _remove_leftovers(self) -> None:
         """Remove the temporary files of processes that were killed while writing."""
@@ -261,6 +311,7 @@ class Job:
             "entities_column": self.entities_column,
             "n_parts": len(self.parts),
             "part_rows": self.part_rows,
+            "with_source": self.with_source,
             "settings": settings,
         }
         return json.loads(to_json(facts | self._versions()))  # as after reading: tuples are lists
@@ -279,7 +330,8 @@ class Job:
                 "one lexicon in one precision: give those again to go on, or a new folder to begin anew"
             )
         for name, now in self._facts().items():
-            if (given := there.get(name)) != now:
+            given = there.get(name, False if name == "with_source" else None)  # jobs of older versions had no sources
+            if given != now:
                 if name == "settings" and isinstance(given, dict):
                     name = next(key for key in {**now, **given} if given.get(key) != now.get(key))
                     given, now = given.get(name), now.get(name)

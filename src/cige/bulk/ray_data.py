@@ -13,10 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from cige import errors
 from cige.bulk.annotator import Annotator, AnnotatorSettings
 from cige.bulk.arrow import annotate_batch
 from cige.bulk.inputs import Part
 from cige.bulk.job import Job, with_parts
+from cige.bulk.packages import check_installed
 from cige.errors import CigeError
 from cige.json_text import to_json
 
@@ -38,16 +40,37 @@ class BatchAnnotator:
 
 
 class PartAnnotator:
-    """The callable of each actor of a job: annotates parts and returns the records of their commits."""
+    """The callable of each actor of a job: annotates parts and returns the records of their commits.
+
+    Errors that a user can fix are returned as records too, since Ray would wrap them in exceptions of its own.
+    """
 
     def __init__(self, job: Job):
-        self._annotator, self._job = Annotator.open(job.settings), job
+        self._job, self._annotator, self._error = job, None, ""
+        try:
+            self._annotator = Annotator.open(job.settings)
+        except (CigeError, OSError) as error:
+            self._error = _error_record(error, job)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         import pyarrow as pa
 
         parts = [Part(**json.loads(text)) for text in batch.column("part").to_pylist()]
-        return pa.table({"record": [to_json(self._job.annotate(self._annotator, part)) for part in parts]})
+        return pa.table({"record": [self._annotated(part) for part in parts]})
+
+    def _annotated(self, part: Part) -> str:
+        if self._annotator is None:
+            return self._error
+        try:
+            return to_json(self._job.annotate(self._annotator, part))
+        except (CigeError, OSError) as error:
+            return _error_record(error, self._job)
+
+
+def _error_record(error: CigeError | OSError, job: Job) -> str:
+    if isinstance(error, OSError):
+        return to_json({"error": f"{error.filename or job.output}: {error.strerror or error}", "type": "CigeError"})
+    return to_json({"error": str(error), "type": type(error).__name__})
 
 
 def annotate(
@@ -67,6 +90,7 @@ def annotate(
         gpus_per_actor: share of a GPU per actor; to use it, set a device in `settings`.
         columns: `text_column`, `entities_column` and `error_column`, as in `annotate_batch`.
     """
+    check_installed("the engine ray", "ray")
     arguments = (settings or AnnotatorSettings(), columns)
     return _mapped(dataset, BatchAnnotator, arguments, n_actors, gpus_per_actor, batch_rows)
 
@@ -79,24 +103,54 @@ def annotate_parts(
     The current Ray session is used, or that of RAY_ADDRESS, or a new local one.
 
     Raises:
-        CigeError: an actor died and was not restarted by Ray.
+        CigeError: a package is missing; Ray could not be started; an actor or a node died and was not replaced by Ray;
+            or a worker reports an error.
     """
+    check_installed("the engine ray", "ray")
     import ray.data
     import ray.exceptions
 
     if not parts:
         return
+    _start()
     dataset = ray.data.from_items([{"part": to_json(asdict(part))} for part in parts], override_num_blocks=len(parts))
     n_actors = min(n_actors, len(parts))
-    records = _mapped(dataset, PartAnnotator, (with_parts(job, []),), n_actors, gpus_per_actor, 1).iter_rows()
     try:
+        records = _mapped(dataset, PartAnnotator, (with_parts(job, []),), n_actors, gpus_per_actor, 1).iter_rows()
         for row in records:
-            yield json.loads(row["record"])
-    except ray.exceptions.ActorDiedError as reason:  # Ray did not restart it; it may have failed to start
-        last = str(reason).strip().splitlines()[-1]
+            record = json.loads(row["record"])
+            if "error" in record:
+                raise getattr(errors, record["type"], CigeError)(record["error"])
+            yield record
+    except ray.exceptions.RayTaskError:  # a mistake in the code of a worker
+        raise
+    except ray.exceptions.RayError as reason:  # a killed actor has many of them, depending on what it was doing
         raise CigeError(
-            f"a Ray actor died: {last} Parts that are done are kept; run the same command again"
+            f"a Ray actor died: {_last_line(reason)} Parts that are done are kept; run the same command again"
         ) from reason
+
+
+def _start() -> None:
+    """Connect to the cluster of RAY_ADDRESS, or start a local one, unless the program has done so.
+
+    Raises:
+        CigeError: that failed.
+    """
+    import ray
+
+    try:
+        if not ray.is_initialized():
+            ray.init()
+    except (OSError, RuntimeError, ValueError) as reason:
+        raise CigeError(
+            f"Ray could not be started: {_last_line(reason)} Nothing was annotated; run the same command again, or "
+            "check RAY_ADDRESS"
+        ) from reason
+
+
+def _last_line(reason: BaseException) -> str:
+    lines = str(reason).strip().splitlines() or [type(reason).__name__]
+    return lines[-1] if lines[-1].endswith((".", "!", "?")) else f"{lines[-1]}."
 
 
 def _mapped(dataset: Any, worker: type, arguments: tuple, n_actors: int, gpus: float, batch_rows: int) -> Any:

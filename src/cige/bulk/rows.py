@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isinf
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,6 +27,8 @@ OUTPUTS = {
     "parquet": ("parquet", "jsonl"),
 }
 """The output formats of each input format, the default first."""
+SOURCE_COLUMNS = ("source_file", "source_row")
+"""The columns for the name of the input file and for `Row.number`."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +84,20 @@ def format_rows(rows: Sequence[dict[str, Any]], form: str, columns: Sequence[str
     return out.getvalue().encode()
 
 
-def reason_not_to_write(values: dict[str, Any], form: str, entities_column: str) -> str | None:
-    """The reason why a row cannot be written in a format, or None."""
+def source_clash(names: Iterable[str]) -> str | None:
+    """What is wrong with the names of a row to which SOURCE_COLUMNS are added, or None."""
+    clashes = [name for name in SOURCE_COLUMNS if name in names]
+    return f"it has a value under {clashes[0]!r} already; rename it, or give --no-source" if clashes else None
+
+
+def reason_not_to_write(
+    values: dict[str, Any], form: str, entities_column: str, *, with_source: bool = False
+) -> str | None:
+    """The reason why a row cannot be written in a format, with SOURCE_COLUMNS if `with_source`, or None."""
     if entities_column in values:
         return f"it has a value under {entities_column!r} already; give another name by --entities-column"
+    if with_source and (clash := source_clash(values)):
+        return clash
     if form == "jsonl" and not all(isinstance(x, str) for x in values.values()):
         try:
             to_json(values)
@@ -101,8 +114,8 @@ class _TsvWriter:
     def __init__(self, out: io.StringIO):
         self._out = out
 
-    def writerow(self, fields: Sequence[str]) -> None:
-        self._out.write("\t".join(fields) + "\n")
+    def writerow(self, fields: Sequence[object]) -> None:
+        self._out.write("\t".join(map(str, fields)) + "\n")
 
 
 def _json_line(row: dict[str, Any], entities_column: str) -> str:
@@ -126,7 +139,9 @@ def _json_row(number: int, line: bytes, text_column: str) -> Row | None:
     except UnicodeDecodeError as reason:
         return _undecodable(number, line, reason)
     try:
-        record = json.loads(text)
+        record = json.loads(text, parse_constant=_no_number, parse_float=_finite_number)
+    except _UnwritableNumber as reason:
+        return Row(number, None, text, str(reason))
     except (ValueError, RecursionError) as reason:
         return Row(number, None, text, f"not JSON ({reason})")
     if not isinstance(record, dict):
@@ -134,6 +149,21 @@ def _json_row(number: int, line: bytes, text_column: str) -> Row | None:
     if text_column not in record:
         return Row(number, None, text, f"no {text_column!r} in it; it has {', '.join(map(repr, record)) or 'nothing'}")
     return Row(number, record, text)
+
+
+class _UnwritableNumber(Exception):
+    """A number that could not be written again: JSON has no NaN, and no number beyond the range of floats."""
+
+
+def _no_number(name: str) -> float:
+    raise _UnwritableNumber(f"{name} is not JSON; leave the value out, or write null or a string")
+
+
+def _finite_number(text: str) -> float:
+    number = float(text)
+    if isinf(number):
+        raise _UnwritableNumber(f"the number {text} is too large for a float of 64 bits; write it as a string")
+    return number
 
 
 def _undecodable(number: int, line: bytes, reason: UnicodeDecodeError) -> Row:

@@ -18,6 +18,7 @@ from cige.bulk.annotator import Annotator, AnnotatorSettings
 from cige.bulk.arrow import ENTITIES, ERROR, annotate_batch
 from cige.bulk.inputs import Part
 from cige.bulk.job import Job, with_parts
+from cige.bulk.packages import check_installed
 from cige.json_text import to_json
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ def annotate(frame: DataFrame, settings: AnnotatorSettings | None = None, **colu
     Args:
         settings: None for the bundled model; `offsets="utf-16"` matches the strings of Java and Scala.
         columns: `text_column`, `entities_column` and `error_column`, as in `annotate_batch`.
+
+    Raises:
+        CigeError: a package is missing.
     """
+    check_installed("the engine spark", "spark")
     from pyspark.sql.types import StringType, StructType, _parse_datatype_string
 
     names = {"entities_column": ENTITIES, "error_column": ERROR} | columns
@@ -50,7 +55,11 @@ def annotate_parts(job: Job, parts: Sequence[Part], *, n_tasks: int) -> Iterator
     """Annotate parts of a job; the records are returned at the end. A retried task continues after its last commit.
 
     All nodes must share the storage. The active session is used, or a new local one with `n_tasks` cores.
+
+    Raises:
+        CigeError: a package is missing.
     """
+    check_installed("the engine spark", "spark")
     from pyspark.sql import SparkSession
 
     if not parts:

@@ -7,9 +7,9 @@ Examples:
   cige annotate posts/ annotated/ --engine ray --processes 16
 
 The input can be lines of text, JSON lines, CSV, TSV or Parquet; .gz and .xz files are decompressed. The rows are
-written to OUTPUT/data, rows that cannot be processed to OUTPUT/rejected with the reason, and OUTPUT/manifest.json
-records the model, the lexicon and the input. If a job is stopped or killed, run the same command again: it continues
-where it stopped, and the result is the same, byte for byte.
+written to OUTPUT/data with the file and line that they are from, rows that cannot be processed to OUTPUT/rejected with
+the reason, and OUTPUT/manifest.json records the model, the lexicon and the input. If a job is stopped or killed, run
+the same command again: it continues where it stopped, and the result is the same, byte for byte.
 """
 
 from __future__ import annotations
@@ -51,6 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text-column", default="text", metavar="NAME", help="column or key with the text (text)")
     parser.add_argument("--entities-column", default="entities", metavar="NAME", help="column or key to add (entities)")
     parser.add_argument(
+        "--no-source",
+        action="store_true",
+        help="leave out the columns source_file and source_row, the file and the line (or record) that a row is from",
+    )
+    parser.add_argument(
         "--offsets",
         choices=("code-points", "utf-16"),
         default="code-points",
@@ -80,7 +85,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from cige.bulk.annotator import Annotator
     from cige.bulk.job import Job
+    from cige.bulk.packages import check_installed
 
+    if args.engine != "local":
+        check_installed(f"--engine {args.engine}", args.engine)
     settings = settings_of(args)
     versions = Annotator.open(settings).versions  # also reports errors in the model or the words immediately
     job = Job.plan(
@@ -93,9 +101,12 @@ def run(args: argparse.Namespace) -> int:
         text_column=args.text_column,
         entities_column=args.entities_column,
         part_rows=args.part_rows,
+        with_source=not args.no_source,
     )
-    is_there = job.begin()
-    with _locked(job.output):
+    if job.to == "parquet":  # workers write it, whose exceptions are not shown
+        check_installed("Parquet", "documents")
+    with _locked(job.output):  # before `begin`, which removes the temporary files of killed processes
+        is_there = job.begin()
         return _annotate(job, args, is_there=is_there)
 
 
@@ -198,7 +209,7 @@ def _n_cores() -> int:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Raise an error if another process is writing to the same folder.
+    """Raise an error if another process is writing to the same folder, which is made if it does not exist.
 
     Raises:
         DataError: another process is writing to it.
@@ -208,6 +219,8 @@ def _locked(folder: Path) -> Iterator[None]:
     except ImportError:  # Windows
         yield
         return
+    if not folder.exists():
+        folder.mkdir(parents=True)
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 
 from cige.commands.evaluate import add_label_option, read_label_map
+from cige.commands.label_proposals import check_labels
 from cige.commands.options import add_repair_option, add_types_option, at_least, make_console
 
 
@@ -51,6 +52,7 @@ def run(args: argparse.Namespace) -> None:
     for path in args.data:
         sentences = read_sentences(path, repair=args.repair)
         labels = read_label_map(args, sentences, path)
+        check_labels(ner, sentences, labels, path, types=args.types)
         own = read_labelled(ner, sentences, labels=labels, types=args.types, batch_size=args.batch_size)
         readings.append((path, own))
     everything = [reading for _, own in readings for reading in own]

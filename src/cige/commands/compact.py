@@ -26,17 +26,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dtype", choices=["int8", "float16"], default="int8", help="number type of the embedding tables"
     )
     parser.add_argument("--labels", default="", metavar="NR=PER,...", help="labels to rename, as OLD=NEW")
+    parser.add_argument("--names", metavar="FILE", help="list of names instead of the model's own (see `cige names`)")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     from cige.entities.labels import parse_label_map
     from cige.folders.hub import model_folder
+    from cige.lexicon.names_list import NamesList
     from cige.models.model import LatticeModel
     from cige.models.trim import rename_labels, trim
 
     names = parse_label_map(args.labels)
-    small = trim(LatticeModel.load(model_folder(args.model)), n_words=args.n_words, n_bigrams=args.n_bigrams)
+    listed = None if args.names is None else NamesList.read(args.names)
+    model = LatticeModel.load(model_folder(args.model), listed)
+    small = trim(model, n_words=args.n_words, n_bigrams=args.n_bigrams)
     small = rename_labels(small, names)
     small.save(args.output, table_dtype=args.dtype)
     n_bytes = sum(file.stat().st_size for file in Path(args.output).rglob("*") if file.is_file())

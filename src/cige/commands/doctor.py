@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from cige.commands.extras import install_command
 from cige.commands.options import make_console
 from cige.errors import CigeError
 from cige.json_text import to_json
@@ -104,11 +105,11 @@ def _versions() -> Iterator[Finding]:
 def _packages() -> Iterator[Finding]:
     for name in NEEDED:
         found = _version(name)
-        advice = "" if found else "reinstall cige: pip install cige"
+        advice = "" if found else f"reinstall cige: {install_command()}"
         yield Finding(name, "ok" if found else "wrong", found or "not installed", advice)
     for name, extra in OPTIONAL.items():
         found = _version(name)
-        advice = "" if found else f"only needed by some commands: pip install 'cige[{extra}]'"
+        advice = "" if found else f"only needed by some commands: {install_command(extra)}"
         yield Finding(name, "ok" if found else "note", found or "not installed", advice)
 
 

@@ -13,6 +13,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from cige.commands.label_proposals import check_labels
 from cige.commands.options import (
     add_model_options,
     add_repair_option,
@@ -55,13 +56,14 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     add_repair_option(parser)
 
 
-def add_label_option(parser: argparse.ArgumentParser) -> None:
+def add_label_option(parser: argparse.ArgumentParser, *, help: str | None = None) -> None:
     parser.add_argument(
         "--labels",
         nargs="+",
         default=[],
         metavar="NR=PER",
-        help="data label = model label, where they differ, separated by spaces or commas; several labels may be mapped "
+        help=help
+        or "data label = model label, where they differ, separated by spaces or commas; several labels may be mapped "
         "to one, and PER.NOM= leaves a label out",
     )
 
@@ -90,6 +92,7 @@ def run(args: argparse.Namespace) -> None:
     labels = read_label_map(args, sentences, args.data)
     train = read_sentences(args.train, repair=args.repair) if args.train else None
     ner = load_finder(args)
+    check_labels(ner, sentences, labels, args.data, types=args.types)
     options = {} if args.types == "fine" else {"types": args.types}
     only = args.data_labels_only
     found = evaluate(

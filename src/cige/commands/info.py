@@ -72,10 +72,12 @@ def _installation() -> dict[str, Any]:
 
 
 def _torch() -> dict[str, Any]:
+    from cige.commands.extras import install_command
+
     try:
         import torch
     except ImportError:
-        return {"torch": 'not installed; training and GPUs need it: pip install "cige[train]"'}
+        return {"torch": f"not installed; training and GPUs need it: {install_command('train')}"}
     return {
         "torch": torch.__version__,
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",

@@ -46,6 +46,9 @@ def add_model_options(
     )
     parser.add_argument("--domain", metavar="NAME", help="kind of text whose score calibration is used, such as posts")
     parser.add_argument(
+        "--names", metavar="FILE", help="list of names with kinds instead of the model's own (see `cige names`)"
+    )
+    parser.add_argument(
         "--lexicon-add",
         metavar="FILE",
         action="append",
@@ -137,7 +140,13 @@ def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> EntityFi
     from cige.nn.memory import keep_freed_memory
 
     keep_freed_memory()
-    finder = load(path_or_hub_id, device=args.device, precision=args.precision, domain=args.domain)
+    finder = load(
+        path_or_hub_id,
+        device=args.device,
+        precision=args.precision,
+        domain=args.domain,
+        names=args.names,
+    )
     for path in args.lexicon_add:
         report = with_lexicon_only(finder, path_or_hub_id).lexicon.add_file(path)
         if report.n_refused or not report.n_taken:

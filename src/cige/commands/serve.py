@@ -2,7 +2,8 @@
 
 Words that are added to the lexicon take effect for all later requests, in all workers. With --lexicon-file, they are
 stored in that file; otherwise, they are lost when the server stops. If the environment variable CIGE_SERVE_TOKEN is
-set, clients must send its value as `Authorization: Bearer TOKEN`.
+set, clients must send its value as `Authorization: Bearer TOKEN`; a server that other machines reach must have one,
+unless --no-token is given.
 
 Examples:
   cige serve                                              # http://127.0.0.1:8000
@@ -27,10 +28,12 @@ LIMITS = {
     "explained_chars": ("N", "maximum number of characters per explained request"),
     "waiting_chars": ("N", "maximum number of waiting characters; further requests get status 429"),
     "batch_nodes": ("N", "maximum number of characters and words per batch"),
+    "connections": ("N", "maximum number of connections per worker; beyond it, those that wait longest are closed"),
 }
 SECONDS = {
     "answer_s": "maximum expected waiting time of a short request in seconds; if it is longer, the status is 429",
     "deadline_s": "seconds after which a request gets status 504",
+    "read_s": "seconds within which the body of a request must have arrived; otherwise, the status is 408",
     "drain_s": "seconds for finishing requests when the server is stopped",
 }
 
@@ -55,6 +58,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="a web origin whose pages may call this server, such as https://example.org; may be given several times",
+    )
+    parser.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a name by which requests may call the server in their Host header, such as ner.example.org; a server on "
+        "a local address knows its own names, and others accept any name unless this is given; may be given several "
+        "times",
+    )
+    parser.add_argument(
+        "--no-token", action="store_true", help="listen on an address that other machines reach without a token"
     )
     parser.add_argument("--access-log", action="store_true", help="log each request, without its text")
     parser.add_argument("--log-text", action="store_true", help="log the texts of requests")
@@ -88,8 +103,9 @@ def run(args: argparse.Namespace) -> None:
         lexicon_files=tuple(args.lexicon_add),
         lexicon_file=args.lexicon_file,
         origins=tuple(args.allow_origin),
+        hosts=tuple(args.allow_host),
         limits=limits,
         log_requests=args.access_log,
         log_text=args.log_text,
     )
-    serve(settings, host=args.host, port=args.port, n_workers=args.workers)
+    serve(settings, host=args.host, port=args.port, n_workers=args.workers, no_token=args.no_token)

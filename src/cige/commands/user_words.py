@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.evaluate import add_data_options
+from cige.commands.label_proposals import check_labels
 from cige.commands.options import add_model_options, load_model, make_console, with_lexicon_only
 from cige.json_text import to_json
 
@@ -66,12 +67,15 @@ def run(args: argparse.Namespace) -> None:
     sentences = read_sentences(args.data, repair=args.repair)
     train = read_sentences(args.train, repair=args.repair) if args.train else None
     ners = {name: with_lexicon_only(load_model(model, args), model) for name, model in zip(names, models, strict=True)}
+    labels = parse_label_map(args.labels, may_drop=True)
+    for ner in ners.values():
+        check_labels(ner, sentences, labels, args.data)
     with_labels = any(ner.read_word_labels for ner in ners.values())  # the same rows for all models
     trials = {
         name: user_word_trials(
             ner,
             sentences,
-            labels=parse_label_map(args.labels, may_drop=True),
+            labels=labels,
             train=train,
             gazetteers={path: found.user_words for path, found in lists.items()},
             with_labels=with_labels,

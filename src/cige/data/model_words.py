@@ -11,12 +11,14 @@ from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from cige.data.check_vocabulary import check_vocabulary
+from cige.data.names_of_model import with_names
 from cige.data.vocabulary import CodeTable, Vocabulary
 from cige.errors import LexiconError, ModelError
 from cige.folders.mapped_arrays import arrays_in, map_file
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.names_list import NamesList
 
-_VOCABULARY, _LEXICON = "vocabulary.safetensors", "lexicon"
+VOCABULARY, _LEXICON = "vocabulary.safetensors", "lexicon"
 _OPTIONAL = ("word_counts", "word_groups")
 
 
@@ -31,7 +33,7 @@ def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> dict[s
     }
     save_file(
         arrays | {name: values for name in _OPTIONAL if (values := getattr(vocabulary, name)) is not None},
-        folder / _VOCABULARY,
+        folder / VOCABULARY,
     )
     lexicon.save(folder / _LEXICON)
     return {
@@ -43,11 +45,12 @@ def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> dict[s
     }
 
 
-def load_words(folder: Path, facts: dict[str, Any]) -> tuple[Vocabulary, Lexicon]:
-    """The vocabulary and lexicon of a model folder whose manifest is `facts`.
+def load_words(folder: Path, facts: dict[str, Any], names: NamesList | None = None) -> tuple[Vocabulary, Lexicon]:
+    """The vocabulary and lexicon of a model folder whose manifest is `facts`; `names` replaces its list of names.
 
     Raises:
         ModelError: one of them is damaged, or the lexicon is not that of the model.
+        LexiconError: the model cannot read `names` (see names_of_model.with_names).
     """
     try:
         lexicon = Lexicon.load(folder / _LEXICON)
@@ -56,12 +59,12 @@ def load_words(folder: Path, facts: dict[str, Any]) -> tuple[Vocabulary, Lexicon
     expected = str(facts.get("lexicon_fingerprint"))
     if lexicon.fingerprint != expected:
         raise ModelError(
-            f"{folder / _LEXICON}: a lexicon of another build than the model's ({lexicon.fingerprint[:12]}, "
-            f"expected {expected[:12]}); word ids would refer to wrong vectors. Restore the lexicon that was saved "
+            f"{folder / _LEXICON}: a lexicon of another build than the model's ({lexicon.fingerprint[:12]!a}, "
+            f"expected {expected[:12]!a}); word ids would refer to wrong vectors. Restore the lexicon that was saved "
             "with the model; add words of your own with lexicon.add"
         )
     with must_fit_manifest(folder):
-        arrays = arrays_in(map_file(folder / _VOCABULARY))
+        arrays = arrays_in(map_file(folder / VOCABULARY))
         vocabulary = Vocabulary(
             chars=CodeTable(arrays["chars.codes"], arrays["chars.rows"]),
             bigrams=CodeTable(arrays["bigrams.codes"], arrays["bigrams.rows"]),
@@ -76,7 +79,7 @@ def load_words(folder: Path, facts: dict[str, Any]) -> tuple[Vocabulary, Lexicon
         check_vocabulary(vocabulary)
         if len(vocabulary.word_rows) != len(lexicon):
             raise ValueError(f"{len(vocabulary.word_rows)} word rows for a lexicon of {len(lexicon)} words")
-    return vocabulary, lexicon
+    return (vocabulary, lexicon) if names is None else with_names(vocabulary, lexicon, names)
 
 
 @contextmanager
@@ -86,7 +89,10 @@ def must_fit_manifest(folder: Path) -> Iterator[None]:
         yield
     except ModelError:
         raise
-    except (SafetensorError, OSError, LookupError, TypeError, AttributeError, RuntimeError, ValueError) as reason:
+    except (
+        *(SafetensorError, OSError, LookupError, TypeError, AttributeError, RuntimeError, ValueError),
+        *(ArithmeticError, MemoryError),
+    ) as reason:
         raise ModelError(
             f"{folder}: weights or vocabulary do not fit the manifest ({_short(reason)}); the folder is damaged or "
             "mixed from two models, copy or save it again"

@@ -51,7 +51,8 @@ def load_weights(model: nn.Module, path: Path) -> None:
     except (OSError, SafetensorError) as reason:
         raise ModelError(f"{path}: cannot be read ({reason}); start the run over with resume=False") from reason
     own = trained_weights(model)
-    shapes, found_shapes = ({name: weight.shape for name, weight in w.items()} for w in (own, found))
+    shapes = {name: (weight.shape, True) for name, weight in own.items()}
+    found_shapes = {name: (weight.shape, weight.is_floating_point()) for name, weight in found.items()}
     wrong = sorted(name for name, _ in shapes.items() ^ found_shapes.items())
     if wrong:
         raise ModelError(
@@ -106,7 +107,7 @@ def read_state(checkpoint: Path, make: Callable[[dict[str, Any]], T]) -> T:
     """Read the state that `new_checkpoint` wrote and convert it with `make`; raises ModelError if it is damaged."""
     try:
         return make(json.loads((checkpoint / _HISTORY).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError) as reason:
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as reason:
         raise ModelError(f"{checkpoint}: is damaged ({reason}); start the run over with resume=False") from reason
 
 

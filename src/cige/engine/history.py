@@ -57,9 +57,23 @@ class RunState:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunState:
-        """Restore a state from the result of `dataclasses.asdict`."""
+        """Restore a state from the result of `dataclasses.asdict`.
+
+        Raises:
+            ValueError, TypeError, LookupError, AttributeError: it has another form.
+        """
         records = [Record(**record) for record in values["records"]]
-        return cls(**{**values, "place": Place(*values["place"]), "records": records})
+        made = cls(**{**values, "place": Place(*values["place"]), "records": records})
+        counts = [made.step, *made.place, *(n for record in records for n in (record.step, record.epoch))]
+        numbers = [made.seconds, *made.totals]
+        for record in records:
+            numbers += [record.learning_rate, record.seconds, record.eval_seconds]
+            numbers += [*record.train.values(), *record.scores.values()]
+        if not all(type(n) is int and 0 <= n < 1 << 62 for n in counts):
+            raise ValueError("a step, an epoch or a batch that is no whole number from 0 on")
+        if not all(type(x) in (int, float) for x in numbers):
+            raise ValueError("a time or a score that is no number")
+        return made
 
     @property
     def scored(self) -> list[Record]:

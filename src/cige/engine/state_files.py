@@ -108,15 +108,17 @@ class StateFiles:
         self._places: dict[str, list[tuple[int, Path]]] = {}
         self.shapes: dict[str, torch.Size] = {}
         paths = sorted(folder.glob(_GLOB))
-        expected = int(paths[0].stem.rpartition("-")[2]) if paths else 1
-        if [path.name for path in paths] != [part_name(rank, expected) for rank in range(expected)]:
+        expected = paths[0].stem.rpartition("-")[2] if paths else "1"
+        # Names are not made for a number of files that are not there, which may be any.
+        if [path.name for path in paths] != [part_name(rank, len(paths)) for rank in range(max(1, len(paths)))]:
             raise ModelError(f"{folder}: holds {len(paths)} of {expected} files of the state; start over (--no-resume)")
         for path in paths:
             with _opened(path) as file:
                 for name, text in (file.metadata() or {}).items():
-                    first, shape = json.loads(text)
+                    first, shape = _rows_and_shape(file, path, name, text)
                     self._places.setdefault(name, []).append((first, path))
-                    self.shapes[name] = torch.Size(shape)
+                    if self.shapes.setdefault(name, torch.Size(shape)) != torch.Size(shape):
+                        raise _damaged(path, name, "its parts are of tensors of different shapes")
 
     def read(self, name: str, like: Tensor | None = None) -> Tensor:
         """Read a tensor: the rows of this process if `like` is shared by rows and has its shape, otherwise all rows.
@@ -132,6 +134,8 @@ class StateFiles:
         is_shared = like is not None and is_sharded(like) and like.shape == self.shapes[name]
         n_rows = self.shapes[name][0]
         begin, end = _rows(like, n_rows) if is_shared else (0, n_rows)
+        if len({first for first, _ in places}) < len(places) and n_rows:
+            raise _damaged(places[0][1], name, "rows that are there twice")
         parts = [part for place in places for part in self._rows_of(place, name, begin, end)]
         if sum(map(len, parts)) != end - begin:
             raise ModelError(f"{name}: rows are missing in the state; start the run over with resume=False")
@@ -151,17 +155,39 @@ class StateFiles:
 
     def _rows_of(self, place: tuple[int, Path], name: str, begin: int | None, end: int | None) -> list[Tensor]:
         first, path = place
-        with _opened(path) as file:
-            if begin is None or end is None:
-                return [file.get_tensor(name)]
-            rows = file.get_slice(name)
-            start, stop = max(begin - first, 0), min(end - first, rows.get_shape()[0])
-            return [rows[start:stop]] if start < stop else []
+        try:
+            with _opened(path) as file:
+                if begin is None or end is None:
+                    return [file.get_tensor(name)]
+                rows = file.get_slice(name)
+                start, stop = max(begin - first, 0), min(end - first, rows.get_shape()[0])
+                return [rows[start:stop]] if start < stop else []
+        except SafetensorError as reason:
+            raise _damaged(path, name, str(reason)) from reason
 
     def _empty(self, place: tuple[int, Path], name: str) -> Tensor:
         with _opened(place[1]) as file:
             whole: Tensor = file.get_tensor(name)
         return whole[:0]
+
+
+def _rows_and_shape(file: Any, path: Path, name: str, text: str) -> tuple[int, list[int]]:
+    """The first row of a part and the shape of the whole tensor; the part must be some rows of such a tensor."""
+    try:
+        first, shape = json.loads(text)
+        own = list(file.get_slice(name).get_shape())
+    except (ValueError, TypeError, RecursionError, SafetensorError) as reason:
+        raise _damaged(path, name, str(reason)) from reason
+    numbers = [first, *shape] if isinstance(shape, list) else []
+    if not numbers or not all(type(n) is int and 0 <= n < 1 << 48 for n in numbers):
+        raise _damaged(path, name, "no rows of a tensor")
+    if own[1:] != shape[1:] or len(own) != len(shape) or (shape and first + own[0] > shape[0]):
+        raise _damaged(path, name, f"a tensor of shape {own} as rows of one of shape {shape}")
+    return first, shape
+
+
+def _damaged(path: Path, name: str, why: str) -> ModelError:
+    return ModelError(f"{path}: {name} is damaged ({why}); start the run over with resume=False")
 
 
 def _opened(path: Path) -> Any:

@@ -121,7 +121,7 @@ class Trainer:
             self._optimizer.load_state_dict(state["optimizer"])
             if self._average is not None:
                 self._average.load_state_dict(state["average"])
-        except (OSError, RuntimeError, ValueError, LookupError, TypeError) as reason:
+        except (OSError, RuntimeError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as reason:
             shown = str(reason).partition(". ")[0].partition("\n")[0]
             raise ModelError(
                 f"{checkpoint}: the optimiser's state cannot be read ({shown}); start the run over with resume=False"

@@ -80,12 +80,16 @@ class Calibration:
                 label: {float(level): float(p) for level, p in pairs}
                 for label, pairs in fields["label_thresholds"].items()
             }
-        except (KeyError, TypeError, AttributeError) as reason:
+            n_entities = int(fields.get("n_entities", 0))
+        except (KeyError, TypeError, AttributeError, OverflowError) as reason:
             raise ValueError(f"calibration: {type(reason).__name__} {reason}; calibrate the model again") from reason
         rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(knots))
         if not knots or not rising or not all(0 <= p <= 1 for knot in knots for p in knot):
             raise ValueError("calibration: its knots do not rise from 0 to 1; calibrate the model again")
-        return cls(knots, thresholds, own, int(fields.get("n_entities", 0)))
+        pairs = [pair for found in (thresholds, *own.values()) for pair in found.items()]
+        if not all(0 <= level <= 1 and 0 < p <= 1 for level, p in pairs):
+            raise ValueError("calibration: its thresholds are not above 0 and at most 1; calibrate the model again")
+        return cls(knots, thresholds, own, n_entities)
 
 
 def fit(

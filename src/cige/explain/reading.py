@@ -51,7 +51,7 @@ def explain(
         ModelError: word sets or maps were requested of a model that has none, or the model does not support the
             request.
     """
-    words = {entry.label for entry in model.lexicon.user_entries if entry.label is not None}
+    words = model.lexicon.user_label_names
     selection = select(request or Request(), model.labels, model.label_facts, word_labels=words)
     snapshot = model.lexicon.snapshot()
     parts = read_windows(text, snapshot, model.label_facts)

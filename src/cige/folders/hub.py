@@ -11,8 +11,13 @@ from typing import Any
 from cige.errors import ModelError
 from cige.folders.manifest import MANIFEST
 
-BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
-"""The folder of the bundled model."""
+_PACKAGE = Path(__file__).resolve().parents[1]
+BUNDLED = _PACKAGE / "bundled"
+"""The folder of the bundled model, whose sources all permit any use."""
+RESEARCH = _PACKAGE / "bundled"
+"""The folder of the model that was also trained on data sets whose licences permit research only or are not stated."""
+SHIPPED = {"bundled": BUNDLED, "research": RESEARCH}
+"""The models that are part of the package, by the names under which `cige.load` finds them."""
 RUN_MODEL = "model"
 """The name of the model folder in the folder of a run of training or fine-tuning."""
 _NEEDS_HUB = 'Models on the Hugging Face hub need huggingface_hub; pip install "cige[hub]"'
@@ -20,27 +25,29 @@ _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 
 def is_bundled(folder: Path) -> bool:
-    """Whether a folder is that of the bundled model or inside it, and therefore part of the package."""
+    """Whether a folder is that of a model in the package or inside it."""
     whole = folder.resolve()
-    return BUNDLED in (whole, *whole.parents)
+    return not {whole, *whole.parents}.isdisjoint(SHIPPED.values())
 
 
 def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_options: Any) -> Path:
     """The folder of a model, which is downloaded from the hub if necessary.
 
     Args:
-        path_or_hub_id: a model folder or the folder of a finished run; a hub id ("owner/name"); or None or "bundled"
-            for the bundled model, unless there is a folder with this name.
+        path_or_hub_id: a model folder or the folder of a finished run; a hub id ("owner/name"); None for the bundled
+            model; or "bundled" or "research" (SHIPPED), unless there is a folder with this name.
         hub_options: `revision`, `token`, `cache_dir` and `local_files_only` of huggingface_hub.snapshot_download.
 
     Raises:
         ModelError: there is no such folder, and no such model on the hub, the hub cannot be reached, or huggingface_hub
             is not installed.
     """
-    if path_or_hub_id is None or (str(path_or_hub_id) == BUNDLED.name and not Path(path_or_hub_id).exists()):
-        if not (BUNDLED / MANIFEST).is_file():
-            raise ModelError(f"{BUNDLED}: this copy of cige has no bundled model; name a model folder or a hub id")
-        return BUNDLED
+    name = "bundled" if path_or_hub_id is None else str(path_or_hub_id)
+    if name in SHIPPED and (path_or_hub_id is None or not Path(name).exists()):
+        shipped = SHIPPED[name]
+        if not (shipped / MANIFEST).is_file():
+            raise ModelError(f"{shipped}: this copy of cige has no {name} model; name a model folder or a hub id")
+        return shipped
     if not isinstance(path_or_hub_id, str | PathLike):
         raise ModelError(f"given {path_or_hub_id!r}; expected a model folder, or a hub id such as owner/name")
     if not str(path_or_hub_id):
@@ -52,7 +59,10 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
         of_run = folder / RUN_MODEL
         return of_run if (of_run / MANIFEST).is_file() and not (folder / MANIFEST).exists() else folder
     if not _HUB_ID.fullmatch(str(path_or_hub_id)):
-        raise ModelError(f"{path_or_hub_id}: no such folder; expected a model folder or a hub id such as owner/name")
+        raise ModelError(
+            f"{path_or_hub_id}: no such folder; expected a model folder, a hub id such as owner/name, or one of "
+            f"{', '.join(SHIPPED)}"
+        )
 
     try:
         from huggingface_hub import snapshot_download

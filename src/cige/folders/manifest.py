@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Thread
 from typing import Any
 
@@ -68,18 +68,20 @@ def read_manifest(
     if not isinstance(facts, dict) or facts.get("kind") != kind:
         found = facts.get("kind") if isinstance(facts, dict) else type(facts).__name__
         use = f"; {KINDS[found].use}" if isinstance(found, str) and found in KINDS else ""
-        raise error(f"{folder}: holds {found!r}, expected a {kind} folder{use}")
+        raise error(f"{folder}: holds {_short(found)}, expected a {kind} folder{use}")
     if not isinstance(facts.get("version"), int) or facts["version"] > version:
-        raise error(
-            f"{folder}: {kind} format version {facts.get('version')}, this cige reads up to {version}; upgrade cige"
-        )
-    for name, expected in _listed_files(facts, folder, error):
+        found = _short(facts.get("version"))
+        raise error(f"{folder}: {kind} format version {found}, this cige reads up to {version}; upgrade cige")
+    listed = _listed_files(facts, folder, error)
+    facts["files"] = dict(listed)
+    for name, expected in listed:
         file = folder / name
         if not file.is_file():
             raise error(f"{file}: missing; the {kind} folder is incomplete, copy or save it again")
         size = file.stat().st_size
         if size != expected["bytes"]:
-            raise error(f"{file}: {size} bytes, expected {expected['bytes']}; it is damaged, copy or save it again")
+            wanted = _short(expected["bytes"])
+            raise error(f"{file}: {size} bytes, expected {wanted}; it is damaged, copy or save it again")
         if check_contents and size <= check_up_to and sha256(file) != expected["sha256"]:
             raise error(f"{file}: {_DIFFERS}")
     return facts
@@ -133,13 +135,25 @@ def kind_of(folder: Path) -> str | None:
 
 def _listed_files(facts: dict[str, Any], folder: Path, error: type[CigeError]) -> list[tuple[str, dict[str, Any]]]:
     """(name, {"bytes", "sha256"}) of each file in a manifest."""
-    listing = facts.get("files")
+    listing = facts.get("files", {})
     well_formed = isinstance(listing, dict) and all(
         isinstance(entry, dict) and {"bytes", "sha256"} <= entry.keys() for entry in listing.values()
     )
-    if not well_formed or not listing:  # every folder of this package has files; an empty list would check nothing
+    if not well_formed or not all(map(_stays_inside, listing)):
         raise error(f"{folder / MANIFEST}: its list of files is damaged; copy or save the folder again")
+    if not listing and any(file.is_file() and file.name != MANIFEST for file in folder.iterdir()):
+        raise error(f"{folder / MANIFEST}: its list of files is empty, so none of them can be checked; save it again")
     return list(listing.items())
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+
+
+def _stays_inside(name: str) -> bool:
+    """Whether a listed name is that of a file in the folder, so that no other file is read."""
+    return name.isprintable() and not PurePath(name).is_absolute() and ".." not in PurePath(name).parts
 
 
 def sha256(path: Path) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -20,7 +22,7 @@ class WordMatcher(Protocol):
     n_base: int
 
     @property
-    def user_labels(self) -> tuple[str | None, ...]:
+    def user_labels(self) -> Sequence[str | None]:
         """The label of each user word, or None; empty if no word has one."""
         ...
 
@@ -50,7 +52,7 @@ class Lattice:
     n_base: int
     n_dropped: int = 0
     closed: tuple[tuple[int, int], ...] = ()
-    user_labels: tuple[str | None, ...] = ()
+    user_labels: Sequence[str | None] = ()
     rules: Rules = NO_RULES
 
     @property
@@ -70,14 +72,15 @@ class Lattice:
         """bool[W]: which words are user words."""
         return self.words[:, 2] >= self.n_base
 
-    @property
+    @cached_property
     def labelled_words(self) -> list[tuple[int, str]]:
         """(row of `words`, label) of each user word that has a label."""
-        if not self.user_labels:
+        labels, n_base = self.user_labels, self.n_base
+        if not labels:
             return []
-        rows = np.flatnonzero(self.is_user)
-        labels = (self.user_labels[number] for number in (self.words[rows, 2] - self.n_base).tolist())
-        return [(row, label) for row, label in zip(rows.tolist(), labels, strict=True) if label is not None]
+        numbers = enumerate((self.words[:, 2]).tolist())
+        found = [(row, labels[number - n_base]) for row, number in numbers if number >= n_base]
+        return [(row, label) for row, label in found if label is not None]
 
     @property
     def forced_words(self) -> set[int]:

@@ -78,7 +78,9 @@ class HashTrie:
         if not 1 <= keys.size <= MOST_SLOTS or not keys.flags.aligned or not numbers.flags.aligned:
             raise LexiconError(f"{folder}: {KEYS_FILE} is not what cige writes; build the lexicon again")
         most_probes = min(keys.size, _MOST_PROBES)
-        if not 1 <= max_probes <= most_probes or not 0 <= max_chars <= MAX_WORD_CHARS or n_words < 0:
+        if not 0 <= n_words <= MOST_SLOTS:
+            raise LexiconError(f"{folder}: n_words is out of range; build the lexicon again")
+        if not 1 <= max_probes <= most_probes or not 0 <= max_chars <= MAX_WORD_CHARS:
             raise LexiconError(
                 f"{folder}: max_probes or max_chars is out of range; expected 1 to {most_probes} and 0 to "
                 f"{MAX_WORD_CHARS}; build the lexicon again"

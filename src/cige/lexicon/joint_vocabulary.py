@@ -128,7 +128,10 @@ class JointVocabulary:
             LexiconError: a file is missing, truncated, changed or not of a vocabulary.
         """
         facts = open_folder(folder, kind=JOINT_VOCABULARY, check_up_to=CHECKED_BYTES)
-        vocabulary = cls(pieces=_lines(Path(folder) / PIECES_FILE), words=_lines(Path(folder) / WORDS_FILE))
+        try:
+            vocabulary = cls(pieces=_lines(Path(folder) / PIECES_FILE), words=_lines(Path(folder) / WORDS_FILE))
+        except KeyError as missing:
+            raise LexiconError(f"{folder}: its pieces lack {missing}; copy or build it again") from missing
         if vocabulary.fingerprint != facts.get("fingerprint"):
             raise LexiconError(f"{folder}: its tokens are not those that were saved; copy or build it again")
         return vocabulary
@@ -236,7 +239,10 @@ def _check_pieces(pieces: list[str], *, source: str) -> None:
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_bytes().decode("utf-8").split("\n")[:-1]
+    try:
+        return path.read_bytes().decode("utf-8").split("\n")[:-1]
+    except (OSError, UnicodeDecodeError) as reason:
+        raise LexiconError(f"{path}: cannot be read ({reason}); copy or build the vocabulary again") from reason
 
 
 def _restore(pieces: list[str], words: list[str]) -> JointVocabulary:

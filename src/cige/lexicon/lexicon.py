@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,9 @@ from cige.json_text import to_json
 from cige.lexicon.base_words import BaseWords
 from cige.lexicon.snapshot import LexiconSnapshot
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
+from cige.lexicon.user_batch import UserBatch, WordTriple, triples, user_batch
 from cige.lexicon.user_changes import UserChanges
+from cige.lexicon.user_sequences import UserEntries, UserTexts
 from cige.lexicon.user_word import (
     BLOCK,
     BLOCK_EXACT,
@@ -29,8 +30,7 @@ from cige.lexicon.user_word import (
     Mode,
     UserWord,
     UserWords,
-    reason_to_refuse_user_word,
-    user_words_of,
+    each_user_word,
 )
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
@@ -64,9 +64,7 @@ class Lexicon:
         self._snapshot = LexiconSnapshot(base=base)
 
     @classmethod
-    def from_words(
-        cls, words: Iterable[str], *, counts: Iterable[int] | None = None, spaces: bool = False
-    ) -> Lexicon:
+    def from_words(cls, words: Iterable[str], *, counts: Iterable[int] | None = None, spaces: bool = False) -> Lexicon:
         """Build from words in memory; ids are in their order. `report` lists refused words by their position, from 1.
 
         Args:
@@ -171,14 +169,19 @@ class Lexicon:
         return self._base.words
 
     @property
-    def user_words(self) -> tuple[str, ...]:
-        """The user's words, in the order they were added."""
+    def user_words(self) -> UserTexts:
+        """The user's words, in the order they were added: a sequence that reads them when they are asked for."""
         return self._snapshot.user_words
 
     @property
-    def user_entries(self) -> tuple[UserWord, ...]:
-        """The user's words with their labels and modes."""
+    def user_entries(self) -> UserEntries:
+        """The user's words with their labels and modes: a sequence that reads them when they are asked for."""
         return self._snapshot.user_entries
+
+    @property
+    def user_label_names(self) -> frozenset[str]:
+        """The labels that user words have; immediate for any number of words."""
+        return self._snapshot.label_names
 
     @property
     def removed_words(self) -> tuple[str, ...]:
@@ -224,7 +227,7 @@ class Lexicon:
                 raise LexiconError(
                     "add: words in a list or table have their own labels and modes; leave out label=, mode="
                 )
-            self.add_entries(*user_words_of(words[0]))
+            self._add(_usable(each_user_word(words[0])))
             return
         if len(words) == 2 and words[1] in COMMON_TYPES:
             raise TypeError(f"add{words!r} would add two words; for a word with a type, write label={words[1]!r}")
@@ -232,7 +235,7 @@ class Lexicon:
             if mode != BLOCK:
                 raise LexiconError(f"inside=True was given with mode {mode!r}; it says what mode 'block' leaves alone")
             mode = BLOCK_EXACT
-        self.add_entries(*_sound(words, label, mode))  # type: ignore[arg-type]
+        self._add(_sound(words, label, mode))  # type: ignore[arg-type]
 
     def add_entries(self, *words: UserWord) -> None:
         """Like `add`, for words that have their own labels and modes, such as another lexicon's `user_entries`.
@@ -240,9 +243,7 @@ class Lexicon:
         Raises:
             LexiconError: some words cannot be used; the message lists them, and none is added.
         """
-        usable = _usable(words)
-        with self._lock:
-            self._snapshot = self._snapshot.with_words(usable)
+        self._add(_usable(triples(words)))
 
     def add_file(self, path: str | os.PathLike[str], *, format: str = "auto") -> LoadReport:
         """Add the words of a file, with labels and modes if it has them; see `words_file.read_words` for the formats.
@@ -255,7 +256,7 @@ class Lexicon:
         from cige.lexicon.words_file import read_words
 
         found = read_words(path, format=format, spaces=True)
-        self.add_entries(*found.user_words)
+        self._add(_usable(triples(found.user_words)))
         return found.report
 
     def remove(self, *words: str) -> None:
@@ -291,7 +292,11 @@ class Lexicon:
         Raises:
             LexiconError: some words cannot be used; the message lists them.
         """
-        return self._with(self._snapshot.overlaid(_usable(user_words_of(words))))
+        return self._with(self._snapshot.overlaid(_usable(each_user_word(words))))
+
+    def _add(self, batch: UserBatch) -> None:
+        with self._lock:
+            self._snapshot = self._snapshot.with_batch(batch)
 
     def _with(self, snapshot: LexiconSnapshot) -> Lexicon:
         lexicon = Lexicon(base=self._base, report=self.report)
@@ -352,27 +357,25 @@ def write_user(folder: Path, *, added: Sequence[UserWord] = (), removed: Sequenc
     (folder / USER_FILE).write_text(to_json(UserChanges(tuple(added), tuple(removed)).to_dict()), encoding="utf-8")
 
 
-def _usable(words: Iterable[UserWord]) -> list[UserWord]:
-    """The words, normalised; raises LexiconError naming those that cannot be used."""
-    normalised = [replace(word, text=normalize(word.text)) for word in words]
-    problems = [f"{word.text!r} ({reason})" for word in normalised if (reason := reason_to_refuse_user_word(word))]
+def _usable(words: Iterable[WordTriple]) -> UserBatch:
+    """The words, normalised and packed; raises LexiconError naming those that cannot be used."""
+    batch, problems = user_batch(words)
     if problems:
         raise LexiconError(f"cannot add {_listed(problems)}")
-    return normalised
+    return batch
 
 
-def _sound(words: Sequence[str], label: str | None, mode: Mode) -> list[UserWord]:
+def _sound(words: Sequence[str], label: str | None, mode: Mode) -> UserBatch:
     if label is not None and not isinstance(label, str):
         raise LexiconError(f"label is {type(label).__name__}: expected a string such as 'PRODUCT', or None")
-    wanted = [UserWord(normalize(word), label, mode) for word in _strings(words)]
-    problems = [f"{word.text!r} ({reason})" for word in wanted if (reason := reason_to_refuse_user_word(word))]
+    batch, problems = user_batch((word, label, mode) for word in _strings(words))
     if problems:
         given = f" with label {label!r} and mode {mode!r}" if label is not None or mode != EVIDENCE else ""
         raise LexiconError(
             f"cannot add {_listed(problems)}{given}; a word has 2 to 64 characters and no blank at its edges; "
             'one of a single character needs mode "force" with a label, or mode "block"'
         )
-    return wanted
+    return batch
 
 
 def _strings(words: Sequence[str]) -> Sequence[str]:

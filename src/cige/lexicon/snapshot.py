@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -11,31 +10,12 @@ import numpy as np
 from cige.errors import LexiconError
 from cige.lexicon.base_words import BaseWords
 from cige.lexicon.latin_runs import without_cut_runs
-from cige.lexicon.matcher import Matcher
-from cige.lexicon.rules import NO_RULES, RuleBook, Rules
-from cige.lexicon.user_word import BLOCKING, EVIDENCE, UserWord
+from cige.lexicon.rules import NO_RULES, Rules, find_rules
+from cige.lexicon.user_batch import UserBatch, triples, user_batch
+from cige.lexicon.user_sequences import UserEntries, UserLabels, UserTexts
+from cige.lexicon.user_store import UserStore
+from cige.lexicon.user_word import BLOCKING, MODES, UserWord
 from cige.text.normalize import normalize
-
-
-@dataclass(frozen=True)
-class _UserMatcher:
-    """Finds some of the user's words: those with the ids int32[n], in the order of the matcher's numbers."""
-
-    matcher: Matcher
-    ids: np.ndarray
-
-    @classmethod
-    def build(cls, entries: Sequence[UserWord], places: Sequence[int], *, n_base: int) -> _UserMatcher | None:
-        """A matcher of the entries at `places`; None for none."""
-        if not places:
-            return None
-        return cls(Matcher.build([entries[k].text for k in places]), np.array(places, np.int32) + np.int32(n_base))
-
-    def find(self, text: str) -> np.ndarray:
-        """int32[n, 3] rows (start, end, id)."""
-        rows = self.matcher.find(text)
-        rows[:, 2] = self.ids[rows[:, 2]]
-        return rows
 
 
 class LexiconSnapshot:
@@ -43,7 +23,6 @@ class LexiconSnapshot:
 
     Attributes:
         n_base: number of base words, including hidden ones; larger ids are those of user words.
-        user_entries: the user's words with label and mode, in the order they were added; word k has id n_base + k.
         removed: ids of base words that the user removed.
         hidden: those of them that are not matched, because the user has not added them since.
     """
@@ -52,36 +31,36 @@ class LexiconSnapshot:
         self,
         *,
         base: BaseWords,
-        user_entries: tuple[UserWord, ...] = (),
+        user: UserStore | None = None,
         removed: frozenset[int] = frozenset(),
         hidden: frozenset[int] = frozenset(),
-        _below: LexiconSnapshot | None = None,
     ):
         self.n_base = len(base.words)
-        self.user_entries = user_entries
         self.removed = removed
         self.hidden = hidden
         self._base = base
-        found_below = () if _below is None else _below._user
-        known = {k for matcher in found_below for k in (matcher.ids - self.n_base).tolist()}
-        nodes = [k for k, word in enumerate(user_entries) if word.is_node and k not in known]
-        own = _UserMatcher.build(user_entries, nodes, n_base=self.n_base)
-        self._user: tuple[_UserMatcher, ...] = found_below + (() if own is None else (own,))
-        gone = sorted(k for k in known if not user_entries[k].is_node)
-        self._gone_ids = np.array(gone, dtype=np.int32) + np.int32(self.n_base)
+        self._user = UserStore() if user is None else user
         self._hidden_ids = np.array(sorted(hidden), dtype=np.int32)
-        self._has_rules = any(word.mode != EVIDENCE for word in user_entries)
 
     @cached_property
-    def user_words(self) -> tuple[str, ...]:
+    def user_entries(self) -> UserEntries:
+        """The user's words with label and mode, in the order they were added; word k has id n_base + k."""
+        return UserEntries(self._user)
+
+    @cached_property
+    def user_words(self) -> UserTexts:
         """The user's words, in the order they were added."""
-        return tuple(word.text for word in self.user_entries)
+        return UserTexts(self._user)
 
     @cached_property
-    def user_labels(self) -> tuple[str | None, ...]:
+    def user_labels(self) -> UserLabels:
         """The label of each user word; empty if none has a label."""
-        labels = tuple(word.label for word in self.user_entries)
-        return labels if any(label is not None for label in labels) else ()
+        return UserLabels(self._user)
+
+    @property
+    def label_names(self) -> frozenset[str]:
+        """The labels that user words have."""
+        return frozenset(label for label in self._user.n_of_label if label is not None)
 
     def match(self, text: str) -> np.ndarray:
         """Every word of two or more characters in `text`, including overlapping ones but not blocked ones.
@@ -96,11 +75,10 @@ class LexiconSnapshot:
         rows = self._base.matcher.find(text)
         if self.hidden:
             rows = rows[~np.isin(rows[:, 2], self._hidden_ids)]
-        own = [found for matcher in self._user if len(found := matcher.find(text))]
-        if own:
-            rows = np.concatenate([rows, *own])
-            if len(self._gone_ids):
-                rows = rows[~np.isin(rows[:, 2], self._gone_ids)]
+        own = self._user.nodes(text)
+        if len(own):
+            own[:, 2] += self.n_base
+            rows = np.concatenate([rows, own])
             rows = rows[np.lexsort(rows.T[::-1])]
         return without_cut_runs(rows, text)
 
@@ -110,14 +88,17 @@ class LexiconSnapshot:
 
         If forced words overlap, the longest is chosen, or the first of the longest.
         """
-        return self._rule_book.find(normalize(text)) if self._has_rules else NO_RULES
+        if not self._user.has_rules:
+            return NO_RULES
+        text = normalize(text)
+        return find_rules(text, *self._user.rule_words(text))
 
     def word(self, word_id: int) -> str:
         """The word with this id."""
         if 0 <= word_id < self.n_base:
             return self._base.words[word_id]
         if self.n_base <= word_id < self.n_words:
-            return self.user_entries[word_id - self.n_base].text
+            return self._user.word(word_id - self.n_base).text
         raise LexiconError(f"word id {word_id}: expected 0 to {self.n_words - 1}")
 
     def is_user(self, word_id: int) -> bool:
@@ -126,7 +107,7 @@ class LexiconSnapshot:
     @property
     def n_words(self) -> int:
         """Number of ids: base words, including hidden ones, and user words."""
-        return self.n_base + len(self.user_entries)
+        return self.n_base + len(self._user)
 
     def __contains__(self, word: object) -> bool:
         """Whether `word` is a base word that is not hidden, or a user word, including blocked ones."""
@@ -134,35 +115,36 @@ class LexiconSnapshot:
             return False
         word = normalize(word)
         number = self._base.matcher.number(word)
-        return (number is not None and number not in self.hidden) or word in self._user_places
+        return (number is not None and number not in self.hidden) or word in self._user
 
     def with_words(self, words: Iterable[UserWord]) -> LexiconSnapshot:
-        """A snapshot with additional user words (normalised and valid). As long as they are user words, base words that
-        the user removed are matched too, unless they are blocked.
+        """Like `with_batch`, for words that are normalised and valid."""
+        return self.with_batch(user_batch(triples(words))[0])
+
+    def with_batch(self, batch: UserBatch) -> LexiconSnapshot:
+        """A snapshot with additional user words. As long as they are user words, base words that the user removed are
+        matched too, unless they are blocked.
 
         A word that is already a user word keeps its place and gets the new label and mode.
         """
-        return self._with_words(words, below=None)
+        return self._with_batch(batch, merges=True)
 
-    def overlaid(self, words: Iterable[UserWord]) -> LexiconSnapshot:
-        """Like `with_words`, at a cost that depends mainly on the number of `words`, not on the existing user words.
+    def overlaid(self, batch: UserBatch) -> LexiconSnapshot:
+        """Like `with_batch`, at a cost that depends only on the number of these words, not on the existing user words.
 
         Matching is slightly slower, so it is used for the words of a single call.
         """
-        return self._with_words(words, below=self)
+        return self._with_batch(batch, merges=False)
 
-    def _with_words(self, words: Iterable[UserWord], *, below: LexiconSnapshot | None) -> LexiconSnapshot:
-        changed = {word.text: word for word in words}
-        kept = {word.text: word for word in self.user_entries}
-        removed = {text: number for text in changed if (number := self._removed_number(text)) is not None}
-        blocked = {number for text, number in removed.items() if changed[text].mode in BLOCKING}
-        return LexiconSnapshot(
-            base=self._base,
-            user_entries=tuple((kept | changed).values()),
-            removed=self.removed,
-            hidden=self.hidden.difference(removed.values()) | blocked,
-            _below=below,
-        )
+    def _with_batch(self, batch: UserBatch, *, merges: bool) -> LexiconSnapshot:
+        hidden = self.hidden
+        if self.removed:
+            modes = dict(zip(batch.words, (MODES[mode] for mode in batch.modes.tolist()), strict=True))
+            removed = {text: number for text in modes if (number := self._removed_number(text)) is not None}
+            blocked = {number for text, number in removed.items() if modes[text] in BLOCKING}
+            hidden = hidden.difference(removed.values()) | blocked
+        user = self._user.with_batch(batch, merges=merges)
+        return LexiconSnapshot(base=self._base, user=user, removed=self.removed, hidden=hidden)
 
     def without_words(self, words: Iterable[str]) -> LexiconSnapshot:
         """A snapshot that matches none of `words` (normalised), whether they are base words or user words."""
@@ -170,7 +152,7 @@ class LexiconSnapshot:
         numbers = {number for word in gone if (number := self._base.matcher.number(word)) is not None}
         return LexiconSnapshot(
             base=self._base,
-            user_entries=tuple(word for word in self.user_entries if word.text not in gone),
+            user=self._user.without(gone),
             removed=self.removed | numbers,
             hidden=self.hidden | numbers,
         )
@@ -179,10 +161,10 @@ class LexiconSnapshot:
         """A snapshot without `words` (normalised): what was added is as before it was added, and others are removed."""
         gone = set(words)
         numbers = {word: number for word in gone if (number := self._base.matcher.number(word)) is not None}
-        removed = self.removed.union(number for word, number in numbers.items() if word not in self._user_places)
+        removed = self.removed.union(number for word, number in numbers.items() if word not in self._user)
         return LexiconSnapshot(
             base=self._base,
-            user_entries=tuple(word for word in self.user_entries if word.text not in gone),
+            user=self._user.without(gone),
             removed=removed,
             hidden=self.hidden | removed.intersection(numbers.values()),
         )
@@ -191,11 +173,3 @@ class LexiconSnapshot:
         """The id of a base word that the user removed, whether or not it was added since; None for others."""
         number = self._base.matcher.number(word) if self.removed else None
         return number if number in self.removed else None
-
-    @cached_property
-    def _user_places(self) -> dict[str, int]:
-        return {word.text: k for k, word in enumerate(self.user_entries)}
-
-    @cached_property
-    def _rule_book(self) -> RuleBook:
-        return RuleBook(self.user_entries)

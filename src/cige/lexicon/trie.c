@@ -83,7 +83,7 @@ static int walk_block(const Trie *trie, const uint32_t *text, int64_t n_chars, i
         walks[i].start = i;
         walks[i].key = next_key(trie, text[begin + i], text[begin + i + 1], &walks[i].slot);
     }
-    /* A table may lead in a circle if it was made to; no word is longer than max_chars. */
+    /* A table that was made to do harm may hold longer words than it says, and a long text all of them. */
     for (int64_t length = 2; n_walks > 0 && length <= (int64_t)trie->max_chars; length++) {
         int n_kept = 0;
         if (reserve(found, BLOCK))

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from cige.lexicon.labelled_words import LABEL_OF_POS
 from cige.lexicon.user_word import EVIDENCE, MODES, NO_MODE, is_label
 from cige.lexicon.whole_number import MAX_NUMBER, whole_number
 from cige.text.normalize import fold_width
@@ -101,15 +102,16 @@ def _read_object(line: int, text: str) -> Entry:
 def _row_reader(names: Sequence[str], delimiter: str, *, is_named: bool) -> Callable[[int, str], Entry]:
     """A function that reads lines with these columns.
 
-    Without a header, a number in the second column is a count. What comes after it is ignored, unless it is a mode: in
-    the dictionaries of word segmenters it is a part of speech.
+    Without a header, a number in the second column is a count. What comes after it is ignored, unless it is a mode or
+    says what kind of name it is: in the dictionaries of word segmenters it is a part of speech.
     """
 
     def read(line: int, text: str) -> Entry:
         row = _fields(text, delimiter)
         if not is_named and len(row) > 1 and row[1].isdecimal():
             mode = row[2] if len(row) == 3 and row[2].lower() in MODES else ""
-            return _entry(line, _encoded(row[0]), "", mode, int(row[1]))
+            label = LABEL_OF_POS.get(row[2]) if len(row) > 2 else None
+            return _entry(line, _encoded(row[0]), label or "", mode, int(row[1]))
         if len(row) > len(names) and not is_named:
             return Entry(line, _encoded(row[0]), problem=TOO_MANY)
         value = dict(zip(names, row, strict=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -21,7 +21,7 @@ class UserChanges:
     once it is no longer among the added words.
     """
 
-    added: tuple[UserWord, ...] = ()
+    added: Sequence[UserWord] = ()
     removed: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -22,7 +22,7 @@ NO_LABEL = "mode force or type without a label"
 BLOCKED_LABEL = "mode block with a label (a blocked word is no entity of any type)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class UserWord:
     """A word that a user added.
 
@@ -54,7 +54,12 @@ _COLUMNS = {"word": "text", "text": "text", "label": "label", "mode": "mode"}  #
 
 
 def user_words_of(words: UserWords) -> list[UserWord]:
-    """Convert the words of a call to `UserWord`s; they are not checked.
+    """Convert the words of a call to `UserWord`s; they are not checked. See `each_user_word`."""
+    return [UserWord(text, label, mode) for text, label, mode in each_user_word(words)]  # type: ignore[arg-type]
+
+
+def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
+    """The text, label and mode of each word of a call; they are not checked.
 
     Args:
         words: strings, `UserWord`s with label and mode, a dict of words and labels (None for no label), or a DataFrame
@@ -65,19 +70,32 @@ def user_words_of(words: UserWords) -> list[UserWord]:
     """
     if isinstance(words, str | bytes):
         raise LexiconError(f"words={words!r}: expected a list of words, such as [{words!r}]")
-    if hasattr(words, "to_dict") and hasattr(words, "columns"):
-        return _of_table(words)
-    if not isinstance(words, Iterable):
+    if not (hasattr(words, "to_dict") and hasattr(words, "columns")) and not isinstance(words, Iterable):
         raise LexiconError(f"words: expected a list of words, got {type(words).__name__}")
-    listed = [UserWord(*item) for item in words.items()] if isinstance(words, Mapping) else list(words)
-    found = [UserWord(word) if isinstance(word, str) else word for word in listed]
-    for word in found:
-        if not isinstance(word, UserWord) or not isinstance(word.text, str):
-            given = type(word.text if isinstance(word, UserWord) else word).__name__
-            raise LexiconError(f"words: expected strings or UserWords, got {given}")
-        if not isinstance(word.label, str | None):
-            raise LexiconError(f"words: the label of {word.text!r} is {type(word.label).__name__}, expected a string")
-    return found
+    return _each(words)
+
+
+def _each(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
+    if hasattr(words, "to_dict") and hasattr(words, "columns"):
+        yield from ((word.text, word.label, word.mode) for word in _of_table(words))
+        return
+    is_mapping = isinstance(words, Mapping)
+    for word in words.items() if isinstance(words, Mapping) else words:
+        text, label, mode = _parts(word, is_mapping=is_mapping)
+        if not isinstance(text, str):
+            raise LexiconError(f"words: expected strings or UserWords, got {type(text).__name__}")
+        if label is not None and not isinstance(label, str):
+            raise LexiconError(f"words: the label of {text!r} is {type(label).__name__}, expected a string")
+        yield text, label, mode
+
+
+def _parts(word: Any, *, is_mapping: bool) -> tuple[Any, Any, str]:
+    """The text, label and mode of an item of `words`."""
+    if is_mapping:
+        return word[0], word[1], EVIDENCE
+    if isinstance(word, UserWord):
+        return word.text, word.label, word.mode
+    return word, None, EVIDENCE
 
 
 def _of_table(table: Any) -> list[UserWord]:

@@ -22,7 +22,7 @@ from cige.lexicon.row_file import VECTORS_FILE
 from cige.lexicon.storage import folder_kind, new_file, open_folder
 from cige.lexicon.text_file import is_zip
 from cige.lexicon.vector_files import open_vectors
-from cige.lexicon.word_blob import WordBlob, load_array
+from cige.lexicon.word_blob import BAD_HEADER, WordBlob, load_array
 from cige.lexicon.word_rules import DUPLICATE
 
 PRESENT_FILE = "present.npy"
@@ -85,18 +85,22 @@ class VectorTable:
                 "of vectors for it with `cige vectors convert --lexicon`"
             )
         base = BaseWords.load(folder, facts)
-        return cls(base.words, load_array(folder / VECTORS_FILE), find=base.matcher.rows)
+        return cls(base.words, _matrix(folder / VECTORS_FILE), find=base.matcher.rows)
 
     @classmethod
     def _load_folder(cls, folder: Path) -> VectorTable:
         facts = open_folder(folder, kind=VECTORS)  # checks only sizes, since the matrix may have gigabytes
         words = WordBlob.load(folder)
-        return cls(
-            words,
-            load_array(folder / VECTORS_FILE),
-            present=load_array(folder / PRESENT_FILE) if facts["lexicon"] else None,
-            find=HashIndex.load(folder, words).find,
-        )
+        present = load_array(folder / PRESENT_FILE) if facts.get("lexicon") else None
+        if present is not None and (present.shape != (len(words),) or present.dtype != np.bool_):
+            raise LexiconError(f"{folder / PRESENT_FILE}: not one truth value per word; convert the vectors again")
+        index = HashIndex.load(folder, words)
+        is_whole = index.hashes.dtype == np.uint64 and index.rows.dtype == np.uint32
+        if not is_whole or not index.hashes.shape == index.rows.shape == (len(words),):
+            raise LexiconError(f"{folder}: its index belongs to other words; convert the vectors again")
+        if len(words) and int(index.rows.max()) >= len(words):
+            raise LexiconError(f"{folder}: its index has a row beyond the last; convert the vectors again")
+        return cls(words, _matrix(folder / VECTORS_FILE), present=present, find=index.find)
 
     @classmethod
     def _load_npz(cls, path: Path) -> VectorTable:
@@ -106,8 +110,12 @@ class VectorTable:
                 counts = fields.get("counts")
         except KeyError as error:
             raise LexiconError(f"{path}: there is no field {error}; expected words, vectors, counts") from error
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, *BAD_HEADER) as error:
             raise LexiconError(f"{path}: not a readable .npz file ({error}); get the file again") from error
+        if (words.size and words.dtype.kind != "U") or words.ndim > 1 or vectors.dtype.kind != "f":
+            raise LexiconError(f"{path}: {words.dtype} words and {vectors.dtype} vectors; get the file again")
+        if counts is not None and (counts.shape != vectors.shape[:1] or counts.dtype.kind not in "iu"):
+            raise LexiconError(f"{path}: counts that are no whole number for each vector; get the file again")
         listed = words.tolist() if words.ndim else str(words).split("\n") if str(words) else []
         try:
             return cls(listed, vectors, counts=counts)
@@ -173,6 +181,13 @@ class VectorTable:
             hit = rows >= 0
             rows[hit] = np.where(self.present[rows[hit]], rows[hit], -1)
         return rows
+
+
+def _matrix(path: Path) -> np.ndarray:
+    vectors = load_array(path)
+    if vectors.dtype not in (np.float16, np.float32) or not vectors.flags.aligned:
+        raise LexiconError(f"{path}: numbers of type {vectors.dtype}; expected float16 or float32")
+    return vectors
 
 
 def keep_vectors(folder: Path, aside: Path, fingerprint: str) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ _BLOCK = 1 << 16
 _NEWLINE = 10
 _NPY = b"\x93NUMPY"
 # What NumPy raises for headers that nobody wrote by mistake.
-_BAD_HEADER = (ValueError, SyntaxError, TokenError, TypeError, LookupError, ArithmeticError, MemoryError, RecursionError)
+BAD_HEADER = (ValueError, SyntaxError, TokenError, TypeError, LookupError, ArithmeticError, MemoryError, RecursionError)
 
 
 class WordBlob(Sequence[str]):
@@ -40,7 +40,12 @@ class WordBlob(Sequence[str]):
         words = iter(words)
         while block := list(islice(words, _BLOCK)):
             buffer += "\n".join([*block, ""]).encode("utf-8")
-        blob = np.frombuffer(buffer, dtype=np.uint8)
+        return cls.of_lines(buffer)
+
+    @classmethod
+    def of_lines(cls, lines: bytes | bytearray) -> WordBlob:
+        """The words of UTF-8 text, each of which ends with a newline."""
+        blob = np.frombuffer(lines, dtype=np.uint8)
         return cls(blob=blob, offsets=_offsets(blob))
 
     @classmethod
@@ -66,6 +71,21 @@ class WordBlob(Sequence[str]):
     def save(self, folder: Path) -> None:
         self.blob.tofile(folder / WORDS_FILE)
         np.save(folder / OFFSETS_FILE, self.offsets)
+
+    def __add__(self, other: WordBlob) -> WordBlob:
+        """These words, then the others."""
+        blob = np.concatenate([self.blob, other.blob])
+        dtype = np.uint32 if len(blob) < 1 << 32 else np.uint64
+        more = np.add(other.offsets[1:], self.offsets[-1], dtype=dtype)
+        offsets = np.concatenate([self.offsets, more], dtype=dtype)
+        return WordBlob(blob=blob, offsets=offsets)
+
+    def only(self, is_kept: np.ndarray) -> WordBlob:
+        """The words for which bool[n_words] is true."""
+        lengths = np.diff(self.offsets)
+        blob = self.blob[np.repeat(is_kept, lengths)]
+        ends = np.cumsum(lengths[is_kept], dtype=self.offsets.dtype)
+        return WordBlob(blob=blob, offsets=np.concatenate([np.zeros(1, self.offsets.dtype), ends]))
 
     @cached_property
     def sha256(self) -> str:
@@ -124,7 +144,7 @@ def load_array(file: Path) -> np.ndarray:
             if opened.read(len(_NPY)) != _NPY:  # NumPy would also open archives
                 raise ValueError("its first bytes are those of another format")
         return np.load(file, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # np.memmap itself slices slowly
-    except (OSError, EOFError, *_BAD_HEADER) as error:
+    except (OSError, EOFError, *BAD_HEADER) as error:
         raise LexiconError(f"{file}: not a readable .npy file ({error}); build the folder again") from error
 
 

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import cast
 
 from cige.errors import LexiconError
+from cige.lexicon.labelled_words import LABEL_OF_POS, labelled_word, most_are_labelled
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.text_file import read_lines, shown
 from cige.lexicon.typed_lines import TYPED_FORMATS, Entry, detect_typed, entry_reader, is_json_array, typed_entries
@@ -74,7 +75,8 @@ def read_words(
             is a count. Their first line may be a header with the names of the columns in any order, which must include
             `word` (or name, 词, 词语, 名称) and may include `label` (or type, 标签, 类型, 类别), `mode` and `count`.
             "auto" reads what stands after a tab as a label or a count wherever it stands, however few lines have one,
-            and a file whose name ends in .csv as "csv" if it has commas.
+            and a file whose name ends in .csv as "csv" if it has commas. Of user words, "auto" also reads `word label`
+            and `word/label`, and the labels of jieba's `word count nr` (see `labelled_words`).
         min_count: words with a smaller count are skipped; the file must have counts.
         spaces: whether these are user words, which may contain spaces as in "iPhone 15 Pro" (so "auto" does not detect
             "pairs"), and may have a single character if their mode is force or block.
@@ -90,24 +92,27 @@ def read_words(
     sample = list(islice(lines, N_SAMPLE))
     is_detected = format == "auto"
     if is_detected:
-        content = [raw for _, raw in sample if raw.strip() and not _is_comment(raw)]
-        if is_json_array(content):
+        shown_lines = [raw for _, raw in sample if raw.strip() and not _is_comment(raw)]
+        if is_json_array(shown_lines):
             raise LexiconError(
                 f'{path}: a JSON array; expected one JSON object with a "word" per line '
                 "(for example jq -c '.[]' words.json > words.jsonl)"
             )
         format = detect_format([raw for _, raw in sample], spaces=spaces if pairs is None else not pairs)
-        if format == "list" and _CSV_NAME.search(str(path)) and any(b"," in raw for raw in content):
+        if format == "list" and _CSV_NAME.search(str(path)) and any(b"," in raw for raw in shown_lines):
             format = "csv"
     if min_count > 1 and format in ("list", "word2vec"):
         raise LexiconError(
             f"{path}: read as {format!r}, which has no counts, so min_count={min_count} cannot be applied"
         )
+    reads_labels = is_detected and spaces
+    any_label = reads_labels and most_are_labelled([raw for _, raw in sample if not _is_comment(raw)])
     report = ReportBuilder(source=str(path), format=format)
     found: dict[str, UserWord] = {}
     counts: list[int | None] = []
     n_lines = 0
-    for entry in _entries(_content_lines(chain(sample, lines), report), format=format, columns=is_detected and spaces):
+    content = _content_lines(chain(sample, lines), report)
+    for entry in _entries(content, format=format, columns=reads_labels, any_label=any_label):
         n_lines += 1
         try:
             text = normalize(entry.raw.decode("utf-8").strip().strip(_INVISIBLE).strip())
@@ -211,27 +216,43 @@ def _content_lines(lines: Iterator[tuple[int, bytes]], report: ReportBuilder) ->
             yield line, raw
 
 
-def _entries(lines: Iterator[tuple[int, bytes]], *, format: str, columns: bool) -> Iterator[Entry]:
+def _entries(lines: Iterator[tuple[int, bytes]], *, format: str, columns: bool, any_label: bool) -> Iterator[Entry]:
     """An entry for every line except the header.
 
     Args:
-        columns: whether lines of a list, or of words with counts, may have a label after a tab: those from which the
-            format was detected had none.
+        columns: whether lines of a list, or of words with counts, may have a label after a tab, a blank or a slash:
+            those from which the format was detected had none after a tab.
+        any_label: whether any capital letters after a blank or a slash are a label; else only common types are.
     """
     if format in TYPED_FORMATS:
         yield from typed_entries(lines, format=format)
     elif format == "word2vec":
         yield from _word2vec_entries(lines)
+    elif format == "list" and columns:
+        yield from (_in_list(line, raw, any_label) for line, raw in lines)
     elif format == "list":
-        yield from (_in_columns(line, raw) if columns and b"\t" in raw else Entry(line, raw) for line, raw in lines)
+        yield from (Entry(line, raw) for line, raw in lines)
     else:
         for line, raw in lines:
             fields = raw.split(b"\t") if format == "counts" else raw.split()
             count = _count(fields)
-            if count is None and columns and b"\t" in raw:
+            label = LABEL_OF_POS.get(fields[2].strip().decode("latin-1")) if columns and len(fields) > 2 else None
+            if count is not None:
+                yield Entry(line, fields[0], count, label)
+            elif columns and b"\t" in raw:
                 yield _in_columns(line, raw)
+            elif columns and (found := labelled_word(raw, any_label=any_label)) is not None:
+                yield Entry(line, found[0], label=found[1])
             else:
-                yield Entry(line, fields[0], count, problem=NO_COUNT if count is None else None)
+                yield Entry(line, fields[0], problem=NO_COUNT)
+
+
+def _in_list(line: int, raw: bytes, any_label: bool) -> Entry:
+    """A line of a list of user words, with a label if it has one."""
+    if b"\t" in raw:
+        return _in_columns(line, raw)
+    found = labelled_word(raw, any_label=any_label)
+    return Entry(line, raw) if found is None else Entry(line, found[0], found[2], found[1])
 
 
 def _in_columns(line: int, raw: bytes) -> Entry:

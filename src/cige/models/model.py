@@ -189,6 +189,7 @@ class LatticeModel:
         if features is not None:
             weights = weights | {_FEATURES + k: v for k, v in features.state_dict().items()}
         tagger.load_state_dict(weights, assign=True)
+        _check_numbers(tagger)
         return cls(
             tagger=tagger.eval(),
             vocabulary=vocabulary,
@@ -214,6 +215,13 @@ def _config(facts: dict[str, Any]) -> ModelConfig:
     config = architecture(facts["architecture"]).config_class()(**given)
     check_settings(config)
     return config
+
+
+def _check_numbers(tagger: Tagger) -> None:
+    """Raises a ValueError if weights that were assigned are of another type than the network's, or are not finite."""
+    for name, weight in tagger.named_parameters():
+        if not name.startswith(_FEATURES) and (weight.dtype != torch.float32 or not torch.isfinite(weight).all()):
+            raise ValueError(f"{name} is {weight.dtype}; expected finite numbers of float32")
 
 
 def _n_tuned(weights: dict[str, torch.Tensor], table: str) -> int:

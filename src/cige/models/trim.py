@@ -20,7 +20,7 @@ from cige.nn.embeddings import SplitEmbedding
 
 
 def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
-    """A smaller model with the first `n_words` words of the lexicon that have a vector, and `n_bigrams` bigrams.
+    """A smaller model with `n_words` words and `n_bigrams` bigrams: the words of gazetteers, then the first with a vector.
 
     Words of gazetteers need no vector, since models use only the gazetteers in which they are.
 
@@ -35,7 +35,8 @@ def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
     old = model.vocabulary
     has_vector = old.word_rows != UNK
     in_gazetteer = old.word_groups > 1 if old.word_groups is not None else np.zeros_like(has_vector)
-    word_ids = np.flatnonzero(has_vector | in_gazetteer)[:n_words]
+    names, others = np.flatnonzero(in_gazetteer)[:n_words], np.flatnonzero(has_vector & ~in_gazetteer)
+    word_ids = np.sort(np.concatenate([names, others[: n_words - len(names)]]))
     word_order = old.word_rows[word_ids][has_vector[word_ids]]
     word_rows = np.full(len(word_ids), UNK, np.int32)
     word_rows[has_vector[word_ids]] = np.arange(N_SPECIAL, N_SPECIAL + len(word_order))
@@ -68,7 +69,7 @@ def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
         table: SplitEmbedding | None = getattr(small, name)
         if table is not None:
             table.load_vectors(_rows(getattr(tables, name))[rows])
-    lexicon = Lexicon.from_words(model.lexicon.word(int(k)) for k in word_ids)
+    lexicon = Lexicon.from_words((model.lexicon.word(int(k)) for k in word_ids), spaces=True)
     return replace(model, tagger=tagger.eval(), vocabulary=vocabulary, lexicon=lexicon)
 
 

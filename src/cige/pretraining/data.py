@@ -58,9 +58,9 @@ def open_data(folder: str | Path, *, check_contents: bool = True, check_as_opene
     folder = Path(folder)
     facts = read_manifest(folder, kind=PRETRAINING_DATA, version=VERSION, error=DataError)
     vocabulary = JointVocabulary.load(folder / VOCABULARY)
-    if vocabulary.fingerprint != facts["vocabulary"]:
+    if vocabulary.fingerprint != facts.get("vocabulary"):
         raise DataError(f"{folder / VOCABULARY}: not the vocabulary that the shards were made with; restore it")
-    shards: dict[str, dict[str, Any]] = facts["shards"]
+    shards = _entries(facts, folder)
     for name, expected in shards.items():
         if not (folder / name).is_dir():
             raise DataError(
@@ -68,7 +68,7 @@ def open_data(folder: str | Path, *, check_contents: bool = True, check_as_opene
                 "makes missing shards again"
             )
         check_shard(folder / name, check_contents=check_contents)
-        if sha256(folder / name / MANIFEST) != expected["sha256"]:
+        if sha256(folder / name / MANIFEST) != expected.get("sha256"):
             raise DataError(f"{folder / name}: not the shard that was made here; delete it and make the data again")
     train = {name: shard for name, shard in shards.items() if not name.startswith(HELD_OUT_V1) and shard["n_documents"]}
     if not train:
@@ -80,9 +80,11 @@ def open_data(folder: str | Path, *, check_contents: bool = True, check_as_opene
     return PretrainingData(
         folder=folder,
         vocabulary=vocabulary,
-        train=ShardList([folder / name for name in train], n_held_out, check_contents=check_as_opened),
-        held_out=_held_out(folder, shards),
-        has_words=facts["settings"]["segment_words"],
+        train=ShardList(
+            [folder / name for name in train], n_held_out, check_contents=check_as_opened, n_ids=len(vocabulary)
+        ),
+        held_out=_held_out(folder, shards, n_ids=len(vocabulary)),
+        has_words=bool(facts["settings"].get("segment_words")),
         n_tokens=n_tokens,
         n_pieces=n_pieces,
         fingerprint=hashlib.sha256(
@@ -96,13 +98,32 @@ def _n_held_out(shard: dict[str, Any]) -> int:
     return int(shard.get("held_out", {}).get("n_documents", 0))
 
 
-def _held_out(folder: Path, shards: dict[str, dict[str, Any]]) -> list[Shard]:
+def _entries(facts: dict[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
+    """The entries of all shards in the index of the data; raises a DataError if it is damaged."""
+    shards = facts.get("shards")
+    if (
+        not isinstance(shards, dict)
+        or not isinstance(facts.get("settings"), dict)
+        or not all(Path(name).name == name and _is_entry(own) for name, own in shards.items())
+    ):
+        raise DataError(f"{folder / MANIFEST}: its list of shards is damaged; make the data again")
+    return shards
+
+
+def _is_entry(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("held_out", {}), dict):
+        return False
+    counts = [entry.get(name) for name in ("n_documents", "n_tokens", "n_pieces")]
+    return all(type(n) is int and n >= 0 for n in [*counts, entry.get("held_out", {}).get("n_documents", 0)])
+
+
+def _held_out(folder: Path, shards: dict[str, dict[str, Any]], *, n_ids: int) -> list[Shard]:
     found: list[Shard] = []
     n_pieces = 0
     for name, facts in shards.items():
         is_whole = name.startswith(HELD_OUT_V1)
         if n_pieces < MOST_HELD_OUT and (is_whole or _n_held_out(facts)):
-            shard = open_shard(folder / name)
+            shard = open_shard(folder / name, n_ids=n_ids)
             found.append(shard if is_whole else shard.parted(_n_held_out(facts))[1])
             n_pieces += len(found[-1].word_starts)
     return [joined(found)] if found else []

@@ -67,7 +67,7 @@ class ShardJob:
         origin = self._origin(unit)
         if folder.exists():
             facts = check_shard(folder)
-            if facts["origin"] != origin:
+            if facts.get("origin") != origin:
                 raise DataError(
                     f"{folder}: made from another corpus or with other settings; use those again, or choose another "
                     "output folder"

@@ -19,9 +19,13 @@ class ShardList(Sequence[Shard]):
         folders: of the shards.
         n_held_out: how many documents at the end of each shard are held out.
         check_contents: whether to compare the checksums of a shard when it is opened for the first time.
+        n_ids: number of ids of the vocabulary, which no id of a shard may reach; None does not check this.
     """
 
-    def __init__(self, folders: Sequence[Path], n_held_out: Sequence[int], *, check_contents: bool):
+    def __init__(
+        self, folders: Sequence[Path], n_held_out: Sequence[int], *, check_contents: bool, n_ids: int | None = None
+    ):
+        self._n_ids = n_ids
         self._folders, self._n_held_out = list(folders), list(n_held_out)
         self._unchecked = set(range(len(self._folders))) if check_contents else set()
         self._open: OrderedDict[int, Shard] = OrderedDict()
@@ -47,7 +51,7 @@ class ShardList(Sequence[Shard]):
             if number in self._unchecked:
                 check_shard(folder, check_contents=True)
                 self._unchecked.discard(number)
-            self._open[number] = open_shard(folder).parted(self._n_held_out[number])[0]
+            self._open[number] = open_shard(folder, n_ids=self._n_ids).parted(self._n_held_out[number])[0]
             if len(self._open) > MOST_OPEN:
                 self._open.popitem(last=False)
         self._open.move_to_end(number)

@@ -13,6 +13,8 @@ from cige.errors import DataError
 from cige.folders.atomic import atomic_folder
 from cige.folders.kinds import SHARD
 from cige.folders.manifest import read_manifest, write_manifest
+from cige.lexicon.word_blob import load_array
+from cige.pretraining.check_shard_arrays import check_arrays
 
 VERSION = 2  # in version 1 no shard had both documents to train on and documents that are held out
 
@@ -40,8 +42,14 @@ class Shard:
     word_starts: np.ndarray
 
     def parted(self, n_last: int) -> tuple[Shard, Shard]:
-        """The shard without its last `n_last` documents, and these documents. Only the latter are copied."""
+        """The shard without its last `n_last` documents, and these documents. Only the latter are copied.
+
+        Raises:
+            DataError: there are not so many documents.
+        """
         n_documents = len(self.document_lines) - 1
+        if not 0 <= n_last <= n_documents:
+            raise DataError(f"{n_last} documents are held out of {n_documents}; make the data again")
         line = int(self.document_lines[n_documents - n_last])
         token, piece = int(self.line_tokens[line]), int(self.line_pieces[line])
         first = Shard(
@@ -99,14 +107,19 @@ def check_shard(folder: Path, *, check_contents: bool = False) -> dict[str, Any]
     return read_manifest(folder, kind=SHARD, version=VERSION, error=DataError, check_contents=check_contents)
 
 
-def open_shard(folder: Path) -> Shard:
-    """Map the arrays of a shard into memory, those of its held-out documents too.
+def open_shard(folder: Path, *, n_ids: int | None = None) -> Shard:
+    """Map the arrays of a shard into memory, those of its held-out documents too, and check that they fit together.
+
+    Args:
+        n_ids: number of ids of its vocabulary, which no id may reach; None does not check this.
 
     Raises:
-        DataError: one cannot be read.
+        DataError: one cannot be read, or they do not fit together.
     """
     try:
-        return Shard(**{f.name: np.asarray(np.load(folder / f"{f.name}.npy", mmap_mode="r")) for f in fields(Shard)})
+        arrays = {field.name: load_array(folder / f"{field.name}.npy") for field in fields(Shard)}
+        check_arrays(arrays, n_ids=n_ids)
+        return Shard(**arrays)
     except (OSError, ValueError) as reason:
         raise DataError(f"{folder}: cannot be read ({reason}); delete it and make the data again") from reason
 

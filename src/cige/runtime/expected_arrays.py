@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from cige.data.vocabulary import Vocabulary
+from cige.folders.checked_settings import MAX_WIDTH, check_settings
 from cige.models.config import ModelConfig
 from cige.models.flat_config import FlatConfig
 
 Shape = tuple[int, ...]
-MAX_WIDTH = 1 << 16  # of any layer; products of two widths fit into the integers of C
-MAX_LAYERS = 64
 _EMBEDDINGS = "encoder.embeddings."
 _DISTANCES = ("hh", "th", "ht", "tt")
+_TYPES_OF_ROWS = (np.int8, np.float16, np.float32)
 _MASKS = {"allowed_start": "start", "allowed": "transitions", "allowed_end": "end"}
 _PARTS = ("tuned", "fixed", "scale")
 
@@ -40,10 +41,12 @@ def check_weights(
 
     Raises:
         ValueError: an array is missing, has another shape or number type than the configuration gives, or holds a
-            number that is not finite.
+            number that is not finite; there is an array that the network does not have; or a setting is not valid.
     """
+    check_settings(config)
     _check_sizes(config)
-    widths = {table.name: _check_table(table, weights) for table in _tables(config, vocabulary)}
+    tables = list(_tables(config, vocabulary))
+    widths = {table.name: _check_table(table, weights) for table in tables}
     if "char_word" in widths and widths["char_word"] != widths["word"]:
         raise ValueError(f"char_word has rows of {widths['char_word']} numbers, and word of {widths['word']}")
     shapes = _flat(config, widths, vocabulary) if isinstance(config, FlatConfig) else _soft_lexicon(config, widths)
@@ -61,25 +64,23 @@ def check_weights(
         mask, shape = weights.get(f"crf.{name}"), shapes[f"crf.{_MASKS[name]}"]
         if mask is None or mask.dtype != np.bool_ or mask.shape != shape:
             raise ValueError(f"crf.{name} is missing or of another shape; expected bool{list(shape)}")
+    # Code that asks whether an array is there must not find one whose shape nobody has checked.
+    known = {*shapes, *(f"crf.{name}" for name in _MASKS)}
+    known.update(f"{_EMBEDDINGS}{table.name}.{part}" for table in tables for part in _PARTS)
+    if unknown := sorted(weights.keys() - known):
+        raise ValueError(f"{unknown[0]} is none of the arrays that its configuration has")
 
 
 def _check_sizes(config: ModelConfig) -> None:
-    """Widths, heads and layers are positive numbers of a reasonable size, so that no product of them overflows."""
-    for name, most in (
-        *((name, MAX_WIDTH) for name in ("n_heads", "head_width", "ff_width", "lstm_width")),
-        ("n_layers", MAX_LAYERS),
-    ):
-        value = getattr(config, name, 1)
-        if type(value) is not int or not 1 <= value <= most:
-            raise ValueError(f"config.{name} is {value!r}; expected a whole number from 1 to {most}")
-    if isinstance(config, FlatConfig) and config.width > MAX_WIDTH:
-        raise ValueError(f"config: n_heads * head_width is {config.width}; expected at most {MAX_WIDTH}")
-    for name in ("max_distance", "position_offset"):
-        value = getattr(config, name, None)
-        if value is not None and (type(value) is not int or abs(value) > 1 << 20):
-            raise ValueError(f"config.{name} is {value!r}; expected a whole number")
-    if isinstance(config, FlatConfig) and (not config.distances or not set(config.distances) <= set(_DISTANCES)):
-        raise ValueError(f"config.distances is {list(config.distances)}; expected some of {', '.join(_DISTANCES)}")
+    """What `check_settings` does not know: the width that several settings make, and the names of distances."""
+    width = _feature_width(config)
+    if width > MAX_WIDTH or width % 2:
+        raise ValueError(f"config: a width of {width}; expected an even number of at most {MAX_WIDTH}")
+    if not isinstance(config, FlatConfig):
+        return
+    distances = config.distances
+    if not distances or not set(distances) <= set(_DISTANCES) or len(set(distances)) < len(distances):
+        raise ValueError(f"config.distances is {list(distances)}; expected some of {', '.join(_DISTANCES)}")
 
 
 def _tables(config: ModelConfig, vocabulary: Vocabulary) -> Iterator[Table]:
@@ -104,8 +105,11 @@ def _check_table(table: Table, weights: Mapping[str, np.ndarray]) -> int:
     if tuned.ndim != 2 or tuned.dtype != np.float32 or not 1 <= tuned.shape[1] <= MAX_WIDTH:
         raise ValueError(f"{name}.tuned is {tuned.dtype}{list(tuned.shape)}; expected float32 rows")
     n_fixed = table.n_rows - len(tuned)
-    if fixed.shape != (n_fixed, tuned.shape[1]):
-        raise ValueError(f"{name}.fixed is {list(fixed.shape)}; expected {[n_fixed, tuned.shape[1]]}")
+    if fixed.shape != (n_fixed, tuned.shape[1]) or fixed.dtype not in _TYPES_OF_ROWS:
+        raise ValueError(
+            f"{name}.fixed is {fixed.dtype}{list(fixed.shape)}; expected int8, float16 or float32"
+            f"{[n_fixed, tuned.shape[1]]}"
+        )
     expected = (n_fixed, 1) if fixed.dtype == np.int8 else (0, 1)
     if scale.shape != expected or scale.dtype != np.float16:
         raise ValueError(f"{name}.scale is {scale.dtype}{list(scale.shape)}; expected float16{list(expected)}")
@@ -115,7 +119,7 @@ def _check_table(table: Table, weights: Mapping[str, np.ndarray]) -> int:
     return int(tuned.shape[1])
 
 
-def _feature_width(config: ModelConfig) -> int:
+def _feature_width(config: Any) -> int:
     return config.width if isinstance(config, FlatConfig) else int(config.lstm_width)
 
 
@@ -160,7 +164,7 @@ def _flat_layer(config: FlatConfig) -> dict[str, Shape]:
     return shapes | {"ff_out.weight": (d, config.ff_width), "ff_out.bias": (d,)}
 
 
-def _soft_lexicon(config: ModelConfig, widths: Mapping[str, int]) -> dict[str, Shape]:
+def _soft_lexicon(config: Any, widths: Mapping[str, int]) -> dict[str, Shape]:
     width = int(config.lstm_width) // 2
     n_in = widths["char"] + widths.get("bigram", 0) + 4 * widths.get("word", 0)
     shapes: dict[str, Shape] = {}

@@ -81,6 +81,7 @@ class NativeFlat:
         rows: RowReader,
         chain: NativeCRF,
         families: LabelFamilies | None = None,
+        rules: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The spans of lattices, of which at least one has characters; see NativeCRF.spans."""
         n_chars, n_words, text, matches = joined(lattices)
@@ -88,6 +89,7 @@ class NativeFlat:
         codes = text.encode("utf-32-le", "surrogatepass")
         arrays = (rows.labels(lattices), closed_chars(lattices), None if families is None else families.fields)
         optional = [None if x is None else address(x) for x in arrays]
+        held = None if rules is None else address(rules)
 
         def read(found: np.ndarray) -> int:
             sizes = np.array([len(lattices), len(matches), self._n_threads, len(text), len(found)], np.int64)
@@ -96,7 +98,7 @@ class NativeFlat:
                 inputs = (rows.packed, described.fields, chain.fields, self._input.is_known, sizes, n_chars, n_words)
                 outputs = (address(found), address(n_spans))
                 failed = self._library.read_lattices(
-                    *map(address, inputs), codes, address(matches), *optional, *outputs
+                    *map(address, inputs), codes, address(matches), *optional, *outputs, held
                 )
                 if failed != _MISSING:
                     break

@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from cige.data.tags import split_tag
 from cige.lexicon.user_word import UNKNOWN_TYPE
+from cige.nn.crf_numpy import NumpyCRF
 from cige.runtime.native import address, n_threads
+from cige.runtime.native_chain import NativeChain
 
-BLOCK = 8  # tags per block, as in native/chain.c
-_PREFIX = {"O": 0, "B": 1, "M": 2, "I": 2, "E": 3, "S": 4}
-_NO_LIMIT = np.iinfo(np.int32).max
 _INTEGERS = ("start", "end", "label", "unused")
 NO_ROOM = 3  # return code of native/chain.h: there are more spans than the array can hold
 SPAN = np.dtype([*((name, np.int32) for name in _INTEGERS), ("score", np.float64)])
@@ -24,14 +22,14 @@ class NativeCRF:
 
     Args:
         start, transitions, end: float64[L], [L, L] from (row) to (column), [L]; -inf where forbidden.
-        tags: the L tag names, in `scheme`. Spans of UNKNOWN_TYPE are not returned, since their label depends on user
-            words (tagging.unknown_types).
+        tags: the L tag names, in `scheme`. Spans of UNKNOWN_TYPE are only returned for sentences with a user word of a
+            type that the model lacks, since their label depends on it (tagging.unknown_types).
         max_lengths: label -> maximum length in characters; other labels have no limit.
         library: the compiled runtime.
 
     Attributes:
-        labels: the entity types, indexed by the label numbers of spans.
-        fields: the struct Chain of native/chain.h.
+        labels: the entity types, indexed by the label numbers of spans of sentences without rules.
+        fields: the struct Chain of native/chain.h for such sentences.
     """
 
     def __init__(
@@ -47,43 +45,26 @@ class NativeCRF:
     ):
         self._library = library
         self._width = len(tags)
-        kept = np.array([k for k, tag in enumerate(tags) if split_tag(tag, scheme)[1] != UNKNOWN_TYPE])
-        parts = [split_tag(tag, scheme) for tag in tags]
-        self.labels = sorted({label for _, label in parts if label not in ("", UNKNOWN_TYPE)})
-        # Tags with the same allowed neighbours are grouped, so that they fill whole blocks: B, then O and S, then E,
-        # then M, if the scheme has them.
-        begins, closes = (~np.isneginf(scores[kept]) for scores in (start, end))
-        order = kept[np.argsort(np.where(begins, closes, 3 - closes), kind="stable")].astype(np.int32)
-        n_tags, n_lanes = len(order), -(-len(order) // BLOCK) * BLOCK
-
-        def padded(x: np.ndarray, fill: float) -> np.ndarray:
-            out = np.full((*x.shape[:-1], n_lanes), fill)
-            out[..., :n_tags] = x
-            return out
-
-        scores = transitions[np.ix_(order, order)]
-        with np.errstate(over="ignore"):
-            arrays = [padded(start[order], -np.inf), padded(end[order], -np.inf), padded(scores, -np.inf)]
-            arrays += [padded(scores.T, -np.inf)]
-            steps = padded(np.exp(scores), 0.0), padded(np.exp(scores.T), 0.0)
-        sides = [_by_block(arrays[2], arrays[2]), _by_block(steps[0], arrays[2]), _by_block(steps[1], arrays[3])]
-        place_of = {tags[k]: place for place, k in enumerate(order.tolist())}
-        middle = "M" if scheme == "BMES" else "I"
-        places = [place_of.get(f"{part}-{label}", -1) for label in self.labels for part in ("B", middle, "E", "S")]
-        label = [self.labels.index(parts[k][1]) if parts[k][1] else -1 for k in order]
-        integers = [
-            order,
-            [_PREFIX[parts[k][0]] for k in order],
-            label,
-            places,
-            [min(max_lengths.get(label, _NO_LIMIT), _NO_LIMIT) for label in self.labels],
-        ]
-        self._kept = [*arrays, *(x for side in sides for x in side)]
-        self._kept += [np.ascontiguousarray(x, np.int32) for x in integers]
-        self.fields = np.array(
-            [n_tags, n_lanes, *map(address, self._kept), scheme == "BIO", len(self.labels)], np.int64
-        )
+        self._crf = NumpyCRF(start=start, transitions=transitions, end=end)
+        self._tags, self._scheme, self._max_lengths = tags, scheme, max_lengths
+        self._chains: dict[tuple[bool, int | None], NativeChain] = {}
+        plain = self.chain()
+        self.labels, self.fields = plain.labels, plain.fields
         self._n_threads = n_threads()
+
+    def chain(self, *, has_unknown: bool = False, n_slots: int | None = None) -> NativeChain:
+        """The chain of sentences that may have spans of UNKNOWN_TYPE, and `n_slots` sets of copies for their blocked
+        spans, or no such spans if it is None. It is made when it is first needed, and kept."""
+        found = self._chains.get((has_unknown, n_slots))
+        if found is None:
+            if n_slots is None:
+                left_out = None if has_unknown else UNKNOWN_TYPE
+                about = {"tags": self._tags, "scheme": self._scheme, "max_lengths": self._max_lengths}
+                found = NativeChain.of_tags(self._crf, left_out=left_out, **about)  # type: ignore[arg-type]
+            else:
+                found = self.chain(has_unknown=has_unknown).with_copies(self._scheme, n_slots=n_slots)
+            found = self._chains.setdefault((has_unknown, n_slots), found)  # of threads that make it, one's is kept
+        return found
 
     def spans(
         self,
@@ -91,6 +72,7 @@ class NativeCRF:
         n_chars: np.ndarray,
         is_closed: np.ndarray | None = None,
         families: LabelFamilies | None = None,
+        rules: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The spans of the best tags of B concatenated sentences, like those of tagging.best_spans.
 
@@ -101,6 +83,7 @@ class NativeCRF:
             families: labels that are reported as one; the score is the sum over the labels of a family. If it has
                 thresholds, the result is all spans that reach them (see tagging.candidates) instead of the best ones,
                 and their `label` is the number of their family.
+            rules: the `fields` of the NativeRules of these sentences.
 
         Returns:
             The spans of all sentences in order, an array of SPAN with offsets in their sentences, and int32[B], the
@@ -111,11 +94,12 @@ class NativeCRF:
         n_spans, tags = np.zeros(len(n_chars), np.int32), np.empty(len(emissions), np.int32)
         closed = None if is_closed is None else address(is_closed)
         chosen = None if families is None else address(families.fields)
+        held = None if rules is None else address(rules)
 
         def read(spans: np.ndarray) -> int:
             sizes = np.array([len(n_chars), emissions.shape[1], self._n_threads, len(spans)], np.int64)
             inputs = map(address, (self.fields, sizes, n_chars, emissions))
-            failed = self._library.read_chain(*inputs, closed, chosen, *map(address, (tags, spans, n_spans)))
+            failed = self._library.read_chain(*inputs, closed, chosen, *map(address, (tags, spans, n_spans)), held)
             if failed not in (0, NO_ROOM):
                 raise MemoryError("CRF: no memory for a work buffer; use smaller batches")
             return int(failed)
@@ -143,7 +127,8 @@ class LabelFamilies:
         self.names = list(families)
         self.finds_all = thresholds is not None
         number = {label: k for k, own in enumerate(families.values()) for label in own}
-        family = np.array([number.get(label, -1) for label in labels], np.int32)
+        # The last one is UNKNOWN_TYPE, which some sentences have in addition.
+        family = np.array([*(number.get(label, -1) for label in labels), -1], np.int32)
         least = None if thresholds is None else np.array([thresholds[name] for name in self.names], np.float64)
         self._kept = family, least
         self.fields = np.array([len(self.names), address(family), 0 if least is None else address(least)], np.int64)
@@ -155,17 +140,3 @@ def with_room(read: Callable[[np.ndarray], int], n_chars: int, n_spans: np.ndarr
     while read(found) == NO_ROOM:
         found = np.empty((int(n_spans.sum()), SPAN.itemsize), np.uint8)
     return found[: n_spans.sum()].view(SPAN)[:, 0]
-
-
-def _by_block(numbers: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The struct Transitions of native/chain.h.
-
-    Args:
-        numbers: float64[L, n_lanes], the tag numbers of pairs; the pairs of a block are in neighbouring columns.
-        scores: the same shape; -inf for forbidden pairs.
-    """
-    shape = (len(numbers), -1, BLOCK)
-    blocks, rows = np.nonzero((scores > -np.inf).reshape(shape).any(2).T)
-    first = np.searchsorted(blocks, np.arange(numbers.shape[1] // BLOCK + 1))
-    own = np.ascontiguousarray(numbers.reshape(shape)[rows, blocks])
-    return first.astype(np.int32), rows.astype(np.int32), own

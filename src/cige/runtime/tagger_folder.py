@@ -85,10 +85,12 @@ class TaggerFolder:
             ModelError: a file is missing, truncated or not of a model, the lexicon is not that of the model, or the
                 runtime does not support the architecture.
         """
+        if not isinstance(facts.get("config"), dict):
+            raise ModelError(f"{folder}: its manifest has no settings of a network; copy or save it again")
         if not _is_readable(facts):
             raise ModelError(
-                f"{folder}: a model of architecture {facts.get('architecture')!r}"
-                f"{' with BERT features' if (facts.get('config') or {}).get('bert') else ''} needs PyTorch; "
+                f"{folder}: a model of architecture {str(facts.get('architecture'))[:40]!r}"
+                f"{' with BERT features' if facts['config'].get('bert') else ''} needs PyTorch; "
                 'pip install "cige[train]"'
             )
         unlisted = [name for name in (WEIGHTS, VOCABULARY) if name not in facts["files"]]

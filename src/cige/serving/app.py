@@ -1,58 +1,53 @@
-"""The FastAPI app: the routes, and the responses to errors."""
+"""The FastAPI app: the routes, and how a request waits for its result."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Query, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from cige import __version__
 from cige.api import NER
-from cige.errors import CigeError, ModelError
+from cige.errors import ModelError
 from cige.json_text import to_json
 from cige.serving import schemas
-from cige.serving.batcher import Batcher, Overloaded, Stopping
+from cige.serving.answers import Answer, json_bytes
+from cige.serving.aside import Aside, Overloaded, Stopping
+from cige.serving.batcher import Batcher
+from cige.serving.explained import ExplainWork
+from cige.serving.failures import add_error_responses
 from cige.serving.guard import Guard
 from cige.serving.metrics import Metrics
 from cige.serving.model import UNNAMED, described, open_models
 from cige.serving.pace import METRICS, PACE, Pace
 from cige.serving.page import page, reference
+from cige.serving.parsing import bounded_route
+from cige.serving.refusals import Refused, busy, shown, too_many
 from cige.serving.settings import TOKEN_VARIABLE, Settings
-from cige.serving.word_store import StoredWords, StoreError, VersionConflict, WordStore
-from cige.serving.work import EntitiesWork, ExplainWork, Reader
+from cige.serving.waits import WAITS, Waits, possible_connections
+from cige.serving.word_store import StoredWords, WordStore, usable
+from cige.serving.work import EntitiesWork, Reader
 from cige.tagging import selection
 
 log = logging.getLogger("cige.serve")
-_NO_JSON = "the body is not JSON in UTF-8"
-CLIENT_LEFT = 499  # the status of nginx for this case; nobody receives the response
-
-
-class Refused(Exception):
-    """A request that gets an error response with the HTTP status `status`."""
-
-    def __init__(self, status: int, error: str, **headers: str):
-        super().__init__(error)
-        self.status, self.headers = status, headers
+STUCK_S = 10.0  # of one batch, or after a deadline; the longest batch takes less than a second
 
 
 class Json(JSONResponse):
-    """A JSON response; texts with lone surrogates are escaped, since UTF-8 cannot encode them."""
+    """A JSON response."""
 
     def render(self, content: Any) -> bytes:
-        try:
-            return to_json(content).encode("utf-8")
-        except UnicodeEncodeError:
-            return to_json(content, ensure_ascii=True).encode("ascii")
+        return json_bytes(content)
 
 
 def create_app(
@@ -85,17 +80,20 @@ class _Server:
         self.readers = {name: Reader(name, ner, store, place) for place, (name, ner) in enumerate(models.items())}
         self.metrics = Metrics(settings.metrics_folder)
         self.batcher: Batcher | None = None
+        self.aside: Aside | None = None
         self.app = FastAPI(
             title="cige", version=__version__, lifespan=self._lifespan, docs_url=None, redoc_url=None,
             description="Named entities in Chinese text, read from characters and words together. Bodies may be "
             "compressed with gzip (Content-Encoding: gzip).",
         )  # fmt: skip
+        self.app.router.route_class = bounded_route(self.limits)
         self._add_routes()
-        self._add_errors()
+        add_error_responses(self.app)
         self.pace = Pace(self.limits.answer_s)
         self.app.add_middleware(
-            Guard, token=token, body_bytes=self.limits.body_bytes, metrics=self.metrics, pace=self.pace
-        )
+            Guard, token=token, hosts=settings.hosts, body_bytes=self.limits.body_bytes, metrics=self.metrics,
+            pace=self.pace,
+        )  # fmt: skip
         if settings.origins:  # around the guard, so that pages can read its refusals
             self.app.add_middleware(
                 CORSMiddleware,
@@ -113,20 +111,25 @@ class _Server:
             waiting_chars=limits.waiting_chars,
             observe=self.metrics.batch,
         )
+        self.aside = Aside(waiting_chars=limits.waiting_chars)
         self.pace.queue = self.batcher
+        waits = Waits(connections=possible_connections(limits.connections), read_s=limits.read_s)
         try:
-            yield {PACE: self.pace, METRICS: self.metrics}
+            yield {PACE: self.pace, METRICS: self.metrics, WAITS: waits}
         finally:  # all requests have been answered before
-            batcher, self.batcher, self.pace.queue = self.batcher, None, None
-            await asyncio.to_thread(batcher.stop, timeout_s=limits.drain_s)
+            stopping, self.batcher, self.aside, self.pace.queue = (self.batcher, self.aside), None, None, None
+            for one in stopping:
+                await asyncio.to_thread(one.stop, timeout_s=limits.drain_s)
 
     def _add_routes(self) -> None:
         app = self.app
         errors: dict[int | str, dict[str, Any]] = {
             400: {"model": schemas.ErrorOut, "description": "the body is not JSON in UTF-8, or is damaged gzip"},
             401: {"model": schemas.ErrorOut, "description": "the token is missing or wrong"},
+            408: {"model": schemas.ErrorOut, "description": "the body arrived too slowly"},
             413: {"model": schemas.ErrorOut, "description": "the request exceeds the limits for one request"},
             415: {"model": schemas.ErrorOut, "description": "the body has a Content-Encoding other than gzip"},
+            421: {"model": schemas.ErrorOut, "description": "the server does not answer to this Host"},
             422: {"model": schemas.ErrorOut, "description": "the request is invalid"},
         }
         waits: dict[int | str, dict[str, Any]] = errors | {
@@ -148,7 +151,7 @@ class _Server:
         @route("/v1/entities", "POST", schemas.EntitiesOut, waits, "Find the entities of one or more texts")
         async def entities(body: schemas.EntitiesIn, request: Request) -> Response:
             if (body.text is None) == (body.texts is None):
-                raise Refused(422, "expected either text (a string) or texts (a list of strings)")
+                raise Refused("text_or_texts", "expected either text (a string) or texts (a list of strings)")
             texts = body.texts if body.texts is not None else [str(body.text)]
             self._check(texts, body, explained=body.explain)
             options = self._options(body)
@@ -157,15 +160,19 @@ class _Server:
                 if body.explain
                 else EntitiesWork(texts=texts, **options)
             )
-            return Json(await self._read(work, body, request))
+            return await self._read(work, body, request)
 
         @route("/v1/lattice", "POST", schemas.LatticeOut, waits, "Get the lattice and the entities of a text")
         async def lattice(body: schemas.LatticeIn, request: Request) -> Response:
             self._check([body.text], body, explained=True)
-            work = ExplainWork(texts=[body.text], **self._options(body), n_words=body.n_words, svg_width=body.svg_width)
-            answer = await self._read(work, body, request)
-            (result,) = answer.pop("results")
-            return Json(answer | {name: value for name, value in result.items() if name not in ("removals", "n_tried")})
+            work = ExplainWork(
+                texts=[body.text],
+                **self._options(body),
+                n_words=body.n_words,
+                svg_width=body.svg_width,
+                as_lattice=True,
+            )
+            return await self._read(work, body, request)
 
         @route("/v1/lexicon", "GET", schemas.LexiconOut, errors, "List the words that users added and removed")
         async def words(
@@ -182,14 +189,11 @@ class _Server:
 
         @route("/v1/lexicon", "POST", schemas.VersionOut, changes, "Add words, or change their label and mode")
         async def add(body: schemas.AddIn) -> Response:
-            self._check_number("words", len(body.words), self.limits.words)
-            return self._changed(
-                await asyncio.to_thread(self.store.add, schemas.user_words(body.words), version=body.version)
-            )
+            words = schemas.user_words(body.words)
+            return self._changed(await asyncio.to_thread(self.store.add, words, version=body.version))
 
         @route("/v1/lexicon/remove", "POST", schemas.VersionOut, changes, "Remove added words, and hide other words")
         async def remove(body: schemas.RemoveIn) -> Response:
-            self._check_number("words", len(body.words), self.limits.words)
             return self._changed(await asyncio.to_thread(self.store.remove, body.words, version=body.version))
 
         @route("/v1/models", "GET", schemas.ModelsOut, {401: errors[401]}, "List the models")
@@ -208,18 +212,26 @@ class _Server:
 
         @route("/readyz", "GET", schemas.ReadyOut, {503: changes[503]}, "Check whether requests are accepted")
         async def ready() -> Response:
-            if self.batcher is None or not self.batcher.is_alive():
-                raise Refused(503, "not ready: requests are not read")
+            workers = (self.batcher, self.aside)
+            if (
+                self.batcher is None
+                or self.aside is None
+                or not all(one is not None and one.is_alive() for one in workers)
+            ):
+                raise Refused("not_ready", "not ready: requests are not read")
+            if (stuck_s := max(self.batcher.stuck_for, self.aside.stuck_for)) > STUCK_S:
+                message = f"not ready: the current work has not ended for {stuck_s:,.0f} s; restart the server"
+                raise Refused("stuck", message, seconds=round(stuck_s))
             await asyncio.to_thread(self.store.check)
-            return Json({"status": "ready", "waiting": self.batcher.n_jobs})
+            return Json({"status": "ready", "waiting": self.batcher.n_jobs + self.aside.n_jobs})
 
         @app.get(
             "/metrics", summary="Metrics for Prometheus", response_model=None, response_class=PlainTextResponse,
             responses={401: errors[401]},
         )  # fmt: skip
         async def metrics() -> Response:
-            if self.batcher is not None:
-                self.metrics.queue(self.batcher.n_jobs, self.batcher.n_chars)
+            if self.batcher is not None and self.aside is not None:
+                self.metrics.queue(self.batcher.n_jobs + self.aside.n_jobs, self.batcher.n_chars + self.aside.n_chars)
             self.metrics.lexicon((await asyncio.to_thread(self.store.current)).version)
             return Response(await asyncio.to_thread(self.metrics.page), media_type=self.metrics.content_type)
 
@@ -231,40 +243,10 @@ class _Server:
         async def docs() -> Response:
             return _html(*reference(app.openapi()))
 
-    def _add_errors(self) -> None:
-        async def refused(request: Request, error: Exception) -> Response:
-            assert isinstance(error, Refused)
-            return Json({"error": str(error)}, error.status, headers=error.headers)
-
-        async def invalid(request: Request, error: Exception) -> Response:
-            assert isinstance(error, RequestValidationError)
-            found = error.errors()
-            if any(one["type"] == "json_invalid" for one in found):
-                return Json({"error": _NO_JSON}, 400)
-            return Json({"error": "; ".join(dict.fromkeys(filter(None, map(_field_error, found))))}, 422)
-
-        async def ours(request: Request, error: Exception) -> Response:
-            status = 503 if isinstance(error, StoreError) else 409 if isinstance(error, VersionConflict) else 422
-            if status == 503:
-                log.error("%s", error)
-            return Json({"error": str(error)}, status)
-
-        async def http(request: Request, error: Exception) -> Response:
-            assert isinstance(error, HTTPException)
-            said = _NO_JSON if error.status_code == 400 else str(error.detail)  # FastAPI has no other reason for 400
-            return Json({"error": said}, error.status_code, headers=error.headers)
-
-        async def unforeseen(request: Request, error: Exception) -> Response:
-            return Json({"error": "the server failed; its log says how"}, 500)
-
-        handlers = {Refused: refused, RequestValidationError: invalid, CigeError: ours, HTTPException: http}
-        for kind, handler in (handlers | {Exception: unforeseen}).items():
-            self.app.add_exception_handler(kind, handler)
-
     def _options(self, body: schemas.ReadIn) -> dict[str, Any]:
         asked = selection.Request.of(min_score=body.min_score, labels=body.labels, types=body.types)
         reader = self._reader(body.model)
-        options = {"words": schemas.user_words(body.words), "utf16": body.offsets == "utf16"}
+        options = {"words": usable(schemas.user_words(body.words)), "utf16": body.offsets == "utf16"}
         return {"reader": reader, "request": asked, "consistent": body.consistent} | options
 
     def _reader(self, name: str | None) -> Reader:
@@ -272,39 +254,30 @@ class _Server:
         if name is None:
             return next(iter(self.readers.values()))
         if name not in self.readers:
-            raise Refused(422, f"model: this server has none of that name; expected one of {', '.join(self.readers)}")
+            names = ", ".join(self.readers)
+            message = f"model: this server has none of that name; expected one of {names}"
+            raise Refused("unknown_model", message, given=shown(name), names=shown(names, 500))
         return self.readers[name]
 
     def _check(self, texts: list[str], body: schemas.ReadIn, *, explained: bool) -> None:
-        n_chars = sum(map(len, texts))
-        self._check_number("texts", len(texts), self.limits.texts)
-        self._check_number("characters", n_chars, self.limits.chars)
-        self._check_number("words", len(body.words), self.limits.words)
-        if explained:
-            self._check_number("characters to explain", n_chars, self.limits.explained_chars)
+        n_chars, limits = sum(map(len, texts)), self.limits
+        if n_chars > limits.chars:
+            raise too_many("too_many_characters", "characters", n_chars, limits.chars, "send fewer texts in each")
+        if explained and n_chars > limits.explained_chars:
+            code, todo = "too_many_explained_characters", "send the text in parts"
+            raise too_many(code, "characters to explain", n_chars, limits.explained_chars, todo)
         if self.settings.log_text:
             for text in texts:
                 log.info("text %s", to_json(text, ensure_ascii=True))
 
-    def _check_number(self, what: str, given: int, most: int) -> None:
-        if given > most:
-            raise Refused(413, f"given {given:,} {what}; at most {most:,} may be in a request")
-
     def _changed(self, now: StoredWords) -> Response:
         return Json({"version": now.version, "n_words": len(now.entries)})
 
-    async def _read(self, work: EntitiesWork | ExplainWork, body: schemas.ReadIn, request: Request) -> dict[str, Any]:
-        """The result of the batcher; if the client disconnects or the time is up, the request leaves the queue."""
-        if self.batcher is None:
-            raise Refused(503, "the server is not reading requests")
+    async def _read(self, work: EntitiesWork | ExplainWork, body: schemas.ReadIn, request: Request) -> Response:
+        """The response; if the client disconnects or the time is up, the work of the request ends."""
         limit = self.limits.deadline_s
         seconds = limit if body.deadline_ms is None else min(limit, body.deadline_ms / 1e3)
-        try:
-            future = self.batcher.submit(work, deadline=time.monotonic() + seconds)
-        except Overloaded as full:
-            raise Refused(429, str(full), **{"Retry-After": str(full.retry_after)}) from None
-        except Stopping as stopping:
-            raise Refused(503, str(stopping)) from None
+        future = self._submitted(work, time.monotonic() + seconds)
         loop = asyncio.get_running_loop()
         over = loop.create_future()  # a single future, since chained futures each take a round of the event loop
 
@@ -319,35 +292,35 @@ class _Server:
         try:
             await over
             if future.done() and not future.cancelled():
-                found = future.result()
-                labels = [entity["label"] for result in found["results"] for entity in result["entities"]]
-                self.metrics.answer(work.reader.name, work.n_chars, labels)
-                return found
+                found: Answer = future.result()
+                self.metrics.answer(work.reader.name, work.n_chars, found.labels, work.reader.ner.labels)
+                return Response(found.body, media_type="application/json")
             if left.done():
-                raise Refused(CLIENT_LEFT, "the client left")
-            raise Refused(504, f"not answered within {1e3 * seconds:,.0f} ms")
+                raise Refused("client_left", "the client left")
+            milliseconds = round(1e3 * seconds)
+            raise Refused("deadline", f"not answered within {milliseconds:,} ms", milliseconds=milliseconds)
         finally:
             timer.cancel()
             left.cancel()
             future.cancel()
+
+    def _submitted(self, work: EntitiesWork | ExplainWork, deadline: float) -> Future[Answer]:
+        if self.batcher is None or self.aside is None:
+            raise Refused("not_ready", "the server is not reading requests")
+        try:
+            if isinstance(work, ExplainWork):
+                return self.aside.submit(work, deadline=deadline)
+            return self.batcher.submit(work, deadline=deadline)
+        except Overloaded as full:
+            raise busy(full.retry_after) from None
+        except Stopping as stopping:
+            raise Refused("stopping", str(stopping)) from None
 
 
 async def _client_leaves(request: Request) -> None:
     """Returns when the client closes the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-def _field_error(error: Any) -> str:
-    """The error message of one field, without its value; empty for the second of a word's two alternative forms."""
-    where = ".".join(str(part) for part in error["loc"] if part not in ("body", "WordIn", "function-wrap[wrap()]"))
-    if not where:
-        return "the body: expected a JSON object, and the header Content-Type: application/json"
-    if error["type"] == "is_instance_of":
-        return "" if error["loc"][-1] == "is-instance[str]" else f"{where}: Input should be a string"
-    if error["type"] == "model_attributes_type":
-        return f"{where}: Input should be a string, or an object with text, label and mode"
-    return f"{where}: {error['msg']}"
 
 
 def _html(content: str, policy: str) -> Response:
@@ -370,4 +343,7 @@ def app_of_worker() -> FastAPI:
     settings = Settings.from_environment()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     log.setLevel(logging.INFO if settings.log_requests or settings.log_text else logging.WARNING)
-    return create_app(open_models(settings), settings, token=os.environ.get(TOKEN_VARIABLE) or None)
+    models = open_models(settings)
+    gc.collect()
+    gc.freeze()  # what is loaded stays, so that a collection during a large request takes less time
+    return create_app(models, settings, token=os.environ.get(TOKEN_VARIABLE) or None)

@@ -1,4 +1,7 @@
-"""Batcher: one thread predicts the windows of all waiting requests, in batches of a limited number of nodes."""
+"""Batcher: one thread predicts the windows of all waiting requests, in batches of a limited number of nodes.
+
+A second thread prepares long texts and makes their responses, which takes seconds.
+"""
 
 from __future__ import annotations
 
@@ -9,94 +12,32 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
-from cige.api import NER
 from cige.lattice.lattice import Lattice
+from cige.serving.aside import LEAST_RATE, RATE_MEMORY, Lane, OutOfTime, Overloaded, Stopping, Watch
+from cige.serving.batched import Reading, Work
 from cige.tagging.prediction import ScoredSpan, predict_spans
-from cige.tagging.selection import Selection
 
-RATE_MEMORY = 0.8  # weight of the old estimate in the moving average
 NO_ROOM = 64  # if less than this fraction (1/64) of the queue is free, requests are refused before they are parsed
 TURN = 512  # maximum number of characters of a request per batch, before it is the turn of other requests
-LEAST_RATE = 500.0  # initial estimate of characters per second, for Retry-After
+BATCH_S = 0.1  # estimated seconds of a batch; words with rules or with labels of their own take ten times as long
+SMALL = 8  # windows of a request that may be in one batch before it is known how long one of them takes
+LONG = 4_096  # characters of a request that is prepared and answered by the second thread
 
 
-class Overloaded(Exception):
-    """The queue is full; it should have room after `retry_after` seconds, at least 1."""
-
-    def __init__(self, retry_after: int):
-        super().__init__(f"too many requests wait; try again in {retry_after} s")
-        self.retry_after = retry_after
-
-
-class Stopping(Exception):
-    """The server does not accept further requests."""
-
-
-class Work(Protocol):
-    """The task of one request.
-
-    Attributes:
-        n_chars: number of characters of its texts.
-        n_passes: how often they are processed at most; each pass takes as much time and space in the queue as its
-            characters.
-    """
-
-    @property
-    def n_chars(self) -> int: ...
-
-    @property
-    def n_passes(self) -> int: ...
-
-    def prepare(self) -> Reading:
-        """Prepare the request; called once, in the batcher's thread. An exception becomes the result of the request."""
-        ...
-
-
-class Reading(Protocol):
-    """A request that is being processed.
-
-    Attributes:
-        ner: the model.
-        weights: identifies the weights of the model; windows are batched together only if it is the same object.
-        selection: which entities are reported.
-        lattices: the lattices of all windows of its texts.
-    """
-
-    @property
-    def ner(self) -> NER: ...
-
-    @property
-    def weights(self) -> object: ...
-
-    @property
-    def selection(self) -> Selection: ...
-
-    @property
-    def lattices(self) -> Sequence[Lattice]: ...
-
-    def further(self, spans: list[list[ScoredSpan]]) -> Reading | None:
-        """The next pass, which depends on the spans found in each lattice; None if the result is complete.
-
-        Like the first pass, it waits for its turns in the queue, and it has the same deadline.
-        """
-        ...
-
-    def answer(self, spans: list[list[ScoredSpan]]) -> Any:
-        """The result, from the spans found in each lattice."""
-        ...
-
-
-@dataclass
+@dataclass(eq=False)
 class _Job:
     work: Work
-    deadline: float
-    future: Future[Any] = field(default_factory=Future)
+    watch: Watch
+    is_aside: bool = False  # the second thread prepares or answers it, so nothing of it can be predicted
     reading: Reading | None = None
     spans: list[list[ScoredSpan]] = field(default_factory=list)
     n_taken: int = 0
     n_ended: int = 0  # passes
+    node_s: float | None = None  # seconds per node, as its last batch took
+    last_batch: int = -1  # number of the last batch with a window of it
 
     @property
     def n_ahead(self) -> int:
@@ -110,15 +51,19 @@ class _Job:
     @property
     def is_over(self) -> bool:
         """Whether no client is waiting for it any more."""
-        return self.future.done() or time.monotonic() > self.deadline
+        return self.watch.is_over
+
+    @property
+    def is_long(self) -> bool:
+        return self.work.n_chars > LONG
 
 
 class Batcher:
     """Processes requests in one thread; the computation of a batch uses the threads of the model.
 
-    A batch has at most `batch_nodes` nodes, or one window. It takes windows of the waiting requests in turn, so that a
-    long text does not delay short ones. Requests that arrive while a batch is computed are in the next batch; the
-    batcher never waits for a batch to fill up.
+    A batch has at most `batch_nodes` nodes and takes an estimated BATCH_S at most, or has one window. It takes windows
+    of the waiting requests in turn, so that a long text does not delay short ones. Requests that arrive while a batch
+    is computed are in the next batch; the batcher never waits for a batch to fill up.
 
     Args:
         waiting_chars: maximum number of waiting characters; see `submit`. One request counts as at most a quarter of
@@ -140,6 +85,9 @@ class Batcher:
         self._load = 0  # waiting characters, as counted for `waiting_chars`
         self._before_turn = 0  # characters that are processed before the first turn of a new request
         self._read: tuple[float, float] | None = None  # characters and seconds of the last batches
+        self._n_batches = 0
+        self._since: float | None = None  # when the current batch began
+        self._lane = Lane("cige-long")
         self._thread = threading.Thread(target=self._run, name="cige-batcher", daemon=True)
         self._thread.start()
 
@@ -165,6 +113,12 @@ class Batcher:
         """Estimated seconds until the first turn of a new request, at the speed of the last batches; 0 initially."""
         return 0.0 if self._read is None else self._before_turn / self._rate
 
+    @property
+    def stuck_for(self) -> float:
+        """Seconds since the current batch began, or since a deadline that the second thread has passed."""
+        since = self._since
+        return max(0.0 if since is None else time.monotonic() - since, self._lane.stuck_for)
+
     def submit(self, work: Work, *, deadline: float) -> Future[Any]:
         """Submit a request; cancelling the future removes it before the next batch.
 
@@ -176,18 +130,20 @@ class Batcher:
             Overloaded: requests are waiting, and this one would exceed `waiting_chars`.
             Stopping: `stop` was called.
         """
-        job = _Job(work, deadline)
+        job = _Job(work, Watch(deadline))
         with self._wake:
             if self._is_stopping:
-                raise Stopping("the server is stopping")
+                raise Stopping
             if self._is_full(job):
                 self._drop_what_is_over()
             if self._is_full(job):
                 raise Overloaded(self._seconds())
             self._jobs.append(job)
             self._count(job, 1)
+            if job.is_long:
+                self._put_aside(job, lambda: self._prepared(job))
             self._wake.notify()
-        return job.future
+        return job.watch.future
 
     def stop(self, *, timeout_s: float) -> None:
         """Stop accepting requests, process the waiting ones, and end the thread."""
@@ -195,29 +151,52 @@ class Batcher:
             self._is_stopping = True
             self._wake.notify()
         self._thread.join(timeout_s)
+        self._lane.stop(timeout_s=timeout_s)
 
     def is_alive(self) -> bool:
         """Whether requests are being processed."""
-        return self._thread.is_alive()
+        return self._thread.is_alive() and self._lane.is_alive()
 
     def _run(self) -> None:
         while True:
             with self._wake:
-                self._wake.wait_for(lambda: self._jobs or self._is_stopping)
+                self._wake.wait_for(lambda: any(not job.is_aside for job in self._jobs) or self._is_over)
                 self._drop_what_is_over()
-                jobs = list(self._jobs)
-                if not jobs and self._is_stopping:
+                # Those that have waited longest go first, since a batch may have no room for a window of each.
+                jobs = sorted((job for job in self._jobs if not job.is_aside), key=lambda job: job.last_batch)
+                if self._is_over:
                     return
-            started, n_chars = time.monotonic(), self._read_batch(jobs)
+            started = self._since = time.monotonic()
+            n_chars = self._read_batch(jobs)
+            self._since = None
+            del jobs  # their texts would stay until the next batch
             if n_chars:
                 chars, seconds = self._read or (0.0, 0.0)
                 taken = time.monotonic() - started
                 self._read = (RATE_MEMORY * chars + n_chars, RATE_MEMORY * seconds + taken)
 
+    @property
+    def _is_over(self) -> bool:
+        return self._is_stopping and not self._jobs
+
+    def _put_aside(self, job: _Job, step: Callable[[], object]) -> None:
+        """Let the second thread do a step of a long request; `_wake` is held."""
+        job.is_aside = True
+
+        def task() -> None:
+            try:
+                step()
+            finally:
+                with self._wake:
+                    job.is_aside = False
+                    self._wake.notify()
+
+        self._lane.submit(job.watch, task)
+
     def _drop_what_is_over(self) -> None:
         for job in [job for job in self._jobs if job.is_over]:
             self._leave(job)
-            job.future.cancel()
+            job.watch.future.cancel()
 
     def _leave(self, job: _Job) -> None:
         self._jobs.remove(job)
@@ -240,11 +219,18 @@ class Batcher:
         return min(job.work.n_chars * job.n_ahead, max(1, self._waiting_chars // 4))
 
     def _is_full(self, job: _Job) -> bool:
-        return bool(self._jobs) and self._load + self._weight(job) > self._waiting_chars
+        if not self._jobs:
+            return False
+        if job.is_long:  # long requests leave a quarter of the queue to others
+            n_long = sum(self._weight(other) for other in self._jobs if other.is_long)
+            if n_long + self._weight(job) > self._waiting_chars * 3 // 4:
+                return True
+        return self._load + self._weight(job) > self._waiting_chars
 
     def _read_batch(self, jobs: Sequence[_Job]) -> int:
         """Process one batch and answer the requests that end with it; returns the number of characters processed."""
         taken, n_nodes = self._take(jobs)
+        self._n_batches += 1
         started, n_chars = time.monotonic(), 0
         for group in _alike(taken):
             n_chars += sum(_lattice(job, k).n_chars for job, k in group)
@@ -252,15 +238,22 @@ class Batcher:
         if taken:
             self._observe(len(taken), n_nodes, time.monotonic() - started)
         for job in jobs:
-            if job.reading is not None and not job.is_over and job.n_taken == len(job.reading.lattices):
-                self._go_on(job, job.reading)
+            reading = job.reading
+            if reading is None or job.is_over or job.n_taken < len(reading.lattices):
+                continue
+            if job.is_long:
+                with self._wake:
+                    self._put_aside(job, partial(self._go_on, job, reading))
+            else:
+                self._go_on(job, reading)
         return n_chars
 
     def _go_on(self, job: _Job, reading: Reading) -> None:
         """Set the result of a request whose windows have all been processed, or start its next pass."""
+        check = job.watch.check
         try:
-            further = reading.further(job.spans)
-            answer = None if further is not None else reading.answer(job.spans)
+            further = reading.further(job.spans, check)
+            answer = None if further is not None else reading.answer(job.spans, check)
         except Exception as error:
             further, answer = None, error
         if further is None:
@@ -275,32 +268,36 @@ class Batcher:
     def _take(self, jobs: Sequence[_Job]) -> tuple[list[tuple[_Job, int]], int]:
         """The windows of the next batch, taken from the requests in turn, and the number of their nodes."""
         taken: list[tuple[_Job, int]] = []
-        n_nodes, left = 0, deque(jobs)
+        n_nodes, seconds, left = 0, 0.0, deque(jobs)
         while left:
             job = left.popleft()
             reading = self._prepared(job)
             if reading is None or job.n_taken == len(reading.lattices):
                 continue
             size = reading.lattices[job.n_taken].n_nodes
-            if taken and n_nodes + size > self._batch_nodes:
+            took = size * (job.node_s or 0.0)
+            if taken and (n_nodes + size > self._batch_nodes or seconds + took > BATCH_S):
                 break
             taken.append((job, job.n_taken))
             n_nodes += size
+            seconds += took
             job.n_taken += 1
-            left.append(job)
+            job.last_batch = self._n_batches
+            if job.node_s is not None or len(reading.lattices) <= SMALL:
+                left.append(job)
         return taken, n_nodes
 
     def _prepared(self, job: _Job) -> Reading | None:
-        if job.reading is None and not job.future.done():
+        if job.reading is None and not job.is_over:
             try:
-                job.begin(job.work.prepare())
+                job.begin(job.work.prepare(job.watch.check))
             except Exception as error:
                 self._end(job, error)
         return job.reading
 
     def _read_group(self, group: Sequence[tuple[_Job, int]]) -> None:
         """Predict windows as one batch; if that fails, one by one, so that only the request with the problem fails."""
-        reading = group[0][0].reading
+        reading, started = group[0][0].reading, time.monotonic()
         assert reading is not None
         try:
             found = predict_spans(
@@ -311,21 +308,22 @@ class Batcher:
                 self._end(group[0][0], error)
                 return
             for place in group:
-                if not place[0].future.done():
+                if not place[0].watch.future.done():
                     self._read_group([place])
             return
+        node_s = (time.monotonic() - started) / max(1, sum(_lattice(job, k).n_nodes for job, k in group))
         for (job, k), spans in zip(group, found, strict=True):
-            job.spans[k] = spans
+            job.spans[k], job.node_s = spans, node_s
 
     def _end(self, job: _Job, answer: Any) -> None:
         with self._wake:
             if job in self._jobs:
                 self._leave(job)
-        if job.future.set_running_or_notify_cancel() if not job.future.done() else False:
-            if isinstance(answer, Exception):
-                job.future.set_exception(answer)
-            else:
-                job.future.set_result(answer)
+            self._wake.notify()
+        if isinstance(answer, OutOfTime):
+            job.watch.future.cancel()
+        else:
+            job.watch.end(answer)
 
 
 def _lattice(job: _Job, k: int) -> Lattice:

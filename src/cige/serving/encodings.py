@@ -5,18 +5,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping
 
+from cige.serving.refusals import Refused
+
 _PIECE = 1 << 14  # bytes that are decompressed at once; where a member ends, zlib copies the rest of them
 _GZIP = 16 + zlib.MAX_WBITS  # with the header and the checksum of gzip
 _IS_GZIP = {b"": False, b"identity": False, b"gzip": True, b"x-gzip": True}
-_CLOSE = (b"connection", b"close")  # the rest of the body is not read
-
-
-class BodyRefused(Exception):
-    """A body that gets an error response with the HTTP status `status` and the headers `headers`."""
-
-    def __init__(self, status: int, error: str, *headers: tuple[bytes, bytes]):
-        super().__init__(error)
-        self.status, self.headers = status, headers
+_CLOSE = {"connection": "close"}  # the rest of the body is not read
 
 
 class Body:
@@ -27,7 +21,7 @@ class Body:
         most: maximum size in bytes, both of the body as it is sent and of its decompressed content.
 
     Raises:
-        BodyRefused: the announced length is too large.
+        Refused: the announced length is too large.
     """
 
     def __init__(self, headers: Mapping[bytes, bytes], most: int):
@@ -42,7 +36,7 @@ class Body:
         """Count a piece that is not needed.
 
         Raises:
-            BodyRefused: the body is too long.
+            Refused: the body is too long.
         """
         self._n_sent += len(sent)
         if self._n_sent > self._most:
@@ -52,12 +46,12 @@ class Body:
         """Count a piece, and return its content.
 
         Raises:
-            BodyRefused: the body is too long, its encoding is not supported, or it is not what its encoding says.
+            Refused: the body is too long, its encoding is not supported, or it is not what its encoding says.
         """
         if self._encoding not in _IS_GZIP:
             given = self._encoding[:64].decode("ascii", "backslashreplace")
             error = f"given Content-Encoding: {given}; expected gzip, or a body that is not compressed"
-            raise BodyRefused(415, error, (b"accept-encoding", b"gzip"), _CLOSE)
+            raise Refused("wrong_encoding", error, headers={"accept-encoding": "gzip"} | _CLOSE, given=given)
         self.count(sent)
         if self._gzip is None:
             return sent
@@ -84,10 +78,12 @@ class Body:
             yield content
             sent = self._gzip.unused_data
 
-    def _too_long(self) -> BodyRefused:
+    def _too_long(self) -> Refused:
         size = f"{self._most:,} bytes" + ("" if self._gzip is None else ", decompressed or not")
-        return BodyRefused(413, f"the body is longer than {size}; send fewer texts in a request", _CLOSE)
+        message = f"the body is longer than {size}; send fewer texts in a request"
+        return Refused("body_too_long", message, headers=_CLOSE, most=self._most)
 
 
-def _damaged(reason: str) -> BodyRefused:
-    return BodyRefused(400, f"the body is not gzip, as Content-Encoding says, or is damaged ({reason})", _CLOSE)
+def _damaged(reason: str) -> Refused:
+    message = f"the body is not gzip, as Content-Encoding says, or is damaged ({reason})"
+    return Refused("damaged_gzip", message, headers=_CLOSE, reason=reason)

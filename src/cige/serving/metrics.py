@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +15,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24)
 SUMMED: Literal["livesum"] = "livesum"  # over the running workers
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+OTHER = "other"
 _LIVE_FILE = re.compile(r"gauge_live[a-z]+_([0-9]+)\.db")
 
 
@@ -51,11 +53,17 @@ class Metrics:
         self._requests.labels(path, str(status or "gone")).inc()
         self._seconds.labels(path).observe(seconds)
 
-    def answer(self, model: str, n_chars: int, labels: list[str]) -> None:
-        """Count the characters that a model processed, and the labels of the entities found."""
+    def answer(self, model: str, n_chars: int, labels: Mapping[str, int], known: Collection[str]) -> None:
+        """Count the characters that a model processed, and the labels of the entities found.
+
+        Args:
+            labels: label -> number of entities.
+            known: the labels of the model. All others are those of clients' words, which count as `other`, since each
+                further label would be kept for as long as the server runs.
+        """
         self._chars.labels(model).inc(n_chars)
-        for label in labels:
-            self._entities.labels(model, label).inc()
+        for label, number in labels.items():
+            self._entities.labels(model, label if label in known else OTHER).inc(number)
 
     def batch(self, n_windows: int, n_nodes: int, seconds: float) -> None:
         """Count a batch."""

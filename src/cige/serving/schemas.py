@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import core_schema
 
 from cige.lexicon.user_word import UserWord
@@ -22,10 +22,19 @@ class _AnyText:
         return {"type": "string"}
 
 
+class _AnyWord(_AnyText):
+    """A str that is not empty; which other words cannot be used is checked when they are."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"type": "string", "minLength": 1}
+
+
 Text = Annotated[str, _AnyText]
+WordText = Annotated[str, _AnyWord]
 Label = Annotated[str, Field(min_length=1, max_length=64, examples=["COMPANY"])]
 Words = Annotated[
-    list["WordIn | Text"],
+    list["WordIn | WordText"],
     Field(default_factory=list, description="your own words: strings, or objects with label and mode"),
 ]
 
@@ -37,7 +46,12 @@ class _Strict(BaseModel):
 class WordIn(_Strict):
     """One of your own words."""
 
-    text: Text = Field(description="2 to 64 characters; with the modes force and block, 1 to 64")
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["text"]}, {"required": ["word"]}]})
+
+    text: WordText | None = Field(None, description="2 to 64 characters; with the modes force and block, 1 to 64")
+    word: WordText | None = Field(
+        None, description="the same as text, as in word lists of JSON lines; give one of them"
+    )
     label: Label | None = Field(None, description="the type of entity that the word names; null if it is not known")
     mode: Literal["evidence", "type", "force", "block", "block_exact"] = Field(
         "evidence",
@@ -45,6 +59,17 @@ class WordIn(_Strict):
         "type is the label; force: the word is always tagged with its label; block: neither the word nor anything "
         "inside it is an entity; block_exact: the word itself is never an entity",
     )
+
+    @model_validator(mode="after")
+    def _has_one_text(self) -> WordIn:
+        if (self.text is None) == (self.word is None):
+            raise ValueError("expected either text or word, a string")
+        return self
+
+    @property
+    def given(self) -> str:
+        """The word."""
+        return self.text if self.text is not None else str(self.word)
 
 
 class ReadIn(_Strict):
@@ -57,7 +82,7 @@ class ReadIn(_Strict):
     )
     labels: list[Label] | None = Field(None, description="report only these labels")
     types: Literal["fine", "coarse"] = Field("fine", description="coarse reports, for example, COMPANY as ORG")
-    min_score: float = Field(0.0, ge=0.0, le=1.0, description="leave out entities with a lower score", strict=False)
+    min_score: float = Field(0.0, ge=0.0, le=1.0, description="leave out entities with a lower score")
     consistent: bool = Field(
         False,
         description="treat each text as a document: if a name was found in one place and missed in another, the text "
@@ -104,7 +129,7 @@ class AddIn(_Strict):
 class RemoveIn(_Strict):
     """Words to remove from the shared lexicon, all or none."""
 
-    words: list[Text]
+    words: list[WordText]
     version: int | None = Field(None, description="remove them only if the lexicon has this version; otherwise 409")
 
 
@@ -238,12 +263,20 @@ class ReadyOut(BaseModel):
     waiting: int = Field(description="number of requests that are waiting or being processed")
 
 
-class ErrorOut(BaseModel):
+class ErrorFacts(BaseModel):
     """What is wrong, and what to do."""
 
-    error: str
+    code: str = Field(description="the kind of error, for programs", examples=["too_many_texts"])
+    message: str = Field(description="what was given, what was expected and what to do")
+    params: dict[str, str | int | float] = Field(description="the figures and names in the message")
+
+
+class ErrorOut(BaseModel):
+    """The response to a request that was refused."""
+
+    error: ErrorFacts
 
 
 def user_words(words: list[WordIn | str]) -> list[UserWord]:
     """The words of a request, unchecked."""
-    return [UserWord(word) if isinstance(word, str) else UserWord(word.text, word.label, word.mode) for word in words]
+    return [UserWord(word) if isinstance(word, str) else UserWord(word.given, word.label, word.mode) for word in words]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import resource
 import socket
 import sys
 import tempfile
@@ -13,21 +14,32 @@ from pathlib import Path
 from typing import Any
 
 from cige.errors import CigeError
-from cige.serving.settings import Settings
+from cige.serving.hosts import is_loopback, names_of
+from cige.serving.settings import TOKEN_VARIABLE, Settings
 
 KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that no connection is closed when it is reused
 ACCEPTED_AT_ONCE = 64  # uvloop accepts one connection per socket and round, so the socket is duplicated this often
+MOST_FILES = 4_096  # that a process may open; each connection is one
 WORKER_APP = "cige.serving.app:app_of_worker"
 
 
-def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1) -> None:
+def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, no_token: bool = False) -> None:
     """Serve requests until the process is stopped; accepted requests are answered before it ends.
 
     Args:
         host, port: the address to listen on; port 0 uses any free port, with one worker.
         n_workers: number of processes. If there are several and no lexicon file, words that are added over HTTP are
             stored in a temporary file until the server stops.
+        no_token: whether a server that other machines reach may do without a token.
+
+    Raises:
+        CigeError: other machines would reach the server, and it has no token.
     """
+    if not (os.environ.get(TOKEN_VARIABLE) or no_token or is_loopback(host)):
+        raise CigeError(
+            f"given --host {host} and no token; everybody who reaches this address could use the server and change its "
+            f"words: set the environment variable {TOKEN_VARIABLE}, or say --no-token if that is meant"
+        )
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
@@ -46,6 +58,8 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1) -> No
                 metrics_folder=str(folder / "metrics"),
                 lexicon_file=settings.lexicon_file or str(folder / "words.json"),
             )
+        settings = replace(settings, hosts=names_of(host, settings.hosts))
+        n_files = _allow_files()
         settings.to_environment()
         app = app_of_worker()  # reports problems of model or words before workers start
         listening = _listen(host, port)
@@ -54,13 +68,15 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1) -> No
             "http": Door,
             "access_log": False,  # uvicorn's log would contain query strings
             "log_level": "warning",
+            "ws": "none",
             "timeout_keep_alive": KEEP_ALIVE_S,
             "timeout_graceful_shutdown": max(1, round(settings.limits.drain_s)),
             "server_header": False,
         }
         name = f"[{host}]" if ":" in host else host
         print(f"cige: serving at http://{name}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
-        doors = [listening, *(listening.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]
+        n_doors = max(1, min(ACCEPTED_AT_ONCE, n_files // 32))
+        doors = [listening, *(listening.dup() for _ in range(n_doors - 1))]
         for door in doors:
             until_end.callback(door.close)
         if n_workers == 1:
@@ -70,6 +86,16 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1) -> No
             config = uvicorn.Config(WORKER_APP, factory=True, workers=n_workers, **options)
             older = "target" in inspect.signature(Multiprocess).parameters
             Multiprocess(config, sockets=doors, **({"target": uvicorn.Server(config).run} if older else {})).run()
+
+
+def _allow_files() -> int:
+    """Let this process and its workers open as many files as they may, up to MOST_FILES; returns how many that is."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        soft = most
+    return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -26,22 +26,26 @@ class Limits:
         lexicon_words: maximum number of words in the shared lexicon; status 409 if it would be exceeded.
         waiting_chars: maximum number of characters that are waiting; a request that would exceed it gets status 429,
             unless no other request is waiting. A long request counts as at most a quarter of it.
+        connections: maximum number of connections per worker, or fewer if the operating system allows fewer files.
         answer_s: maximum expected waiting time of a short request in seconds; if it is longer, the status is 429.
         batch_nodes: maximum number of characters and words of the lattices of a batch.
         deadline_s: seconds after which a request gets status 504, unless it requests less.
+        read_s: seconds within which the body of a request must have arrived.
         drain_s: seconds for finishing requests after the server was told to stop.
     """
 
     body_bytes: int = 4 << 20
     texts: int = 512
-    chars: int = 500_000
+    chars: int = 100_000
     explained_chars: int = 4_000
     words: int = 1_000
     lexicon_words: int = 200_000
     waiting_chars: int = 8_192
+    connections: int = 1_024
     answer_s: float = 0.15
     batch_nodes: int = 4_096
     deadline_s: float = 30.0
+    read_s: float = 30.0
     drain_s: float = 30.0
 
 
@@ -58,6 +62,7 @@ class Settings:
         lexicon_files: word lists whose words are used for all requests.
         lexicon_file: the file for words that are added over HTTP; None keeps them in memory.
         origins: web origins whose pages may call the server; none by default.
+        hosts: the names that the Host header of requests may have (see `cige.serving.hosts`); empty allows any.
         limits: see `Limits`.
         log_requests: whether to log the path, status and time of requests.
         log_text: whether to log the texts of requests, too.
@@ -71,6 +76,7 @@ class Settings:
     lexicon_files: tuple[str, ...] = ()
     lexicon_file: str | None = None
     origins: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     log_requests: bool = False
     log_text: bool = False
@@ -85,5 +91,5 @@ class Settings:
         """The settings that `to_environment` wrote, or the defaults."""
         values: dict[str, Any] = json.loads(os.environ.get(SETTINGS_VARIABLE, "{}"))
         limits = Limits(**values.pop("limits", {}))
-        values |= {name: tuple(values.get(name, ())) for name in ("models", "lexicon_files", "origins")}
+        values |= {name: tuple(values.get(name, ())) for name in ("models", "lexicon_files", "origins", "hosts")}
         return cls(limits=limits, **values)

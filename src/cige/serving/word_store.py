@@ -17,15 +17,38 @@ from cige.json_text import to_json
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_changes import UserChanges
 from cige.lexicon.user_word import UserWord, reason_to_refuse_user_word
+from cige.serving.refusals import refused_word, shown
 from cige.text.normalize import normalize
+
+MOST_LISTED = 10  # words in a message
 
 
 class StoreError(CigeError):
     """The file cannot be read or written, which no request caused."""
 
 
-class VersionConflict(CigeError):
-    """A change was meant for another version than the current one, or would exceed the maximum number of words."""
+class _Unchanged(CigeError):
+    """A change that was not made.
+
+    Attributes:
+        params: the figures and names in the message.
+    """
+
+    def __init__(self, message: str, **params: str | int):
+        super().__init__(message)
+        self.params = params
+
+
+class VersionConflict(_Unchanged):
+    """A change was meant for another version than the current one."""
+
+
+class LexiconFull(_Unchanged):
+    """A change would exceed the maximum number of words."""
+
+
+class UnknownWords(_Unchanged, LexiconError):
+    """Words to remove that are in no lexicon."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +97,8 @@ class WordStore:
 
     def __init__(self, starts: Sequence[Lexicon], path: Path | None = None, *, max_words: int = 200_000):
         self._starts, self._path, self._max_words = tuple(starts), path, max_words
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of what was read last
+        self._changing = threading.Lock()  # of changes, which take a second if there are many words; readers go on
         self._seen: tuple[int, ...] | None = None
         self._now = self._stored(0, UserChanges())
         if path is not None:
@@ -114,19 +138,18 @@ class WordStore:
             version: the version for which the change is meant; None means any version.
 
         Raises:
-            LexiconError: naming the words that cannot be used.
-            VersionConflict: the current version is another one, or there would be too many words.
+            Refused: a word cannot be used; it is named.
+            VersionConflict: the current version is another one.
+            LexiconFull: there would be too many words.
             StoreError: the file cannot be read or written; nothing has changed then.
         """
-        wanted = [replace(word, text=normalize(word.text)) for word in words]
-        problems = [f"{word.text!r} ({reason})" for word in wanted if (reason := reason_to_refuse_user_word(word))]
-        if problems:
-            raise LexiconError(f"cannot add {', '.join(problems[:10])}")
+        wanted = usable(words)
 
         def change(now: StoredWords) -> UserChanges:
             added = {word.text: word for word in now.changes.added} | {word.text: word for word in wanted}
             if len(added) > self._max_words:
-                raise VersionConflict(f"{len(added):,} words would be there; at most {self._max_words:,} may")
+                message = f"{len(added):,} words would be there; at most {self._max_words:,} may; remove some first"
+                raise LexiconFull(message, given=len(added), most=self._max_words)
             return UserChanges(tuple(added.values()), now.changes.removed)
 
         return self._change(change, version)
@@ -138,14 +161,15 @@ class WordStore:
         removes that word.
 
         Raises:
-            LexiconError: naming the words that are in no lexicon.
+            UnknownWords: naming the words that are in no lexicon.
             VersionConflict, StoreError: see `add`.
         """
         wanted = list(dict.fromkeys(map(normalize, words)))
 
         def change(now: StoredWords) -> UserChanges:
             if unknown := [word for word in wanted if not _in_any(word, now.lexicons)]:
-                raise LexiconError(f"cannot remove {', '.join(unknown[:10])}: not in the lexicon")
+                listed = ", ".join(map(shown, unknown[:MOST_LISTED]))
+                raise UnknownWords(f"cannot remove {listed}: not in the lexicon", words=listed, n_words=len(unknown))
             added = {word.text: word for word in now.changes.added}
             removed = [word for word in wanted if word not in added]  # and thus in a lexicon of the start
             kept = tuple(word for text, word in added.items() if text not in wanted)
@@ -154,18 +178,17 @@ class WordStore:
         return self._change(change, version)
 
     def _change(self, change: Callable[[StoredWords], UserChanges], version: int | None) -> StoredWords:
-        with self._lock, self._alone():
-            self._read_if_changed()
-            now = self._now
+        with self._changing, self._alone():
+            with self._lock:
+                self._read_if_changed()
+                now = self._now
             if version is not None and version != now.version:
-                raise VersionConflict(
-                    f"the change was made for version {version}; the lexicon has version {now.version}"
-                )
-            changes = change(now)
-            after = self._stored(now.version + 1, changes)
-            if self._path is not None:
-                self._write(after, self._path)
-            self._now = after
+                message = f"the change was made for version {version}; the lexicon has version {now.version}"
+                raise VersionConflict(message, given=version, version=now.version)
+            after = self._stored(now.version + 1, change(now))
+            seen = None if self._path is None else self._write(after, self._path)
+            with self._lock:
+                self._now, self._seen = after, seen
             return after
 
     @contextmanager
@@ -182,12 +205,13 @@ class WordStore:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def _write(self, words: StoredWords, path: Path) -> None:
+    def _write(self, words: StoredWords, path: Path) -> tuple[int, ...]:
+        """Write the file; returns its identity."""
         content = to_json({"version": words.version} | words.changes.to_dict())
         try:
             with atomic_file(path) as aside:
                 aside.write_text(content, encoding="utf-8")
-            self._seen = _identity(path)
+            return _identity(path)
         except OSError as reason:
             raise StoreError(f"{path}: not written ({reason.strerror}); the words are as before") from reason
 
@@ -213,6 +237,19 @@ class WordStore:
                 f"{self._path}: damaged ({reason or type(reason).__name__}); expected the words that a server wrote; "
                 "put a copy in its place, or remove it to start without words"
             ) from reason
+
+
+def usable(words: Sequence[UserWord]) -> list[UserWord]:
+    """The words in their normalised spelling.
+
+    Raises:
+        Refused: a word cannot be used; the first such word is named.
+    """
+    wanted = [replace(word, text=normalize(word.text)) for word in words]
+    for word in wanted:
+        if reason := reason_to_refuse_user_word(word):
+            raise refused_word(word, reason)
+    return wanted
 
 
 def _in_any(word: str, lexicons: Sequence[Lexicon]) -> bool:

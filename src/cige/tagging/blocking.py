@@ -18,7 +18,7 @@ from cige.nn.crf_numpy import NumpyCRF, SegmentMarginals
 
 _ROLES = {"O": "O", "B": "B", "M": "M", "I": "M", "E": "E", "S": "S"}
 _ROLES_WITHOUT_CLOSING = {"O": "O", "B": "BS", "I": "ME"}  # BIO: the entity continues, or this tag is its last
-_PLAIN = -1
+PLAIN = -1
 
 
 class BlockingCRF(NumpyCRF):
@@ -31,36 +31,10 @@ class BlockingCRF(NumpyCRF):
 
     def __init__(self, crf: NumpyCRF, *, tags: Sequence[str], scheme: str, blocked: Sequence[tuple[int, int]]):
         self._trained = crf
-        self._followed, self._single = _followed(blocked)
-        self._slots = _slots(self._followed)  # one for each group of `_followed`
-        self._n_slots = n_slots = max(self._slots, default=-1) + 1
-        roles, labels, slots, exits, base = [], [], [], [], []
-        for k, tag in enumerate(tags):
-            prefix, label = split_tag(tag, scheme)
-            for role in (_ROLES_WITHOUT_CLOSING if scheme == "BIO" else _ROLES)[prefix]:
-                copies = [(_PLAIN, False)]
-                if role in "BME":
-                    copies += [(slot, False) for slot in range(n_slots)]
-                if role == "M":
-                    copies += [(slot, True) for slot in range(n_slots)]  # the last character of the span
-                for slot, is_exit in copies:
-                    roles.append(role)
-                    labels.append(label)
-                    slots.append(slot)
-                    exits.append(is_exit)
-                    base.append(k)
-        self._role, self._slot, self._exit = np.array(roles), np.array(slots), np.array(exits)
-        self._base = np.array(base)
-        names = np.array(labels)
-        is_open, goes_on = np.isin(self._role, ["B", "M"]), np.isin(self._role, ["M", "E"])
-        next_slot = np.where(self._exit, _PLAIN, self._slot)
-        into = is_open[:, None] & goes_on & (names[:, None] == names) & (next_slot[:, None] == self._slot)
-        between = ~is_open[:, None] & ~goes_on
-        super().__init__(
-            start=np.where(goes_on, -np.inf, crf.start[base]),
-            transitions=np.where(into | between, crf.transitions[np.ix_(base, base)], -np.inf),
-            end=np.where(is_open, -np.inf, crf.end[base]),
-        )
+        self._groups, self._single = groups_of(blocked)
+        self._copies = copies = copies_of(tags, scheme, n_slots=n_slots_of(self._groups))
+        scores = copies.scores(crf)
+        super().__init__(start=scores.start, transitions=scores.transitions, end=scores.end)
 
     @property
     def trained(self) -> NumpyCRF:
@@ -68,25 +42,26 @@ class BlockingCRF(NumpyCRF):
 
     def decode(self, emissions: np.ndarray, n_chars: Sequence[int]) -> list[list[int]]:
         """Like `NumpyCRF.decode`, among the tag sequences in which no blocked span is an entity."""
-        return [self._base[path].tolist() for path in super().decode(self._expanded(emissions), n_chars)]
+        return [self._copies.base[path].tolist() for path in super().decode(self._expanded(emissions), n_chars)]
 
     def marginals(self, emissions: np.ndarray, n_chars: Sequence[int]) -> SegmentMarginals:
         """Like `NumpyCRF.marginals`, given that no blocked span is an entity."""
-        return _MergedMarginals(super().marginals(self._expanded(emissions), n_chars), self._base)
+        return _MergedMarginals(super().marginals(self._expanded(emissions), n_chars), self._copies.base)
 
     def _expanded(self, emissions: np.ndarray) -> np.ndarray:
         """float64[B, T, tags with copies] from float[B, T, L]; copies are ruled out except over their blocked span."""
-        out = np.asarray(emissions, np.float64)[:, :, self._base]
-        role, slot = self._role, self._slot
-        may_be = np.broadcast_to(slot == _PLAIN, out.shape[1:]).copy()
+        copies = self._copies
+        out = np.asarray(emissions, np.float64)[:, :, copies.base]
+        role, slot = copies.role, copies.slot
+        may_be = np.broadcast_to(slot == PLAIN, out.shape[1:]).copy()
         for place in self._single:
             may_be[place, role == "S"] = False
-        for group, own in zip(self._followed, self._slots, strict=True):
-            mine, last = slot == own, group.last - 1
+        for group in self._groups:
+            mine, last = slot == group.slot, group.last - 1
             for start in group.starts:
                 may_be[start, role == "B"] = mine[role == "B"]
-            may_be[group.starts[0] + 1 : last, mine & (role == "M") & ~self._exit] = True
-            may_be[last, mine & self._exit] = True
+            may_be[group.starts[0] + 1 : last, mine & (role == "M") & ~copies.leaves] = True
+            may_be[last, mine & copies.leaves] = True
             for end in group.open_ends:
                 may_be[end - 1, mine & (role == "E")] = True
         out[:, ~may_be] = -np.inf
@@ -119,21 +94,23 @@ class _MergedMarginals(SegmentMarginals):
 
 
 @dataclass(frozen=True)
-class _Group:
+class Group:
     """Blocked spans of several characters that one set of copies follows.
 
     Attributes:
         starts: where they begin, sorted.
         last: the last end of each of them.
         open_ends: the ends before it that are not blocked.
+        slot: the number of the set. Overlapping groups have different sets, and sets are few.
     """
 
     starts: tuple[int, ...]
     last: int
     open_ends: tuple[int, ...]
+    slot: int
 
 
-def _followed(blocked: Sequence[tuple[int, int]]) -> tuple[list[_Group], list[int]]:
+def groups_of(blocked: Sequence[tuple[int, int]]) -> tuple[list[Group], list[int]]:
     """The blocked spans of several characters in groups, sorted, and the positions of blocked characters.
 
     Spans share a group if they have the same last end and the same open ends, as all spans within a stretch in which
@@ -149,17 +126,64 @@ def _followed(blocked: Sequence[tuple[int, int]]) -> tuple[list[_Group], list[in
     groups: dict[tuple[int, tuple[int, ...]], list[int]] = {}
     for start, own in ends.items():
         last = max(own)
-        groups.setdefault((last, tuple(end for end in range(start + 2, last) if end not in own)), []).append(start)
-    found = [_Group(tuple(starts), last, open_ends) for (last, open_ends), starts in groups.items()]
-    return sorted(found, key=lambda group: group.starts), single
-
-
-def _slots(followed: Sequence[_Group]) -> list[int]:
-    """The number of the set of copies for each group: overlapping groups have different sets, and sets are few."""
+        n_open = last - start - 1 - len(own)
+        open_ends = tuple(end for end in range(start + 2, last) if end not in own) if n_open else ()
+        groups.setdefault((last, open_ends), []).append(start)
+    found: list[Group] = []
     free_from: list[int] = []  # the position from which each set can be used again
-    slots = []
-    for group in followed:
-        slot = next((k for k, free in enumerate(free_from) if free <= group.starts[0]), len(free_from))
-        free_from[slot:] = [group.last] if slot == len(free_from) else [group.last, *free_from[slot + 1 :]]
-        slots.append(slot)
-    return slots
+    for (last, open_ends), starts in sorted(groups.items(), key=lambda group: group[1]):
+        slot = next((k for k, free in enumerate(free_from) if free <= starts[0]), len(free_from))
+        free_from[slot : slot + 1] = [last]
+        found.append(Group(tuple(starts), last, open_ends, slot))
+    return found, single
+
+
+def n_slots_of(groups: Sequence[Group]) -> int:
+    return max((group.slot for group in groups), default=-1) + 1
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The tags of a BlockingCRF: the L tags, and `n_slots` sets of copies of them.
+
+    Attributes:
+        base: int64[n], the tag that each copies.
+        role: "O", "B", "M", "E" or "S", also for the tags of BIO, which get copies that close an entity.
+        label: the entity label of each, or "".
+        slot: the number of its set, or PLAIN.
+        leaves: whether it is the M over the last character of a blocked span, after which there are plain tags.
+    """
+
+    base: np.ndarray
+    role: np.ndarray
+    label: np.ndarray
+    slot: np.ndarray
+    leaves: np.ndarray
+
+    def scores(self, crf: NumpyCRF) -> NumpyCRF:
+        """The scores of a trained CRF, with only the transitions that a well-formed sequence with copies has."""
+        base = self.base
+        is_open, goes_on = np.isin(self.role, ["B", "M"]), np.isin(self.role, ["M", "E"])
+        next_slot = np.where(self.leaves, PLAIN, self.slot)
+        into = is_open[:, None] & goes_on & (self.label[:, None] == self.label) & (next_slot[:, None] == self.slot)
+        between = ~is_open[:, None] & ~goes_on
+        return NumpyCRF(
+            start=np.where(goes_on, -np.inf, crf.start[base]),
+            transitions=np.where(into | between, crf.transitions[np.ix_(base, base)], -np.inf),
+            end=np.where(is_open, -np.inf, crf.end[base]),
+        )
+
+
+def copies_of(tags: Sequence[str], scheme: str, *, n_slots: int) -> Copies:
+    """The copies of the `tags` of a scheme."""
+    rows: list[tuple[int, str, str, int, bool]] = []
+    for k, tag in enumerate(tags):
+        prefix, label = split_tag(tag, scheme)
+        for role in (_ROLES_WITHOUT_CLOSING if scheme == "BIO" else _ROLES)[prefix]:
+            own = [(PLAIN, False)]
+            if role in "BME":
+                own += [(slot, False) for slot in range(n_slots)]
+            if role == "M":
+                own += [(slot, True) for slot in range(n_slots)]
+            rows += [(k, role, label, slot, leaves) for slot, leaves in own]
+    return Copies(*map(np.array, zip(*rows, strict=True)))

@@ -38,7 +38,7 @@ def read_consistently(
     modes.
     """
     waiting: deque[str] = deque()  # the reader consumes texts ahead of its results
-    own = frozenset(reader.lexicon.user_words)
+    own = reader.lexicon.user_words
 
     def noted() -> Iterator[str]:
         for text in texts:

@@ -17,6 +17,7 @@ from cige.data.tags import split_tag
 from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.nn.budget import batches_by_budget
 from cige.nn.crf_numpy import NumpyCRF, SegmentMarginals
 from cige.tagging.best_spans import best_spans, close
@@ -24,7 +25,7 @@ from cige.tagging.blocking import BlockingCRF
 from cige.tagging.candidates import candidate_spans
 from cige.tagging.edges import trimmed
 from cige.tagging.forcing import forced_starts, with_forced_spans, without_forced
-from cige.tagging.scored_span import ScoredSpan
+from cige.tagging.scored_span import FoundSpans, ScoredSpan
 from cige.tagging.selection import Request, Selection, select
 from cige.tagging.span_probability import span_probability
 from cige.tagging.typing import with_typed
@@ -85,24 +86,16 @@ def predict_spans(
 
 
 def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | None) -> list[list[ScoredSpan]]:
-    """The entities of one batch, decoded by the model's own decoder for plain sentences, or by `decode_spans`.
-
-    A sentence is plain if none of its words are forced or blocked, and the model knows the types of all labelled words.
-    """
+    """The entities of one batch, decoded by the model's own decoder (see `FoundSpans`), or by `decode_spans` what it
+    leaves or if it has none."""
     chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
     found: list[list[ScoredSpan] | None] = [None] * len(batch)
     find_spans = getattr(model, "find_spans", None)
     if find_spans is not None:
-        plain = [
-            k
-            for k, x in enumerate(batch)
-            if not x.rules and all(label in model.labels for _, label in x.labelled_words)
-        ]
         is_fine = chosen.thresholds is None and all(len(x) == 1 for x in chosen.families.values())
-        asked = () if is_fine else (chosen.families, chosen.thresholds)
-        spans = find_spans([batch[k] for k in plain], *asked) if plain else None
-        for k, own in zip(plain, spans or (), strict=spans is not None):
-            found[k] = _as_reported(own, batch[k], model, chosen)
+        own = find_spans(batch, *(() if is_fine else (chosen.families, chosen.thresholds)))
+        for k, spans in enumerate(own or ()):
+            found[k] = None if spans is None else _as_reported(spans, batch[k], model, chosen)
     rest = [k for k, spans in enumerate(found) if spans is None]
     if rest:
         lattices = [batch[k] for k in rest]
@@ -111,20 +104,29 @@ def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | N
     return [spans for spans in found if spans is not None]
 
 
-def _as_reported(
-    spans: Sequence[ScoredSpan], lattice: Lattice, model: PredictionModel, chosen: Selection
-) -> list[ScoredSpan]:
-    """Report the spans of a plain sentence like `decode_spans`: the best ones, or all above the thresholds."""
-    found = []
-    for span in spans:
-        name = span.label if chosen.thresholds is not None else chosen.name_of(span.label, model.labels)
+def _as_reported(own: FoundSpans, lattice: Lattice, model: PredictionModel, chosen: Selection) -> list[ScoredSpan]:
+    """Report the spans that a model's own decoder found like `decode_spans`: the best ones, or all above the
+    thresholds."""
+    found, rules, is_best = [], lattice.rules, chosen.thresholds is None
+    for span in own.spans:
+        label: str | None = span.label
+        if label == UNKNOWN_TYPE:
+            named = named_by_user_words([Span(span.start, span.end, UNKNOWN_TYPE)], lattice, model.labels)
+            label = named[0].label if named else None
+        name = chosen.name_of(label, model.labels) if is_best and label is not None else label
         edges = None if name is None else trimmed(lattice.text, span.start, span.end)
-        if name is None or not edges or (chosen.thresholds is not None and edges != (span.start, span.end)):
+        if name is None or not edges:
             continue
-        score = chosen.score(span.score)
-        if score >= chosen.min_score:
-            found.append(ScoredSpan(*edges, name, score))
-    if chosen.thresholds is not None:
+        if edges != (span.start, span.end) and (not is_best or edges in rules.blocked):
+            continue
+        found.append(ScoredSpan(*edges, name, chosen.score(span.score)))
+    if rules.typed:
+        of_typed = {(word.start, word.end): p for word, p in zip(rules.typed, own.typed, strict=True)}
+        found = with_typed(found, rules.typed, lambda start, end: of_typed[start, end], model.labels, chosen)
+    found = [span for span in found if span.score >= chosen.min_score]
+    if rules.forced:
+        found += _forced(lattice, model, chosen)
+    if rules.forced or not is_best:
         found.sort(key=lambda span: (span.start, span.end, span.label))
     return found
 

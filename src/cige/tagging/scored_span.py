@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -17,3 +18,17 @@ class ScoredSpan:
     label: str
     score: float
     forced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSpans:
+    """The spans that a model's own decoder found in a lattice, before they are reported.
+
+    Attributes:
+        spans: the spans of the best tags, with labels of the model and probabilities, or all above the thresholds.
+            None overlaps a forced stretch.
+        typed: for each typed stretch of the lattice's rules, the probability that it is an entity of any type.
+    """
+
+    spans: Sequence[ScoredSpan]
+    typed: Sequence[float] = ()

@@ -7,6 +7,7 @@ lstm.c       a layer of a bidirectional LSTM
 chain.c      Viterbi decoding, and the spans of the best tags
 lengths.c    the best tags with which no entity is too long
 marginals.c  span probabilities, and all spans above a threshold
+rules.c      the same for sentences with forced and blocked words
 rows.c       row numbers of the vocabulary's tables
 spans.c      all of these in one call
 
@@ -35,9 +36,9 @@ _FUNCTIONS: dict[str, list] = {
     "fill_codes": [_POINTER, _POINTER, _NUMBER, _NUMBER, _POINTER, _POINTER],
     "rows_of_lattices": [_POINTER, _NUMBER, _POINTER, _POINTER, _NUMBER, *[_POINTER] * 6],
     "flat_emissions": [_POINTER, _POINTER, _NUMBER, _POINTER, _POINTER],
-    "read_chain": [_POINTER] * 9,
+    "read_chain": [_POINTER] * 10,
     "lstm_layer": [_POINTER] * 6,
-    "read_lattices": [_POINTER] * 14,
+    "read_lattices": [_POINTER] * 15,
 }
 
 

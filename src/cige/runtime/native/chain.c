@@ -12,7 +12,7 @@
 
 #define FEW 2048 /* characters that are not worth a thread */
 
-/* Emissions of a sentence, float [n, step] in the order of the tags -> double [n, n_lanes] in that of the chain. A
+/* Emissions of a sentence, float [n, step] in the order of the tags -> double [n, n_lanes] in that of a trained chain. A
    character that is closed is outside all entities. */
 static void unary_of(const Chain *c, const float *emissions, int64_t step, const uint8_t *is_closed, int64_t n,
                      double *unary) {
@@ -35,25 +35,29 @@ static inline void best_of_block(const Transitions *into, int64_t block, const d
   for (int v = 0; v < VECTORS; v++) ((doubles_t *)to)[v] = top[v];
 }
 
-/* Viterbi. `best` is work space of n * n_lanes; `path` are places, not tags. */
-static void best_path(const Chain *c, const double *unary, int64_t n, double *best, int32_t *path) {
+/* Viterbi, to `path` in places, not tags. */
+static void best_path(const Chain *c, Room *w, int64_t n) {
+  double *unary = w->unary, *best = w->best;
   const int64_t S = c->n_lanes, L = c->n_tags;
   for (int64_t i = 0; i < S; i++) best[i] = c->start[i] + unary[i];
   for (int64_t t = 1; t < n; t++) {
     const double *from = best + (t - 1) * S;
     double *to = best + t * S;
-    for (int64_t b = 0; b < S / BLOCK; b++) best_of_block(&c->best, b, from, to + b * BLOCK);
-    for (int64_t i = 0; i < S; i += DOUBLES) *(doubles_t *)(to + i) += *(const doubles_t *)(unary + t * S + i);
+    const int64_t n_lanes = lanes_at(c, w, t);
+    for (int64_t b = 0; b < n_lanes / BLOCK; b++) best_of_block(&c->best, b, from, to + b * BLOCK);
+    for (int64_t i = n_lanes; i < S; i++) to[i] = -INFINITY;
+    for (int64_t i = 0; i < n_lanes; i += DOUBLES) *(doubles_t *)(to + i) += *(const doubles_t *)(unary + t * S + i);
   }
   const double *from = best + (n - 1) * S, *more = c->end;
   for (int64_t t = n - 1; t >= 0; t--) { /* where the best score came from is found again along the best path alone */
+    const int64_t n_lanes = lanes_at(c, w, t), n_tags = n_lanes < L ? n_lanes : L;
     int64_t place = 0;
     double top = -INFINITY;
-    for (int64_t i = 0; i < L; i++) {
+    for (int64_t i = 0; i < n_tags; i++) {
       const double score = from[i] + more[i];
       if (score > top || (score == top && c->order[i] < c->order[place])) top = score, place = i;
     }
-    path[t] = (int32_t)place;
+    w->path[t] = (int32_t)place;
     more = c->into + place * S;
     from -= S;
   }
@@ -89,31 +93,46 @@ static int has_too_long(const Chain *c, const Families *families, const ScoredSp
   return 0;
 }
 
-static int64_t read_sentence(const Chain *c, Room *w, const float *emissions, int64_t step,
-                             const uint8_t *is_closed, int64_t n, const Families *families, int32_t *tags,
-                             ScoredSpan *spans) {
+/* What the chain of a sentence reads: emissions with which nothing closed is an entity, and the user's words hold. */
+static void fill_unary(const Held *h, Room *w, const float *emissions, int64_t step, const uint8_t *is_closed,
+                       int64_t n) {
+  const Chain *trained = h->chain->base ? h->chain->base : h->chain;
+  double *unary = h->chain->base ? w->trained : w->unary;
+  unary_of(trained, emissions, step, is_closed, n, unary);
+  force_spans(trained, h, n, unary);
+  if (h->chain->base) fill_copies(h, n, w);
+}
+
+/* `typed` is given the probabilities of the typed spans, which are those of all readings. */
+static int64_t read_sentence(const Held *h, Room *w, int64_t n, const Families *families, int32_t *tags,
+                             ScoredSpan *spans, double *typed) {
+  const Chain *c = h->chain, *trained = c->base ? c->base : c;
   if (!n) return 0;
-  unary_of(c, emissions, step, is_closed, n, w->unary);
-  best_path(c, w->unary, n, w->best, w->path);
-  for (int64_t t = 0; t < n; t++) tags[t] = c->order[w->path[t]];
+  best_path(c, w, n);
+  for (int64_t t = 0; t < n; t++) tags[t] = c->base ? trained->order[c->order[w->path[t]]] : c->order[w->path[t]];
   if (!spans) return 0;
-  int64_t n_spans = spans_of(c, w->path, n, spans);
-  if (has_too_long(c, families, spans, n_spans))
-    n_spans = spans_within_lengths(c, families, w->unary, n, w->best, spans);
-  if (!n_spans) return 0; /* no marginals are needed */
+  int64_t n_spans = without_forced(h, spans, spans_of(c, w->path, n, spans));
+  if (has_too_long(c, families, spans, n_spans)) {
+    const double *unary = c->base ? w->trained : w->unary;
+    n_spans = without_forced(h, spans, spans_within_lengths(trained, h, families, unary, n, w->best, spans));
+  }
+  if (!n_spans && !h->n_typed) return 0; /* no marginals are needed */
   find_marginals(c, w, n);
   for (ScoredSpan *s = spans; s < spans + n_spans; s++) s->score = probability(c, w, n, families, s->label, s->start, s->end);
+  for (int64_t k = 0; k < h->n_typed; k++)
+    typed[h->first_typed + k] = probability_of_any(c, w, n, h->typed[2 * k], h->typed[2 * k + 1]);
   return n_spans;
 }
 
 typedef struct {
   const Chain *chain;
-  int64_t n_sentences, step, longest;
+  int64_t n_sentences, step, longest, n_lanes, n_states; /* n_states: bytes of a character, where a chain has copies */
   const int32_t *n_chars;
   const int64_t *before;
   const float *emissions;
   const uint8_t *is_closed;
   const Families *families;
+  const Rules *rules;
   int32_t *tags;
   ScoredSpan *spans;
   Candidates *candidates; /* of each sentence, or NULL where the best spans are asked for */
@@ -124,31 +143,36 @@ typedef struct {
 
 static void *work(void *argument) {
   Worker *worker = argument;
-  const Chain *c = worker->chain;
-  const int64_t n = worker->longest, S = c->n_lanes;
-  void *memory = malloc((5 * n * S + S + n + 1) * sizeof(double) + 2 * n * sizeof(int64_t) + n * sizeof(int32_t) + 64);
+  const int64_t n = worker->longest, S = worker->n_lanes, n_trained = worker->n_states ? n : 0;
+  void *memory = malloc(((5 * n + n_trained) * S + S + n + 1) * sizeof(double) + 2 * n * sizeof(int64_t) +
+                        n * sizeof(int32_t) + n_trained * worker->n_states + 64);
   if (!memory) {
     worker->failed = 1;
     return NULL;
   }
   Room w = {.unary = (double *)aligned(memory)};
   w.best = w.unary + n * S, w.weight = w.best + (n > 0 ? n : 1) * S, w.alpha = w.weight + n * S;
-  w.beta = w.alpha + n * S, w.heights = w.beta + n * S;
+  w.beta = w.alpha + n * S, w.trained = w.beta + n * S, w.heights = w.trained + n_trained * S;
   w.alpha_power = (int64_t *)(w.heights + n + 1), w.beta_power = w.alpha_power + n;
   w.path = (int32_t *)(w.beta_power + n);
+  w.states = (uint8_t *)(w.path + n);
   for (int64_t b; (b = atomic_fetch_add(worker->next, 1)) < worker->n_sentences;) {
     const int64_t first = worker->before[b], length = worker->n_chars[b];
-    const float *emissions = worker->emissions + first * worker->step;
-    const uint8_t *is_closed = worker->is_closed ? worker->is_closed + first : NULL;
+    const Held held = held_of(worker->chain, worker->rules, b);
+    if (length)
+      fill_unary(&held, &w, worker->emissions + first * worker->step, worker->step,
+                 worker->is_closed ? worker->is_closed + first : NULL, length);
     if (worker->candidates) {
       if (!length) continue;
-      unary_of(c, emissions, worker->step, is_closed, length, w.unary);
-      find_marginals(c, &w, length);
-      worker->failed |= find_candidates(c, &w, length, worker->families, worker->candidates + b);
-      worker->n_spans[b] = (int32_t)worker->candidates[b].n;
+      Candidates *found = worker->candidates + b;
+      find_marginals(held.chain, &w, length);
+      worker->failed |= find_candidates(held.chain, &w, length, worker->families, found);
+      found->n = without_forced(&held, found->spans, found->n);
+      worker->n_spans[b] = (int32_t)found->n;
     } else {
-      const int64_t found = read_sentence(c, &w, emissions, worker->step, is_closed, length, worker->families,
-                                          worker->tags + first, worker->spans ? worker->spans + first : NULL);
+      const int64_t found = read_sentence(&held, &w, length, worker->families, worker->tags + first,
+                                          worker->spans ? worker->spans + first : NULL,
+                                          worker->rules ? worker->rules->typed : NULL);
       if (worker->spans) worker->n_spans[b] = (int32_t)found;
     }
   }
@@ -160,13 +184,15 @@ static void *work(void *argument) {
    no span may have it. tags int32 [sum of n_chars], the best whatever the lengths of their spans; `spans`, or NULL, has
    room for as many and is given those of each sentence in turn, n_spans[b] of them, none too long; the score of each is
    the sum over the labels of its family, where it has one. With thresholds, `spans` is given all candidates instead, with
-   their families in place of labels, and `tags` nothing.
+   their families in place of labels, and `tags` nothing. `rules`, or NULL, says what a user's words ask for; spans that
+   overlap forced ones are left out, and typed ones are asked for with the best spans alone.
    Returns 0, NO_MEMORY, or NO_ROOM where there are more candidates than room; then n_spans says how many there are. */
 int read_chain(const Chain *chain, const int64_t *sizes, const int32_t *n_chars, const float *emissions,
-               const uint8_t *is_closed, const Families *families, int32_t *tags, ScoredSpan *spans, int32_t *n_spans) {
+               const uint8_t *is_closed, const Families *families, int32_t *tags, ScoredSpan *spans, int32_t *n_spans,
+               const Rules *rules) {
   const int64_t B = sizes[0];
   const int finds_all = families && families->threshold;
-  int64_t longest = 0, n_found = 0, *before = malloc((B + 1) * sizeof(int64_t));
+  int64_t longest = 0, n_found = 0, n_lanes = chain->n_lanes, n_states = 0, *before = malloc((B + 1) * sizeof(int64_t));
   Candidates *candidates = finds_all ? calloc(B ? B : 1, sizeof(Candidates)) : NULL;
   int failed = !before || (finds_all && !candidates) ? NO_MEMORY : DONE;
   if (!failed) {
@@ -174,19 +200,23 @@ int read_chain(const Chain *chain, const int64_t *sizes, const int32_t *n_chars,
     for (int64_t b = 0; b < B; b++) {
       before[b + 1] = before[b] + n_chars[b];
       longest = n_chars[b] > longest ? n_chars[b] : longest;
+      const Chain *own = held_of(chain, rules, b).chain;
+      n_lanes = own->n_lanes > n_lanes ? own->n_lanes : n_lanes;
+      n_states = own->base && own->n_slots + 2 > n_states ? own->n_slots + 2 : n_states;
     }
     const int64_t n_workers = before[B] < FEW ? 1 : usable_threads(sizes[2], B);
     atomic_llong next = 0;
     Worker workers[MAX_THREADS];
     for (int64_t t = 0; t < n_workers; t++)
-      workers[t] = (Worker){.chain = chain, .n_sentences = B, .step = sizes[1], .longest = longest, .n_chars = n_chars,
+      workers[t] = (Worker){.chain = chain, .n_sentences = B, .step = sizes[1], .longest = longest,
+                            .n_lanes = n_lanes, .n_states = n_states, .rules = rules, .n_chars = n_chars,
                             .before = before, .emissions = emissions, .is_closed = is_closed, .families = families,
                             .tags = tags, .spans = spans, .candidates = candidates, .n_spans = n_spans, .next = &next};
     in_threads(work, workers, sizeof(Worker), n_workers);
     for (int64_t t = 0; t < n_workers; t++) failed |= workers[t].failed ? NO_MEMORY : DONE;
   }
   for (int64_t b = 0; b < B && candidates; b++) {
-    if (!failed && n_found + candidates[b].n <= sizes[3])
+    if (!failed && candidates[b].n && n_found + candidates[b].n <= sizes[3])
       memcpy(spans + n_found, candidates[b].spans, candidates[b].n * sizeof(ScoredSpan));
     n_found += candidates[b].n;
     free(candidates[b].spans);

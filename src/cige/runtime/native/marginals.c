@@ -11,7 +11,7 @@
 #define SUMS 4 /* that go on side by side, since each addition waits for the one before it */
 #define LN2 0.6931471805599453
 
-enum { OPEN, INSIDE, CLOSE, SINGLE }; /* of Chain's places: B, M or I, E, S */
+enum { OPEN, INSIDE, CLOSE, SINGLE, LEAVING = 3, PARTS = 4 }; /* of Chain's places: B, M or I, E, S */
 
 /* e^x for x <= 0, to about 1e-15 of it (a Taylor series of e^r, |r| <= ln 2 / 2); 0 below -708. */
 static inline doubles_t exp_of_doubles(doubles_t x) {
@@ -69,9 +69,11 @@ void find_marginals(const Chain *c, Room *w, int64_t n) {
   w->heights[0] = 0;
   for (int64_t t = 0; t < n; t++) {
     const double *unary = w->unary + t * S;
+    const int64_t n_lanes = lanes_at(c, w, t), n_tags = n_lanes < L ? n_lanes : L;
     double top = unary[0], *weight = w->weight + t * S;
-    for (int64_t i = 1; i < L; i++) top = unary[i] > top ? unary[i] : top;
-    for (int64_t i = 0; i < S; i += DOUBLES)
+    for (int64_t i = 1; i < n_tags; i++) top = unary[i] > top ? unary[i] : top;
+    for (int64_t i = n_lanes; i < S; i++) weight[i] = 0;
+    for (int64_t i = 0; i < n_lanes; i += DOUBLES)
       *(doubles_t *)(weight + i) = exp_of_doubles(*(const doubles_t *)(unary + i) - top);
     w->heights[t + 1] = w->heights[t] + top;
   }
@@ -84,8 +86,10 @@ void find_marginals(const Chain *c, Room *w, int64_t n) {
   for (int64_t t = 1; t < n; t++) {
     const double *from = w->alpha + (t - 1) * S;
     double *to = w->alpha + t * S;
-    for (int64_t b = 0; b < S / BLOCK; b++) sum_of_block(&c->forward, b, from, to + b * BLOCK);
-    for (int64_t i = 0; i < S; i += DOUBLES) *(doubles_t *)(to + i) *= *(const doubles_t *)(w->weight + t * S + i);
+    const int64_t n_lanes = lanes_at(c, w, t);
+    for (int64_t b = 0; b < n_lanes / BLOCK; b++) sum_of_block(&c->forward, b, from, to + b * BLOCK);
+    for (int64_t i = 0; i < n_lanes; i += DOUBLES) *(doubles_t *)(to + i) *= *(const doubles_t *)(w->weight + t * S + i);
+    for (int64_t i = n_lanes; i < S; i++) to[i] = 0;
     w->alpha_power[t] = w->alpha_power[t - 1] + rescale(to, S);
   }
   double *last = w->beta + (n - 1) * S;
@@ -97,7 +101,9 @@ void find_marginals(const Chain *c, Room *w, int64_t n) {
     for (int64_t i = 0; i < S; i += DOUBLES)
       *(doubles_t *)(after + i) = *(const doubles_t *)(w->beta + (t + 1) * S + i) *
                                   *(const doubles_t *)(w->weight + (t + 1) * S + i);
-    for (int64_t b = 0; b < S / BLOCK; b++) sum_of_block(&c->backward, b, after, to + b * BLOCK);
+    const int64_t n_lanes = lanes_at(c, w, t); /* beyond them, alpha is 0 and beta is not needed */
+    for (int64_t b = 0; b < n_lanes / BLOCK; b++) sum_of_block(&c->backward, b, after, to + b * BLOCK);
+    for (int64_t i = n_lanes; i < S; i++) to[i] = 0;
     w->beta_power[t] = w->beta_power[t + 1] + rescale(to, S);
   }
   double sum = 0;
@@ -106,22 +112,33 @@ void find_marginals(const Chain *c, Room *w, int64_t n) {
   w->all = log(sum) + w->alpha_power[n - 1] * LN2 + w->heights[n];
 }
 
-/* The tag of character k of a span of so many; -1 where the scheme has none. */
-static int64_t place_in_span(const Chain *c, int64_t label, int64_t k, int64_t length) {
-  const int32_t *places = c->places + 4 * label;
-  if (c->is_open) return places[k ? INSIDE : OPEN];
-  return length == 1 ? places[SINGLE] : k == 0 ? places[OPEN] : k == length - 1 ? places[CLOSE] : places[INSIDE];
+/* The tag of character t of a span; -1 where the scheme has none. `slot` is the set of copies that the tag before it is
+   of, or -1: what is left of a span that blocked ones begin with has one way only. */
+static int64_t place_in_span(const Chain *c, const Room *w, int64_t label, int64_t start, int64_t end, int64_t t,
+                             int64_t *slot) {
+  const int32_t *places = c->places + PARTS * (1 + c->n_slots) * label;
+  if (c->is_open) return places[t > start ? INSIDE : OPEN];
+  if (end - start == 1) return places[SINGLE];
+  const int part = t == start ? OPEN : t == end - 1 ? CLOSE : INSIDE;
+  if (!c->n_slots) return places[part];
+  const uint8_t *state = w->states + t * (c->n_slots + 2);
+  if (part == OPEN) *slot = state[0] - 1;
+  if (*slot < 0) return places[part];
+  const int32_t *copies = places + PARTS * (1 + *slot);
+  if (part != INSIDE || !(state[2 + *slot] & 2)) return copies[part];
+  *slot = -1;
+  return copies[LEAVING];
 }
 
 /* The share of all sequences that have just these tags at [start, end), or at [start, end] if the entity goes on. */
 static double share_of_stretch(const Chain *c, const Room *w, int64_t n, int64_t label, int64_t start, int64_t end,
                                int goes_on) {
-  const int64_t S = c->n_lanes, length = end - start;
-  int64_t at = place_in_span(c, label, 0, length), t = start;
+  const int64_t S = c->n_lanes;
+  int64_t slot = -1, at = place_in_span(c, w, label, start, end, start, &slot), t = start;
   if (at < 0) return 0;
   double total = w->heights[start + 1] + w->alpha_power[start] * LN2 + log(w->alpha[start * S + at]);
   while (++t < end + goes_on) {
-    const int64_t next = place_in_span(c, label, t - start, length);
+    const int64_t next = place_in_span(c, w, label, start, end, t, &slot);
     if (next < 0) return 0;
     total += c->scores[at * S + next] + w->unary[t * S + next];
     at = next;
@@ -150,6 +167,12 @@ double probability(const Chain *c, const Room *w, int64_t n, const Families *fam
   return sum > 1 ? 1 : sum;
 }
 
+double probability_of_any(const Chain *c, const Room *w, int64_t n, int64_t start, int64_t end) {
+  double sum = 0;
+  for (int64_t label = 0; label < c->n_labels; label++) sum += of_label(c, w, n, label, start, end);
+  return sum > 1 ? 1 : sum;
+}
+
 static int add_candidate(Candidates *found, ScoredSpan span) {
   if (found->n == found->room) {
     const int64_t room = 2 * found->room + 16;
@@ -170,17 +193,14 @@ int find_candidates(const Chain *c, const Room *w, int64_t n, const Families *fa
     const double power = (w->alpha_power[t] + w->beta_power[t]) * LN2 + w->heights[n] - w->all;
     const double factor = exp(power);
     for (int64_t f = 0; f < F; f++) opens[t * S + f] = inside[t * S + f] = closes[t * S + f] = 0;
-    for (int64_t label = 0; label < c->n_labels; label++) {
-      const int64_t f = families->family[label];
-      for (int part = OPEN; f >= 0 && part <= SINGLE; part++) {
-        const int64_t place = c->places[4 * label + part];
-        if (place < 0) continue;
-        const double a = w->alpha[t * S + place], b = w->beta[t * S + place];
-        const double share = a * b > 1e-300 && power < 600 ? a * b * factor : a && b ? exp(log(a) + log(b) + power) : 0;
-        inside[t * S + f] += share;
-        if (part == OPEN || part == SINGLE) opens[t * S + f] += share;
-        if (c->is_open || part == CLOSE || part == SINGLE) closes[t * S + f] += share;
-      }
+    for (int64_t place = 0; place < c->n_tags; place++) {
+      const int64_t f = c->label[place] < 0 ? -1 : families->family[c->label[place]];
+      if (f < 0) continue;
+      const double a = w->alpha[t * S + place], b = w->beta[t * S + place];
+      const double share = a * b > 1e-300 && power < 600 ? a * b * factor : a && b ? exp(log(a) + log(b) + power) : 0;
+      inside[t * S + f] += share;
+      if (c->prefix[place] == 1 || c->prefix[place] == 4) opens[t * S + f] += share;
+      if (c->is_open || c->prefix[place] == 3 || c->prefix[place] == 4) closes[t * S + f] += share;
     }
   }
   for (int64_t f = 0; f < F; f++) {

@@ -32,7 +32,45 @@ typedef struct {
   double *heights;                              /* [n + 1], sums of the highest emissions, which `weight` leaves out */
   double all;                                   /* log of the sum over all tag sequences */
   int32_t *path;
+  double *trained; /* [n, n_lanes], `unary` of the trained chain, where that of the sentence has copies */
+  uint8_t *states; /* [n, n_slots + 2], where it has copies: 1 + the set of copies that an entity begins with or 0, whether
+                      this character may not be an entity, and which `part`s of each set there are */
 } Room;
+
+/* Lanes that are not all impossible at character t. */
+static inline int64_t lanes_at(const Chain *chain, const Room *room, int64_t t) {
+  if (!chain->n_slots) return chain->n_lanes;
+  const uint8_t *state = room->states + t * (chain->n_slots + 2);
+  for (int64_t k = 0; k < chain->n_slots; k++)
+    if (state[2 + k]) return chain->n_lanes;
+  return state[0] ? chain->n_lanes : chain->n_plain;
+}
+
+typedef struct { /* the rules of a sentence, with nothing in them where it has none */
+  const Chain *chain;
+  int64_t n_forced, n_blocked, n_typed, n_groups, first_typed;
+  const int32_t *forced, *blocked, *typed, *groups; /* as Rules has them */
+} Held;
+
+/* rules.c: what applies to sentence b; `chain` is that of sentences without rules. */
+Held held_of(const Chain *chain, const Rules *rules, int64_t b);
+
+/* Emissions of a trained chain with which each forced span is one entity (tagging/forcing.py). */
+void force_spans(const Chain *trained, const Held *held, int64_t n, double *unary);
+
+/* The emissions of a chain with copies, from those of the trained one, and the states of the room. */
+void fill_copies(const Held *held, int64_t n, Room *room);
+
+/* Leaves out the spans that overlap forced ones; how many are left. */
+int64_t without_forced(const Held *held, ScoredSpan *spans, int64_t n_spans);
+
+static inline int is_exempt(const Held *held, int64_t start) { /* entities that begin here may be of any length */
+  for (int64_t k = 0; k < held->n_forced; k++)
+    if (start == (held->forced[3 * k] > 0 ? held->forced[3 * k] : 0)) return 1;
+  return 0;
+}
+
+int is_blocked(const Held *held, int64_t start, int64_t end);
 
 typedef struct {
   int64_t n, room;
@@ -45,6 +83,9 @@ void find_marginals(const Chain *chain, Room *room, int64_t n);
 /* Of a span that has this label, or any that is reported with it. */
 double probability(const Chain *chain, const Room *room, int64_t n, const Families *families, int64_t label,
                    int64_t start, int64_t end);
+
+/* That a span has any label. */
+double probability_of_any(const Chain *chain, const Room *room, int64_t n, int64_t start, int64_t end);
 
 /* All spans of a sentence that reach the threshold of a family. Returns 0, or 1 if memory ran out. */
 int find_candidates(const Chain *chain, const Room *room, int64_t n, const Families *families, Candidates *found);
@@ -59,9 +100,9 @@ static inline int64_t longest_of(const Chain *chain, const Families *families, i
   return longest;
 }
 
-/* The spans of the best well-formed tags with which none is too long. `best` is work space of [n, n_lanes]; spans has
-   room for n. Returns how many there are. */
-int64_t spans_within_lengths(const Chain *chain, const Families *families, const double *unary, int64_t n, double *best,
-                             ScoredSpan *spans);
+/* The spans of the best well-formed tags of a trained chain with which none is too long, save those that begin where forced
+   ones do, and none is blocked. `best` is work space of [n, n_lanes]; spans has room for n. Returns how many there are. */
+int64_t spans_within_lengths(const Chain *chain, const Held *held, const Families *families, const double *unary,
+                             int64_t n, double *best, ScoredSpan *spans);
 
 #endif

@@ -36,12 +36,12 @@ static int is_prepared(const Flat *f, const Sentences *s, const uint8_t *is_know
 }
 
 /* sizes = {B, sum of n_words, threads, sum of n_chars, room in `spans`}; codes and matches as rows_of_lattices has them,
-   is_closed, families, spans and n_spans as read_chain, labels as Sentences or NULL. Returns what read_chain does, or
+   is_closed, families, spans, n_spans and rules as read_chain, labels as Sentences or NULL. Returns what read_chain does, or
    MISSING if something of the model's tables is still to be made. */
 int read_lattices(const Vocabulary *vocabulary, const Flat *flat, const Chain *chain, const uint8_t *is_known,
                   const int64_t *sizes, const int32_t *n_chars, const int32_t *n_words, const uint32_t *codes,
                   const int32_t *matches, const int32_t *labels, const uint8_t *is_closed,
-                  const Families *families, ScoredSpan *spans, int32_t *n_spans) {
+                  const Families *families, ScoredSpan *spans, int32_t *n_spans, const Rules *rules) {
   const int64_t B = sizes[0], n_matches = sizes[1], total = sizes[3], step = flat->output.n_panels * PANEL;
   int32_t *rows = malloc((3 * total + 3 * n_matches) * sizeof(int32_t) + in_bytes(total * step));
   if (!rows) return NO_MEMORY;
@@ -54,7 +54,8 @@ int read_lattices(const Vocabulary *vocabulary, const Flat *flat, const Chain *c
   int result = is_prepared(flat, &sentences, is_known, total, n_matches) ? DONE : MISSING;
   if (result == DONE) result = flat_emissions(flat, &sentences, sizes[2], emissions, NULL);
   const int64_t of_chain[] = {B, step, sizes[2], sizes[4]};
-  if (result == DONE) result = read_chain(chain, of_chain, n_chars, emissions, is_closed, families, tags, spans, n_spans);
+  if (result == DONE) result = read_chain(chain, of_chain, n_chars, emissions, is_closed, families, tags, spans, n_spans,
+                                          rules);
   free(rows);
   return result;
 }

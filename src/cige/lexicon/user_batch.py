@@ -1,0 +1,89 @@
+"""UserBatch: the words of a call with their labels and modes, checked and without an object per word."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from cige.lexicon.user_word import MODES, UserWord, reason_to_refuse_user_word
+from cige.lexicon.word_blob import WordBlob
+from cige.lexicon.word_rules import MAX_WORD_CHARS
+from cige.text.normalize import normalize
+
+WordTriple = tuple[str, str | None, str]  # text, label and mode
+_AT_ONCE = 4096
+_USABLE = "甲乙"  # with which a label and a mode are checked by themselves
+
+
+@dataclass(frozen=True)
+class UserBatch:
+    """Words as they were given, so some may be equal.
+
+    Attributes:
+        words: the n words, normalised.
+        labels: uint32[n], indices in `names`, the first of which is None.
+        modes: uint8[n], indices in MODES.
+    """
+
+    words: WordBlob
+    labels: np.ndarray
+    modes: np.ndarray
+    names: tuple[str | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+def user_batch(words: Iterable[WordTriple]) -> tuple[UserBatch, list[str]]:
+    """Pack words; returns them, and those that cannot be used with the reason, for a message.
+
+    Words are read one after the other, and nothing of a word is kept but its text and two numbers.
+    """
+    blob, labels, modes = bytearray(), array("I"), bytearray()
+    numbers: dict[str | None, int] = {None: 0}
+    usable: dict[tuple[str | None, str], tuple[int, int] | None] = {}  # None: with these, each word says what is wrong
+    problems: list[str] = []
+    given = iter(words)
+    while chunk := list(islice(given, _AT_ONCE)):
+        texts, kept = _normalised([text for text, _, _ in chunk]), []
+        for text, (_, label, mode) in zip(texts, chunk, strict=True):
+            key = label, mode
+            if key not in usable:
+                usable[key] = _numbers(label, mode, numbers)
+            found = usable[key]
+            # Nearly every word; `reason_to_refuse` has nothing against it.
+            if found is None or not (2 <= len(text) <= MAX_WORD_CHARS and text.isalnum()):
+                reason = reason_to_refuse_user_word(UserWord(text, label, mode))  # type: ignore[arg-type]
+                if reason is not None or found is None:
+                    problems.append(f"{text!r} ({reason})")
+                    continue
+            kept.append(text)
+            labels.append(found[0])
+            modes.append(found[1])
+        blob += "\n".join([*kept, ""]).encode("utf-8") if kept else b""
+    packed = WordBlob.of_lines(bytes(blob))
+    batch = UserBatch(packed, np.array(labels, np.uint32), np.frombuffer(bytes(modes), np.uint8), tuple(numbers))
+    return batch, problems
+
+
+def triples(words: Iterable[UserWord]) -> Iterator[WordTriple]:
+    return ((word.text, word.label, word.mode) for word in words)
+
+
+def _numbers(label: str | None, mode: str, numbers: dict[str | None, int]) -> tuple[int, int] | None:
+    """The numbers of a label and a mode, or None if no word can have both."""
+    if reason_to_refuse_user_word(UserWord(_USABLE, label, mode)) is not None:  # type: ignore[arg-type]
+        return None
+    return numbers.setdefault(label, len(numbers)), MODES.index(mode)  # type: ignore[arg-type]
+
+
+def _normalised(texts: Sequence[str]) -> list[str]:
+    """Each text normalised; all at once if that is possible, which is faster."""
+    joined = "\n".join(texts)
+    if joined.count("\n") != len(texts) - 1:
+        return list(map(normalize, texts))
+    return normalize(joined).split("\n")

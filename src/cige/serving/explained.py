@@ -1,0 +1,162 @@
+"""The tasks of requests that explain texts or draw their lattices, which are not batched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cige.api import NER
+from cige.drawing.lattice import GUTTER, MARGIN, NARROW, WIDE, draw_lattice
+from cige.drawing.svg import is_wide
+from cige.explain.evidence import Evidence
+from cige.explain.page import to_emphasis, to_marks
+from cige.explain.reading import explain
+from cige.lattice.lattice import Lattice
+from cige.lexicon.user_word import UserWord
+from cige.serving.answers import Answer, json_bytes, with_results
+from cige.serving.aside import Watch
+from cige.serving.refusals import Refused
+from cige.serving.work import EntitiesReading, TextsWork, names_of_texts, response_head, windows
+from cige.tagging.prediction import predict_spans
+from cige.text.utf16 import utf16_offsets
+
+MOST_NODES = 12_000  # of the lattices that are explained at once; news has 1.8 per character
+MOST_COMPARED = 1_500_000  # pairs of bars in the rows of a drawing, each of which takes about 0.14 µs
+
+
+@dataclass
+class ExplainWork(TextsWork):
+    """Texts to explain (see `aside.AsideWork`).
+
+    Attributes:
+        removals: whether to predict again without each word that overlaps an entity.
+        n_words: the maximum number of words listed per entity, those with the most attention first.
+        svg_width: the width of the drawings of lattices in pixels; None makes no drawings.
+        as_lattice: whether the response is that of /v1/lattice, with one text.
+    """
+
+    removals: bool = False
+    n_words: int = 5
+    svg_width: int | None = None
+    as_lattice: bool = False
+
+    def run(self, watch: Watch) -> Answer:
+        """The response.
+
+        Raises:
+            OutOfTime: the deadline has passed, or the client has left.
+            Refused: the lattices have too many nodes, or a drawing would take too long.
+        """
+        ner, version = self.reader.with_words(self.words)
+        names = self._names(ner, version, watch) if self.consistent else {}
+        of_texts = [ner.with_words(names.get(k, ())) for k in range(len(self.texts))]
+        self._check_nodes(of_texts, watch)
+        labels: Counter[str] = Counter()
+        results = []
+        for text, own in zip(self.texts, of_texts, strict=True):
+            result = self._explained(text, own, watch)
+            labels.update(entity["label"] for entity in result["entities"])
+            results.append(result)
+        head = response_head(self, version)
+        if self.as_lattice:
+            (result,) = results
+            shown = {name: value for name, value in result.items() if name not in ("removals", "n_tried")}
+            return Answer(json_bytes(head | shown), labels)
+        return Answer(with_results(head, map(json_bytes, results)), labels)
+
+    def _names(self, ner: NER, version: int, watch: Watch) -> dict[int, list[UserWord]]:
+        """The names found in each text that occur elsewhere in it too, which become words of it."""
+        snapshot, facts, check = ner.lexicon.snapshot(), ner.label_facts, watch.check
+        parts = [(k, part) for k, text in enumerate(self.texts) for part in windows(text, snapshot, facts, check)]
+        reading = EntitiesReading(self, ner, ner.select(self.request), version, parts)
+        spans = predict_spans(watch.watched(ner.model), reading.lattices, reading.selection)
+        return names_of_texts(ner, self.texts, reading.entities(spans, check), check)
+
+    def _check_nodes(self, of_texts: Sequence[NER], watch: Watch) -> None:
+        n_nodes = 0
+        for text, ner in zip(self.texts, of_texts, strict=True):
+            for part in windows(text, ner.lexicon.snapshot(), ner.label_facts, watch.check):
+                n_nodes += part.lattice.n_nodes
+        if n_nodes > MOST_NODES:
+            raise Refused(
+                "too_many_nodes",
+                f"given a lattice of {n_nodes:,} characters and words; at most {MOST_NODES:,} are explained at once; "
+                "send a part of the text, or fewer words that lie within one another",
+                given=n_nodes,
+                most=MOST_NODES,
+            )
+
+    def _explained(self, text: str, ner: NER, watch: Watch) -> dict[str, Any]:
+        found = explain(
+            watch.watched(ner.model),
+            text,
+            removals=self.removals,
+            word_sets=False,
+            request=self.request,
+            n_words=self.n_words,
+        )
+        watch.check()
+        drawn = {}
+        if self.svg_width is not None:
+            _check_drawing(found.lattice, text, self.svg_width)
+            drawn["svg"] = draw_lattice(
+                found.lattice,
+                text=text,
+                marks=to_marks(found),
+                emphasis=to_emphasis(found),
+                width=self.svg_width,
+                legend=False,
+            )
+        watch.check()
+        return evidence_dict(found, utf16=self.utf16) | drawn
+
+
+def _check_drawing(lattice: Lattice, text: str, width: int) -> None:
+    n_compared = _n_compared(lattice, text, width)
+    if n_compared > MOST_COMPARED:
+        raise Refused(
+            "drawing_too_large",
+            f"given svg_width={width} for a text of {len(text):,} characters with {lattice.n_words:,} words, which "
+            "would take too long to draw; send a shorter text, or set a larger svg_width, or none",
+            width=width,
+            characters=len(text),
+            words=lattice.n_words,
+        )
+
+
+def _n_compared(lattice: Lattice, text: str, width: int) -> int:
+    """Upper estimate of the pairs of bars that share a row of a drawing, which are compared to place them."""
+    if not text:
+        return 0
+    room = max(WIDE, width - 2 * MARGIN - GUTTER) / 2  # rows end between words if that leaves them half full
+    widths = np.array([WIDE if is_wide(char) else NARROW for char in text])
+    of_chars = ((widths.cumsum() - widths) // room).astype(np.int64)  # row of each character
+    first, last = of_chars[lattice.words[:, 0]], of_chars[lattice.words[:, 1] - 1]
+    steps = np.zeros(int(of_chars[-1]) + 2, np.int64)
+    np.add.at(steps, first, 1)
+    np.add.at(steps, last + 1, -1)
+    return int((steps.cumsum() ** 2).sum())
+
+
+def evidence_dict(evidence: Evidence, *, utf16: bool) -> dict[str, Any]:
+    """Words, entities and removals of an explanation, with offsets in the requested unit."""
+    found = {name: value for name, value in evidence.to_dict().items() if name not in ("text", "word_sets", "maps")}
+    if utf16:
+        _move(found, utf16_offsets(evidence.text))
+    return found
+
+
+def _move(value: Any, place: Any) -> None:
+    """Convert all `start` and `end` in a JSON value with `place`."""
+    if isinstance(value, dict):
+        for name in ("start", "end"):
+            if name in value:
+                value[name] = place(value[name])
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            _move(item, place)

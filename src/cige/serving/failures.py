@@ -1,0 +1,116 @@
+"""Failures: the error responses to whatever a request raises, and to methods that a path does not have."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+from cige.errors import CigeError
+from cige.serving.parsing import NOT_JSON
+from cige.serving.refusals import Refused, shown
+from cige.serving.word_store import LexiconFull, StoreError, UnknownWords, VersionConflict
+
+log = logging.getLogger("cige.serve")
+MOST_TOLD = 5  # mistakes of a request; the others are as many as its items
+NO_OBJECT = "the body: expected a JSON object, and the header Content-Type: application/json"
+_STORE_CODES: dict[type[CigeError], str] = {
+    StoreError: "lexicon_file",
+    LexiconFull: "lexicon_full",
+    VersionConflict: "version_conflict",
+    UnknownWords: "unknown_word",
+}
+
+
+def add_error_responses(app: FastAPI) -> None:
+    """Answer all errors of an app in one form, `Refused.content`; its routes must have been added before."""
+    methods = _methods(app)
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, Refused)
+        return answer(error)
+
+    async def invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return answer(_told(error.errors()))
+
+    async def ours(request: Request, error: Exception) -> Response:
+        code = next((code for kind, code in _STORE_CODES.items() if isinstance(error, kind)), "not_possible")
+        if code == "lexicon_file":
+            log.error("%s", error)
+        params = getattr(error, "params", {})
+        return answer(Refused(code, str(error), **params))
+
+    async def http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code == 405:
+            return _other_method(request, methods.get(request.scope["path"], ()))
+        if error.status_code == 404:
+            return answer(Refused("not_found", "given a path that this server does not have; /docs lists its paths"))
+        if error.status_code == 400:  # FastAPI has no other reason for it
+            return answer(Refused("not_json", NOT_JSON))
+        return JSONResponse(
+            {"error": {"code": "not_possible", "message": shown(str(error.detail)), "params": {}}}, error.status_code
+        )
+
+    async def unforeseen(request: Request, error: Exception) -> Response:
+        return answer(Refused("failed", "the server failed; its log says how"))
+
+    handlers = {Refused: refused, RequestValidationError: invalid, CigeError: ours, HTTPException: http}
+    for kind, handler in (handlers | {Exception: unforeseen}).items():
+        app.add_exception_handler(kind, handler)
+
+
+def answer(error: Refused) -> Response:
+    """The response to a refused request."""
+    return Response(error.body, error.status_code, headers=error.headers, media_type="application/json")
+
+
+def _methods(app: FastAPI) -> Mapping[str, tuple[str, ...]]:
+    """The methods of each path; HEAD is answered where GET is, and OPTIONS everywhere."""
+    found: dict[str, set[str]] = {}
+    for route in app.routes:
+        if isinstance(route, APIRoute):
+            found.setdefault(route.path, {"OPTIONS"}).update(route.methods or ())
+    return {path: tuple(sorted(of | ({"HEAD"} if "GET" in of else set()))) for path, of in found.items()}
+
+
+def _other_method(request: Request, methods: tuple[str, ...]) -> Response:
+    """The response to a method that the path does not have: OPTIONS lists those that it has, others are refused."""
+    allowed = ", ".join(methods)
+    if request.method == "OPTIONS":
+        return Response(status_code=204, headers={"allow": allowed})
+    message = f"given {shown(request.method)}; expected one of {allowed}"
+    return answer(Refused("wrong_method", message, headers={"allow": allowed}, methods=allowed))
+
+
+def _told(found: Any) -> Refused:
+    """The refusal of a request with these mistakes, of which the first few are told, without the values given."""
+    first = list(found[: 4 * MOST_TOLD])  # a wrong word is up to three mistakes, one of each of its forms
+    if any(one["type"] == "json_invalid" for one in first):
+        return Refused("not_json", NOT_JSON)
+    told = list(dict.fromkeys(filter(None, map(_field_error, first))))
+    if NO_OBJECT in told:
+        return Refused("no_object", NO_OBJECT)
+    more = "; and more" if len(told) > MOST_TOLD or len(found) > len(first) else ""
+    fields = ", ".join(dict.fromkeys(one.partition(": ")[0] for one in told[:MOST_TOLD]))
+    return Refused("invalid", "; ".join(told[:MOST_TOLD]) + more, fields=fields)
+
+
+def _field_error(error: Any) -> str:
+    """The error message of one field, without its value; empty for the second of a word's two alternative forms."""
+    parts = [str(part) for part in error["loc"] if part not in ("body", "WordIn", "function-wrap[wrap()]")]
+    where = ".".join(shown(part) for part in parts if not part.startswith("function-"))
+    if not where:
+        return NO_OBJECT
+    if error["type"] == "is_instance_of":
+        return "" if error["loc"][-1] == "is-instance[str]" else f"{where}: Input should be a string"
+    if error["type"] == "model_attributes_type":
+        return f"{where}: Input should be a string, or an object with text, label and mode"
+    return f"{where}: {error['msg'].removeprefix('Value error, ')}"

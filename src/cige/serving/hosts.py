@@ -1,0 +1,50 @@
+"""Hosts: which addresses only this machine reaches, and which names a request may call the server by."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Collection, Iterable
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a server that listens on `host`, an address or a name."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        pass
+    try:
+        found = {str(info[4][0]) for info in socket.getaddrinfo(host or None, None)} if host else {"0.0.0.0"}
+    except (OSError, UnicodeError):  # listening there fails too, and says why
+        return False
+    return all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found)
+
+
+def names_of(host: str, more: Iterable[str]) -> tuple[str, ...]:
+    """The names by which requests may call a server that listens on `host`; empty if any name may be used.
+
+    A page of another site can make its own name point to this machine (DNS rebinding), and its scripts would then be of
+    the same origin as the server. So a server on a loopback address answers only to the names of this machine.
+
+    Args:
+        more: further names, which are checked on any address.
+    """
+    names = tuple(map(str.lower, more))
+    if not names and not is_loopback(host):
+        return ()
+    own = f"[{host}]" if ":" in host else host
+    return tuple(dict.fromkeys((*LOOPBACK, own.lower(), *names)))
+
+
+def is_called(headers: Iterable[tuple[bytes, bytes]], names: Collection[str]) -> bool:
+    """Whether every Host header has one of these names, with any port."""
+    given = (value for name, value in headers if name.lower() == b"host")
+    return not names or all(_without_port(value) in names for value in given)
+
+
+def _without_port(host: bytes) -> str:
+    name = host.decode("latin-1").strip().lower()
+    head, colon, port = name.rpartition(":")
+    return (head if colon and port.isdigit() else name).rstrip(".")

@@ -1,0 +1,125 @@
+"""The help of the command line in Chinese."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from cige.cli import VERBS, main, parser_of
+from cige.commands.chinese import TRANSLATIONS, is_wanted
+from cige.commands.options import add_model_options, add_repair_option, add_request_options, add_types_option
+
+CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+@pytest.fixture(autouse=True)
+def no_locale(monkeypatch):
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def helps(parser: argparse.ArgumentParser) -> set[str]:
+    """The help texts of a parser and of those below it."""
+    found = set()
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                found |= helps(below)
+        elif action.help:
+            found.add(action.help)
+    return found
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_a_chinese_description(verb):
+    assert CHINESE.search(TRANSLATIONS[VERBS[verb]])
+
+
+def test_common_options_have_a_chinese_description():
+    parser = argparse.ArgumentParser()
+    add_model_options(parser)
+    add_request_options(parser)
+    group = argparse.ArgumentParser()
+    add_types_option(group)
+    add_repair_option(group)
+    found = helps(parser) | helps(group)
+    missing = {text for text in found if text not in TRANSLATIONS and "names" not in text}
+    assert not missing
+
+
+def test_every_translation_is_of_a_text_that_is_shown():
+    shown = set(VERBS.values()).union(*(helps(parser_of(verb)) for verb in VERBS)) | {"print the version"}
+    assert not TRANSLATIONS.keys() - shown
+    assert all(CHINESE.search(text) for text in TRANSLATIONS.values())
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, False),
+        ({"LANG": "zh_CN.UTF-8"}, True),
+        ({"LANG": "zh_CN"}, True),
+        ({"LANG": "ZH_TW.UTF-8"}, True),
+        ({"LANG": "en_US.UTF-8"}, False),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, False),
+        ({"LANG": "zh_CN.UTF-8", "LC_MESSAGES": "en_US.UTF-8"}, False),
+        ({"LANG": "en_US.UTF-8", "LC_MESSAGES": "zh_CN.UTF-8"}, True),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": ""}, True),
+    ],
+)
+def test_the_locale_of_messages_decides(monkeypatch, variables, expected):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert is_wanted() is expected
+
+
+def test_help_is_in_chinese(monkeypatch, capsys):
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert "用法：cige VERB" in out and "选项:" in out and "显示这份帮助并退出" in out and "usage" not in out
+    for verb, what in VERBS.items():
+        assert re.search(rf"^  {verb} +{re.escape(TRANSLATIONS[what])}$", out, re.M)
+    monkeypatch.setenv("LANG", "C")
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert "usage: cige VERB" in out and all(what in out for what in VERBS.values())
+
+
+@pytest.mark.parametrize("verb", ["predict", "lexicon", "train"])
+def test_help_of_a_verb_is_in_chinese(monkeypatch, capsys, verb):
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    monkeypatch.setenv("COLUMNS", "300")
+    with pytest.raises(SystemExit) as stop:
+        main([verb, "--help"])
+    out = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert f"用法：cige {verb}" in out and TRANSLATIONS[VERBS[verb]] in out and f"cige {verb} " in out
+    if verb == "predict":
+        assert "只报告这些标签" in out and "不报告分数低于此值的实体" in out
+    if verb == "lexicon":
+        with pytest.raises(SystemExit):
+            main([verb, "build", "--help"])
+        assert "显示这份帮助并退出" in capsys.readouterr().out
+
+
+def test_options_mean_the_same_in_every_locale(monkeypatch):
+    english = parser_of("predict").parse_args(["北京", "--labels", "LOC", "--min-score", "0.5"])
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    chinese = parser_of("predict").parse_args(["北京", "--labels", "LOC", "--min-score", "0.5"])
+    assert vars(english).keys() == vars(chinese).keys()
+    plain = [name for name, value in vars(english).items() if not callable(value)]
+    assert all(vars(english)[name] == vars(chinese)[name] for name in plain)
+
+
+def test_the_help_is_printed_by_the_program():
+    environment = {**os.environ, "LANG": "zh_CN.UTF-8", "LC_ALL": "", "LC_MESSAGES": ""}
+    done = subprocess.run(
+        [sys.executable, "-m", "cige", "--help"], env=environment, capture_output=True, encoding="utf-8", check=True
+    )
+    assert "找出一段文本" in done.stdout
