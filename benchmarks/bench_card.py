@@ -1,8 +1,9 @@
 """The tables of a model card: F1 by development set and by type, and how honest scores are.
 
-Development sentences are those of the recipe `names`: each set's own, or held out from the end of its training file.
-Entities are strict, and judged by the types that a set annotates throughout. "names" are PER, LOC and ORG with their
-kinds counted as them. Calibration errors are those of the best readings, with scores as the model reports them.
+Development sentences are those of the model's recipe, and of sets that it was not trained on: each set's own, or held
+out from the end of its training file. Entities are strict, and judged by the types that a set annotates throughout.
+"names" are PER, LOC and ORG with their kinds counted as them. Calibration errors are those of the best readings, with
+scores as the model reports them.
 
   cige bench card --json docs/bench/card.json
   cige bench card --model runs/names/model --only weibo --only msra
@@ -17,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from measure import environment, report, write
+from scored_sets import RECIPES, scored_sets
 
 from cige.api import NER, load
 from cige.data.sentence import Span
@@ -24,10 +26,9 @@ from cige.data.source_types import TypeTree
 from cige.entities.calibration import expected_calibration_error
 from cige.entities.entity import Entity
 from cige.entities.scores import score
-from cige.recipes.shipped import NAMES
+from cige.recipes.shipped import TODAY
 from cige.runtime.native import n_threads
-from cige.training.recipe import load_recipe
-from cige.training.sources import Source, read_sources
+from cige.training.sources import Source
 
 CORE = ("PER", "LOC", "ORG")
 
@@ -80,13 +81,14 @@ def names_of(spans: Iterable[Span], tree: TypeTree) -> list[Span]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", help="model folder (default: the bundled model)")
+    parser.add_argument("--recipe", choices=RECIPES, default=TODAY, help="that of the model (default: %(default)s)")
     parser.add_argument("--only", action="append", metavar="SET", help="only this set (several times)")
     parser.add_argument("--data-dir", help="holds ner/ ($CIGE_DATA)")
     parser.add_argument("--min-score", type=float, default=0.0, metavar="P", help="as in `cige predict` (default: 0)")
     parser.add_argument("--json", metavar="FILE", help="write the result to this file")
     args = parser.parse_args()
-    sources = read_sources(load_recipe(NAMES).data, args.data_dir)[0]
-    chosen = [s for s in sources if s.dev and (args.only is None or s.name in args.only)]
+    sources = scored_sets(args.recipe, args.data_dir)
+    chosen = [s for s in sources if args.only is None or s.name in args.only]
     ner = load(args.model, precision="float32")
     assert isinstance(ner, NER)
     rows = bench_card(ner, chosen, min_score=args.min_score)

@@ -1,8 +1,9 @@
 """How honest scores are in each domain: as the model has them, with its general calibration, and with the domain's own.
 
-Each domain's development sentences are those of some sets of the recipe `names`. Its own calibration is judged by
-cross-validation over fifths of the sentences. The expected calibration error of few entities is above zero even where
-every score is right: `least` is what scores that are right would show on as many entities (mean of 200 draws).
+Each domain's development sentences are those of some sets of the model's recipe. Its own calibration is judged by
+cross-validation over fifths of the sentences. A model is not calibrated on sets that it was not trained on. The
+expected calibration error of few entities is above zero even where every score is right: `least` is what scores that
+are right would show on as many entities (mean of 200 draws).
 
   cige bench domains --json docs/bench/domains.json
   cige bench domains --write my-model         # puts the calibrations of all domains into a model's manifest
@@ -19,12 +20,13 @@ from typing import Any
 
 import numpy as np
 from measure import environment, report, write
+from scored_sets import DOMAINS, RECIPES, UNSEEN, scored_sets
 
 from cige.api import NER, load
 from cige.data.sentence import Span
 from cige.entities.calibration import Calibration, expected_calibration_error
 from cige.folders.manifest import update_manifest
-from cige.recipes.shipped import NAMES
+from cige.recipes.shipped import TODAY
 from cige.runtime.native import n_threads
 from cige.tagging.calibrating import (
     FLOOR,
@@ -34,18 +36,8 @@ from cige.tagging.calibrating import (
     calibration_of,
 )
 from cige.tagging.selection import Request, Types, all_candidates, best_uncalibrated, select
-from cige.training.recipe import load_recipe
-from cige.training.sources import Source, read_sources
+from cige.training.sources import Source
 
-DOMAINS = {
-    "news": ("msra", "people1998", "time"),
-    "headlines": ("cluener",),
-    "posts": ("weibo",),
-    "tweets": ("cmner",),
-    "encyclopedia": ("uner_gsdsimp",),
-    "resumes": ("resume",),
-    "products": ("ecommerce",),
-}
 N_DRAWS = 200
 
 
@@ -92,9 +84,11 @@ def least_error(scores: Sequence[float], *, seed: int = 0) -> float:
     return float(np.mean([expected_calibration_error(list(zip(scores, own.tolist(), strict=True))) for own in draws]))
 
 
-def general_calibrations(ner: NER, sources: Mapping[str, Source]) -> dict[str, Calibration]:
+def general_calibrations(
+    ner: NER, sources: Mapping[str, Source], domains: Mapping[str, Sequence[str]]
+) -> dict[str, Calibration]:
     """The calibrations of fine labels, all of them requested, and of coarse ones, on all domains together."""
-    names = [name for of_domain in DOMAINS.values() for name in of_domain]
+    names = [name for of_domain in domains.values() for name in of_domain]
     requested: dict[Types, list[str] | None] = {"fine": ner.labels, "coarse": None}
     return {
         types: calibration_of([r for name in names for r in readings_of(ner, sources[name], types, labels=labels)])
@@ -120,24 +114,28 @@ def main() -> None:
         "--write", metavar="FOLDER", type=Path, help="measure this model, and keep the calibrations in it"
     )
     parser.add_argument("--general", action="store_true", help="fit the general calibration as well")
-    parser.add_argument("--only", action="append", choices=DOMAINS, help="only this domain (several times)")
+    parser.add_argument("--only", action="append", metavar="DOMAIN", help="only this domain (several times)")
+    parser.add_argument("--recipe", choices=RECIPES, default=TODAY, help="that of the model (default: %(default)s)")
     parser.add_argument("--data-dir", help="holds ner/ ($CIGE_DATA)")
     parser.add_argument("--json", metavar="FILE", help="write the result to this file")
     args = parser.parse_args()
-    sources = {source.name: source for source in read_sources(load_recipe(NAMES).data, args.data_dir)[0]}
+    sources = {source.name: source for source in scored_sets(args.recipe, args.data_dir)}
+    domains = DOMAINS[args.recipe]
+    unseen = {name: (name,) for name in UNSEEN if args.recipe == TODAY}
     ner = load(args.write or args.model)
     assert isinstance(ner, NER)
     rows: list[dict[str, Any]] = []
-    facts = (
-        replace(ner.label_facts, calibration=general_calibrations(ner, sources)) if args.general else ner.label_facts
-    )
-    for domain in args.only or DOMAINS:
+    facts = ner.label_facts
+    if args.general:
+        facts = replace(facts, calibration=general_calibrations(ner, sources, domains))
+    for domain in args.only or (*domains, *unseen):
         for types in ("fine", "coarse"):
-            readings = [r for name in DOMAINS[domain] for r in readings_of(ner, sources[name], types)]
+            readings = [r for name in {**domains, **unseen}[domain] for r in readings_of(ner, sources[name], types)]
             if not any(reading.gold for reading in readings):
                 continue
             rows.append({"domain": domain, "types": types} | bench_domain(facts.calibration.get(types), readings))
-            facts = calibrated(facts, calibration_of(readings), types, domain)
+            if domain in domains:
+                facts = calibrated(facts, calibration_of(readings), types, domain)
     report("Expected calibration error of the best readings, in per cent", rows)
     if args.write is not None:
         update_manifest(args.write, **facts.to_manifest())

@@ -20,16 +20,16 @@ from typing import Any
 from bench_card import names_of, spans_of
 from bench_rivals import texts_by_name
 from measure import add_data_option, environment, options, report, use_threads, write
+from scored_sets import scored_sets
 
 from cige.api import NER
 from cige.entities.scores import score
 from cige.folders.hub import model_folder
-from cige.recipes.shipped import NAMES
+from cige.recipes.shipped import TODAY
 from cige.runtime import native
 from cige.runtime.native_model import NativeModel
 from cige.runtime.precision import FLOAT32, available
-from cige.training.recipe import load_recipe
-from cige.training.sources import Source, read_sources
+from cige.training.sources import Source
 
 BATCH_SIZES = (1, 32)
 LENGTHS = (10, 100, 500)
@@ -86,7 +86,7 @@ def main() -> None:
     forms = available(native.load())
     assert forms[0] == FLOAT32
     ners = {form: NER(NativeModel.load(folder, precision=form)) for form in forms}
-    sources = [s for s in read_sources(load_recipe(NAMES).data, args.data_dir)[0] if s.dev]
+    sources = scored_sets(TODAY, args.data_dir)
     result: dict[str, Any] = {"environment": environment(threads=args.threads, n_rounds=args.rounds)}
     result["scores"] = scores(ners, sources)
     report("F1 on development data, in per cent", result["scores"])

@@ -34,11 +34,11 @@ def dev():
     return tiny.sentences(60, seed=11, new_name_prob=0.5)
 
 
-def test_the_general_calibration_is_that_of_all_domains_together(ner, dev, monkeypatch):
-    monkeypatch.setattr(bench_domains, "DOMAINS", {"one": ("a",), "two": ("b", "c")})
+def test_the_general_calibration_is_that_of_all_domains_together(ner, dev):
+    domains = {"one": ("a",), "two": ("b", "c")}
     parts = {"a": dev[:20], "b": dev[20:30], "c": dev[30:]}
     sources = {name: Source(name, [], [SAME.read(s) for s in own], types=SAME) for name, own in parts.items()}
-    found = bench_domains.general_calibrations(ner, sources)
+    found = bench_domains.general_calibrations(ner, sources, domains)
     assert set(found) == {"fine", "coarse"}
     for types, calibration in found.items():
         own = calibration_of(read_labelled(ner, dev, types=types))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from cige.cli import main
-from tests.tiny import CONFIG, model
+from tiny import CONFIG, model
 
 
 @pytest.fixture(scope="module")

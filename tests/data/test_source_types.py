@@ -79,6 +79,9 @@ def test_brackets_are_taken_in_where_they_match() -> None:
     assert books.read(Sentence("读《史记》", (Span(2, 4, "b"),))).spans == (Span(1, 5, "BOOK"),)
     assert books.read(Sentence("读《史记 》", (Span(2, 4, "b"),))).spans == (Span(2, 4, "BOOK"),)
     assert books.read(Sentence("史记", (Span(0, 2, "b"),))).spans == (Span(0, 2, "BOOK"),)
+    at_edges = {"《史记": (1, 3), "史记》": (0, 2), "史记》《": (0, 2), "《史记”": (1, 3), "（史记）": (1, 3)}
+    for text, (start, end) in at_edges.items():  # one mark alone, the last one of the text before it, another pair
+        assert books.read(Sentence(text, (Span(start, end, "b"),))).spans == (Span(start, end, "BOOK"),)
 
 
 def test_comparable_spans_climb_to_what_the_corpus_annotates() -> None:

@@ -85,6 +85,14 @@ def test_shares_of_sentences_and_entities():
     assert both == close_to(0.6 * 0.3**2)  # the sentence is drawn once, then each entity by itself
 
 
+def test_an_entity_of_two_characters_is_a_word_and_one_of_one_is_not():
+    spans = (Span(0, 2, "PER"), Span(3, 4, "LOC"))
+    for k in range(20):
+        rng = np.random.default_rng(k)
+        found, _ = simulate_user_words(encoded(), spans, replace(PLAIN, sentence_prob=1.0, entity_prob=1.0), rng)
+        assert user_spans(found) == [(0, 2)]
+
+
 def test_shares_of_false_words():
     lattice = encoded(400, ())  # long: two false words seldom coincide
     found = [user_spans(x) for x in trials(replace(PLAIN, sentence_prob=0.5, n_false=1.5), lattice)]

@@ -83,7 +83,7 @@ def test_nothing_found_is_nothing_to_calibrate():
         fit([], [("A", 0.0)])
 
 
-@pytest.mark.parametrize("knots", [None, [], [[0.5, 2]], [[0.5, 0.5], [0.4, 0.6]]])
+@pytest.mark.parametrize("knots", [None, [], [[0.5, 2]], [[0.5, 0.5], [0.4, 0.6]], [[0.5, 0.4], [0.5, 0.6]]])
 def test_what_is_no_calibration_is_refused(knots):
     with pytest.raises(ValueError, match="calibrate the model again"):
         Calibration.from_dict({"knots": knots, "thresholds": [], "label_thresholds": {}})

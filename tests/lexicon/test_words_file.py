@@ -7,7 +7,7 @@ import os
 import pytest
 
 from cige.errors import LexiconError
-from cige.lexicon.words_file import detect_format, read_words
+from cige.lexicon.words_file import is_header, detect_format, read_words
 
 FORMS = {
     "list": "南京\n长江大桥\n南京市\n",
@@ -189,3 +189,24 @@ def test_a_json_array_is_refused_with_the_way_to_convert_it(tmp_path, content):
     (tmp_path / "words.json").write_text(content, encoding="utf-8")
     with pytest.raises(LexiconError, match=r"JSON array; expected one JSON object .* per line"):
         read_words(tmp_path / "words.json", spaces=True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "header"),
+    [
+        (["2 3", "甲乙 1 2 3"], (2, 3)),
+        (["0 5"], (0, 5)),
+        (["1 5"], None),  # a word that is a number, with a count
+        ([], None),
+        (["2 3 4", "甲乙 1 2 3"], None),
+        (["2", "甲乙 1 2"], None),
+        (["甲乙 3", "丙丁 1 2 3"], None),
+        (["2 甲乙", "丙丁 1 2 3"], None),
+        (["2 1", "甲乙 1"], None),  # a width of 1 is a count
+        (["2 2", "甲乙 1 2"], (2, 2)),
+        (["2 4", "甲乙 1 2 3"], None),  # fewer numbers than the header says
+        (["2 3", "甲乙 1 2 x"], None),
+    ],
+)
+def test_the_header_of_vectors(lines, header):
+    assert is_header([line.encode() for line in lines]) == header

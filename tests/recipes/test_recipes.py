@@ -11,7 +11,17 @@ from tiny_bert import write_bert
 
 from cige.data.user_words import UserWordRegime
 from cige.models.registry import ARCHITECTURES, architecture
-from cige.recipes.shipped import LEARN_TYPE, NAMES, OWN_DATA, STUDENT, TABLE_6, TAGGING, shipped
+from cige.recipes.shipped import (
+    LEARN_TYPE,
+    NAMES,
+    OWN_DATA,
+    STUDENT,
+    TABLE_6,
+    TAGGING,
+    TODAY,
+    TODAY_STUDENT,
+    shipped,
+)
 from cige.recipes.strict import changed
 from cige.training.recipe import DataConfig, Recipe, load_recipe
 from cige.training.search import read_space
@@ -22,7 +32,7 @@ DATASETS = ("weibo", "resume", "msra", "ecommerce", "cluener")
 PAIRS = [
     name
     for name, one in shipped().items()
-    if one.kind == TAGGING and name not in (LEARN_TYPE, NAMES, STUDENT, OWN_DATA)
+    if one.kind == TAGGING and name not in (LEARN_TYPE, NAMES, STUDENT, TODAY, TODAY_STUDENT, OWN_DATA)
 ]
 
 

@@ -60,3 +60,14 @@ def test_only_a_graph_that_reads_labels_asks_for_them(tmp_path):
         assert ("word_labels" in {x.name for x in exported.session.get_inputs()}) == bool(settings)
         assert ("B-*" in exported.tags) == bool(settings) and exported.labels == tiny.LABELS
         assert exported.vocabulary.word_labels == (tuple(tiny.LABELS) if settings else ())
+
+
+def test_words_are_cut_off_only_before_a_layer_that_reads_them(tmp_path):
+    def n_cuts(**settings: object) -> int:
+        folder = tmp_path / str(settings)
+        model_and_export(folder, **settings)
+        return sum(file.read_bytes().count(b"Slice") for file in (folder / "exported").glob("*.onnx"))
+
+    alone, with_words = ([n_cuts(use_words=use, n_layers=n) for n in (1, 2)] for use in (False, True))
+    assert alone[0] == alone[1] > 0, "there are no words to cut off"
+    assert with_words[1] > with_words[0]

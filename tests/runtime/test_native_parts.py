@@ -291,3 +291,16 @@ def test_a_file_that_holds_no_arrays_is_refused(tmp_path):
     (tmp_path / "file").write_bytes(len(header).to_bytes(8, "little") + header + b"ab")
     with pytest.raises(ValueError, match="BF16"):
         arrays_in(map_file(tmp_path / "file"))
+
+
+def test_a_library_that_was_not_built_has_no_path_and_no_sources_no_checksum(monkeypatch):
+    assert native._path("of_no_level") is None and native.load("of_no_level") is None
+    monkeypatch.setattr(native.Path, "glob", lambda self, pattern: iter(()))
+    assert native.source_checksum() == 0
+
+
+@pytest.mark.parametrize(("given", "n"), [("3", 3), ("1", 1), ("0", None), ("", None), ("two", None), ("-1", None)])
+def test_the_number_of_threads(monkeypatch, given, n):
+    monkeypatch.setenv("OMP_NUM_THREADS", given)
+    monkeypatch.setattr(native.os, "sched_getaffinity", lambda pid: set(range(7)), raising=False)
+    assert native.n_threads() == (7 if n is None else n)

@@ -49,6 +49,26 @@ def test_what_is_around_a_name_is_taken_off(text, expected):
     assert cut(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "start", "end", "found"),
+    [
+        ("张**", 0, 3, (0, 3)),  # asterisks in place of characters, at the start of the text
+        ("是张**", 1, 4, (1, 4)),
+        ("*张*", 1, 3, (1, 2)),
+        ('甲"乙"', 0, 4, (0, 4)),  # marks that open and close: with their counterpart, and without
+        ('"甲"', 0, 3, (0, 3)),
+        ('甲"', 0, 2, (0, 1)),
+        ('"甲', 0, 2, (1, 2)),
+        ("Co.", 0, 3, (0, 3)),  # a full stop of an abbreviation, and of a sentence
+        ("甲.", 0, 2, (0, 1)),
+        ("甲，", 0, 2, (0, 1)),
+        ("10%", 0, 3, (0, 3)),
+    ],
+)
+def test_marks_that_are_kept_and_those_that_are_not(text, start, end, found):
+    assert trimmed(text, start, end) == found
+
+
 def test_bold_of_markdown_is_not_part_of_a_name():
     assert trimmed("**张三**", 0, 6) == trimmed("**张三**", 2, 6) == (2, 4)
 

@@ -1,7 +1,7 @@
 """Show, build and extend the list of names that a model reads in addition to its words.
 
-A line of a list is a name, a tab and its kinds: 阿莫西林<TAB>MEDICINE. The model learned in training what a kind is worth, so
-a list can be replaced without training: `cige predict --names FILE`, `cige.load(names=FILE)`.
+A line of a list is a name, a tab and its kinds: 阿莫西林<TAB>MEDICINE. The model learned in training what a kind is
+worth, so a list can be replaced without training: `cige predict --names FILE`, `cige.load(names=FILE)`.
 
 Examples:
   cige names info

@@ -14,7 +14,7 @@ from cige.folders.manifest import MANIFEST
 _PACKAGE = Path(__file__).resolve().parents[1]
 BUNDLED = _PACKAGE / "bundled"
 """The folder of the bundled model, whose sources all permit any use."""
-RESEARCH = _PACKAGE / "bundled"
+RESEARCH = _PACKAGE / "bundled_research"
 """The folder of the model that was also trained on data sets whose licences permit research only or are not stated."""
 SHIPPED = {"bundled": BUNDLED, "research": RESEARCH}
 """The models that are part of the package, by the names under which `cige.load` finds them."""

@@ -113,16 +113,16 @@ class Lexicon:
             raise LexiconError(
                 f"no usable word; expected words of two or more characters, one per line\n{found.report}"
             )
-        rules = [word for word in found.user_words if word.mode != EVIDENCE]
+        rules = [word for word in found.triples() if word[2] != EVIDENCE]
         listed, counts, report = found.words, found.counts, found.report
         if rules:
-            keep = [word.mode == EVIDENCE for word in found.user_words]
+            keep = [mode == EVIDENCE for _, mode in found.of_words]
             listed = list(compress(listed, keep))
             counts = counts and list(compress(counts, keep))
         words = WordBlob.from_words(listed)
         del found, listed  # for millions of words, this frees a gigabyte, and building needs another
         lexicon = cls(base=BaseWords.build(words, counts), report=report)
-        lexicon.add_entries(*rules)
+        lexicon._add(_usable(rules))
         return lexicon
 
     @classmethod
@@ -256,7 +256,7 @@ class Lexicon:
         from cige.lexicon.words_file import read_words
 
         found = read_words(path, format=format, spaces=True)
-        self._add(_usable(triples(found.user_words)))
+        self._add(_usable(found.triples()))
         return found.report
 
     def remove(self, *words: str) -> None:

@@ -1,8 +1,8 @@
 """Build a list of names with kinds from collected lists, keeping what a text supports.
 
-Collected lists are noisy: a short form of a company (女子力) is mostly a common word, and most of 137,000 Japanese names
-occur nowhere. Each row is a name, its type and the source that says so; a table of kinds decides, for each type and
-source, what the names are called, how often they must occur in the text, and whether common words are left out.
+Collected lists are noisy: a short form of a company (女子力) is mostly a common word, and most of 137,000 Japanese
+names occur nowhere. Each row is a name, its type and the source that says so; a table of kinds decides, for each type
+and source, what the names are called, how often they must occur in the text, and whether common words are left out.
 """
 
 from __future__ import annotations

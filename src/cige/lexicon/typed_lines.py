@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cige.lexicon.labelled_words import LABEL_OF_POS
 from cige.lexicon.user_word import EVIDENCE, MODES, NO_MODE, is_label
@@ -20,19 +20,18 @@ HEADERS = {
 }
 DELIMITERS = {"labels": "\t", "csv": ","}
 TYPED_FORMATS = (*DELIMITERS, "jsonl")
-NO_OBJECT = 'not a JSON object with a "word"'
+NO_OBJECT = 'not a JSON object with a "word" (or "text")'
 NO_TEXT = "label and mode must be strings"
 BAD_COUNT = "count is not a whole number"
 TOO_MANY = f"more columns than {', '.join(COLUMNS)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A line of a word list: `raw` is the word in UTF-8, `problem` is the reason why the line cannot be used."""
 
     line: int
     raw: bytes
-    count: int | None = None
+    count: int | None = None  # type: ignore[assignment]  # hides that of tuples, which nothing uses
     label: str | None = None
     mode: str = EVIDENCE
     problem: str | None = None
@@ -65,8 +64,12 @@ def detect_typed(sample: Sequence[bytes]) -> str | None:
 def typed_entries(lines: Iterator[tuple[int, bytes]], *, format: str) -> Iterator[Entry]:
     """An entry for every line (number, raw bytes) except the header."""
     read = entry_reader(format)
-    is_first = True
+    is_first, has_header = True, False
+    usual: dict[bytes, str] = {}  # labels that lines with one tab had; such lines are read at once
     for line, raw in lines:
+        if format == "labels" and (label := usual.get(raw.partition(b"\t")[2])):
+            yield Entry(line, raw.partition(b"\t")[0], None, label)
+            continue
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError:
@@ -76,9 +79,13 @@ def typed_entries(lines: Iterator[tuple[int, bytes]], *, format: str) -> Iterato
             header = _header(text, DELIMITERS[format])
             if header is not None:
                 read, is_first = _row_reader(header, DELIMITERS[format], is_named=True), False
+                has_header = True
                 continue
         is_first = False
-        yield read(line, text)
+        entry = read(line, text)
+        yield entry
+        if not has_header and entry.label is not None and entry[2:] == (None, entry.label, EVIDENCE, None):
+            usual[raw.partition(b"\t")[2]] = entry.label
 
 
 def entry_reader(format: str) -> Callable[[int, str], Entry]:
@@ -88,10 +95,13 @@ def entry_reader(format: str) -> Callable[[int, str], Entry]:
 
 def _read_object(line: int, text: str) -> Entry:
     found = _json(text)
-    if not isinstance(found, dict) or not isinstance(found.get("word"), str):
+    if not isinstance(found, dict):
+        return Entry(line, _encoded(text), problem=NO_OBJECT)
+    given = found.get("word", found.get("text"))  # `text` is what the server and UserWord call it
+    if not isinstance(given, str):
         return Entry(line, _encoded(text), problem=NO_OBJECT)
     label, mode, count = found.get("label"), found.get("mode"), found.get("count")
-    word = _encoded(found["word"])
+    word = _encoded(given)
     if not all(value is None or isinstance(value, str) for value in (label, mode)):
         return Entry(line, word, problem=NO_TEXT)
     if not (count is None or (type(count) is int and 0 <= count <= MAX_NUMBER)):

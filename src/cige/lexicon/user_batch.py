@@ -65,8 +65,8 @@ def user_batch(words: Iterable[WordTriple]) -> tuple[UserBatch, list[str]]:
             labels.append(found[0])
             modes.append(found[1])
         blob += "\n".join([*kept, ""]).encode("utf-8") if kept else b""
-    packed = WordBlob.of_lines(bytes(blob))
-    batch = UserBatch(packed, np.array(labels, np.uint32), np.frombuffer(bytes(modes), np.uint8), tuple(numbers))
+    arrays = np.frombuffer(labels, np.uint32), np.frombuffer(modes, np.uint8)
+    batch = UserBatch(WordBlob.of_lines(blob), *arrays, tuple(numbers))
     return batch, problems
 
 

@@ -53,7 +53,7 @@ class UserLayer:
             labels, modes = labels.copy(), modes.copy()
             labels[first], modes[first] = labels[:].copy(), modes[:].copy()  # of equal indices, the last holds
             labels, modes = labels[is_kept], modes[is_kept]
-        return cls(packed, labels.astype(np.min_scalar_type(len(names))), modes, names)
+        return cls(packed, labels.astype(np.min_scalar_type(len(names) - 1)), modes, names)
 
     def __len__(self) -> int:
         return len(self.modes)
@@ -156,7 +156,7 @@ class UserStore:
             return self
         layer = UserLayer.build(batch.words, batch.labels, batch.modes, batch.names)
         changed, of_label, of_mode = dict(self.changed), Counter(self.n_of_label), Counter(self.n_of_mode)
-        places = self._places(layer.words.words)
+        places = self._places(layer.words.words) if self.layers else _NO_PLACES
         is_known = places >= 0
         if is_known.any():
             for k in np.flatnonzero(is_known).tolist():

@@ -15,6 +15,7 @@ from cige.errors import LexiconError
 WORDS_FILE = "words.txt"  # one word per line, so that people can read it too
 OFFSETS_FILE = "offsets.npy"
 _BLOCK = 1 << 16
+_BYTES = 1 << 20
 _NEWLINE = 10
 _NPY = b"\x93NUMPY"
 # What NumPy raises for headers that nobody wrote by mistake.
@@ -153,9 +154,12 @@ def _damaged(what: str) -> LexiconError:
 
 
 def _offsets(blob: np.ndarray) -> np.ndarray:
-    ends = np.flatnonzero(blob == _NEWLINE) + 1
     dtype = np.uint32 if len(blob) < 1 << 32 else np.uint64
-    return np.concatenate([np.zeros(1, dtype=dtype), ends.astype(dtype)])
+    parts = [np.zeros(1, dtype)]
+    for begin in range(0, len(blob), _BYTES):  # in parts, since the indices of a part have 64 bits
+        ends = np.flatnonzero(blob[begin : begin + _BYTES] == _NEWLINE)
+        parts.append((ends + (begin + 1)).astype(dtype))
+    return np.concatenate(parts)
 
 
 def _map_bytes(file: Path) -> np.ndarray:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 from typing import cast
 
@@ -16,7 +17,7 @@ from cige.lexicon.text_file import read_lines, shown
 from cige.lexicon.typed_lines import TYPED_FORMATS, Entry, detect_typed, entry_reader, is_json_array, typed_entries
 from cige.lexicon.user_word import Mode, UserWord, reason_to_refuse_user_word
 from cige.lexicon.whole_number import whole_number
-from cige.lexicon.word_rules import DUPLICATE, NOT_UTF8, reason_to_refuse
+from cige.lexicon.word_rules import DUPLICATE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
 from cige.text.normalize import normalize
 
 FORMATS = ("auto", "list", "counts", "pairs", "word2vec", *TYPED_FORMATS)
@@ -41,17 +42,26 @@ class WordList:
         words: the words.
         counts: one count per word, or None if the file has none.
         report: which lines were taken and which were refused.
-        user_words: the words with their labels and modes, if the file has any.
+        of_words: the label, or None, and the mode of each word.
     """
 
     words: list[str]
     counts: list[int] | None
     report: LoadReport
-    user_words: list[UserWord]
+    of_words: list[tuple[str | None, str]]
+
+    @cached_property
+    def user_words(self) -> list[UserWord]:
+        """The words with their labels and modes."""
+        return [UserWord(*word) for word in self.triples()]  # type: ignore[arg-type]
+
+    def triples(self) -> Iterator[tuple[str, str | None, str]]:
+        """The text, label and mode of each word."""
+        return ((text, *own) for text, own in zip(self.words, self.of_words, strict=True))
 
     @property
     def n_labelled(self) -> int:
-        return sum(word.label is not None for word in self.user_words)
+        return sum(label is not None for label, _ in self.of_words)
 
 
 def read_words(
@@ -108,7 +118,9 @@ def read_words(
     reads_labels = is_detected and spaces
     any_label = reads_labels and most_are_labelled([raw for _, raw in sample if not _is_comment(raw)])
     report = ReportBuilder(source=str(path), format=format)
-    found: dict[str, UserWord] = {}
+    found: dict[str, tuple[str | None, str]] = {}
+    shared: dict[tuple[str | None, str], bool] = {}  # labels and modes, and whether ordinary words can have them
+    interned: dict[tuple[str | None, str], tuple[str | None, str]] = {}
     counts: list[int | None] = []
     n_lines = 0
     content = _content_lines(chain(sample, lines), report)
@@ -119,17 +131,24 @@ def read_words(
         except UnicodeDecodeError:
             report.refuse(entry.line, shown(entry.raw), NOT_UTF8)
             continue
-        word = UserWord(text, entry.label, cast(Mode, entry.mode))
-        problem = reason_to_refuse_user_word(word) if spaces else reason_to_refuse(text)
+        own = entry.label, entry.mode
+        if own not in shared:
+            shared[own] = reason_to_refuse_user_word(UserWord("甲乙", entry.label, cast(Mode, entry.mode))) is None
+        if not spaces:
+            problem = reason_to_refuse(text)
+        elif shared[own] and text.isalnum() and 2 <= len(text) <= MAX_WORD_CHARS:  # nearly every word
+            problem = None
+        else:
+            problem = reason_to_refuse_user_word(UserWord(text, entry.label, cast(Mode, entry.mode)))
         problem = problem or entry.problem
         if problem is None and text in found:
-            problem = DUPLICATE if word == found[text] else CONTRADICTION
+            problem = DUPLICATE if own == found[text] else CONTRADICTION
         if problem:
             report.refuse(entry.line, text, problem)
         elif (1 if entry.count is None else entry.count) < min_count:
             report.n_skipped += 1
         else:
-            found[text] = word
+            found[text] = interned.setdefault(own, own)  # one tuple for all words that have it
             counts.append(entry.count)
     if report.n_refused(NOT_UTF8) * 2 > n_lines:
         line = report.first[NOT_UTF8].line
@@ -142,7 +161,7 @@ def read_words(
         words=list(found),
         counts=[1 if count is None else count for count in counts] if has_counts else None,
         report=report.build(n_taken=len(found)),
-        user_words=list(found.values()),
+        of_words=list(found.values()),
     )
 
 

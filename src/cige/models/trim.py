@@ -20,7 +20,7 @@ from cige.nn.embeddings import SplitEmbedding
 
 
 def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
-    """A smaller model with `n_words` words and `n_bigrams` bigrams: the words of gazetteers, then the first with a vector.
+    """A smaller model, with `n_words` words (of gazetteers first, then others with a vector) and `n_bigrams` bigrams.
 
     Words of gazetteers need no vector, since models use only the gazetteers in which they are.
 

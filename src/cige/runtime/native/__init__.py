@@ -103,7 +103,7 @@ def source_checksum() -> int:
     """CRC-32 of the C sources in this folder, which setup.py also compiles into the library; 0 if there are none."""
     here = Path(__file__).parent
     files = sorted([*here.glob("*.[ch]"), *(here.parents[1] / "nn" / "native").glob("*.h")], key=lambda f: f.name)
-    return zlib.crc32(b"".join(file.read_bytes() for file in files)) if files else 0
+    return zlib.crc32(b"".join(file.read_bytes() for file in files))  # of nothing, it is 0
 
 
 def _path(name: str) -> str | None:
