@@ -1,6 +1,6 @@
 """A hook of MkDocs: puts the pages of the site together in build/pages, and has MkDocs read them there.
 
-These are the files of docs/; the model card in both languages, CONTRIBUTING.md and CHANGELOG.md, which stay where
+These are the files of docs/; the model cards in both languages, CONTRIBUTING.md and CHANGELOG.md, which stay where
 people look for them in the repository; notebooks as pages, with the outputs that they hold; and the help of every
 command. Links between these files work in the repository, and are rewritten so that they work on the site.
 """
@@ -27,6 +27,8 @@ PAGES = ROOT / "build" / "pages"
 ELSEWHERE = {  # file of the repository -> page of the site
     "src/cige/bundled/MODEL_CARD.md": "model_card.md",
     "src/cige/bundled/MODEL_CARD.zh.md": "model_card.zh.md",
+    "src/cige/bundled_research/MODEL_CARD.md": "model_card_research.md",
+    "src/cige/bundled_research/MODEL_CARD.zh.md": "model_card_research.zh.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
 }

@@ -5,7 +5,8 @@
 `lac.jsonl` has a line for each line of `raw.txt`, as `run_lac.py` writes it: [whether LAC kept the text, [[start, end,
 PER | LOC | ORG], ...]]. The score of an entity is its mean over the taggers, 0 for one that does not find it. Persons,
 places and organisations count if LAC has the same span and kind, or if the taggers alone are very sure; types that LAC
-does not know count by their score. Everything else that one of the programs found is left open.
+does not know count by their score. Times are those of LAC, where no other entity is, since only one of the labelled
+sets has times. Everything else that one of the programs found is left open.
 """
 
 from __future__ import annotations
@@ -21,9 +22,25 @@ from pathlib import Path
 from cige import Entity, Sentence, Span, load, write_sentences
 from cige.data.sentence import OPEN
 
+TIME = "TIME"
+PARTS = "0123456789年月日"
 COARSE = {"SCENE": "LOC", "COMPANY": "ORG", "GOVERNMENT": "ORG"}
 AGREED, ALONE, OTHER = 0.35, 0.8, 0.55  # smallest scores: with LAC, without it, of types that LAC does not know
 BLOCK = 4000
+
+
+def joined(text: str, times: list[tuple[int, int]]) -> list[Span]:
+    """Times as one where they touch; those before which LAC left out a part (7 月 in 7 月 16 日) are open."""
+    spans: list[Span] = []
+    for start, end in times:
+        if spans and text[spans[-1].end : start].strip() == "":
+            spans[-1] = Span(spans[-1].start, end, spans[-1].label)
+            continue
+        before = text[:start].rstrip()
+        is_whole = not before or before[-1] not in PARTS
+        first = start if is_whole else len(before.rstrip(PARTS + " "))
+        spans.append(Span(first, end, TIME if is_whole else OPEN))
+    return spans
 
 
 def labelled(text: str, found: list[list[Entity]], of_lac: list[tuple[int, int, str]]) -> Sentence:
@@ -31,23 +48,25 @@ def labelled(text: str, found: list[list[Entity]], of_lac: list[tuple[int, int, 
 
     Args:
         found: the entities of each tagger.
-        of_lac: (start, end, type) of LAC's persons, places and organisations.
+        of_lac: (start, end, type) of LAC's persons, places, organisations and times.
     """
-    lac = {(start, end): label for start, end, label in of_lac}
+    lac = {(start, end): label for start, end, label in of_lac if label != TIME}
+    times = joined(text, sorted((start, end) for start, end, label in of_lac if label == TIME))
     scores: dict[Span, float] = defaultdict(float)
     for entities in found:
         for e in entities:
             scores[Span(e.start, e.end, e.label)] += e.score / len(found)
     taken = [False] * len(text)
     spans, doubts = [], [Span(start, end, OPEN) for start, end in lac]
-    for span, score in sorted(scores.items(), key=lambda item: -item[1]):
+    scored = sorted(scores.items(), key=lambda item: -item[1])
+    for span, score in [*scored, *((span, 1.0) for span in times)]:
         coarse = COARSE.get(span.label, span.label)
         agrees = lac.get((span.start, span.end)) == coarse
         least = AGREED if agrees else ALONE if coarse in ("PER", "LOC", "ORG") else OTHER
         if score >= least and not any(taken[span.start : span.end]):
             spans.append(span)
             taken[span.start : span.end] = [True] * (span.end - span.start)
-        else:
+        elif span.label not in (TIME, OPEN) or score < OTHER:
             doubts.append(span)
     for doubt in doubts:  # the parts that no entity has taken
         start = doubt.start
@@ -71,7 +90,7 @@ def sentences(
             for (text, (is_kept, of_lac)), *entities in zip(block, *found, strict=True):
                 if not is_kept:
                     continue
-                sentence = labelled(text, entities, [(a, b, x) for a, b, x in of_lac if x in ("PER", "LOC", "ORG")])
+                sentence = labelled(text, entities, [(a, b, x) for a, b, x in of_lac])
                 n_open = sum(span.end - span.start for span in sentence.spans if span.label == OPEN)
                 has_names = any(span.label != OPEN for span in sentence.spans)
                 if n_open <= max_open * len(text) and (has_names or rng.random() < keep_empty):

@@ -32,6 +32,7 @@ from cige.text.windows import Window
 if TYPE_CHECKING:
     from cige.explain.explanation import Explanation
 
+Names = NamesList | str | PathLike[str]
 BACKENDS = ("auto", "native", "torch")
 POOL_BATCHES = 16  # `pipe` collects the windows of this many batches, so that a batch has windows of similar length
 
@@ -73,14 +74,14 @@ def load(
     backend: str = "auto",
     precision: str = "auto",
     domain: str | None = None,
-    names: NamesList | str | PathLike[str] | None = None,
+    names: Names | None = None,
     **hub_options: Any,
 ) -> EntityFinder:
     """Load a model that finds entities.
 
     Args:
-        path_or_hub_id: None or "bundled" for the bundled model; a model folder written by `cige train`, `cige
-            finetune`, `cige export` or `save_pretrained`; the folder of a finished run; or a hub id ("owner/name").
+        path_or_hub_id: None or "bundled" for the bundled model, "research" for the other one of the package; a model
+            folder or the folder of a finished run; or a hub id ("owner/name").
         device: "cpu", or a PyTorch device such as "cuda:1". Models exported for ONNX Runtime run only on the CPU.
         backend: the runtime for a model that `cige train` wrote. "auto" uses cige's own runtime on the CPU for the
             models that it supports (FLAT and SoftLexicon without BERT features), and PyTorch otherwise; "native" and
@@ -89,18 +90,16 @@ def load(
         precision: the number format in which cige's own runtime computes a FLAT: "float32", "bfloat16", "int8", or
             "auto" for the fastest one that the processor supports. None of them lost more than 0.05 F1 on development
             data (docs/speed.md), but scores differ in the second or third digit, and with them the entities of some
-            texts (4 to 8 of 1,000 lines of raw text). "float32" gives the same results on every machine, to about 1e-5.
-            `ner.model.precision` is the format that was chosen. All other models are computed in float32.
-        domain: the kind of text, such as "posts", whose score calibration is used; the model card lists those of the
-            bundled model, and `cige calibrate --domain` adds others. The entities themselves do not change.
+            texts (4 to 8 of 1,000 lines of raw text). "float32" gives the same results everywhere, to about 1e-5.
+            `ner.model.precision` is the chosen format. All other models are computed in float32.
+        domain: the kind of text, such as "posts", whose score calibration is used (those of the bundled model stand on
+            its card, `cige calibrate --domain` adds others). The entities themselves do not change.
         names: a list of names with kinds (a file as `cige names build` writes it, or a NamesList) instead of the one in
-            the model. The model learned in training what each kind is worth, so no training is needed. Only models with
-            such a list can read one; `cige names info` shows it.
+            the model, which learned what each kind is worth; for models with such a list only.
         hub_options: `revision`, `token`, `cache_dir` and `local_files_only`, as in huggingface_hub.
 
     Returns:
-        An NER, or a TunedNER for a Lattice-BERT that was fine-tuned to find entities. A TunedNER is called in the same
-        way but has no lexicon.
+        An NER, or for a Lattice-BERT that was fine-tuned to find entities a TunedNER, which has no lexicon.
 
     Raises:
         ModelError: there is no such model, it is damaged, it does not find entities, it cannot run on that device, or a
@@ -135,12 +134,7 @@ def load(
 
 
 def open_tagger(
-    folder: Path,
-    *,
-    device: str = "cpu",
-    backend: str = "auto",
-    precision: str = "auto",
-    names: NamesList | str | PathLike[str] | None = None,
+    folder: Path, *, device: str = "cpu", backend: str = "auto", precision: str = "auto", names: Names | None = None
 ) -> NER:
     """Open a folder that a LatticeModel wrote; PyTorch is imported only if it is the backend (see `load`)."""
     from cige.runtime.native_model import NativeModel

@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 
 import pytest
+from tiny import CONFIG, model
 
 from cige.cli import main
-from tiny import CONFIG, model
 
 
 @pytest.fixture(scope="module")

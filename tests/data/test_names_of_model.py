@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny import CONFIG, GAZETTEERS, model
 
 import cige
 from cige.data.names_of_model import names_of, with_names
 from cige.errors import LexiconError
 from cige.lexicon.names_list import NamesList
 from cige.models.model import LatticeModel
-from tiny import CONFIG, GAZETTEERS, model
 
 TEXT = "请张三北京罗氏公司说话"
 F32 = {"native": {"precision": "float32"}, "torch": {}}

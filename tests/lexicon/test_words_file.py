@@ -7,7 +7,7 @@ import os
 import pytest
 
 from cige.errors import LexiconError
-from cige.lexicon.words_file import is_header, detect_format, read_words
+from cige.lexicon.words_file import detect_format, is_header, read_words
 
 FORMS = {
     "list": "南京\n长江大桥\n南京市\n",

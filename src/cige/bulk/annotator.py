@@ -21,7 +21,7 @@ class AnnotatorSettings:
 
     Attributes:
         model: a model folder or hub id; None for the bundled model.
-        device, precision, domain: as in `cige.load`.
+        device, precision, domain, names: as in `cige.load`; `names` is a path.
         lexicon_add: files of user words.
         min_score, labels, types, recall: which entities are reported, as in a call of an NER.
         batch_size: maximum number of sentences per batch; large lattices have smaller batches.
@@ -33,6 +33,7 @@ class AnnotatorSettings:
     device: str = "cpu"
     precision: str = "auto"
     domain: str | None = None
+    names: str | None = None
     lexicon_add: tuple[str, ...] = ()
     min_score: float = 0.0
     labels: tuple[str, ...] | None = None
@@ -99,7 +100,13 @@ class Annotator:
 
         keep_freed_memory()
         folder = model_folder(settings.model)
-        finder = load(folder, device=settings.device, precision=settings.precision, domain=settings.domain)
+        finder = load(
+            folder,
+            device=settings.device,
+            precision=settings.precision,
+            domain=settings.domain,
+            names=settings.names,
+        )
         for path in settings.lexicon_add:
             if not isinstance(finder, NER):
                 raise ModelError(f"{settings.model}: this model has no lexicon, so it cannot take the words of {path}")

@@ -300,6 +300,8 @@ class Job:
 
     def _facts(self) -> dict[str, Any]:
         settings = {k: v for k, v in self.settings.to_dict().items() if k not in _CHANGES_NO_ROW}
+        if settings["names"] is None:  # as in jobs that began before there was this setting
+            del settings["names"]
         facts = {
             "kind": ANNOTATION,
             "version": VERSION,

@@ -123,6 +123,7 @@ def settings_of(args: argparse.Namespace) -> AnnotatorSettings:
         device=args.device,
         precision=args.precision,
         domain=args.domain,
+        names=None if args.names is None else str(Path(args.names).absolute()),
         lexicon_add=_words_of(args),
         min_score=request.min_score,
         labels=request.labels,

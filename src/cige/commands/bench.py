@@ -49,7 +49,7 @@ NAMES = (
     *("bulk", "card", "consistency", "coverage", "crf", "domains", "engines", "flat", "fuzz", "kept", "kernels"),
     *("kills", "lattice", "left_out", "lexicon", "match", "models", "onnx", "parity", "peers", "precision", "predict"),
     *("pretrain", "rivals", "runtime", "scaling", "serve", "significance", "soak", "suggest", "tables", "tokens"),
-    *("train", "wasm"),
+    *("train", "user_words_scale", "wasm"),
     FIGURES,
 )
 

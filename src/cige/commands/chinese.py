@@ -69,6 +69,10 @@ TRANSLATIONS = {
         "附加的用户词：每行一个词，或 词<TAB>标签，或含 word、label、mode（evidence、force、block）"
         "的 CSV 或 JSON 行；可以给出多次"
     ),
+    "list of names with kinds instead of the model's own (see `cige names`)": (
+        "代替模型自带名称表的、注明种类的名称表（见 `cige names`）"
+    ),
+    "list of names instead of the model's own (see `cige names`)": "代替模型自带名称表的名称表（见 `cige names`）",
     "leave out entities with a lower score, 0..1": "不报告分数低于此值的实体，0 到 1",
     "report only these labels": "只报告这些标签",
     "coarse: report the topmost ancestor of each label, such as ORG for COMPANY (default: fine)": (
@@ -101,6 +105,20 @@ TRANSLATIONS = {
     "output format (default: table)": "输出格式（默认：table）",
     "(default: 1)": "（默认：1）",
     "folder to write": "要写入的目录",
+    # cige names
+    "a list of names, or a model (default: the bundled model)": "名称表，或者模型（默认：自带的模型）",
+    "print JSON": "打印 JSON",
+    "lists to add: name<TAB>kind, such as 阿莫西林<TAB>MEDICINE": (
+        "要加入的名称表：名称<TAB>种类，例如 阿莫西林<TAB>MEDICINE"
+    ),
+    "collected names: name<TAB>type<TAB>source": "收集来的名称：名称<TAB>类型<TAB>来源",
+    "type, source, kind, minimum count, keep|drop (common words)": (
+        "类型、来源、种类、最少次数、keep|drop（普通词是否保留）"
+    ),
+    "raw text in which names are counted": "统计名称次数所用的生文本",
+    "list to write": "要写入的名称表",
+    "version of the list, stated in the file": "名称表的版本，写在文件里",
+    "date of the list, stated in the file": "名称表的日期，写在文件里",
 }
 """The English text of a verb or of an option's help, and what is shown instead."""
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")

@@ -100,6 +100,7 @@ def run(args: argparse.Namespace) -> None:
         device=args.device,
         precision=args.precision,
         domain=args.domain,
+        names=args.names,
         lexicon_files=tuple(args.lexicon_add),
         lexicon_file=args.lexicon_file,
         origins=tuple(args.allow_origin),

@@ -17,6 +17,7 @@ from cige.folders.hub import is_bundled
 from cige.folders.kinds import LEXICON
 from cige.json_text import to_json
 from cige.lexicon.base_words import BaseWords
+from cige.lexicon.packed_words import give_memory_back
 from cige.lexicon.snapshot import LexiconSnapshot
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
 from cige.lexicon.user_batch import UserBatch, WordTriple, triples, user_batch
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from cige.lexicon.report import LoadReport
 
 USER_FILE = "user.json"
+_MANY = 100_000  # words of a call
 
 
 class Lexicon:
@@ -297,6 +299,8 @@ class Lexicon:
     def _add(self, batch: UserBatch) -> None:
         with self._lock:
             self._snapshot = self._snapshot.with_batch(batch)
+        if len(batch) >= _MANY:
+            give_memory_back()  # packing takes for a moment as much memory as the packed words
 
     def _with(self, snapshot: LexiconSnapshot) -> Lexicon:
         lexicon = Lexicon(base=self._base, report=self.report)

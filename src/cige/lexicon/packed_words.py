@@ -209,6 +209,12 @@ class NativePacked:
         return np.ndarray((len(found) // 12, 3), _INT32, found)
 
 
+def give_memory_back() -> None:
+    """Give memory that was freed back to the system, where it is known how."""
+    if Packed is NativePacked:
+        _packed.trim()
+
+
 def _address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 

@@ -51,7 +51,13 @@ def open_models(settings: Settings) -> dict[str, NER]:
 
 
 def _open(source: str, settings: Settings) -> NER:
-    ner = load(source, device=settings.device, precision=settings.precision, domain=settings.domain)
+    ner = load(
+        source,
+        device=settings.device,
+        precision=settings.precision,
+        domain=settings.domain,
+        names=settings.names,
+    )
     if not isinstance(ner, NER):
         raise ModelError(f"{source}: reads the words of its own vocabulary alone; serve a model with a lexicon")
     for path in settings.lexicon_files:

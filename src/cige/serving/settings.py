@@ -59,6 +59,7 @@ class Settings:
         device: the PyTorch device.
         precision: as in `cige.load`.
         domain: kind of text for which scores are calibrated, as in `cige.load`.
+        names: the path of a list of names instead of those of the models, as in `cige.load`.
         lexicon_files: word lists whose words are used for all requests.
         lexicon_file: the file for words that are added over HTTP; None keeps them in memory.
         origins: web origins whose pages may call the server; none by default.
@@ -73,6 +74,7 @@ class Settings:
     device: str = "cpu"
     precision: str = "auto"
     domain: str | None = None
+    names: str | None = None
     lexicon_files: tuple[str, ...] = ()
     lexicon_file: str | None = None
     origins: tuple[str, ...] = ()
