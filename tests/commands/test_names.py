@@ -28,7 +28,7 @@ def test_info_of_a_model(folder, capsys):
 
 
 def test_add_writes_a_list_that_the_model_reads(folder, tmp_path, capsys):
-    (tmp_path / "more.tsv").write_text("说话\tPER\n北京\tPER\n王\tPER\n", encoding="utf-8")
+    (tmp_path / "more.tsv").write_text("说话\tPER/staff\n北京\tPER\n王\tPER\n", encoding="utf-8")
     output = tmp_path / "names.tsv"
     assert main(["names", "add", str(tmp_path / "more.tsv"), "--to", str(folder), "--output", str(output)]) == 0
     assert "10 names, 1 of them new" in (shown := capsys.readouterr().out) and "single character" in shown

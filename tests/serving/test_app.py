@@ -324,7 +324,7 @@ def test_metrics(ner):
     assert 'cige_requests_total{path="/v1/entities",status="200"} 1.0' in page
     assert 'cige_requests_total{path="other",status="404"} 1.0' in page, "paths of strangers make no new series"
     assert f'cige_characters_total{{model="default"}} {len(TEXT):.1f}' in page
-    assert 'cige_entities_total{label="LOC",model="default"} 1.0' in page
+    assert 'cige_entities_total{label="LOC",model="default"} 2.0' in page
     assert "cige_batch_windows_count 1.0" in page
 
 

@@ -13,6 +13,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,13 +76,25 @@ def run_add(args: argparse.Namespace) -> None:
     from cige.lexicon.names_list import NamesList, merged
 
     first = _names_of(args.to)
-    lists = [NamesList.read(path) for path in args.files]
+    lists = [_of_known_kinds(NamesList.read(path), first.all_kinds) for path in args.files]
     names = merged([first, *lists], version=args.version or first.version, date=args.date or first.date)
     names.write(args.output)
     print(f"{args.output}: {len(names):,} names, {len(names) - len(first):,} of them new")
     for listed in lists:
         if listed.report is not None and listed.report.n_refused:
             print(listed.report)
+
+
+def _of_known_kinds(names: NamesList, known: Sequence[str]) -> NamesList:
+    """The list with the kinds of another one, so that MEDICINE counts as its MEDICINE/curated; new types are kept."""
+    from cige.data.names_of_model import known_kind
+
+    types = {kind.partition("/")[0] for kind in known}
+    kinds = {
+        name: tuple(known_kind(kind, known) if kind.partition("/")[0] in types else kind for kind in own)
+        for name, own in names.kinds.items()
+    }
+    return replace(names, kinds=kinds)
 
 
 def run_build(args: argparse.Namespace) -> None:

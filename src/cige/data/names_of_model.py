@@ -7,6 +7,7 @@ list had leave the lexicon, and new ones enter without a vector of their own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -49,8 +50,7 @@ def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tu
     assert vocabulary.word_groups is not None
     bit_of = {kind: 1 << number for number, kind in enumerate(vocabulary.gazetteers, start=_FIRST_KIND)}
     for kind in names.all_kinds:
-        if kind not in bit_of:
-            bit_of[kind] = bit_of[_known_kind(kind, vocabulary.gazetteers)]
+        bit_of.setdefault(kind, bit_of[known_kind(kind, vocabulary.gazetteers)])
     stays = np.flatnonzero((vocabulary.word_groups & 1).astype(bool) | (vocabulary.word_rows != UNK))
     old = [lexicon.word(number) for number in stays.tolist()]
     known = set(old)
@@ -69,7 +69,14 @@ def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tu
     return changed, Lexicon.from_words([*old, *new], spaces=True).changed(own)
 
 
-def _known_kind(kind: str, known: tuple[str, ...]) -> str:
+def known_kind(kind: str, known: Sequence[str]) -> str:
+    """The kind itself if it is one of `known`, and otherwise the curated or first kind of its type.
+
+    Raises:
+        LexiconError: there is none of this type.
+    """
+    if kind in known:
+        return kind
     type_ = kind.partition("/")[0]
     of_type = [other for other in known if other.partition("/")[0] == type_]
     if not of_type:
