@@ -11,8 +11,8 @@ import pytest
 
 import cige
 from cige.api import NER
-from cige.data.registry import load_split
 from cige.data.names_of_model import names_of
+from cige.data.registry import load_split
 from cige.folders.hub import BUNDLED, RESEARCH
 
 ROOT = Path(__file__).resolve().parents[1]
