@@ -55,7 +55,11 @@ def main() -> None:
     rows = {path.stem: read_rows(path) for path in sorted(ANSWERS.glob("*.tsv")) if path.stem != "again"}
     texts = texts_of(args.corpus, [row for part in rows.values() for row in part])
     args.output.mkdir(parents=True, exist_ok=True)
-    for name, part in rows.items():
+    parts = {
+        "dev": rows.get("dev", []),
+        "train": [row for name, part in rows.items() if name != "dev" for row in part],
+    }
+    for name, part in parts.items():
         sentences = sentences_of(part, texts)
         write_sentences(args.output / f"{name}.bmes", sentences)
         n_names = sum(len(sentence.spans) for sentence in sentences)

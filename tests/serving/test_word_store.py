@@ -130,6 +130,18 @@ def test_a_damaged_file_is_told_keeps_what_was_read_and_is_not_written_over(path
     assert store.add([UserWord("乙乙")]).version == 2
 
 
+def test_an_older_file_put_back_does_not_lower_the_version(path):
+    store = WordStore([start()], path)
+    store.add([UserWord("甲一")])
+    old = path.read_bytes()
+    newest = store.add([UserWord("乙二")])
+    path.write_bytes(old)
+    assert store.current().version == newest.version == 2
+    with pytest.raises(StoreError, match="version 1, older than version 2"):
+        store.check()
+    assert WordStore([start()], path).current().version == 1, "a server that starts has read nothing newer"
+
+
 def test_a_file_that_was_removed_while_serving(path):
     store = WordStore([start()], path)
     store.add([UserWord("甲甲")])

@@ -226,6 +226,11 @@ class WordStore:
             version, changes = found["version"], UserChanges.from_dict(found, source=self._path)
             if type(version) is not int or version < 0:
                 raise ValueError(f"version {version!r}")
+            if version < self._now.version:
+                raise StoreError(
+                    f"{self._path}: version {version}, older than version {self._now.version}, which was read before; "
+                    "put the newer file back, or start the server again to go back to this one"
+                )
             self._now = self._stored(version, changes)
             self._seen = identity
         except FileNotFoundError:
