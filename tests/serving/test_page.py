@@ -254,7 +254,7 @@ def test_types_can_be_hidden_and_low_scores_left_out(open_page):
     expect(button).to_have_attribute("aria-pressed", "false")
     expect(page.locator("#lattice .mark:visible")).to_have_count(2)
     button.click()
-    expect(page.locator("#found mark")).to_have_count(2)
+    expect(page.locator("#found mark")).to_have_count(3)
     with page.expect_request("**/v1/lattice") as asked:
         page.locator("#least").fill("1")
     assert asked.value.post_data_json["min_score"] == 1
