@@ -17,7 +17,7 @@ from cige.folders.hub import model_folder, push_folder
 from cige.folders.kinds import KINDS, TAGGER
 from cige.folders.manifest import kind_of, read_manifest
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
-from cige.lexicon.names_list import NamesList
+from cige.lexicon.names_list import NamesList, names_list
 from cige.lexicon.rules import Rules
 from cige.lexicon.user_word import UserWords, user_words_of
 from cige.tagging.finder import EntityFinder
@@ -145,7 +145,7 @@ def open_tagger(
         raise ModelError(f"backend {backend!r}: expected one of {', '.join(BACKENDS)}")
     if backend == "native" and device != "cpu":
         raise ModelError(f"device {device!r}: cige's own runtime computes on the CPU; use backend='torch'")
-    listed = names if names is None or isinstance(names, NamesList) else NamesList.read(names)
+    listed = None if names is None else names_list(names)
     if backend == "native" or (backend == "auto" and device == "cpu" and is_readable(folder)):
         return NER(NativeModel.load(folder, precision=precision, names=listed))
     from cige.models.model import LatticeModel

@@ -55,3 +55,9 @@ def test_a_model_without_a_list_is_an_error(tmp_path, capsys):
     model(config=CONFIG).save(tmp_path / "plain")
     assert main(["names", "info", str(tmp_path / "plain")]) == 2
     assert "trained without a list of names" in capsys.readouterr().err
+
+
+def test_kinds_that_the_list_lacks_are_named_with_their_file(folder, tmp_path, capsys):
+    (tmp_path / "more.tsv").write_text("原神\tGAME\n", encoding="utf-8")
+    assert main(["names", "add", str(tmp_path / "more.tsv"), "--to", str(folder), "--output", str(tmp_path / "o")]) == 2
+    assert "more.tsv: names of kind 'GAME'" in capsys.readouterr().err and not (tmp_path / "o").exists()

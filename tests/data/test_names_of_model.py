@@ -88,3 +88,16 @@ def windows(ner, text: str):
     from cige.lattice.lattice import build_lattice
 
     return build_lattice(text, ner.lexicon.snapshot())
+
+
+def test_what_cannot_be_used_is_told(folder, tmp_path):
+    (tmp_path / "mixed.tsv").write_text("说话\tPER\n王\tPER\n", encoding="utf-8")
+    with pytest.warns(UserWarning, match="1 taken, 1 refused"):
+        cige.load(folder, names=tmp_path / "mixed.tsv")
+    (tmp_path / "gbk.tsv").write_bytes("说话\tPER\n".encode("gbk"))
+    with pytest.raises(LexiconError, match="not UTF-8"):
+        cige.load(folder, names=tmp_path / "gbk.tsv")
+    with pytest.raises(TypeError, match="expected a NamesList or the path"):
+        cige.load(folder, names=True)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'types'"):
+        cige.load(folder, types="coarse")

@@ -76,7 +76,7 @@ def run_add(args: argparse.Namespace) -> None:
     from cige.lexicon.names_list import NamesList, merged
 
     first = _names_of(args.to)
-    lists = [_of_known_kinds(NamesList.read(path), first.all_kinds) for path in args.files]
+    lists = [_of_known_kinds(NamesList.read(path), first.all_kinds, path) for path in args.files]
     names = merged([first, *lists], version=args.version or first.version, date=args.date or first.date)
     names.write(args.output)
     print(f"{args.output}: {len(names):,} names, {len(names) - len(first):,} of them new")
@@ -85,16 +85,16 @@ def run_add(args: argparse.Namespace) -> None:
             print(listed.report)
 
 
-def _of_known_kinds(names: NamesList, known: Sequence[str]) -> NamesList:
-    """The list with the kinds of another one, so that MEDICINE counts as its MEDICINE/curated; new types are kept."""
+def _of_known_kinds(names: NamesList, known: Sequence[str], path: str) -> NamesList:
+    """The list with the kinds of another one, so that MEDICINE counts as its MEDICINE/curated."""
     from cige.data.names_of_model import known_kind
+    from cige.errors import LexiconError
 
-    types = {kind.partition("/")[0] for kind in known}
-    kinds = {
-        name: tuple(known_kind(kind, known) if kind.partition("/")[0] in types else kind for kind in own)
-        for name, own in names.kinds.items()
-    }
-    return replace(names, kinds=kinds)
+    try:
+        kind_of = {kind: known_kind(kind, known) for kind in names.all_kinds}
+    except LexiconError as reason:
+        raise LexiconError(f"{path}: {reason}") from None
+    return replace(names, kinds={name: tuple(kind_of[kind] for kind in own) for name, own in names.kinds.items()})
 
 
 def run_build(args: argparse.Namespace) -> None:

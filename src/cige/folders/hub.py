@@ -20,6 +20,7 @@ SHIPPED = {"bundled": BUNDLED, "research": RESEARCH}
 """The models that are part of the package, by the names under which `cige.load` finds them."""
 RUN_MODEL = "model"
 """The name of the model folder in the folder of a run of training or fine-tuning."""
+_HUB_OPTIONS = {"revision", "token", "cache_dir", "local_files_only"}
 _NEEDS_HUB = 'Models on the Hugging Face hub need huggingface_hub; pip install "cige[hub]"'
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
@@ -39,9 +40,16 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
         hub_options: `revision`, `token`, `cache_dir` and `local_files_only` of huggingface_hub.snapshot_download.
 
     Raises:
+        TypeError: another option was given.
         ModelError: there is no such folder, and no such model on the hub, the hub cannot be reached, or huggingface_hub
             is not installed.
     """
+    unknown = sorted(hub_options.keys() - _HUB_OPTIONS)
+    if unknown:
+        raise TypeError(
+            f"unexpected keyword argument {unknown[0]!r}; what a model reports (labels, types, min_score) is said in "
+            "the call: ner(text, types=...)"
+        )
     name = "bundled" if path_or_hub_id is None else str(path_or_hub_id)
     if name in SHIPPED and (path_or_hub_id is None or not Path(name).exists()):
         shipped = SHIPPED[name]

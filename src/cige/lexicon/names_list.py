@@ -9,6 +9,7 @@ which list it is.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -91,7 +92,10 @@ class NamesList:
                 continue
             kinds[word] = tuple(dict.fromkeys((*kinds.get(word, ()), *given)))
         if not kinds:
-            raise LexiconError(f"{path}: no usable line; expected a name, a tab and its kinds: 阿莫西林<TAB>MEDICINE")
+            raise LexiconError(
+                f"{path}: no usable line; expected a name, a tab and its kinds (阿莫西林<TAB>MEDICINE), in UTF-8\n"
+                f"{report.build(n_taken=0)}"
+            )
         names = cls(kinds, **facts, report=report.build(n_taken=len(kinds)))
         check_number_of_kinds(names.all_kinds, str(path))
         return names
@@ -110,6 +114,23 @@ class NamesList:
         rows = [f"{word}\t{','.join(sorted(kinds))}\n" for word, kinds in sorted(self.kinds.items())]
         with new_file(path) as aside:
             aside.write_text("".join([*head, *rows]), encoding="utf-8", newline="\n")
+
+
+def names_list(given: NamesList | str | os.PathLike[str]) -> NamesList:
+    """A list, or the list in a file; lines of the file that cannot be used are told in a warning.
+
+    Raises:
+        TypeError: something else was given.
+        LexiconError: the errors of `NamesList.read`.
+    """
+    if isinstance(given, NamesList):
+        return given
+    if not isinstance(given, str | os.PathLike):
+        raise TypeError(f"names={given!r}: expected a NamesList or the path of a list of names")
+    names = NamesList.read(given)
+    if names.report is not None and names.report.n_refused:
+        warnings.warn(str(names.report), stacklevel=3)
+    return names
 
 
 def merged(lists: Sequence[NamesList], *, version: str = "", date: str = "") -> NamesList:
