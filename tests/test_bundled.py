@@ -168,6 +168,16 @@ def test_a_name_repeated_without_marks_is_cut_into_names_of_legal_lengths(ner, n
     assert n_copies == 1 or not ner("北京市海淀区" * n_copies, min_score=0.5)
 
 
+@pytest.mark.parametrize("n_copies", [1, 11, 17, 40])
+def test_the_research_model_cuts_a_repeated_name_at_its_places(n_copies):
+    research = cige.load("research")
+    found = research("北京市海淀区" * n_copies)
+    assert all(len(e.text) <= research.label_facts.max_lengths[e.label] for e in found)
+    assert {e.label for e in found} <= {"LOC", "GOVERNMENT"}
+    assert "".join(e.text for e in found) == "北京市海淀区" * n_copies
+    assert all(e.start % 6 == 0 for e in found)
+
+
 def test_a_model_may_be_pickled():
     ner = cige.load()
     ner.lexicon.add("阿拉善贺兰草", label="COMPANY")

@@ -41,13 +41,14 @@ def test_build(tmp_path, capsys):
     pytest.importorskip("jieba")
     for name, text in {
         "rows.tsv": "华为\tCOMPANY\tshort\n女子力\tCOMPANY\tshort\n学习\tCOMPANY\tshort\n",
-        "kinds.tsv": "COMPANY\tshort\tCOMPANY/short\t1\tdrop\n",
+        "kinds.tsv": "COMPANY\tshort\tCOMPANY/short\t1\tdrop\nGAME\tlist\tGAME\t0\tkeep\n",
         "text.txt": "华为手机，学习\n",
     }.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     files = [str(tmp_path / name) for name in ("rows.tsv", "kinds.tsv", "text.txt", "names.tsv")]
     assert main(["names", "build", files[0], "--kinds", files[1], "--text", files[2], "--output", files[3]]) == 0
-    assert "1  COMPANY/short (1 too rare, 1 common words)" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "1  COMPANY/short (1 too rare, 1 common words)" in shown and "0  GAME (0 too rare, 0 common words)" in shown
     assert (tmp_path / "names.tsv").read_text(encoding="utf-8") == "华为\tCOMPANY/short\n"
 
 

@@ -79,3 +79,14 @@ def test_common_words_are_those_that_are_no_names():
     is_common = common_words()
     assert is_common("我们") and is_common("学习")
     assert not is_common("北京") and not is_common("不在词典里的名字")
+
+
+def test_text_that_is_empty_or_in_another_encoding_is_named(tmp_path: Path):
+    text = tmp_path / "text.txt"
+    text.write_text("", encoding="utf-8")
+    with pytest.raises(LexiconError, match="none of the names occurs"):
+        count_in(text, ["北京"])
+    text.write_bytes("北京\n".encode("gbk"))
+    for read in (lambda: count_in(text, ["北京"]), lambda: list(read_rows(text)), lambda: read_kinds(text)):
+        with pytest.raises(LexiconError, match="line 1: not UTF-8"):
+            read()

@@ -72,6 +72,17 @@ def test_counts_and_gazetteers_go_with_their_words():
     assert small.vocabulary.word_rows.tolist() == [N_SPECIAL, UNK, N_SPECIAL + 1, N_SPECIAL + 2]
 
 
+def test_words_of_gazetteers_stay_before_others():
+    model = tiny.model()
+    base = list(model.lexicon)
+    groups = np.ones(len(base), np.int32)
+    groups[[7, 9]] = 1 | 2
+    vocabulary = replace(model.vocabulary, word_groups=groups, n_groups=2)
+    for n_words, kept in ((4, (0, 1, 7, 9)), (2, (7, 9)), (1, (7,))):
+        small = trim(replace(model, vocabulary=vocabulary), n_words=n_words, n_bigrams=4)
+        assert list(small.lexicon) == [base[k] for k in kept]
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float16"])
 def test_a_small_folder_gives_nearly_the_same(tmp_path, dtype):
     small = trim(tiny.trained_model(), n_words=10**6, n_bigrams=10**6)

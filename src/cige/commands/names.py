@@ -102,15 +102,16 @@ def run_build(args: argparse.Namespace) -> None:
 
     rules = read_kinds(args.kinds)
     rows = [row for path in args.files for row in read_rows(path)]
-    counts = count_in(args.text, {word for word, _, _ in rows})
+    in_text = count_in(args.text, {word for word, _, _ in rows})
     names, report = build_names(
-        rows, rules, counts=counts, is_common=common_words(), version=args.version, date=args.date
+        rows, rules, counts=in_text, is_common=common_words(), version=args.version, date=args.date
     )
     names.write(args.output)
-    print(f"{args.output}: {len(names):,} names; {report.n_without_rule:,} rows without a rule")
-    for kind in names.all_kinds:
-        rare, common = report.n_rare.get(kind, 0), report.n_common.get(kind, 0)
-        print(f"{report.n_kept[kind]:>9,}  {kind} ({rare:,} too rare, {common:,} common words)")
+    left_out = f"{report.n_without_rule:,} rows without a rule, {report.n_refused:,} that are no words"
+    print(f"{args.output}: {len(names):,} names; left out: {left_out}")
+    for kind in sorted({rule.kind for rule in rules.values()}):
+        kept, rare, common = (counts.get(kind, 0) for counts in (report.n_kept, report.n_rare, report.n_common))
+        print(f"{kept:>9,}  {kind} ({rare:,} too rare, {common:,} common words)")
 
 
 def _names_of(source: str | None) -> NamesList:

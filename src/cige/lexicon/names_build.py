@@ -8,7 +8,7 @@ and source, what the names are called, how often they must occur in the text, an
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +17,7 @@ from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList, check_number_of_kinds
 from cige.lexicon.text_file import read_lines
-from cige.lexicon.word_rules import reason_to_refuse
+from cige.lexicon.word_rules import NOT_UTF8, reason_to_refuse
 from cige.text.normalize import normalize
 
 _BLOCK_LINES = 2000  # lines whose words are looked up at once
@@ -58,8 +58,7 @@ def read_kinds(path: str | os.PathLike[str]) -> dict[tuple[str, str], KindRule]:
         LexiconError: a line has another form.
     """
     rules = {}
-    for number, raw in read_lines(path):
-        line = raw.decode("utf-8", "replace")
+    for number, line in _text_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
         cells = line.split("\t")
@@ -75,9 +74,12 @@ def read_kinds(path: str | os.PathLike[str]) -> dict[tuple[str, str], KindRule]:
 
 
 def read_rows(path: str | os.PathLike[str]) -> Iterable[tuple[str, str, str]]:
-    """(name, type, source) of each line `name<TAB>type<TAB>source`; other lines are an error."""
-    for number, raw in read_lines(path):
-        line = raw.decode("utf-8", "replace")
+    """(name, type, source) of each line `name<TAB>type<TAB>source`.
+
+    Raises:
+        LexiconError: a line has another form, or is not UTF-8.
+    """
+    for number, line in _text_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
         cells = line.split("\t")
@@ -86,8 +88,20 @@ def read_rows(path: str | os.PathLike[str]) -> Iterable[tuple[str, str, str]]:
         yield normalize(cells[0].strip()), cells[1], cells[2]
 
 
+def _text_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+    for number, raw in read_lines(path):
+        try:
+            yield number, raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise LexiconError(f"{path}, line {number}: {NOT_UTF8}; convert the file to UTF-8") from None
+
+
 def count_in(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, int]:
-    """How often each name occurs in a text file with one sentence per line, also inside longer words."""
+    """How often each name occurs in a text file with one sentence per line, also inside longer words.
+
+    Raises:
+        LexiconError: the file cannot be read or is not UTF-8, or none of the names occurs in it.
+    """
     lexicon = Lexicon.from_words(names, spaces=True)
     counts = np.zeros(len(lexicon), np.int64)
     block: list[str] = []
@@ -96,12 +110,14 @@ def count_in(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, in
         np.add.at(counts, lexicon.match("\n".join(block))[:, 2], 1)
         block.clear()
 
-    for _, raw in read_lines(path):
-        block.append(normalize(raw.decode("utf-8", "replace")))
+    for _, line in _text_lines(path):
+        block.append(normalize(line))
         if len(block) == _BLOCK_LINES:
             count()
     if block:
         count()
+    if not counts.any():
+        raise LexiconError(f"{path}: none of the names occurs in it; expected text with one sentence per line")
     return dict(zip(lexicon, counts.tolist(), strict=True))
 
 
