@@ -1,6 +1,7 @@
 """Draw lines of the raw corpora to be annotated: a share for each kind of text, from sources that permit any use.
 
-    python annotations/draw.py CORPUS_FOLDER OUTPUT_FOLDER --n 12800
+    python annotations/draw.py CORPUS_FOLDER TODAY_FOLDER OUTPUT_FOLDER --n 12800
+    python annotations/draw.py CORPUS_FOLDER TODAY_FOLDER OUTPUT_FOLDER --n 5600 --seed 4 --kinds medicine games works
 
 Which lines are drawn depends on their source and on words of the domain, never on what a tagger finds in them. Lines
 that the set "today" has, or that were annotated before (`today/*.tsv`), are left out. The output is one file per reader
@@ -93,22 +94,23 @@ def known_texts(today: Path) -> set[str]:
     return texts
 
 
-def draw(corpus: Path, today: Path, n_lines: int, seed: int) -> list[tuple[str, str, int, str]]:
+def draw(corpus: Path, today: Path, kinds: list[str], n_lines: int, seed: int) -> list[tuple[str, str, int, str]]:
     """(kind, part, line number, text) of the lines drawn, in random order; sources weigh by the root of their size."""
     rng = random.Random(seed)
     known = known_texts(today)
     done = {(row.part, row.line) for path in ANSWERS.glob("*.tsv") for row in read_rows(path)}
-    pools: dict[str, dict[str, list[tuple[str, int, str]]]] = {kind: {} for kind in DRAWS}
+    draws = {kind: DRAWS[kind] for kind in kinds}
+    pools: dict[str, dict[str, list[tuple[str, int, str]]]] = {kind: {} for kind in draws}
     for source, part, number, text in lines_of(corpus):
         if text.replace(" ", "␣") in known or (part, number) in done:
             continue
-        for kind, (_, sources, pattern) in DRAWS.items():
+        for kind, (_, sources, pattern) in draws.items():
             if source in sources and (not pattern or re.search(pattern, text)):
                 pools[kind].setdefault(source, []).append((part, number, text))
-    total = sum(share for share, _, _ in DRAWS.values())
+    total = sum(share for share, _, _ in draws.values())
     taken: set[str] = set()
     drawn = []
-    for kind, (share, _, _) in DRAWS.items():
+    for kind, (share, _, _) in draws.items():
         by_source = pools[kind]
         names = sorted(by_source)
         weights = [len(by_source[name]) ** 0.5 for name in names]
@@ -130,9 +132,10 @@ def main() -> None:
     parser.add_argument("output", type=Path, help="folder for the batches")
     parser.add_argument("--n", type=int, default=12_800, help="number of lines (default: %(default)s)")
     parser.add_argument("--readers", type=int, default=8, help="number of readers (default: %(default)s)")
+    parser.add_argument("--kinds", nargs="+", choices=DRAWS, default=list(DRAWS), help="kinds of lines (default: all)")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    drawn = draw(args.corpus, args.today, args.n, args.seed)
+    drawn = draw(args.corpus, args.today, args.kinds, args.n, args.seed)
     args.output.mkdir(parents=True, exist_ok=True)
     places = []
     for first in range(0, len(drawn), N_BATCH):

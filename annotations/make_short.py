@@ -1,4 +1,5 @@
-"""Make short texts as people type them: a name alone, a question about it, common words, digits, places repeated.
+"""Make short texts as people type them: a name alone, a question about it, common words, digits, places repeated,
+persons before a verb, places in Latin letters.
 
     python annotations/make_short.py annotations/gazetteer/curated.tsv gazetteer.tsv.xz made.bmes
 
@@ -36,6 +37,78 @@ QUESTIONS = {
 }
 DIGITS = ["{}", "电话{}", "手机号{}", "尾号{}", "订单号：{}", "QQ{}", "房间{}", "编号{}的那个", "联系方式{}谢谢"]
 PLACES = ("admin-divisions", "cldr")
+SAYS = [
+    "{}说",
+    "{}说，这次不一样",
+    "{}表示感谢",
+    "{}认为不是这样",
+    "{}称已经报警",
+    "{}指出了问题",
+    "{}空砍32分",
+    "{}飞抵现场",
+    "记者{}报道",
+]
+SAYS += [
+    "{}回应了",
+    "{}人在外地",
+    "据{}介绍",
+    "{}曾发文",
+    "{}将出席",
+    "{}率队夺冠",
+    "{}也来了",
+    "主持人{}问道",
+    "{}为此道歉",
+    "对{}来说很难",
+]
+SURNAMES = "王李张刘陈杨黄赵周吴徐孙朱马胡郭林何高梁郑罗宋谢唐韩曹许邓萧冯曾程蔡彭潘袁于董余苏叶吕魏蒋田杜丁沈姜"
+SURNAMES += "范江傅钟卢汪戴崔任陆廖姚方金邱夏谭韦贾邹石熊孟秦阎薛侯雷白龙段郝孔邵史毛常万顾赖武康贺严尹钱施牛洪龚"
+TRIPS = ["飞{}的航班", "去{}要签证吗", "{}天气", "我在{}", "从{}出发", "人在{}，刚下飞机", "住在{}附近"]
+LATIN_PLACES = [
+    "San Francisco",
+    "New York",
+    "Los Angeles",
+    "London",
+    "Paris",
+    "Tokyo",
+    "Singapore",
+    "Hong Kong",
+    "Las Vegas",
+]
+LATIN_PLACES += [
+    "Boston",
+    "Chicago",
+    "Seattle",
+    "Sydney",
+    "Melbourne",
+    "Toronto",
+    "Vancouver",
+    "Berlin",
+    "Munich",
+    "Milan",
+]
+LATIN_PLACES += [
+    "Barcelona",
+    "Madrid",
+    "Rome",
+    "Vienna",
+    "Zurich",
+    "Geneva",
+    "Amsterdam",
+    "Kyoto",
+    "Osaka",
+    "Seoul",
+    "Bangkok",
+]
+LATIN_PLACES += [
+    "Kuala Lumpur",
+    "Silicon Valley",
+    "Palo Alto",
+    "Santa Clara",
+    "San Diego",
+    "San Jose",
+    "New Zealand",
+    "Abu Dhabi",
+]
 
 
 def filled(frame: str, name: str, label: str) -> Sentence:
@@ -77,11 +150,21 @@ def repeated(places: list[str], rng: random.Random, n_texts: int) -> list[Senten
     for _ in range(n_texts):
         chosen = rng.sample(places, rng.choice((1, 2, 2, 2, 3)))
         text, spans = "", []
-        for place in chosen * rng.randint(1, 18 // len(chosen)):
+        for place in chosen * rng.randint(1, 36 // len(chosen)):
             spans.append(Span(len(text), len(text) + len(place), "LOC"))
             text += place
         sentences.append(Sentence(text, tuple(spans)))
     return sentences
+
+
+def persons(names: list[str], rng: random.Random, n_texts: int) -> list[Sentence]:
+    """Persons before a verb: half of them from the list, half a surname with one or two characters of given names."""
+    given = [c for name in names if 2 <= len(name) <= 3 and name[0] in SURNAMES for c in name[1:]]
+    texts = []
+    for _ in range(n_texts):
+        made = rng.choice(SURNAMES) + "".join(rng.choices(given, k=rng.choice((1, 2, 2, 2))))
+        texts.append(filled(rng.choice(SAYS), rng.choice((made, rng.choice(names))), "PER"))
+    return texts
 
 
 def main() -> None:
@@ -102,7 +185,9 @@ def main() -> None:
     rows = read_rows(args.gazetteer)
     places = sorted({name for name, type_, source in rows if source in PLACES and len(name) > 2 and type_ == "LOC"})
     sentences = names_alone(names, rng, 2500, 1500) + common_words(set(types), rng, 1200)
-    sentences += digits(rng, 300) + repeated(places, rng, 300)
+    sentences += digits(rng, 300) + repeated(places, rng, 400)
+    sentences += persons(names["PER"], rng, 1200)
+    sentences += [filled(rng.choice(TRIPS), rng.choice(LATIN_PLACES), "LOC") for _ in range(120)]
     rng.shuffle(sentences)
     write_sentences(args.output, sentences)
     print(f"{args.output}: {len(sentences):,} texts")

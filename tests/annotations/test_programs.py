@@ -118,6 +118,11 @@ def test_short_texts_hold_what_they_are_labelled_with(programs):
     for sentence in made.names_alone(names, rng, 40, 200):
         (span,) = sentence.spans
         assert sentence.text[span.start : span.end] == f"名{span.label}"
+    for sentence in made.persons(["李雷", "韩梅梅", "克里斯"], rng, 50):
+        (span,) = sentence.spans
+        name = sentence.text[span.start : span.end]
+        assert span.label == "PER" and (name == "克里斯" or name[0] in made.SURNAMES)
+        assert span.start or span.end < len(sentence.text)  # never alone
     for sentence in made.repeated(["北京市", "海淀区", "湖北省"], rng, 50):
         assert "".join(sentence.text[s.start : s.end] for s in sentence.spans) == sentence.text
     assert all(not sentence.spans for sentence in made.digits(rng, 50))
