@@ -8,6 +8,11 @@ are right would show on as many entities (mean of 200 draws).
   cige bench domains --json docs/bench/domains.json
   cige bench domains --write my-model         # puts the calibrations of all domains into a model's manifest
   cige bench domains --write my-model --general        # and the general one, of all domains together
+
+Scores are lower on text of another kind than that of training. With --unseen, the general calibration reads a set with
+a tagger that was trained without it (`cige bench left_out --recipe today` makes such taggers):
+
+  cige bench domains --write my-model --general --unseen cmner=runs/left_out/cmner/labelled/model
 """
 
 from __future__ import annotations
@@ -39,6 +44,7 @@ from cige.tagging.selection import Request, Types, all_candidates, best_uncalibr
 from cige.training.sources import Source
 
 N_DRAWS = 200
+N_UNSEEN = 1000
 
 
 def readings_of(
@@ -85,15 +91,32 @@ def least_error(scores: Sequence[float], *, seed: int = 0) -> float:
 
 
 def general_calibrations(
-    ner: NER, sources: Mapping[str, Source], domains: Mapping[str, Sequence[str]]
+    ner: NER, sources: Mapping[str, Source], domains: Mapping[str, Sequence[str]], unseen: Mapping[str, NER]
 ) -> dict[str, Calibration]:
-    """The calibrations of fine labels, all of them requested, and of coarse ones, on all domains together."""
-    names = [name for of_domain in domains.values() for name in of_domain]
+    """The calibrations of fine labels, all of them requested, and of coarse ones, on all domains together.
+
+    Args:
+        unseen: taggers that were trained without a set, by its name; they read N_UNSEEN of its sentences.
+    """
     requested: dict[Types, list[str] | None] = {"fine": ner.labels, "coarse": None}
-    return {
-        types: calibration_of([r for name in names for r in readings_of(ner, sources[name], types, labels=labels)])
-        for types, labels in requested.items()
-    }
+    found = {}
+    for types, labels in requested.items():
+        readings = []
+        for name in (name for of_domain in domains.values() for name in of_domain):
+            reader, source = unseen.get(name, ner), sources[name]
+            if name in unseen:
+                source = replace(source, dev=[*source.dev, *source.train][:N_UNSEEN])
+            readings += readings_of(reader, source, types, labels=labels)
+        found[types] = calibration_of(readings)
+    return found
+
+
+def unseen_option(text: str) -> tuple[str, str]:
+    """A set's name and the folder of the tagger that was trained without it, of NAME=MODEL."""
+    name, equals, model = text.partition("=")
+    if not (name and equals and model):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected NAME=MODEL, such as cmner=runs/left_out/cmner/model")
+    return name, model
 
 
 def bench_domain(general: Calibration | None, readings: Sequence[SentenceReading]) -> dict[str, Any]:
@@ -114,6 +137,15 @@ def main() -> None:
         "--write", metavar="FOLDER", type=Path, help="measure this model, and keep the calibrations in it"
     )
     parser.add_argument("--general", action="store_true", help="fit the general calibration as well")
+    parser.add_argument(
+        "--unseen",
+        action="extend",
+        nargs="+",
+        default=[],
+        type=unseen_option,
+        metavar="NAME=MODEL",
+        help="for the general calibration, the model that reads this set, which was trained without it",
+    )
     parser.add_argument("--only", action="append", metavar="DOMAIN", help="only this domain (several times)")
     parser.add_argument("--recipe", choices=RECIPES, default=TODAY, help="that of the model (default: %(default)s)")
     parser.add_argument("--data-dir", help="holds ner/ ($CIGE_DATA)")
@@ -126,8 +158,18 @@ def main() -> None:
     assert isinstance(ner, NER)
     rows: list[dict[str, Any]] = []
     facts = ner.label_facts
+    known = {name for of_domain in domains.values() for name in of_domain}
+    if wrong := {name for name, _ in args.unseen} - known:
+        parser.error(
+            f"--unseen: {', '.join(sorted(wrong))} is no set of the domains; they are {', '.join(sorted(known))}"
+        )
+    readers: dict[str, NER] = {}
+    for name, model in args.unseen:
+        reader = load(model)
+        assert isinstance(reader, NER)
+        readers[name] = reader
     if args.general:
-        facts = replace(facts, calibration=general_calibrations(ner, sources, domains))
+        facts = replace(facts, calibration=general_calibrations(ner, sources, domains, readers))
     for domain in args.only or (*domains, *unseen):
         for types in ("fine", "coarse"):
             readings = [r for name in {**domains, **unseen}[domain] for r in readings_of(ner, sources[name], types)]

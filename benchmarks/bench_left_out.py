@@ -9,10 +9,14 @@ ORG as far as the set annotates them throughout.
 With --raw FILE the tagger then labels sentences of raw text, and one more tagger learns from them and from the labelled
 sentences (the recipe `names_student`), which shows what text without labels is worth.
 
+With --recipe today the sets that this recipe trains on are left out one by one; on the others, --model is scored, a
+tagger of that recipe. The files that the recipe names must be there (recipes/today.yaml says how they are made).
+
 Each set's result is written when it is there, and the same command goes on with the others.
 
   cige bench left_out --lac-python lac/bin/python --json docs/bench/left_out.json
   cige bench left_out --sets weibo --raw raw.txt --folder runs/left_out --json left_out.json
+  cige bench left_out --recipe today --lac-python lac/bin/python --json left_out_today.json
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from measure import add_data_option, environment, report, use_threads, write
 from cige.cli import main as cige
 from cige.data.registry import DATASETS
 from cige.errors import CigeError
-from cige.recipes.shipped import NAMES, STUDENT
+from cige.recipes.shipped import NAMES, STUDENT, TODAY
 from cige.training.recipe import load_recipe
 from cige.training.train import train
 
@@ -61,17 +65,19 @@ def student_settings(name: str, args: argparse.Namespace, teacher: Path, agreed:
     return more | {"start_from": str(teacher), "data.sources.agreed.train": str(agreed)}
 
 
-def left_out(name: str, args: argparse.Namespace, vectors: Mapping[str, str]) -> dict[str, Path]:
-    """The folders of the models that were trained without a set: "labelled", and "student" if there is raw text."""
+def left_out(name: str, args: argparse.Namespace, vectors: Mapping[str, str]) -> dict[str, str | Path]:
+    """The models that were trained without a set: "labelled", and "student" if there is raw text."""
+    if name not in load_recipe(args.recipe).data.sources:
+        return {"labelled": args.model}
     options: dict[str, Any] = {"seed": args.seed, "data_dir": args.data_dir, "device": "cpu", "show_progress": False}
     folder = args.folder / name
-    recipe = load_recipe(NAMES, settings(name, args, args.epochs, vectors))
-    found = {"labelled": train(recipe, folder / "labelled", **options).model}
+    recipe = load_recipe(args.recipe, settings(name, args, args.epochs, vectors))
+    found: dict[str, str | Path] = {"labelled": train(recipe, folder / "labelled", **options).model}
     if args.raw:
         agreed = folder / "agreed.jsonl"
         if not agreed.is_file():
             cige(["pseudo-label", str(args.raw), str(agreed), "--model", str(found["labelled"])])
-        more = student_settings(name, args, found["labelled"], agreed)
+        more = student_settings(name, args, Path(found["labelled"]), agreed)
         found["student"] = train(load_recipe(STUDENT, more), folder / "student", **options).model
     return found
 
@@ -91,6 +97,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_data_option(parser)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), help="(default: all)")
+    parser.add_argument("--recipe", choices=(NAMES, TODAY), default=NAMES, help="(default: %(default)s)")
+    parser.add_argument(
+        "--model", default="bundled", help="for sets that the recipe does not train on (default: bundled)"
+    )
     parser.add_argument("--epochs", type=int, default=3, help="with labelled sentences (default: 3)")
     parser.add_argument("--raw", type=Path, metavar="FILE", help="raw text, a sentence a line, for the second tagger")
     parser.add_argument("--student-epochs", type=int, default=2, help="of the second tagger (default: 2)")
@@ -108,10 +118,17 @@ def main() -> None:
     use_threads(args.threads)
     if args.student_set and not args.raw:
         raise CigeError("--student-set: there is no second tagger without --raw")
+    if args.raw and args.recipe != NAMES:
+        raise CigeError(f"--raw: the second tagger is that of the recipe {NAMES}; leave out --recipe {args.recipe}")
     own = {"vectors.bigram": "bigram.npz", "vectors.word": "word.npz"}
-    vectors = {k: str(args.vectors / v) for k, v in own.items()} if args.vectors else OF_DATA
+    of_recipe = OF_DATA if args.recipe == NAMES else {}  # the recipe today names its own
+    vectors = {k: str(args.vectors / v) for k, v in own.items()} if args.vectors else of_recipe
     facts = {"epochs": args.epochs, "student_epochs": args.student_epochs if args.raw else 0, "vectors": vectors}
-    facts |= {"seed": args.seed, "set": args.set} | ({"student_set": args.student_set} if args.student_set else {})
+    facts |= (
+        {"seed": args.seed, "set": args.set}
+        | ({} if args.recipe == NAMES else {"recipe": args.recipe, "model": args.model})
+        | ({"student_set": args.student_set} if args.student_set else {})
+    )
     result: dict[str, Any] = {"settings": facts, "sets": {}}
     if args.json and Path(args.json).is_file():
         there = json.loads(Path(args.json).read_text(encoding="utf-8"))

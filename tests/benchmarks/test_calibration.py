@@ -38,13 +38,34 @@ def test_the_general_calibration_is_that_of_all_domains_together(ner, dev):
     domains = {"one": ("a",), "two": ("b", "c")}
     parts = {"a": dev[:20], "b": dev[20:30], "c": dev[30:]}
     sources = {name: Source(name, [], [SAME.read(s) for s in own], types=SAME) for name, own in parts.items()}
-    found = bench_domains.general_calibrations(ner, sources, domains)
+    found = bench_domains.general_calibrations(ner, sources, domains, {})
     assert set(found) == {"fine", "coarse"}
     for types, calibration in found.items():
         own = calibration_of(read_labelled(ner, dev, types=types))
         assert calibration.thresholds == near(own.thresholds) and calibration.n_entities == own.n_entities
         assert calibration.label_thresholds.keys() == own.label_thresholds.keys()
         assert [p for p, _ in calibration.knots] == near([p for p, _ in own.knots])
+
+
+def test_a_set_is_read_by_the_tagger_that_was_trained_without_it_training_sentences_too(ner, dev):
+    read = []
+
+    class Other(NER):  # the same model, which notes what it reads
+        def stream(self, texts, *args, **options):
+            texts = list(texts)
+            read.extend(texts)
+            return super().stream(texts, *args, **options)
+
+    own = [SAME.read(s) for s in dev]
+    sources = {
+        "a": Source("a", [], own[:20], types=SAME),
+        "b": Source("b", own[30:], own[20:30], types=SAME),
+    }
+    found = bench_domains.general_calibrations(ner, sources, {"one": ("a", "b")}, {"b": Other(ner.model)})
+    assert set(read) == {s.text for s in own[20:]}
+    assert found["fine"].n_entities == calibration_of(read_labelled(ner, dev, types="fine")).n_entities
+    with pytest.raises(bench_domains.argparse.ArgumentTypeError, match="NAME=MODEL"):
+        bench_domains.unseen_option("cmner")
 
 
 def test_a_span_whose_set_annotates_a_parent_type_is_judged_once(ner, dev):

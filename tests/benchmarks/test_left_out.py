@@ -8,7 +8,7 @@ from pathlib import Path
 import bench_left_out
 import pytest
 
-from cige.recipes.shipped import NAMES, STUDENT
+from cige.recipes.shipped import NAMES, STUDENT, TODAY
 from cige.training.recipe import load_recipe
 
 
@@ -19,6 +19,13 @@ def test_the_set_left_out_has_no_weight_and_the_last_epoch_is_scored(name):
     assert [source for source, config in recipe.data.sources.items() if not config.weight] == [name]
     assert recipe.training.n_epochs == recipe.training.eval_start_epoch == 3
     assert recipe.vectors.word == "vectors/word.npz" and recipe.optimizer.learning_rate == 0.002
+
+
+def test_sets_that_the_recipe_does_not_train_on_are_left_out_by_any_of_its_taggers(tmp_path):
+    args = argparse.Namespace(set=[], recipe=TODAY, model="bundled", folder=tmp_path)
+    assert bench_left_out.left_out("msra", args, {}) == {"labelled": "bundled"}
+    recipe = load_recipe(TODAY, bench_left_out.settings("cmner", args, 3, {}))
+    assert [source for source, config in recipe.data.sources.items() if not config.weight] == ["cmner"]
 
 
 def test_the_second_tagger_has_the_vectors_of_the_first():
