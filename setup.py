@@ -33,6 +33,7 @@ PROCESSOR = "src/cige/instruction_sets"
 HEADERS = (
     "product",
     "product_narrow",
+    "integers16",
     "transpose",
     "attention",
     "flat",
@@ -114,8 +115,8 @@ def kernels(level: str, options: list[str]) -> Extension:
 
 
 def runtime(level: str, options: list[str]) -> Extension:
-    names = ["product", "product_bf16", "product_int8", "attention", "attention_bf16", "flat", "chain", "marginals"]
-    names += ["lengths", "rules", "rows", "spans", "lstm"]
+    names = ["product", "product_bf16", "product_int8", "attention", "attention_bf16", "attention_int16", "flat"]
+    names += ["chain", "marginals", "lengths", "rules", "rows", "spans", "lstm"]
     module = f"_runtime_{level}"
     sources = sorted([*Path(RUNTIME).glob("*.[ch]"), *Path(NATIVE).glob("*.h")], key=lambda file: file.name)
     checksum = zlib.crc32(b"".join(file.read_bytes() for file in sources))  # see runtime/native/__init__.py

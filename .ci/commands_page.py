@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import io
 import os
-from importlib import import_module
 
-from cige.cli import VERBS
+from cige.cli import VERBS, command_of
 
 
 def commands_page() -> str:
@@ -20,7 +19,7 @@ def commands_page() -> str:
         "\n".join(f"- [`cige {verb}`](#cige-{verb}): {what}" for verb, what in VERBS.items()),
     ]
     for verb in VERBS:
-        command = import_module(f"cige.commands.{verb.replace('-', '_')}")
+        command = command_of(verb)
         parser = argparse.ArgumentParser(
             prog=f"cige {verb}", description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
         )

@@ -145,12 +145,16 @@ def digits(rng: random.Random, n_texts: int) -> list[Sentence]:
 
 
 def repeated(places: list[str], rng: random.Random, n_texts: int) -> list[Sentence]:
-    """One to three places, again and again without marks between them."""
+    """One to three places, again and again without marks between them; half of them a place and one within it."""
+    wide = [place for place in places if place[-1] in "省市"]
+    narrow = [place for place in places if place[-1] in "市区县"]
     sentences = []
     for _ in range(n_texts):
         chosen = rng.sample(places, rng.choice((1, 2, 2, 2, 3)))
+        if rng.random() < 0.5:
+            chosen = [rng.choice(wide), rng.choice(narrow)]
         text, spans = "", []
-        for place in chosen * rng.randint(1, 36 // len(chosen)):
+        for place in chosen * rng.choice((1, 1, rng.randint(1, 36 // len(chosen)))):
             spans.append(Span(len(text), len(text) + len(place), "LOC"))
             text += place
         sentences.append(Sentence(text, tuple(spans)))
@@ -185,7 +189,7 @@ def main() -> None:
     rows = read_rows(args.gazetteer)
     places = sorted({name for name, type_, source in rows if source in PLACES and len(name) > 2 and type_ == "LOC"})
     sentences = names_alone(names, rng, 2500, 1500) + common_words(set(types), rng, 1200)
-    sentences += digits(rng, 300) + repeated(places, rng, 400)
+    sentences += digits(rng, 300) + repeated(places, rng, 1200)
     sentences += persons(names["PER"], rng, 1200)
     sentences += [filled(rng.choice(TRIPS), rng.choice(LATIN_PLACES), "LOC") for _ in range(120)]
     rng.shuffle(sentences)

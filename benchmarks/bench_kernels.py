@@ -23,9 +23,7 @@ from measure import environment, in_turns, options, report, use_threads, write
 from cige.nn import native
 from cige.nn.dropout import Dropout
 from cige.nn.relative_spans import relative_spans
-from cige.nn.scored_attention import scored_attention
 from cige.nn.span_attention import SpanPairs, span_attention
-from cige.nn.vocabulary_loss import vocabulary_loss
 
 Case = Callable[[], None]
 
@@ -51,6 +49,8 @@ def flat_case(n_batch: int, n: int, *, train: bool) -> Case:
 
 def scored_case(dtype: torch.dtype) -> Case:
     """A layer of Lattice-BERT (lite) in training: 8 instances of 176 tokens, 12 heads of 64, dropout."""
+    from cige.lattice_bert.encoder.scored_attention import scored_attention
+
     draw = partial(torch.randn, generator=torch.Generator().manual_seed(0))
     tensors = [draw(8, 12, 176, 64).to(dtype).requires_grad_() for _ in range(3)]
     scores = draw(12, 8, 176, 176).to(dtype).transpose(0, 1).requires_grad_()
@@ -65,6 +65,8 @@ def scored_case(dtype: torch.dtype) -> Case:
 
 def vocabulary_case(dtype: torch.dtype) -> Case:
     """64 targets over the 102,128 tokens of Lattice-BERT, vectors of 128."""
+    from cige.lattice_bert.encoder.vocabulary_loss import vocabulary_loss
+
     draw = partial(torch.randn, generator=torch.Generator().manual_seed(0))
     tensors = [x.requires_grad_() for x in (draw(64, 128), draw(102_128, 128) / 10, draw(102_128))]
     targets = torch.randint(0, 102_128, (64,), generator=torch.Generator().manual_seed(1))

@@ -1,4 +1,4 @@
-"""The runtime in float32, bfloat16 and int8: F1 on development data beside speed, for the bundled model.
+"""The runtime in each precision of this processor: F1 on development data beside speed, for the bundled model.
 
     OMP_NUM_THREADS=1 python benchmarks/bench_precision.py --data-dir DATA --json precision.json
 

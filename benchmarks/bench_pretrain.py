@@ -31,14 +31,14 @@ from torch import nn
 
 from cige.engine.optimizer import make_optimizer
 from cige.engine.settings import OptimizerConfig
-from cige.models.lattice_bert.costs import describe
-from cige.models.lattice_bert.heads import LatticeBertForPreTraining
-from cige.models.lattice_bert.network import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES, LatticeBertConfig
+from cige.lattice_bert.encoder.costs import describe
+from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
+from cige.lattice_bert.encoder.network import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES, LatticeBertConfig
+from cige.lattice_bert.pretraining.batch import MaskedBatch, collate_masked
+from cige.lattice_bert.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
+from cige.lattice_bert.pretraining.packing import Room
+from cige.lattice_bert.pretraining.shards import Shard
 from cige.nn.memory import keep_freed_memory
-from cige.pretraining.batch import MaskedBatch, collate_masked
-from cige.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
-from cige.pretraining.packing import Room
-from cige.pretraining.shards import Shard
 
 MOST, PAPER = 1.35, 1.48  # times the cost of a character: what this code should keep to, what the paper reports
 BATCH = {"tiny": 256, "lite": 8192, "base": 8192}

@@ -27,17 +27,17 @@ from scaling_model import Job, Rates, simulate
 from cige.engine.checkpoint_writer import CheckpointWriter
 from cige.engine.history import RunState
 from cige.engine.optimizer import clip_gradients, make_optimizer
-from cige.lexicon.joint_vocabulary import JointVocabulary
-from cige.models.lattice_bert.costs import describe
-from cige.models.lattice_bert.heads import LatticeBertForPreTraining
-from cige.models.lattice_bert.network import SIZES
+from cige.lattice_bert.encoder.costs import describe
+from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
+from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
+from cige.lattice_bert.encoder.network import SIZES
+from cige.lattice_bert.pretraining.data import PretrainingData, open_data
+from cige.lattice_bert.pretraining.make_data import make_data
+from cige.lattice_bert.pretraining.make_shard import DataSettings
+from cige.lattice_bert.pretraining.objective import PretrainingObjective
+from cige.lattice_bert.pretraining.pretrain import pretrain
+from cige.lattice_bert.pretraining.recipe import PretrainRecipe, load_pretrain_recipe
 from cige.nn.memory import keep_freed_memory
-from cige.pretraining.data import PretrainingData, open_data
-from cige.pretraining.make_data import make_data
-from cige.pretraining.make_shard import DataSettings
-from cige.pretraining.objective import PretrainingObjective
-from cige.pretraining.pretrain import pretrain
-from cige.pretraining.recipe import PretrainRecipe, load_pretrain_recipe
 
 BENCH = Path(__file__).parents[1] / "docs/bench"
 GPU, RUNTIME = BENCH / "gpu/pretrain_bf16.json", BENCH / "runtime.json"

@@ -4,7 +4,7 @@
 
 "all lines" is how a corpus is tokenised for pre-training, blocks of lines at a time; "a line at a time" is one call for
 each line; "pieces alone" leaves words out, as BERT-our does. Each reads the same lines, the first --megabytes of the
-corpus (UTF-8 counted). Processor seconds, medians; jieba's part in `cige pretrain data` is not in it.
+corpus (UTF-8 counted). Processor seconds, medians; jieba's part in `cige lattice-bert pretrain data` is not in it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 from measure import environment, in_turns, options, report, write
 
-from cige.lattice.token_lattice import TokenLattice
-from cige.lattice.tokenizer import LatticeTokenizer
-from cige.lexicon.joint_vocabulary import JointVocabulary
+from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
+from cige.lattice_bert.encoder.token_lattice import TokenLattice
+from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.lexicon.text_file import read_lines
 
 
@@ -64,7 +64,9 @@ def bench_tokens(lines: list[str], vocabulary: JointVocabulary, *, n_rounds: int
 def main() -> None:
     parser = options(__doc__, n_rounds=3, n_threads=None)
     parser.add_argument("corpus", type=Path, help="UTF-8 text; plain, .gz or .xz")
-    parser.add_argument("--vocab", required=True, metavar="FOLDER", help="what `cige pretrain vocab` wrote")
+    parser.add_argument(
+        "--vocab", required=True, metavar="FOLDER", help="what `cige lattice-bert pretrain vocab` wrote"
+    )
     parser.add_argument("--megabytes", type=float, default=10, help="of the corpus (default: %(default)s)")
     args = parser.parse_args()
     vocabulary = JointVocabulary.load(args.vocab)

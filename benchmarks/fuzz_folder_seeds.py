@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-for part in ("tests", "tests/engine", "tests/pretraining"):
+for part in ("tests", "tests/engine", "tests/lattice_bert/pretraining"):
     sys.path.append(str(ROOT / part))
 
 WORDS = ["北京", "上海", "南京", "南京市", "市长", "长江", "长江大桥", "中国", "中国银行", "公司", "罗氏公司", "ABC"]
@@ -234,9 +234,9 @@ def _read_vectors(folder: Path, texts: Sequence[str], case: int) -> int:
 
 
 def _read_data(folder: Path, texts: Sequence[str], case: int) -> int:
-    from cige.pretraining.data import open_data
-    from cige.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
-    from cige.pretraining.packing import Room
+    from cige.lattice_bert.pretraining.data import open_data
+    from cige.lattice_bert.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
+    from cige.lattice_bert.pretraining.packing import Room
 
     data = open_data(folder, check_contents=case % 2 == 0)
     task: Any = "three_way" if case % 3 == 0 else "order"

@@ -80,6 +80,27 @@ def test_what_is_not_text_is_refused(ner, bad):
         ner(bad)
 
 
+@pytest.mark.parametrize("bad", [None, 3, 3.5, b"\xe6", object(), {"text"}, [None], ["李明", None], ("李明",)])
+def test_every_method_says_what_it_was_given_instead_of_a_text(ner, bad):
+    for method in (ner.analyze, ner.explain, lambda text: cige.build_lattice(text, ner.lexicon)):
+        with pytest.raises(TypeError, match=f"^given {type(bad).__name__}; expected a str"):
+            method(bad)
+    for text, hint in ((b"", "so decode it first"), (["李明"], "give one text per call")):
+        with pytest.raises(TypeError, match=hint):
+            ner.analyze(text)
+    with pytest.raises(TypeError, match=r"given bytes; .* so decode it first"):
+        ner(b"")
+    with pytest.raises(TypeError, match="given NoneType; expected an iterable of str"):
+        ner.pipe(None)
+
+
+@pytest.mark.parametrize("bad", ["5", -1, 2.5, None])
+def test_a_number_of_words_that_is_none_is_refused(ner, bad):
+    with pytest.raises(ValueError, match=r"n_words=.*expected a whole number, 0 or more"):
+        ner.explain(SENTENCE, n_words=bad)
+    assert ner.explain(SENTENCE, n_words=0, removals=False).entities
+
+
 def test_the_text_that_is_none_is_named(ner):
     with pytest.raises(TypeError, match=r"text 2 is bytes; expected str, so decode it first"):
         ner(["李明", b"\xe6"])

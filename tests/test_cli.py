@@ -7,14 +7,13 @@ import re
 import shlex
 import subprocess
 import sys
-from importlib import import_module
 
 import pytest
 import tiny
 
 from cige.api import NER
-from cige.cli import VERBS, main, parser_of
-from cige.commands import compare, pretrain_run, train
+from cige.cli import VERBS, command_of, main, parser_of
+from cige.commands import compare, train
 from cige.commands.extras import install_command
 from cige.data import Sentence, Span, read_sentences, write_sentences
 from cige.lexicon.lexicon import Lexicon
@@ -67,7 +66,7 @@ def english(monkeypatch):
 # ---- the frame
 
 
-@pytest.mark.parametrize("command", [train, compare, pretrain_run])
+@pytest.mark.parametrize("command", [train, compare])
 def test_settings_given_one_after_another_all_count(command):
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
@@ -545,7 +544,7 @@ def test_evaluate_lists_errors_and_tells_labels_that_are_wrong(run, model, data,
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_examples_of_the_help_can_be_parsed(verb):
-    lines = (import_module(f"cige.commands.{verb.replace('-', '_')}").__doc__ or "").replace("\\\n", " ").split("\n")
+    lines = (command_of(verb).__doc__ or "").replace("\\\n", " ").split("\n")
     for line in lines:
         if line.startswith("  cige ") and verb != "bench":  # the benchmarks' own help has their examples
             words = shlex.split(re.split(r" [>|]+ ", line)[0], comments=True)

@@ -33,7 +33,8 @@ def tiny_recipe(**settings: object) -> Recipe:
     """A recipe for `write_data_folder`: a small network, 3 epochs of 7 steps.
 
     Args:
-        settings: those of section `training` by their names, those of others as `optimizer__learning_rate=0.02`.
+        settings: those of section `training` by their names, those of others as `optimizer__learning_rate=0.02`, and
+            those of the recipe itself as `recipe__head="crf"`.
     """
     recipe: dict[str, Any] = {
         "name": "tiny",
@@ -52,7 +53,10 @@ def tiny_recipe(**settings: object) -> Recipe:
     }
     for key, value in settings.items():
         section, _, name = key.rpartition("__")
-        recipe.setdefault(section or "training", {})[name] = value
+        if section == "recipe":
+            recipe[name] = value
+        else:
+            recipe.setdefault(section or "training", {})[name] = value
     return recipe_from_dict(recipe)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,31 +13,25 @@ from cige.entities.entity import Entity
 from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
 from cige.folders.hub import model_folder, push_folder
-from cige.folders.kinds import KINDS, TAGGER
+from cige.folders.kinds import GRID_TAGGER, ONNX, TAGGER, find_kind
 from cige.folders.manifest import kind_of, read_manifest
-from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
+from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList, names_list
-from cige.lexicon.rules import Rules
 from cige.lexicon.user_word import UserWords, user_words_of
 from cige.tagging.finder import EntityFinder
 from cige.tagging.merging import merge_windows
-from cige.tagging.prediction import PredictionModel, ScoredSpan, predict_spans
+from cige.tagging.prediction import PredictionModel, predict_spans
 from cige.tagging.selection import Request, Selection
-from cige.tagging.windows import LatticeWord, core_words, read_window, read_windows, windows_of
-from cige.text.closed import Stretch, closed_stretches
+from cige.tagging.streaming import Stream, WordBudgetWarning  # noqa: F401  # caught by users
+from cige.tagging.windows import LatticeWord, core_words, read_windows
 from cige.text.counted import counted
-from cige.text.windows import Window
+from cige.text.given import check_text
 
 if TYPE_CHECKING:
     from cige.explain.explanation import Explanation
 
 Names = NamesList | str | PathLike[str]
 BACKENDS = ("auto", "native", "torch")
-POOL_BATCHES = 16  # `pipe` collects the windows of this many batches, so that a batch has windows of similar length
-
-
-class WordBudgetWarning(UserWarning):
-    """A text had more overlapping words than a lattice may contain, so some were left out; characters never are."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +40,7 @@ class Analysis:
 
     Attributes:
         text: the string that the user passed.
-        entities: sorted, not overlapping.
+        entities: sorted; not overlapping, unless the model finds nested entities.
         words: every word of the lattice, sorted by start and end.
         n_dropped: number of matched words that exceed the maximum number of nodes, without words of punctuation only; 0
             for real text.
@@ -75,6 +68,7 @@ def load(
     precision: str = "auto",
     domain: str | None = None,
     names: Names | None = None,
+    n_threads: int | None = None,
     **hub_options: Any,
 ) -> EntityFinder:
     """Load a model that finds entities.
@@ -96,28 +90,45 @@ def load(
             its card, `cige calibrate --domain` adds others). The entities themselves do not change.
         names: a list of names with kinds (a file as `cige names build` writes it, or a NamesList) instead of the one in
             the model, which learned what each kind is worth; for models with such a list only.
+        n_threads: the number of threads for prediction with cige's own runtime (default: OMP_NUM_THREADS, or one per
+            processor). Many texts are shared among them, and the result does not depend on their number.
         hub_options: `revision`, `token`, `cache_dir` and `local_files_only`, as in huggingface_hub.
 
     Returns:
         An NER, or for a Lattice-BERT that was fine-tuned to find entities a TunedNER, which has no lexicon.
 
     Raises:
+        ValueError: `n_threads` is not a whole number, 1 or more.
         ModelError: there is no such model, it is damaged, it does not find entities, it cannot run on that device, or a
             package that it needs is not installed.
     """
     folder = model_folder(path_or_hub_id, **hub_options)
-    kind = KINDS.get(kind_of(folder) or "")
-    if kind is None or kind.finder is None:
+    kind = kind_of(folder)
+    open_finder = _finder_of(kind)
+    if open_finder is None:
         read_manifest(folder, kind=TAGGER, version=0, error=ModelError)  # raises the error
         raise ModelError(f"{folder}: not a model that finds entities")
     options: dict[str, Any] = {name: x for name, x in (("backend", backend), ("precision", precision)) if x != "auto"}
     if names is not None:
         options["names"] = names
-    if options and kind is not KINDS[TAGGER]:
+    if n_threads is not None:
+        if isinstance(n_threads, bool) or not isinstance(n_threads, int) or n_threads < 1:
+            raise ValueError(f"given n_threads={n_threads!r}; expected a whole number, 1 or more")
+        options["n_threads"] = n_threads
+    if names is not None and kind == ONNX:
+        raise ModelError(
+            f"{folder}: names={names!r} was given; a model exported for ONNX Runtime keeps the names that it was "
+            "exported with; give the list to the folder from which it was exported"
+        )
+    if kind == GRID_TAGGER:
+        if options.get("backend") == "native" or options.keys() & {"precision", "n_threads"}:
+            raise ModelError(f"{folder}: only PyTorch computes a model that finds nested entities, and in float32")
+        options.pop("backend", None)
+    elif options and kind != TAGGER:
         given = ", ".join(f"{name}={x!r}" for name, x in options.items())
         raise ModelError(f"{folder}: {given} was given; only a model that `cige train` wrote has a choice")
     try:
-        finder: EntityFinder = kind.open_finder(folder, device=device, **options)
+        finder: EntityFinder = open_finder(folder, device=device, **options)
     except ModuleNotFoundError as missing:
         if missing.name not in ("torch", "transformers"):
             raise
@@ -133,8 +144,23 @@ def load(
     return finder.for_domain(domain)
 
 
+def _finder_of(kind: str | None) -> Callable[..., EntityFinder] | None:
+    """The function that opens folders of a kind, called with (folder, device=); None if they find no entities."""
+    own = {TAGGER: open_tagger, GRID_TAGGER: open_nested, ONNX: open_onnx}
+    if kind in own:
+        return own[kind]
+    known = find_kind(kind)
+    return None if known is None else known.open_finder
+
+
 def open_tagger(
-    folder: Path, *, device: str = "cpu", backend: str = "auto", precision: str = "auto", names: Names | None = None
+    folder: Path,
+    *,
+    device: str = "cpu",
+    backend: str = "auto",
+    precision: str = "auto",
+    names: Names | None = None,
+    n_threads: int | None = None,
 ) -> NER:
     """Open a folder that a LatticeModel wrote; PyTorch is imported only if it is the backend (see `load`)."""
     from cige.runtime.native_model import NativeModel
@@ -147,13 +173,26 @@ def open_tagger(
         raise ModelError(f"device {device!r}: cige's own runtime computes on the CPU; use backend='torch'")
     listed = None if names is None else names_list(names)
     if backend == "native" or (backend == "auto" and device == "cpu" and is_readable(folder)):
-        return NER(NativeModel.load(folder, precision=precision, names=listed))
+        return NER(NativeModel.load(folder, precision=precision, names=listed, n_threads=n_threads))
     from cige.models.model import LatticeModel
     from cige.nn.device import prediction_device
 
+    if n_threads is not None:
+        raise ModelError(f"given n_threads={n_threads}; PyTorch computes this model, so call torch.set_num_threads")
     chosen(precision, [FLOAT32], of="PyTorch, which computes this model,")
     where = prediction_device(device)
     model = LatticeModel.load(folder, listed)
+    model.tagger.to(where)
+    return NER(model)
+
+
+def open_nested(folder: Path, *, device: str = "cpu", names: Names | None = None) -> NER:
+    """Open a folder of a model that finds nested entities, which PyTorch computes."""
+    from cige.models.grid_model import GridModel
+    from cige.nn.device import prediction_device
+
+    where = prediction_device(device)
+    model = GridModel.load(folder, None if names is None else names_list(names))
     model.tagger.to(where)
     return NER(model)
 
@@ -214,13 +253,20 @@ class NER(EntityFinder):
 
         Args:
             words: additional user words for this call only, as in `__call__`.
+
+        Raises:
+            TypeError: `text` is not a str.
+            LexiconError: some words cannot be used; the message lists them.
         """
+        check_text(text)
         snapshot = self.with_words(words).lexicon.snapshot()
         parts = read_windows(text, snapshot, self.label_facts)
         found = predict_spans(self.model, [part.lattice for part in parts])
         return Analysis(
             text=text,
-            entities=merge_windows(text, zip((part.window for part in parts), found, strict=True)),
+            entities=merge_windows(
+                text, zip((part.window for part in parts), found, strict=True), overlapping=self.label_facts.nested
+            ),
             words=[word for part in parts for word in core_words(part, snapshot)],
             n_dropped=sum(part.lattice.n_dropped for part in parts),
         )
@@ -249,11 +295,16 @@ class NER(EntityFinder):
             on_progress: called with (characters done, characters of the text) during predictions without words.
 
         Raises:
+            TypeError: `text` is not a str.
+            ValueError: `n_words` is not a whole number, 0 or more.
             ModelError: word sets or maps were requested, and the model has none.
             LexiconError: some words cannot be used; the message lists them.
         """
         from cige.explain.reading import explain
 
+        check_text(text)
+        if not isinstance(n_words, int) or n_words < 0:
+            raise ValueError(f"given n_words={n_words!r}; expected a whole number, 0 or more")
         return explain(
             self.with_words(words).model,
             text,
@@ -331,69 +382,10 @@ class NER(EntityFinder):
             )
 
     def _stream(self, texts: Iterable[str], batch_size: int, selection: Selection) -> Iterator[list[Entity]]:
-        return self._stream_with(self.lexicon.snapshot(), texts, batch_size, selection)
+        snapshot = self.lexicon.snapshot()  # of the moment of the call, not of the first text
+        stream = Stream(self.model, snapshot, selection, batch_size)
+        if not getattr(self.model, "is_compiled", False):
+            return stream.entities(texts)
+        from cige.runtime.native import n_threads, use_threads
 
-    def _stream_with(
-        self, snapshot: LexiconSnapshot, texts: Iterable[str], batch_size: int, selection: Selection
-    ) -> Iterator[list[Entity]]:
-        n_pooled = 1 if batch_size == 1 else batch_size * POOL_BATCHES
-        waiting: deque[_PendingText] = deque()
-        pool: list[tuple[_PendingText, Window]] = []
-        for number, text in enumerate(texts, 1):
-            if not isinstance(text, str):
-                raise TypeError(f"text {number} is {type(text).__name__}; expected str{_hint(text)}")
-            windows = windows_of(text, self.label_facts)
-            pending = _PendingText(text, closed_stretches(text), snapshot.rules(text), len(windows))
-            waiting.append(pending)
-            pool += [(pending, window) for window in windows]
-            while len(pool) >= n_pooled:
-                self._answer(pool[:n_pooled], snapshot, batch_size, selection)
-                del pool[:n_pooled]
-            while waiting and not waiting[0].n_unread:
-                yield waiting.popleft().entities(overlapping=selection.overlapping)
-        self._answer(pool, snapshot, batch_size, selection)
-        yield from (pending.entities(overlapping=selection.overlapping) for pending in waiting)
-
-    def _answer(
-        self,
-        pool: list[tuple[_PendingText, Window]],
-        snapshot: LexiconSnapshot,
-        batch_size: int,
-        selection: Selection,
-    ) -> None:
-        facts = self.label_facts
-        parts = [
-            read_window(pending.text, window, snapshot, pending.closed, pending.rules, facts)
-            for pending, window in pool
-        ]
-        found = predict_spans(self.model, [part.lattice for part in parts], selection, batch_size=batch_size)
-        for (pending, _), part, spans in zip(pool, parts, found, strict=True):
-            pending.found.append((part.window, spans))
-            pending.n_dropped += part.lattice.n_dropped
-            pending.n_unread -= 1
-
-
-@dataclass
-class _PendingText:
-    """A text of `pipe` with windows that have not been predicted yet."""
-
-    text: str
-    closed: list[Stretch]
-    rules: Rules
-    n_unread: int
-    found: list[tuple[Window, list[ScoredSpan]]] = field(default_factory=list)
-    n_dropped: int = 0
-
-    def entities(self, *, overlapping: bool) -> list[Entity]:
-        if self.n_dropped:
-            warnings.warn(
-                f"{self.n_dropped:,} of the words that match in {self.text[:20]!r}... were left out, because a lattice "
-                "has room for fewer overlapping words; ner.analyze(text).words lists those that were read",
-                WordBudgetWarning,
-                stacklevel=3,
-            )
-        return merge_windows(self.text, self.found, overlapping=overlapping)
-
-
-def _hint(value: object) -> str:
-    return ", so decode it first: text.decode('utf-8')" if isinstance(value, bytes) else ""
+        return stream.entities(texts, n_threads(self.model.n_threads), partial(use_threads, 1))

@@ -10,12 +10,14 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TextIO
 
 from cige.commands.exit_codes import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
 from cige.errors import CigeError
+from cige.extensions import extensions
 
-VERBS = {
+CORE_VERBS = {
     "predict": "find the entities of a text, a file or standard input",
     "serve": "serve a model over HTTP, with a page to try it in a browser",
     "annotate": "find the entities of whole files with several processes; an interrupted run can be resumed",
@@ -35,8 +37,6 @@ VERBS = {
     "names": "show, build and extend the list of names that a model reads",
     "vectors": "train and convert vectors",
     "data": "download, describe and convert labelled data",
-    "pretrain": "pre-train a Lattice-BERT: build its vocabulary and data, train it",
-    "finetune": "fine-tune a pre-trained Lattice-BERT on the tasks of the paper",
     "bench": "measure speed and memory",
     "average": "write the mean of the weights of several trained models",
     "compact": "write a smaller model folder for prediction",
@@ -45,6 +45,10 @@ VERBS = {
     "doctor": "check this installation, including a prediction of the bundled model",
     "completion": "print the shell code that completes cige commands",
 }
+# verb -> what it does; those of extensions come last
+VERBS = CORE_VERBS | {verb: what for added in extensions() for verb, what in added.verbs.items()}
+_ALIASES = {old: new for added in extensions() for old, new in added.aliases.items()}
+_COMMANDS = {verb: added.commands for added in extensions() for verb in added.verbs}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -86,10 +90,17 @@ def _complete() -> None:
 
 
 def _run(argv: list[str]) -> int:
+    if argv and argv[0] in _ALIASES:
+        argv = [*_ALIASES[argv[0]], *argv[1:]]
     if not argv or argv[0] not in VERBS:
         return _run_without_verb(argv)
     args = parser_of(argv[0]).parse_args(argv[1:])
     return args.run(args) or 0
+
+
+def command_of(verb: str) -> ModuleType:
+    """The module of a verb in VERBS, with `add_arguments(parser)`; its docstring describes the verb."""
+    return import_module(f"{_COMMANDS.get(verb, 'cige.commands')}.{verb.replace('-', '_')}")
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
@@ -97,7 +108,7 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
     from cige.commands import chinese
     from cige.commands.parser import VerbParser
 
-    command = import_module(f"cige.commands.{verb.replace('-', '_')}")
+    command = command_of(verb)
     parser = VerbParser(
         prog=f"cige {verb}", description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
-from pathlib import Path
 
+import engines
 import made
 import psutil
 import pyarrow as pa
 import pytest
 
-import cige
 from cige.bulk import AnnotatorSettings, annotate_batch
-from cige.errors import CigeError
-from cige.pretraining.corpus import CorpusRules
-from cige.pretraining.make_data import make_data
-from cige.pretraining.make_shard import DataSettings
 
-sys.path.append(str(Path(__file__).parents[1] / "pretraining"))
-import tiny_corpus
-
-SOURCE = str(Path(cige.__file__).parents[1])
 TABLE = pa.table({"text": [*made.SENTENCES * 3, None], "id": list(range(16))})
 
 
@@ -60,27 +50,14 @@ def workers(name: str) -> list[psutil.Process]:
 
 @pytest.fixture(scope="module")
 def environment():
-    """What processes that an engine starts need in order to import what this one does."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join([SOURCE, os.environ.get("PYTHONPATH", "")]))
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
+    with engines.environment():
         yield
 
 
 @pytest.fixture(scope="module")
 def ray_cluster(environment):
-    """Two nodes of one core each."""
-    import ray
-    from ray.cluster_utils import Cluster
-
-    node = {"num_cpus": 1, "object_store_memory": 1 << 30}
-    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
-    cluster.add_node(**node)
-    ray.init(address=cluster.address, log_to_driver=False)
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    yield ray
-    ray.shutdown()
-    cluster.shutdown()
+    with engines.ray_cluster() as ray:
+        yield ray
 
 
 def test_ray_loses_nothing_when_an_actor_is_killed(ray_cluster, texts, undisturbed, tmp_path):
@@ -103,21 +80,6 @@ def test_a_ray_dataset(ray_cluster, expected):
 
     rows = annotate(ray_cluster.data.from_arrow(TABLE), AnnotatorSettings(), batch_rows=5).take_all()
     assert sorted(rows, key=lambda row: row["id"]) == expected
-
-
-def test_shards_of_pretraining_data_are_the_same_on_ray(ray_cluster, tmp_path):
-    tiny_corpus.data_folder(tmp_path)
-    settings = DataSettings(rules=CorpusRules(max_line=40), held_out=5, shard_size=1500, segment_words=False)
-    options = {"settings": settings, "show_progress": False, "engine": "ray", "n_workers": 2}
-    make_data([tmp_path / "corpus.txt"], tmp_path / "vocabulary", tmp_path / "on_ray", **options)
-    local, on_ray = (
-        {file.relative_to(tmp_path / name): file.read_bytes() for file in (tmp_path / name).rglob("*.*")}
-        for name in ("data", "on_ray")
-    )
-    assert len(local) > 20 and on_ray == local
-    (tmp_path / "corpus.txt").write_bytes(b"\xff bad\n" * 900)
-    with pytest.raises(CigeError, match="not UTF-8 text"):
-        make_data([tmp_path / "corpus.txt"], tmp_path / "vocabulary", tmp_path / "bad", **options)
 
 
 @pytest.fixture(scope="module")

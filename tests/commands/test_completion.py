@@ -23,7 +23,7 @@ def completions(line: str) -> set[str]:
 
 
 def test_verbs_and_options_are_completed():
-    assert completions("cige pre") == {"predict", "pretrain"}
+    assert completions("cige pre") == {"predict"}
     assert {"--lexicon-add", "--model", "--min-score"} <= completions("cige predict --")
     assert completions("cige predict --format ") == {"table", "jsonl"}
     assert "build" in completions("cige lexicon b")

@@ -55,7 +55,20 @@ def test_build(tmp_path, capsys):
 def test_a_model_without_a_list_is_an_error(tmp_path, capsys):
     model(config=CONFIG).save(tmp_path / "plain")
     assert main(["names", "info", str(tmp_path / "plain")]) == 2
-    assert "trained without a list of names" in capsys.readouterr().err
+    shown = "".join(capsys.readouterr().err.split())
+    assert "plain:thismodelwastrainedwithoutalistofnames" in shown
+
+
+@pytest.mark.parametrize("name", ["missing.tsv", "lists/missing.tsv", "missing.tsv.xz"])
+def test_a_list_that_is_not_there_is_said_to_be_a_file(name, tmp_path, capsys):
+    output = str(tmp_path / "names.tsv")
+    for arguments in (["names", "info", name], ["names", "add", output, "--to", name, "--output", output]):
+        (tmp_path / "names.tsv").write_text("北京\tLOC\n", encoding="utf-8")
+        assert main(arguments) == 2
+        shown = " ".join(capsys.readouterr().err.split())
+        assert f"{name}: no such file; expected a list of names" in shown and "or a model" in shown
+    assert main(["names", "info", "missing"]) == 2
+    assert "no such folder" in capsys.readouterr().err
 
 
 def test_kinds_that_the_list_lacks_are_named_with_their_file(folder, tmp_path, capsys):

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from cige.cli import BAD_INPUT, main
-from cige.pretraining.recipe import load_pretrain_recipe
 from cige.recipes.shipped import shipped
-from cige.tasks.config import load_tuning_config
 from cige.training.recipe import load_recipe
 from cige.training.search import read_space
 
@@ -35,9 +33,9 @@ def test_the_list_has_every_name(capsys, monkeypatch):
 
 
 def test_the_list_of_a_pattern(capsys):
-    found = printed(capsys, "list", "finetune/cm*", "weibo/flat")
+    found = printed(capsys, "list", "search/*", "weibo/flat_h*", "weibo/flat")
     names = [line.split()[0] for line in found.splitlines() if "/" in line.split(" ")[0]]
-    assert names == ["weibo/flat", "finetune/cmnli", "finetune/cmrc"]
+    assert names == ["weibo/flat", "weibo/flat_head", "search/table6"]
     assert "did you mean weibo/flat" in refused(capsys, "list", "weibo/flatt")
 
 
@@ -59,14 +57,8 @@ def test_what_is_shown_and_copied_is_the_recipe(name, capsys, tmp_path):
     assert load_recipe(path) == replace(load_recipe(name), name="mine")
 
 
-def test_copies_of_the_other_kinds(capsys, tmp_path):
+def test_a_copy_of_ranges_of_a_search(capsys, tmp_path):
     path = tmp_path / "mine.yaml"
-    printed(capsys, "copy", "pretrain/tiny_bert_our", str(path))
-    assert load_pretrain_recipe(path) == replace(load_pretrain_recipe("pretrain/tiny_bert_our"), name="mine")
-    path.unlink()
-    printed(capsys, "copy", "finetune/chid", str(path))
-    assert load_tuning_config(path) == load_tuning_config("finetune/chid")
-    path.unlink()
     printed(capsys, "copy", "search/table6", str(path))
     assert read_space(path) == read_space("search/table6")
 
@@ -85,7 +77,7 @@ def test_a_copy_begins_with_its_command_and_says_what_it_is(capsys, tmp_path):
 
 def test_mistakes_are_named(capsys, tmp_path):
     assert "did you mean weibo/flat" in refused(capsys, "show", "weibo/flatt")
-    assert "did you mean finetune/tnews" in refused(capsys, "copy", "finetune/tnew", str(tmp_path / "a.yaml"))
+    assert "did you mean search/table6" in refused(capsys, "copy", "search/table", str(tmp_path / "a.yaml"))
     assert "ends in .yaml" in refused(capsys, "copy", "weibo/flat", str(tmp_path / "a"))
     assert "did you mean 'training.n_epochs'" in refused(capsys, "show", "weibo/flat", "--set", "training.n_epoch=3")
     (tmp_path / "whole.yaml").write_text("data: {dataset: weibo}\n", encoding="utf-8")
@@ -94,11 +86,11 @@ def test_mistakes_are_named(capsys, tmp_path):
 
 def test_a_file_of_ones_own_is_shown_with_its_lines(capsys, tmp_path):
     path = tmp_path / "mine.yaml"
-    path.write_text("extends: finetune/tnews\noptimizer: {learning_rate: 1.0e-4}\n", encoding="utf-8")
+    path.write_text("extends: weibo/flat\noptimizer: {learning_rate: 1.0e-4}\n", encoding="utf-8")
     found = printed(capsys, "show", str(path)).splitlines()
-    assert f"--recipe {path}" in found[0]
+    assert f"cige train {path}" in found[0]
     assert any(line.startswith("  learning_rate: 0.0001") and line.endswith(f"# {path}:2") for line in found)
-    assert any(line.startswith("  n_epochs: 5") and line.endswith("# finetune/tnews.yaml:4") for line in found)
+    assert any(line.startswith("  dataset: weibo") and "# data/weibo.yaml:" in line for line in found)
 
 
 def test_names_serve_wherever_a_recipe_does(capsys, tmp_path, monkeypatch):
@@ -113,13 +105,3 @@ def test_names_serve_wherever_a_recipe_does(capsys, tmp_path, monkeypatch):
     assert main(["compare", "weibo/x*"]) == BAD_INPUT
     assert "no recipe has such a name" in capsys.readouterr().err
     assert not any(Path().iterdir())
-
-
-def test_fine_tuning_takes_a_recipe_and_settings(capsys, tmp_path):
-    given = ["finetune", "tnews", "--model", "m", "--data", str(tmp_path), "-o", str(tmp_path / "x")]
-    assert main([*given, "--set", "training.n_epoch=1"]) == BAD_INPUT
-    assert "unknown key 'training.n_epoch'; did you mean 'training.n_epochs'" in capsys.readouterr().err
-    assert main([*given, "--recipe", "weibo/flat"]) == BAD_INPUT
-    assert "expected a finetune recipe, such as finetune/tnews" in capsys.readouterr().err
-    assert main([*given, "--set", "training.n_epochs=0"]) == BAD_INPUT
-    assert "training.n_epochs is 0, expected at least 1" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """JSON lines and CLUENER: what is read, what is refused and where, and that writing loses nothing."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -143,7 +144,6 @@ def test_written_entities_carry_their_surface():
     ("sentence", "message"),
     [
         (Sentence("ab", (Span(0, 3, "A"),)), "does not fit"),
-        (Sentence("ab", (Span(0, 2, "A"), Span(1, 2, "B"))), "overlaps"),
         (Sentence("\ud83d\ude00"), "two consecutive surrogates"),
     ],
 )
@@ -170,3 +170,61 @@ def test_writing_and_reading_give_the_same_sentences(cases, form):
     written = format_json_lines(cases, form).encode("utf-8").decode("utf-8-sig")
     found = parse_json_lines(written, name="x", form=form)
     assert [(s.text, s.spans) for s in found.sentences] == [(s.text, s.spans) for s in cases]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "cluener"])
+def test_nested_entities_are_written_and_read_on_request(tmp_path, form):
+    sentence = Sentence("北京大学", (Span(0, 2, "LOC"), Span(0, 4, "ORG"), Span(1, 3, "PER")))
+    write_sentences(tmp_path / "x.jsonl", [sentence], format=form)
+    assert read_sentences(tmp_path / "x.jsonl", nested=True) == [replace(sentence, line=1)]
+    with pytest.raises(DataError, match=r"overlaps another entity; .*head: pair_grid"):
+        read_sentences(tmp_path / "x.jsonl")
+    with pytest.raises(DataError, match=r"overlap.*JSON lines.*nested=False"):
+        write_sentences(tmp_path / "x.bmes", [sentence])
+
+
+def test_nested_entities_of_documents_stay_in_one_piece(tmp_path):
+    text = "甲" * 119 + "。北京大学" + "乙" * 119 + "。" + "丙" * 119 + "。"
+    spans = (
+        Span(5, 7, "PER"),
+        Span(120, 122, "LOC"),
+        Span(120, 124, "ORG"),
+        Span(130, 131, "PER"),
+        Span(300, 301, "PER"),
+    )
+    write_sentences(tmp_path / "x.jsonl", [Sentence(text, spans)], format="doccano")
+    found = read_sentences(tmp_path / "x.jsonl", format="doccano", nested=True)
+    shown = [(s.text[span.start : span.end], span.label) for s in found for span in s.spans]
+    assert len(found) > 1 and shown == [(text[s.start : s.end], s.label) for s in spans]
+
+
+BROKEN = Sentence("第一和口腔医院", (Span(0, 7, "ORG", ((0, 2), (5, 7))), Span(3, 7, "ORG")))
+
+
+def test_discontinuous_entities_are_written_and_read_on_request(tmp_path):
+    write_sentences(tmp_path / "x.jsonl", [BROKEN])
+    record = json.loads((tmp_path / "x.jsonl").read_text(encoding="utf-8"))
+    assert record["entities"][0] == {
+        "start": 0,
+        "end": 7,
+        "label": "ORG",
+        "text": "第一医院",
+        "parts": [[0, 2], [5, 7]],
+    }
+    assert read_sentences(tmp_path / "x.jsonl", nested=True) == [replace(BROKEN, line=1)]
+    with pytest.raises(DataError, match=r"line 1: .*discontinuous; only `head: pair_grid`"):
+        read_sentences(tmp_path / "x.jsonl", repair=True)
+
+
+@pytest.mark.parametrize("format", ["bmes", "cluener", "doccano"])
+def test_other_formats_cannot_hold_discontinuous_entities(tmp_path, format):
+    with pytest.raises(DataError, match=r"discontinuous.*jsonl"):
+        write_sentences(tmp_path / "x", [replace(BROKEN, spans=BROKEN.spans[:1])], format=format)
+
+
+@pytest.mark.parametrize("parts", [[[0, 2]], [[0, 2], [2, 7]], [[0, 2], [5, 6]], [[1, 2], [5, 7]], [0, 7], "x"])
+def test_parts_that_are_refused(tmp_path, parts):
+    entity = {"start": 0, "end": 7, "label": "ORG", "parts": parts}
+    (tmp_path / "x.jsonl").write_text(json.dumps({"text": BROKEN.text, "entities": [entity]}), encoding="utf-8")
+    with pytest.raises(DataError, match=r"line 1: expected as the parts of \[0, 7\)"):
+        read_sentences(tmp_path / "x.jsonl", nested=True)

@@ -74,3 +74,18 @@ def test_context_and_labels_survive(pieces: list[tuple[str, str, str]]) -> None:
     assert re.sub("[甲乙丙丁戊]", "", new.text) == re.sub("[甲乙丙丁戊]", "", sentence.text)
     used = {(s.label, new.text[s.start : s.end]) for s in new.spans}
     assert used <= {(s.label, sentence.text[s.start : s.end]) for s in spans}
+
+
+def test_nested_entities_are_replaced_together():
+    inner = Sentence("去北京大学吧", (Span(1, 3, "LOC"), Span(1, 5, "ORG")))
+    other = Sentence("他在南京师范大学校医院", (Span(2, 4, "LOC"), Span(2, 8, "ORG"), Span(2, 11, "ORG")))
+    pool = MentionPool([inner, other])
+    regime = MentionRegime(sentence_prob=1.0, entity_prob=1.0)
+    made = {pool.replace(inner, regime, np.random.default_rng(seed)) for seed in range(40)}
+    assert made == {
+        inner,
+        Sentence("去南京师范大学吧", (Span(1, 3, "LOC"), Span(1, 7, "ORG"))),
+        Sentence("去南京师范大学校医院吧", (Span(1, 3, "LOC"), Span(1, 7, "ORG"), Span(1, 10, "ORG"))),
+    }
+    crossing = Sentence("北京大学", (Span(0, 3, "ORG"), Span(2, 4, "ORG")))
+    assert pool.replace(crossing, regime, np.random.default_rng(0)) is crossing

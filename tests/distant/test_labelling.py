@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cige.data.sentence import Span
-from cige.distant.labelling import Candidate, drawn_words, labelled
+from cige.distant.labelling import SURE_SCORE, Candidate, drawn_words, labelled
 from cige.distant.matching import TextWord
 from cige.entities.entity import Entity
 
@@ -45,3 +45,15 @@ def test_what_an_earlier_round_found_stays() -> None:
     strong = Candidate(Span(4, 6, "PRODUCT"), 0.9)
     sentence = labelled(TEXT, [strong], [entity(2, 6, "ORG", 0.99)], learnt=[entity(4, 7, "PRODUCT", 0.6)])
     assert sentence.spans == (Span(4, 7, "PRODUCT"),)
+
+
+def test_a_listed_word_that_gives_way_to_an_earlier_find_takes_nothing_else_away() -> None:
+    weak = Candidate(Span(2, 5, "BRAND"), 0.3)
+    sentence = labelled(TEXT, [weak], [entity(2, 4, "ORG", 0.5)], learnt=[entity(4, 7, "PRODUCT", 0.6)])
+    assert sentence.spans == (Span(2, 4, "ORG?"), Span(4, 7, "PRODUCT"))
+
+
+def test_what_is_exactly_sure_enough_is_sure() -> None:
+    assert labelled(TEXT, [], [entity(0, 2, "LOC", SURE_SCORE)]).spans == (Span(0, 2, "LOC"),)
+    even = Candidate(Span(2, 4, "BRAND"), 0.5)  # as likely as not: it gives way to what the model is sure of
+    assert labelled(TEXT, [even], [entity(2, 4, "ORG", 0.95)]).spans == (Span(2, 4, "ORG"),)

@@ -24,7 +24,6 @@ import tempfile
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 import cige
@@ -149,15 +148,14 @@ def _environment() -> dict[str, str]:
 
 
 def _parse(code: str) -> None:
-    from cige.cli import VERBS
+    from cige.cli import VERBS, command_of
 
     for line, _ in commands(code):
         words = shlex.split(line, comments=True)
         if words and words[0] == "cige":
             assert words[1] in VERBS, line
-            module = import_module(f"cige.commands.{words[1].replace('-', '_')}")
             parser = argparse.ArgumentParser(exit_on_error=False)
-            module.add_arguments(parser)
+            command_of(words[1]).add_arguments(parser)
             parser.parse_args(words[2 : words.index(">") if ">" in words else None])
 
 

@@ -2,14 +2,13 @@
 
 import re
 import shlex
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from source_list import PAGE, expected
 
 from cige import load
-from cige.cli import VERBS
+from cige.cli import VERBS, command_of
 from cige.commands.parser import VerbParser
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,6 +26,7 @@ GUIDES = [
 PAGES = ["README.md", "README.zh.md"]
 PAGES += [f"docs/{name}{language}.md" for name in GUIDES for language in ("", ".zh")]
 MEASUREMENTS = [f"docs/{name}{language}.md" for name in ("results", "speed") for language in ("", ".zh")]
+MEASUREMENTS += sorted(f"docs/archive/{page.name}" for page in (ROOT / "docs" / "archive").glob("*.md"))
 WITHOUT_PYTHON = {f"docs/{name}{language}.md" for name in ("command_line", "systems") for language in ("", ".zh")}
 
 
@@ -55,9 +55,8 @@ def commands() -> list[str]:
 def test_commands_parse(command):
     _, verb, *arguments = shlex.split(command.partition(" > ")[0])
     assert verb in VERBS
-    module = import_module(f"cige.commands.{verb.replace('-', '_')}")
     parser = VerbParser(exit_on_error=False)
-    module.add_arguments(parser)
+    command_of(verb).add_arguments(parser)
     parser.parse_args(arguments)
 
 

@@ -15,7 +15,8 @@ from quantities import quantities
 from cige.cli import VERBS
 
 GUIDES = ("tutorial", "reading", "systems", "lattice_bert", "serving", "documents")
-MEASUREMENTS = ("results.md", "speed.md", "../src/cige/bundled/MODEL_CARD.md")
+ARCHIVE = sorted(f"archive/{page.name}" for page in (DOCS / "archive").glob("*.md") if not page.name.endswith(".zh.md"))
+MEASUREMENTS = ("results.md", "speed.md", *ARCHIVE, "../src/cige/bundled/MODEL_CARD.md")
 
 
 @pytest.mark.parametrize("page", site_pages())

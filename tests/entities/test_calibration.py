@@ -87,3 +87,13 @@ def test_nothing_found_is_nothing_to_calibrate():
 def test_what_is_no_calibration_is_refused(knots):
     with pytest.raises(ValueError, match="calibrate the model again"):
         Calibration.from_dict({"knots": knots, "thresholds": [], "label_thresholds": {}})
+
+
+def test_scores_may_stay_where_probabilities_rise_and_reach_both_ends():
+    knots = [[0.0, 0.0], [0.5, 0.5], [0.6, 0.5], [1.0, 1.0]]
+    fields = {"knots": knots, "thresholds": [[0.0, 1.0], [1.0, 0.5]], "label_thresholds": {}}
+    assert Calibration.from_dict(fields).score(0.55) == 0.5
+    for levels in ([[1.1, 0.5]], [[0.5, 0.0]], [[0.5, 1.5]]):
+        for other in ({"thresholds": levels}, {"label_thresholds": {"A": levels}}):
+            with pytest.raises(ValueError, match="calibrate the model again"):
+                Calibration.from_dict(fields | other)

@@ -297,8 +297,15 @@ def test_lists_dicts_and_tables_are_added(lexicon, words):
 def test_what_cannot_be_added_is_explained(lexicon):
     with pytest.raises(TypeError, match=r"label='PER'"):
         lexicon.add("张三", "PER")
-    with pytest.raises(LexiconError, match="leave out label="):
-        lexicon.add({"张三": "PER"}, label="LOC")
+    for words in ({"张三": "PER"}, ["张三", "李四"], [UserWord("张三")]):
+        for options in ({"label": "LOC"}, {"mode": "block"}, {"inside": True}):
+            with pytest.raises(LexiconError, match=r"add\(\*words, label='COMPANY'\), or leave out label="):
+                lexicon.add(words, **options)
+    for words, hint in (([{"text": "张三"}], "give a dict"), ([("张三", "PER")], "give a dict"), ([b"x"], "decode it")):
+        with pytest.raises(LexiconError, match=hint):
+            lexicon.add(words)
+    with pytest.raises(LexiconError, match="got bytes; decode them first"):
+        lexicon.with_words(b"x")
     with pytest.raises(LexiconError, match="a table of name, label"):
         lexicon.add(pd.DataFrame({"name": ["张三"], "label": ["PER"]}))
     with pytest.raises(LexiconError, match="row 2 has 7"):

@@ -21,6 +21,7 @@ from cige.lattice.lattice import Lattice
 from cige.models.flat import RELEASED
 from cige.models.lr_cnn import EQUATIONS
 from cige.models.model import LatticeModel
+from cige.models.nflat import RELEASED as RELEASED_NFLAT
 from cige.models.registry import ARCHITECTURES, architecture
 from cige.nn.bert import BertFeatures
 
@@ -68,6 +69,14 @@ SMALL: dict[str, dict] = {  # settings beside those of NO_DROPOUT: small widths,
         "attention_dropout_prob": 0.0,
         "ff_dropout_prob": 0.0,
     },
+    "nflat": {
+        "n_heads": 2,
+        "head_width": 12,
+        "n_self_heads": 2,
+        "ff_width": 48,
+        "ff_dropout_prob": 0.0,
+        "attention_dropout_prob": 0.0,
+    },
     "tener": {"n_heads": 2, "head_width": 12, "ff_width": 48, "ff_dropout_prob": 0.0, "attention_dropout_prob": 0.0},
 }
 WITHOUT_WORDS = {"bert_crf", "bilstm_crf", "tener"}  # models that read no lexicon
@@ -78,6 +87,8 @@ VARIANTS = {  # other forms of a model: (architecture, settings)
     "flat, over a BERT": ("flat", {"bert": "made on the spot"}),
     "flat, biased": ("flat", {"position_score": "bias"}),
     "flat, released": ("flat", RELEASED),
+    "nflat, released": ("nflat", RELEASED_NFLAT),
+    "nflat, characters first": ("nflat", {"order": "characters_first"}),
     "lr_cnn, equations": ("lr_cnn", {**EQUATIONS, "long_words": True}),
 }
 

@@ -6,58 +6,58 @@ import argparse
 import ast
 import re
 import shlex
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import cige
+from cige import cli
 from cige.commands.recipes import command_of
 from cige.data.registry import DATASETS
 from cige.errors import RecipeError
+from cige.extensions import recipe_kinds
 from cige.recipes.recipe_file import default_name, read_recipe_file
 from cige.recipes.shipped import (
-    EXAMPLES,
     FOLDER,
     LEARN_TYPE,
     NAMES,
     OWN_DATA,
+    SEARCH,
     STUDENT,
+    TAGGING,
     TODAY,
     TODAY_STUDENT,
+    example_of,
     layers_of,
     matching,
     opening,
     shipped,
 )
 from cige.recipes.yaml_file import read_layer
-from cige.tasks.registry import TASKS
 
 PACKAGE = Path(cige.__file__).parent
 FILES = sorted(FOLDER.rglob("*.yaml"))
+NAMES_OF_CORE = [name for name, one in shipped().items() if one.kind not in recipe_kinds()]
 
 
 def parse(command: str) -> argparse.Namespace:
     cige_, verb, *arguments = shlex.split(command)
     assert cige_ == "cige"
     parser = argparse.ArgumentParser(exit_on_error=False)
-    import_module(f"cige.commands.{verb.replace('-', '_')}").add_arguments(parser)
+    cli.command_of(verb).add_arguments(parser)
     return parser.parse_args(arguments)
 
 
 def test_names_are_data_by_system_and_files() -> None:
     stems = {kind: {path.stem for path in (FOLDER / kind).glob("*.yaml")} for kind in ("data", "systems")}
     pairs = {f"{data}/{system}" for data in stems["data"] for system in stems["systems"]}
-    others = {
-        f"{kind}/{path.stem}" for kind in ("pretrain", "finetune", "search") for path in (FOLDER / kind).iterdir()
-    }
-    found = set(shipped())
+    others = {f"search/{path.stem}" for path in (FOLDER / "search").iterdir()}
+    found = set(NAMES_OF_CORE)
     assert found - pairs == others | {LEARN_TYPE, NAMES, STUDENT, TODAY, TODAY_STUDENT, OWN_DATA}
     left_out = {"msra/flat_start"} | {f"{data}/multi_digraph_gazetteers" for data in stems["data"] - {"ecommerce"}}
     assert pairs - found == left_out
     assert stems["data"] == set(DATASETS)
-    assert {name for name in found if name.startswith("finetune/")} == {task.recipe for task in TASKS.values()}
-    assert set(EXAMPLES.values()) <= found
+    assert {example_of(kind) for kind in (TAGGING, SEARCH)} <= found
 
 
 def test_every_exception_is_of_a_pair() -> None:
@@ -80,7 +80,7 @@ def test_files_open_with_what_they_are_and_a_command_that_parses(path: Path) -> 
     parse(command)
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", NAMES_OF_CORE)
 def test_the_command_of_a_recipe_parses(name: str) -> None:
     one = shipped()[name]
     parse(command_of(one))
@@ -109,8 +109,7 @@ def test_patterns() -> None:
     [
         ("weibo/flatt", r"weibo/flatt: no such recipe; .*did you mean weibo/flat "),
         ("recipes/weibo/flat.yaml", r"did you mean weibo/flat\?"),
-        ("recipes/pretraining/tiny.yaml", r"did you mean pretrain/tiny\?"),
-        ("cpu_tiny", r"did you mean pretrain/cpu_tiny\?"),
+        ("table6", r"did you mean search/table6\?"),
         ("msra/flat_start", r"flat_start is for weibo, resume, ecommerce, cluener only"),
         ("mine.yaml", r"mine.yaml: no such recipe; expected a YAML file or a name that `cige recipes list` prints$"),
     ],
@@ -157,13 +156,13 @@ def test_another_network_takes_no_settings_of_the_first(tmp_path: Path) -> None:
 
 def test_a_recipe_of_another_kind_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
-    path.write_text("extends: finetune/tnews\n", encoding="utf-8")
-    for recipe in ("finetune/tnews", path):
-        with pytest.raises(RecipeError, match="a finetune recipe; expected a tagging recipe, such as weibo/flat"):
+    path.write_text("extends: search/table6\n", encoding="utf-8")
+    for recipe in ("search/table6", path):
+        with pytest.raises(RecipeError, match="a search recipe; expected a tagging recipe, such as weibo/flat"):
             read_recipe_file(recipe, kind="tagging")
 
 
 def test_names_of_runs() -> None:
-    assert [default_name(n) for n in ("weibo/soft_lexicon", "pretrain/cpu_tiny", "own_data", "runs/a.b.yaml")] == [
-        *("weibo-soft-lexicon", "cpu-tiny", "own-data", "a.b"),
+    assert [default_name(n) for n in ("weibo/soft_lexicon", "search/table6", "own_data", "runs/a.b.yaml")] == [
+        *("weibo-soft-lexicon", "table6", "own-data", "a.b"),
     ]

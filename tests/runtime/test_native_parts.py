@@ -20,7 +20,7 @@ from cige.runtime.embedding_table import EmbeddingTable
 from cige.runtime.native import address
 from cige.runtime.native_crf import LabelFamilies, NativeCRF
 from cige.runtime.packed_linear import PackedLinear, aligned
-from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, available, to_bfloat16, to_int8
+from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, INT16, available, to_bfloat16, to_int8, to_int16
 from cige.runtime.ragged import RowReader
 from cige.tagging.best_spans import best_spans, close
 from cige.tagging.candidates import candidate_spans
@@ -62,6 +62,30 @@ def test_products_in_int8(level, shape, mode):
         return np.concatenate([widened(*to_int8(x[:, k : k + 512])) for k in range(0, x.shape[1], 512)], 1)
 
     check_product(level, shape, mode, INT8, in_parts, lambda weight: widened(*to_int8(weight)))
+
+
+@pytest.mark.parametrize("level", with_precision(INT16))
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("mode", [PLAIN, ADD, RELU])
+def test_products_in_int16(level, shape, mode):
+    def in_parts(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([widened(*to_int16(x[:, k : k + 512])) for k in range(0, x.shape[1], 512)], 1)
+
+    check_product(level, shape, mode, INT16, in_parts, lambda weight: widened(*to_int16(weight)))
+
+
+@pytest.mark.parametrize(("level", "precision"), [(level, p) for p in (INT8, INT16) for level in with_precision(p)])
+def test_no_sum_of_whole_numbers_overflows(level, precision):
+    """All numbers are the highest of their rows, of either sign, in as many as are added without a pause."""
+    library, n_in, n_out = native.load(level), 512, 48
+    weight = np.ones((n_out, n_in), np.float32) * np.where(np.arange(n_out) % 2, 3, -3)[:, None].astype(np.float32)
+    packed = PackedLinear(library, weight, None, precision=precision)
+    x, y = aligned(5 * n_in), aligned(5 * packed.n_out)
+    x.reshape(5, n_in)[:] = np.float32([2, -2, 2, -2, 2])[:, None]
+    sizes, fields = np.array([5, PLAIN], np.int64), np.array(packed.fields, np.int64)
+    library.one_product(address(sizes), address(fields), address(x), address(y))
+    expected = x.reshape(5, n_in).astype(np.float64) @ weight.T
+    np.testing.assert_allclose(y.reshape(5, -1)[:, :n_out], expected, rtol=1e-6)
 
 
 def check_product(level, shape, mode, precision, of_rows, of_weight):

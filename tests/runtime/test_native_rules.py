@@ -34,6 +34,7 @@ class Drawn:
     """A model of random scores, whose emissions depend on the place in the batch alone; `level` None has no C."""
 
     find_spans = NativeModel.find_spans
+    _with_blocked_edges = NativeModel._with_blocked_edges
     labels = KNOWN
 
     def __init__(self, seed: int, scheme: str, *, height: float, level: str | None, limits: Mapping[str, int]):

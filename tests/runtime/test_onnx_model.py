@@ -279,3 +279,8 @@ def test_a_pickled_model_whose_folder_is_gone_says_so(copied):
     shutil.rmtree(copied)
     with pytest.raises(CigeError, match="no such folder"):
         pickle.loads(data)
+
+
+def test_a_list_of_names_is_for_the_folder_from_which_it_was_exported(folder):
+    with pytest.raises(ModelError, match="keeps the names that it was exported with"):
+        load(folder, names="names.tsv")

@@ -1,4 +1,4 @@
-"""The runtime in bfloat16 and int8: against a NumPy form that rounds alike, against float32, and how one is chosen."""
+"""The runtime in bfloat16, int8 and int16: against NumPy that rounds alike, against float32, and how one is chosen."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from cige.models.soft_lexicon_config import SoftLexiconConfig
 from cige.runtime import native
 from cige.runtime.flat_numpy import NumpyFlat
 from cige.runtime.native_model import NativeModel
-from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, PRECISIONS, available, chosen
+from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, INT16, PRECISIONS, available, chosen, to_int16
 
 LEVELS = [level for level in native.levels() if native.load(level) is not None]
-NARROW = [(level, name) for level in LEVELS for name in (BFLOAT16, INT8) if name in available(native.load(level))]
+NARROW = [
+    (level, name) for level in LEVELS for name in (BFLOAT16, INT8, INT16) if name in available(native.load(level))
+]
 MORE = {
     "odd heads": {"n_heads": 3, "head_width": 6, "ff_width": 19},
     "heads of an odd width": {"n_heads": 6, "head_width": 7, "n_layers": 2},
@@ -52,7 +54,7 @@ def saved(folder, **changes):
 
 @pytest.mark.parametrize("changes", (VARIANTS | MORE).values(), ids=(VARIANTS | MORE).keys())
 def test_narrow_forms_are_near_float32(tmp_path, changes):
-    """To a few roundings of 1/256 and 1/127; a number read from a wrong place is as far off as emissions are apart."""
+    """To a few roundings of each form; a number read from a wrong place is as far off as emissions are apart."""
     lattices = saved(tmp_path / "model", **changes)
     for level, precision in NARROW:
         exact = NativeModel.load(tmp_path / "model", kernels=level)
@@ -60,7 +62,7 @@ def test_narrow_forms_are_near_float32(tmp_path, changes):
         assert (exact.precision, other.precision) == (FLOAT32, precision)
         (expected, shares), (emissions, own) = exact.read_words(lattices), other.read_words(lattices)
         spread, error = expected.std(), np.abs(emissions - expected)
-        assert 0 < error.max() < (0.06 if precision == BFLOAT16 else 0.25) * spread, (level, precision)
+        assert 0 < error.max() < {BFLOAT16: 0.06, INT8: 0.25, INT16: 0.02}[precision] * spread, (level, precision)
         assert np.abs(own - shares).max(initial=0) < 0.02
 
 
@@ -140,10 +142,80 @@ def test_bfloat16_is_that_of_numpy(tmp_path, level, n_layers, shape):
     assert error < of_rounding / (8 if n_layers == 1 else 4)
 
 
+class WholeFlat(NumpyFlat):
+    """FLAT of characters alone in int16: whole numbers where the compiled form has them, with the scale of each row."""
+
+    def _linear(self, x, name):
+        if name.endswith("projection") or "layers.0.attention" in name:
+            return super()._linear(x, name)
+        y = whole(x) @ whole(self._weights[f"{name}.weight"]).T
+        bias = self._weights.get(f"{name}.bias")
+        return (y if bias is None else y + bias).astype(np.float32)
+
+    def _of_chars(self, number, position, sentence, relations):
+        class Columns:
+            n_chars = relations.n_chars
+
+            @staticmethod
+            def columns(number, reach):
+                return whole(relations.columns(number, reach).T).T
+
+        return super()._of_chars(number, whole_rows(position), sentence, Columns)
+
+    def _attend(self, number, query, key, sentence, relations, scale):
+        config, name = self._config, f"encoder.layers.{number}.attention"
+        query, key = (x.reshape(len(x), config.n_heads, -1).transpose(1, 0, 2) for x in (query, key))
+        u, v = (self._weights[f"{name}.{part}"][:, None] * scale for part in "uv")
+        score = whole_rows(query + u) @ whole_rows(key).transpose(0, 2, 1)
+        score += self._of_chars(number, query + v, sentence, relations)
+        shares = np.exp(score - score.max(-1, keepdims=True))
+        return (shares / shares.sum(-1, keepdims=True)).astype(np.float32)
+
+
+def whole(x: np.ndarray) -> np.ndarray:
+    numbers, scales = to_int16(np.asarray(x, np.float32))
+    return numbers * scales[:, None].astype(np.float64)
+
+
+def whole_rows(x: np.ndarray) -> np.ndarray:
+    """float[H, n, d], of which each of the n rows has one scale for all heads."""
+    n_heads, n, width = x.shape
+    return whole(x.transpose(1, 0, 2).reshape(n, -1)).reshape(n, n_heads, width).transpose(1, 0, 2)
+
+
+@pytest.mark.parametrize("level", [level for level, precision in NARROW if precision == INT16])
+@pytest.mark.parametrize("n_layers", [1, 2])
+@pytest.mark.parametrize("shape", [(4, 8), (6, 7), (8, 20)])
+def test_int16_is_that_of_numpy(tmp_path, level, n_layers, shape):
+    """A number that is rounded otherwise changes a row of the next product, so a second layer has many of them."""
+    n_heads, head_width = shape
+    changes = {"use_words": False, "use_bigrams": False, "n_layers": n_layers}
+    lattices = saved(tmp_path / "model", **changes, n_heads=n_heads, head_width=head_width)
+    exact = NativeModel.load(tmp_path / "model", kernels="off")
+    batch = exact.rows(lattices)
+    expected = WholeFlat(exact.config, exact.network._weights).emissions(batch)
+    emissions = NativeModel.load(tmp_path / "model", kernels=level, precision=INT16).network.emissions(batch)
+    error, of_rounding = (np.square(emissions - x).mean() ** 0.5 for x in (expected, exact.network.emissions(batch)))
+    assert error < of_rounding / (8 if n_layers == 1 else 2)
+
+
+@pytest.mark.parametrize(("level", "precision"), NARROW)
+def test_scores_do_not_depend_on_the_texts_before(tmp_path, level, precision):
+    """Longer texts make new tables of relative spans."""
+    lattices = saved(tmp_path / "model", n_layers=2)
+    model = NativeModel.load(tmp_path / "model", kernels=level, precision=precision)
+    assert len(lattices[0].text) > 64
+    before = [model.emissions([lattice]) for lattice in lattices[1:]]
+    model.emissions(lattices[:1])
+    for first, lattice in zip(before, lattices[1:], strict=True):
+        np.testing.assert_array_equal(model.emissions([lattice]), first)
+
+
 def test_a_precision_is_chosen():
-    assert [chosen("auto", PRECISIONS[:n]) for n in (1, 2, 3)] == list(PRECISIONS)
+    assert [chosen("auto", PRECISIONS[:n]) for n in (1, 2, 3, 4)] == list(PRECISIONS)
+    assert chosen("auto", (FLOAT32, INT8, INT16)) == INT16  # of AVX2
     assert chosen(FLOAT32, PRECISIONS) == FLOAT32
-    with pytest.raises(ModelError, match="precision 'float16': expected one of auto, float32, bfloat16, int8"):
+    with pytest.raises(ModelError, match="precision 'float16': expected one of auto, float32, bfloat16, int8, int16"):
         chosen("float16", PRECISIONS)
     with pytest.raises(ModelError, match=r"precision 'int8': this processor, .* only supports float32, bfloat16; use"):
         chosen(INT8, PRECISIONS[:2])

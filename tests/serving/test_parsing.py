@@ -186,3 +186,24 @@ def test_a_word_may_be_called_word_as_in_word_lists_of_json_lines(client):
         answer = client.post("/v1/entities", json={"text": "甲", "words": [word]})
         assert answer.status_code == 422
         assert answer.json()["error"]["message"] == "words.0: expected either text or word, a string"
+
+
+@pytest.mark.parametrize("given", ["小米", {"小米": "COMPANY"}, {"text": "小米"}, 5, None])
+def test_what_is_no_list_of_words_is_told_what_is_expected(client, given):
+    for path in ("/v1/entities", "/v1/lattice", "/v1/lexicon", "/v1/lexicon/remove"):
+        body = {"words": given} | ({} if "lexicon" in path else {"text": "甲"})
+        answer = client.post(path, json=body)
+        expected = (
+            'words: expected a list, such as ["小米"], or of words with labels [{"text": "小米", "label": "COMPANY"}]'
+        )
+        assert (answer.status_code, answer.json()["error"]["message"]) == (422, expected)
+
+
+def test_what_else_is_no_list_is_told_what_is_expected(client):
+    for body, expected in (
+        ({"texts": "甲"}, 'texts: expected a list of strings; one string is given as "text"'),
+        ({"text": "甲", "labels": "LOC"}, 'labels: expected a list of labels, such as ["COMPANY"]'),
+        ({"text": "甲", "words": [{"小米": "X"}]}, "words.0.小米: no field of a word; expected text, label and mode"),
+    ):
+        answer = client.post("/v1/entities", json=body)
+        assert (answer.status_code, answer.json()["error"]["message"]) == (422, expected)

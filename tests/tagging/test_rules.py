@@ -50,12 +50,32 @@ def readings(made: SimpleNamespace, emissions: np.ndarray) -> list[tuple[float, 
     return found
 
 
-def allowed(rules: Rules, entities: set[tuple[int, int, str]]) -> bool:
+def holds(rules: Rules, entities: set[tuple[int, int, str]]) -> bool:
+    """Whether the forced stretches are entities."""
     places = {(start, end) for start, end, _ in entities}
-    holds = (
+    return all(
         (f.start, f.end, f.label) in entities if f.label in LABELS else (f.start, f.end) in places for f in rules.forced
     )
-    return all(holds) and not places & set(rules.blocked)
+
+
+def reaches_beyond(entity: tuple[int, int, str], blocked: tuple[int, int]) -> bool:
+    (start, end, _), (first, last) = entity, blocked
+    return start < last and end > first and not (first <= start and end <= last)
+
+
+def allowed_readings(rules: Rules, every: list[tuple[float, set[tuple[int, int, str]]]]):
+    """The readings in which the forced stretches are entities, no blocked span is one, and no entity reaches beyond a
+    blocked span unless one does in the best reading without blocked spans."""
+    ways = [way for way in every if holds(rules, way[1])]
+    free = max(ways, key=lambda way: way[0])[1]
+    taken = {(f.start, f.end) for f in rules.forced} | set(rules.blocked)
+    ends = [span for span in rules.blocked if not any(reaches_beyond(x, span) for x in free if x[:2] not in taken)]
+    return [
+        (weight, entities)
+        for weight, entities in ways
+        if not {x[:2] for x in entities} & set(rules.blocked)
+        and not any(reaches_beyond(x, span) for x in entities for span in ends)
+    ]
 
 
 @st.composite
@@ -82,7 +102,7 @@ def test_the_best_reading_that_the_rules_allow_and_its_probabilities(sentence):
     # Beside a sentence without rules, and padded.
     padded = np.concatenate([np.pad(emissions, ((0, 0), (0, 2), (0, 0))), np.ones((1, n_chars + 2, len(made.tags)))])
     found = decode_spans(made, padded, [one, lattice(n_chars + 2)])[0]
-    ways = [way for way in readings(made, emissions[0]) if allowed(one.rules, way[1])]
+    ways = allowed_readings(one.rules, readings(made, emissions[0]))
     total = sum(weight for weight, _ in ways)
     best = max(ways, key=lambda way: way[0])[1]
     forced_places = {(a, b): label for a, b, label in forced}
@@ -169,7 +189,7 @@ def test_candidates_are_those_that_the_rules_allow_and_their_probabilities(sente
     emissions = np.random.default_rng(seed).normal(scale=2, size=(1, n_chars, len(made.tags)))
     every = Selection({label: label for label in LABELS}, thresholds=dict.fromkeys(LABELS, 0.05))
     (found,) = decode_spans(made, emissions, [one], every)
-    ways = [way for way in readings(made, emissions[0]) if allowed(one.rules, way[1])]
+    ways = allowed_readings(one.rules, readings(made, emissions[0]))
     total = sum(weight for weight, _ in ways)
     keys = {key for _, entities in ways for key in entities if all(key[:2] != (a, b) for a, b, _ in forced)}
     shares = {key: sum(weight for weight, entities in ways if key in entities) / total for key in keys}
@@ -193,7 +213,7 @@ def test_a_stretch_is_blocked_though_it_is_what_trimming_leaves():
     emissions = np.zeros((1, 4, len(made.tags)))
     for t, tag in enumerate(["B-X", "M-X", "E-X", "O"]):
         emissions[0, t, made.tags.index(tag)] = 30
-    for blocked, found in (((), [(0, 2)]), (((0, 2),), [])):
+    for blocked, found in (((), [(0, 2)]), (((0, 1), (0, 2), (1, 2)), [])):
         one = replace(lattice(4, (), blocked), text="天津，是")
         assert [(s.start, s.end) for s in decode_spans(made, emissions, [one])[0]] == found
 

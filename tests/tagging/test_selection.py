@@ -53,6 +53,11 @@ def test_a_label_that_is_not_reported_is_an_error():
     [
         ({"labels": "PER"}, "expected a list of labels"),
         ({"min_score": 1.5}, "min_score=1.5; expected a probability"),
+        ({"min_score": "high"}, "min_score='high'; expected a probability"),
+        ({"min_score": None}, "min_score=None; expected a probability"),
+        ({"labels": 5}, "labels=5; expected a list of labels"),
+        ({"recall": "all"}, "recall='all'; expected a share"),
+        ({"recall": 0.0}, "expected a share between 0 and 1"),
         ({"types": "rough"}, "expected one of 'fine', 'coarse'"),
         ({"recall": 1.0}, "expected a share between 0 and 1"),
     ],

@@ -47,7 +47,9 @@ def run(args: argparse.Namespace) -> None:
     folder = model_folder(args.model)
     ner = load(folder, device=args.device, precision="float32")
     if not isinstance(ner, NER):
-        raise ModelError(f"{args.model}: models of `cige finetune` cannot be calibrated; give a model of `cige train`")
+        raise ModelError(
+            f"{args.model}: models of `cige lattice-bert finetune` cannot be calibrated; give a model of `cige train`"
+        )
     readings, table = [], Table("", "sentences", "entities", "error before", "error after")
     for path in args.data:
         sentences = read_sentences(path, repair=args.repair)

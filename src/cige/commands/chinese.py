@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 
+from cige.extensions import extensions
+
 INTRODUCTION = "词格：融合字与词信息，从中文文本里找出实体。"
 SEE = "每个命令的选项见 `cige VERB --help`。"
 HEADINGS = {"usage: ": "用法：", "positional arguments": "参数", "options": "选项"}
 
-TRANSLATIONS = {
+_TRANSLATIONS = {
     # the verbs
     "find the entities of a text, a file or standard input": "找出一段文本、一个文件或标准输入里的实体",
     "serve a model over HTTP, with a page to try it in a browser": "启动 HTTP 服务，自带可在浏览器里试用的网页",
@@ -40,8 +42,6 @@ TRANSLATIONS = {
     "show, build and extend the list of names that a model reads": "查看、建立、扩充模型所读的名称表",
     "train and convert vectors": "训练和转换向量",
     "download, describe and convert labelled data": "下载、描述、转换标注数据",
-    "pre-train a Lattice-BERT: build its vocabulary and data, train it": "预训练 Lattice-BERT：建立词表和数据，训练",
-    "fine-tune a pre-trained Lattice-BERT on the tasks of the paper": "在论文的任务上微调预训练好的 Lattice-BERT",
     "measure speed and memory": "测量速度和内存",
     "write the mean of the weights of several trained models": "对几个训练好的模型的权重取平均",
     "write a smaller model folder for prediction": "写出更小的、供预测用的模型目录",
@@ -120,7 +120,8 @@ TRANSLATIONS = {
     "version of the list, stated in the file": "名称表的版本，写在文件里",
     "date of the list, stated in the file": "名称表的日期，写在文件里",
 }
-"""The English text of a verb or of an option's help, and what is shown instead."""
+TRANSLATIONS = _TRANSLATIONS | {text: chinese for added in extensions() for text, chinese in added.chinese.items()}
+"""The English text of a verb or of an option's help, and what is shown instead; those of extensions come last."""
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 
 

@@ -88,10 +88,11 @@ def run(args: argparse.Namespace) -> None:
     from cige.entities.score_table import calibration_table, confusion_table, error_table, report_table
     from cige.tagging.evaluation import evaluate
 
-    sentences = read_sentences(args.data, repair=args.repair)
-    labels = read_label_map(args, sentences, args.data)
-    train = read_sentences(args.train, repair=args.repair) if args.train else None
     ner = load_finder(args)
+    nested = ner.label_facts.nested and not args.repair
+    sentences = read_sentences(args.data, repair=args.repair, nested=nested)
+    labels = read_label_map(args, sentences, args.data)
+    train = read_sentences(args.train, repair=args.repair, nested=nested) if args.train else None
     check_labels(ner, sentences, labels, args.data, types=args.types)
     options = {} if args.types == "fine" else {"types": args.types}
     only = args.data_labels_only

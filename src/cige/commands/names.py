@@ -23,6 +23,8 @@ from cige.json_text import to_json
 if TYPE_CHECKING:
     from cige.lexicon.names_list import NamesList
 
+_SUFFIXES = (".tsv", ".txt", ".csv", ".jsonl", ".gz", ".bz2", ".xz", ".zst")  # of files, and not of models
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="info|add|build", required=True)
@@ -118,15 +120,24 @@ def _names_of(source: str | None) -> NamesList:
     """The list in a file, or that of a model."""
     from cige.data.model_words import load_words
     from cige.data.names_of_model import names_of
-    from cige.errors import ModelError
-    from cige.folders.hub import model_folder
+    from cige.errors import LexiconError, ModelError
+    from cige.folders.hub import SHIPPED, model_folder
     from cige.folders.kinds import TAGGER
     from cige.folders.manifest import read_manifest
     from cige.lexicon.names_list import NamesList
 
     if source is not None and Path(source).is_file():
         return NamesList.read(source)
+    if source is not None and not Path(source).exists() and Path(source).suffix in _SUFFIXES:
+        raise LexiconError(
+            f"{source}: no such file; expected a list of names (name<TAB>kind, as `cige names build` writes it), or a "
+            f"model: a folder, a hub id such as owner/name, or one of {', '.join(SHIPPED)}"
+        )
     folder = model_folder(source)
     facts = read_manifest(folder, kind=TAGGER, version=1, error=ModelError)
     about = facts.get("facts", {}).get("names", {})
-    return replace(names_of(*load_words(folder, facts)), version=about.get("version", ""), date=about.get("date", ""))
+    try:
+        names = names_of(*load_words(folder, facts))
+    except LexiconError as reason:
+        raise LexiconError(f"{folder}: {reason}") from None
+    return replace(names, version=about.get("version", ""), date=about.get("date", ""))

@@ -178,8 +178,8 @@ def with_lexicon_only(finder: EntityFinder, path_or_hub_id: str | None) -> NER:
 
     if not isinstance(finder, NER):
         raise ModelError(
-            f"{path_or_hub_id}: a model that `cige finetune` wrote only uses the words of its vocabulary and does not "
-            "report them; use `cige predict` without --lexicon-add and --words, or a model that `cige train` wrote"
+            f"{path_or_hub_id}: a model that `cige lattice-bert finetune` wrote only uses the words of its vocabulary "
+            "and does not report them; use `cige predict` without --lexicon-add and --words, or a model of `cige train`"
         )
     return finder
 

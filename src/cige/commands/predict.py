@@ -14,6 +14,7 @@ import argparse
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from cige.commands.options import (
@@ -71,7 +72,8 @@ def run(args: argparse.Namespace) -> None:
     ner = load_ner(args) if args.words else load_finder(args)
     batch_size = 1 if args.source == "-" and sys.stdin.isatty() else args.batch_size
     if args.consistent:
-        (entities,) = ner.stream([text := whole_text_of(args.source)], ner.select(request_of(args)), consistent=True)
+        flat = replace(request_of(args), nested=False)  # names are looked for outside entities
+        (entities,) = ner.stream([text := whole_text_of(args.source)], ner.select(flat), consistent=True)
         results: Iterable[Any] = [(text, _without_words(entities))]
     else:
         results = _predict(ner, texts_of(args.source), request_of(args), batch_size, with_words=args.words)

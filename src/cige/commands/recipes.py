@@ -8,8 +8,8 @@ Examples:
   cige recipes copy weibo/flat mine.yaml    # a file of your own with every setting
 
 A recipe of tagging is a data set and a system, such as weibo/flat; `cige train`, `search` and `compare` take its name.
-Recipes of pre-training are pretrain/NAME (`cige pretrain run`), and those of fine-tuning finetune/TASK (`cige
-finetune`). A file of your own may state only what differs: `extends: weibo/flat`.
+Recipes of pre-training are pretrain/NAME (`cige lattice-bert pretrain run`), and those of fine-tuning finetune/TASK
+(`cige lattice-bert finetune`). A file of your own may state only what differs: `extends: weibo/flat`.
 """
 
 from __future__ import annotations
@@ -106,17 +106,15 @@ def run_copy(args: argparse.Namespace) -> None:
 
 def command_of(one: Shipped, path: str | None = None) -> str:
     """The command that runs a recipe, or the file `path` instead of it."""
-    from cige.recipes.shipped import FINETUNE, OWN_DATA, PRETRAIN, SEARCH
+    from cige.extensions import recipe_kinds
+    from cige.recipes.shipped import OWN_DATA, SEARCH
 
     recipe = shlex.quote(path or one.name)
     stem = one.name.rpartition("/")[2]
     output = shlex.quote(f"runs/{Path(path).stem}" if path else f"runs/{one.name if one.data else stem}")
-    if one.kind == PRETRAIN:
-        return f"cige pretrain run {recipe} --data DATA --output {output}"
-    if one.kind == FINETUNE:
-        return (
-            f"cige finetune {stem}{f' --recipe {recipe}' if path else ''} --model MODEL --data DATA --output {output}"
-        )
+    added = recipe_kinds().get(one.kind)
+    if added is not None:
+        return added.command(stem, recipe if path else None, output)
     if one.kind == SEARCH:
         return f"cige search weibo/flat --space {recipe} --n-trials 20 --output runs/weibo/search"
     if one.name == OWN_DATA and not path:
@@ -137,26 +135,21 @@ def _shipped_beneath(recipe: str) -> Shipped:
 
 def _resolve(kind: str, recipe: str, overrides: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
     """Every setting of a recipe, and where each value that is not a default comes from, by key path."""
-    from cige.recipes.shipped import FINETUNE, PRETRAIN, SEARCH
+    from cige.extensions import recipe_kinds
+    from cige.recipes.shipped import SEARCH
 
     if kind == SEARCH:
         from cige.recipes.recipe_file import read_recipe_file
 
         return read_recipe_file(recipe, overrides)
-    resolved: tuple[Any, dict[str, str]]
-    if kind == PRETRAIN:
-        from cige.pretraining.recipe import resolve_pretrain_recipe
-
-        resolved = resolve_pretrain_recipe(recipe, overrides)
-    elif kind == FINETUNE:
-        from cige.tasks.config import resolve_tuning_config
-
-        resolved = resolve_tuning_config(recipe, overrides)
-    else:
+    added = recipe_kinds().get(kind)
+    if added is None:
         from cige.training.recipe import resolve_recipe
 
-        resolved = resolve_recipe(recipe, overrides)
-    return asdict(resolved[0]), resolved[1]
+        settings, sources = resolve_recipe(recipe, overrides)
+    else:
+        settings, sources = added.resolve(recipe, overrides)
+    return asdict(settings), sources
 
 
 def _leaves(settings: dict[str, Any], prefix: str = "") -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,9 +50,9 @@ def mapped_file(sentences: Iterable[Sentence], labels: Mapping[str, str], output
 
 def relabelled(sentence: Sentence, labels: Mapping[str, str]) -> Sentence:
     """The sentence with mapped labels; entities whose label is mapped to "" are left out."""
-    from cige.data.sentence import Sentence, Span
+    from cige.data.sentence import Sentence
 
-    spans = (Span(span.start, span.end, labels.get(span.label, span.label)) for span in sentence.spans)
+    spans = (replace(span, label=labels.get(span.label, span.label)) for span in sentence.spans)
     return Sentence(sentence.text, tuple(span for span in spans if span.label))
 
 

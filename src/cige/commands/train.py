@@ -99,7 +99,9 @@ def _renamed_files(args: argparse.Namespace) -> tuple[str, str | None]:
     from cige.data import read_sentences
     from cige.engine.run_folder import refuse_foreign
 
-    train, dev = (None if path is None else read_sentences(path) for path in (args.data, args.dev))
+    train, dev = (
+        None if path is None else read_sentences(path, nested=True) for path in (args.data, args.dev)
+    )  # training refuses nested entities itself if its head cannot learn them
     labels = read_label_map(args, [*(train or ()), *(dev or ())], args.data)
     refuse_foreign(Path(args.output))
     return (
@@ -117,9 +119,10 @@ def _start_model(args: argparse.Namespace, recipe: Recipe) -> StartModel | None:
     data = recipe.data
     if recipe.start_from is None or data.train is None or not is_main_process():
         return None
-    sentences = read_sentences(data.train)
+    nested = recipe.head == "pair_grid"
+    sentences = read_sentences(data.train, nested=nested)
     n_train = len(sentences) - data.n_held_out
-    dev = sentences[n_train:] if data.dev is None else read_sentences(data.dev)
+    dev = sentences[n_train:] if data.dev is None else read_sentences(data.dev, nested=nested)
     labels = parse_label_map(args.labels, may_drop=True)
     start = StartModel(recipe, OwnData(args.data, sentences[:n_train], dev, labels))
     start.note_labels()

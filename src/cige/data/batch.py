@@ -23,11 +23,14 @@ class LatticeBatch(PaddedLattices[Tensor]):
         tags: int64[B, T] gold tag ids, or None; with `tag_sets`, ids of sets of tags.
         tag_sets: float[K, L], log weights of the tags in each set (see TagSets), or None if every character has one
             tag.
+        cells: int64[G, 4], the cells of the gold spans in the grid of a GridTagger: sentence and the numbers of
+            GoldSpans; or None.
     """
 
     texts: tuple[str, ...]
     tags: Tensor | None = None
     tag_sets: Tensor | None = None
+    cells: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -49,16 +52,27 @@ class LatticeBatch(PaddedLattices[Tensor]):
 
 
 def collate(
-    lattices: Sequence[EncodedLattice], tags: Sequence[np.ndarray] | None = None, tag_sets: Tensor | None = None
+    lattices: Sequence[EncodedLattice],
+    tags: Sequence[np.ndarray] | None = None,
+    tag_sets: Tensor | None = None,
+    cells: Sequence[np.ndarray] | None = None,
 ) -> LatticeBatch:
     """Pad `lattices` to one batch.
 
     Args:
         tags: int64[T] for each lattice: ids of tags, or of the rows of `tag_sets` (float[K, L]) if these are given.
+        cells: int64[G, 3] for each lattice: the gold cells of a grid (see GoldSpans).
     """
     return LatticeBatch(
         **{name: torch.from_numpy(array) for name, array in vars(pad_lattices(lattices)).items()},
         texts=tuple(x.text for x in lattices),
         tags=torch.from_numpy(pad_rows(tags)) if tags is not None else None,
         tag_sets=tag_sets,
+        cells=torch.from_numpy(_numbered(cells)) if cells is not None else None,
     )
+
+
+def _numbered(cells: Sequence[np.ndarray]) -> np.ndarray:
+    """int64[G, 4]: the rows int64[G, 3] of each sentence after the number of the sentence."""
+    rows = [np.insert(own, 0, row, axis=1) for row, own in enumerate(cells)]
+    return np.concatenate([np.zeros((0, 4), np.int64), *rows])

@@ -4,7 +4,8 @@
     cluener  {"text": "小明在北京", "label": {"address": {"北京": [[3, 4]]}}}
 
 Offsets count code points; ends are exclusive in jsonl and inclusive in CLUENER's format. If an entity has a "text", it
-is compared with the sentence; other keys ("id", "score") are ignored.
+is compared with the sentence; other keys ("id", "score") are ignored. A discontinuous entity also has "parts", such as
+[[0, 4], [6, 8]]: its stretches, of which the first begins at its "start" and the last ends at its "end".
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from cige.data.labelled import LabelledFile, Repair
@@ -22,6 +25,10 @@ from cige.json_text import to_json
 from cige.text.counted import counted
 from cige.text.visible import one_line
 
+NO_OVERLAPS = (
+    "a character can have only one tag: train with `head: pair_grid`, which finds nested entities, correct the file, "
+    "or read it with repair=True, which keeps the outermost"
+)
 _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
@@ -36,7 +43,9 @@ def looks_like_json_lines(text: str) -> bool:
         return False
 
 
-def parse_json_lines(text: str, *, name: str, form: str = "auto", keep_outermost: bool = False) -> LabelledFile:
+def parse_json_lines(
+    text: str, *, name: str, form: str = "auto", keep_outermost: bool = False, nested: bool = False
+) -> LabelledFile:
     """Read the text of a JSON-lines file; blank lines are ignored.
 
     Args:
@@ -44,6 +53,7 @@ def parse_json_lines(text: str, *, name: str, form: str = "auto", keep_outermost
         form: jsonl, cluener, or "auto" to detect it from the first record.
         keep_outermost: keep the longest (then the first) of overlapping spans and list the others as repairs, instead
             of raising an error.
+        nested: keep all of them, for models that find nested entities.
 
     Raises:
         DataError: a line is not JSON, lacks keys, has offsets outside the text, an entity whose text differs from that
@@ -59,12 +69,16 @@ def parse_json_lines(text: str, *, name: str, form: str = "auto", keep_outermost
                 form = "cluener" if "entities" not in record and isinstance(record.get("label"), dict) else "jsonl"
             sentence_text = _get_text(record)
             read_spans = _spans_of_cluener if form == "cluener" else _spans_of_jsonl
-            kept, dropped = outermost(read_spans(record, sentence_text))
-            if dropped and not keep_outermost:
+            spans = read_spans(record, sentence_text)
+            broken = [span for span in spans if span.parts]
+            if broken and not nested:
                 raise DataError(
-                    f"{show_span(dropped[0], sentence_text)} overlaps another entity; a character can have only one "
-                    "tag: correct the file, or read it with repair=True, which keeps the outermost"
+                    f"{show_span(broken[0], sentence_text)} is discontinuous; only `head: pair_grid` with "
+                    "pair_grid.scores: relations learns such entities"
                 )
+            kept, dropped = (sorted(set(spans)), []) if nested else outermost(spans)
+            if dropped and not keep_outermost:
+                raise DataError(f"{show_span(dropped[0], sentence_text)} overlaps another entity; {NO_OVERLAPS}")
         except DataError as error:
             raise DataError(f"{name}, line {number}: {one_line(str(error))}") from None
         repairs += [Repair(number, f"{show_span(span, sentence_text)} overlapped a longer entity") for span in dropped]
@@ -73,20 +87,22 @@ def parse_json_lines(text: str, *, name: str, form: str = "auto", keep_outermost
 
 
 def format_json_lines(sentences: Iterable[Sentence], form: str = "jsonl") -> str:
-    """The text of a JSON-lines file, from which the same texts and spans can be read.
+    """The text of a JSON-lines file, from which the same texts and spans can be read (overlapping ones with `nested`).
 
     Raises:
-        DataError: the spans of a sentence overlap or exceed its text; the message contains its number.
+        DataError: the spans of a sentence exceed its text, or the format cannot hold them; the message contains its
+            number.
     """
     write = _to_cluener if form == "cluener" else _to_jsonl
     lines = []
     for number, sentence in enumerate(sentences, 1):
         try:
             check_writable(sentence)
+            record = write(sentence)
         except DataError as error:
             raise DataError(f"sentence {number} {sentence.text[:20]!r}: {error}") from None
         # lone surrogates cannot be encoded in UTF-8, but can be escaped in JSON
-        lines.append(to_json(write(sentence), ensure_ascii=has_surrogate(sentence.text)) + "\n")
+        lines.append(to_json(record, ensure_ascii=has_surrogate(sentence.text)) + "\n")
     return "".join(lines)
 
 
@@ -119,9 +135,24 @@ def _spans_of_jsonl(record: dict[str, Any], text: str) -> list[Span]:
                 f'expected {{"start", "end", "label"}} for an entity, found {to_json(entity, ensure_ascii=True)[:60]}'
             )
         span = make_span(entity.get("start"), entity.get("end"), entity.get("label"), text)
-        check_surface(span, entity.get("text", text[span.start : span.end]), text)
+        if entity.get("parts"):
+            span = replace(span, parts=_parts(entity["parts"], span))
+        check_surface(span, entity.get("text", span.text_in(text)), text)
         spans.append(span)
     return spans
+
+
+def _parts(parts: Any, span: Span) -> tuple[tuple[int, int], ...]:
+    """The parts of a discontinuous entity; raises a DataError if they are not valid for its start and end."""
+    is_list = isinstance(parts, list) and all(isinstance(part, list) and len(part) == 2 for part in parts)
+    offsets = [offset for part in parts for offset in part] if is_list else []
+    ascends = all(type(x) is int for x in offsets) and all(a < b for a, b in pairwise(offsets))
+    if len(offsets) < 4 or not ascends or (offsets[0], offsets[-1]) != (span.start, span.end):
+        raise DataError(
+            f"expected as the parts of [{span.start}, {span.end}) two or more [start, end) in order that do not touch, "
+            f"found {to_json(parts, ensure_ascii=True)[:60]}"
+        )
+    return tuple((start, end) for start, end in parts)
 
 
 def _spans_of_cluener(record: dict[str, Any], text: str) -> list[Span]:
@@ -155,7 +186,7 @@ def make_span(start: Any, end: Any, label: Any, text: str) -> Span:
 
 def check_surface(span: Span, surface: Any, text: str) -> None:
     """Raise a DataError if the text that a file gives for a span differs from the text at its offsets."""
-    found = text[span.start : span.end]
+    found = span.text_in(text)
     if surface != found:
         raise DataError(
             f"the text of {span.label} is {surface!r}, but [{span.start}, {span.end}) of the sentence is {found!r}; "
@@ -184,16 +215,14 @@ def check_writable(sentence: Sentence) -> None:
         raise DataError("two consecutive surrogates would be read as one character; normalise the text first")
     for span in sentence.spans:
         make_span(span.start, span.end, span.label, sentence.text)
-    dropped = outermost(sentence.spans)[1]
-    if dropped:
-        raise DataError(f"{show_span(dropped[0], sentence.text)} overlaps another entity")
 
 
 def _to_jsonl(sentence: Sentence) -> dict[str, Any]:
     return {
         "text": sentence.text,
         "entities": [
-            {"start": s.start, "end": s.end, "label": s.label, "text": sentence.text[s.start : s.end]}
+            {"start": s.start, "end": s.end, "label": s.label, "text": s.text_in(sentence.text)}
+            | ({"parts": [list(part) for part in s.parts]} if s.parts else {})
             for s in sorted(sentence.spans)
         ],
     }
@@ -202,6 +231,8 @@ def _to_jsonl(sentence: Sentence) -> dict[str, Any]:
 def _to_cluener(sentence: Sentence) -> dict[str, Any]:
     labels: dict[str, dict[str, list[list[int]]]] = {}
     for span in sorted(sentence.spans):
+        if span.parts:
+            raise DataError(f"{span} is discontinuous, which CLUENER's format cannot hold; write format jsonl")
         surfaces = labels.setdefault(span.label, {})
         surfaces.setdefault(sentence.text[span.start : span.end], []).append([span.start, span.end - 1])
     return {"text": sentence.text, "label": labels}

@@ -8,7 +8,7 @@ exchanged between sentences, it must learn from their contexts.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,30 +33,59 @@ class MentionPool:
     """The entities of training sentences by label; frequent ones are drawn more often."""
 
     def __init__(self, sentences: Iterable[Sentence]):
-        mentions: defaultdict[str, list[str]] = defaultdict(list)
+        mentions: defaultdict[str, list[_Mention]] = defaultdict(list)
         for sentence in sentences:
             for span in sentence.spans:
-                mentions[span.label].append(sentence.text[span.start : span.end])
+                mentions[span.label].append(_mention(sentence, span))
         self._mentions = dict(mentions)
 
     def replace(self, sentence: Sentence, regime: MentionRegime, rng: np.random.Generator) -> Sentence:
         """The sentence with some entities replaced and its spans adjusted, or `sentence` itself if none is replaced.
 
-        The replacement is a random occurrence of an entity with the same label, possibly the entity itself.
+        The replacement is a random occurrence of an entity with the same label, possibly the entity itself. Of nested
+        entities, the outermost are replaced, together with those within them. A sentence in which entities overlap
+        without being nested is left as it is.
         """
         if not sentence.spans or rng.random() >= regime.sentence_prob:
+            return sentence
+        outermost = _outermost(sentence.spans)
+        if outermost is None:
             return sentence
         parts: list[str] = []
         spans: list[Span] = []
         begin = n_chars = 0  # the position from which text is still to be copied, and the length of the new text so far
-        for span in sentence.spans:
-            between, mention = sentence.text[begin : span.start], sentence.text[span.start : span.end]
+        for span in outermost:
+            between, mention = sentence.text[begin : span.start], _mention(sentence, span)
             if span.label != OPEN and rng.random() < regime.entity_prob:
                 others = self._mentions[span.label]
                 mention = others[int(rng.integers(len(others)))]
             start = n_chars + len(between)
-            spans.append(Span(start, start + len(mention), span.label))
-            parts += [between, mention]
-            begin, n_chars = span.end, start + len(mention)
+            spans += [own.shifted(start) for own in mention.spans]
+            parts += [between, mention.text]
+            begin, n_chars = span.end, start + len(mention.text)
         text = "".join(parts) + sentence.text[begin:]
-        return sentence if text == sentence.text else Sentence(text, tuple(spans), sentence.line)
+        return sentence if text == sentence.text else Sentence(text, tuple(sorted(spans)), sentence.line)
+
+
+@dataclass(frozen=True)
+class _Mention:
+    """The text of an entity, and its span and those within it."""
+
+    text: str
+    spans: tuple[Span, ...]
+
+
+def _mention(sentence: Sentence, span: Span) -> _Mention:
+    inside = [own for own in sentence.spans if span.start <= own.start and own.end <= span.end]
+    return _Mention(sentence.text[span.start : span.end], tuple(own.shifted(-span.start) for own in inside))
+
+
+def _outermost(spans: Sequence[Span]) -> list[Span] | None:
+    """The spans that are in no other, of equal ones the first; None if some overlap without being nested."""
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
+        if not found or span.start >= found[-1].end:
+            found.append(span)
+        elif span.end > found[-1].end:
+            return None
+    return found

@@ -24,18 +24,21 @@ FORMATS = COLUMN_FORMATS + JSON_FORMATS
 _BY_NAME = {".bmes": "bmes", ".bioes": "bioes", ".bieos": "bioes", ".bio": "bio", ".jsonl": "jsonl", ".json": "jsonl"}
 
 
-def read_sentences(path: str | Path, *, format: str = "auto", repair: bool = False) -> list[Sentence]:
+def read_sentences(
+    path: str | Path, *, format: str = "auto", repair: bool = False, nested: bool = False
+) -> list[Sentence]:
     """Read the labelled sentences of a file (UTF-8; plain, .gz or .xz).
 
     Args:
         format: a name of `cige.data.documents.FORMATS`, or "auto" to detect it from the contents.
         repair: repair illegal tag transitions (see `tags.repair`) and keep the outermost of overlapping spans. A
             RepairWarning contains the number of repairs; `read_labelled` lists them.
+        nested: keep all of overlapping spans, which files of tags cannot have but JSON lines and documents can.
 
     Raises:
         DataError: the file cannot be read or contains no sentence; the message contains the file and the line.
     """
-    found = read_labelled(path, format=format, repair=repair)
+    found = read_labelled(path, format=format, repair=repair, nested=nested)
     if found.repairs:
         first = found.repairs[0]
         warnings.warn(
@@ -46,7 +49,9 @@ def read_sentences(path: str | Path, *, format: str = "auto", repair: bool = Fal
     return list(found.sentences)
 
 
-def read_labelled(path: str | Path, *, format: str = "auto", repair: bool = False) -> LabelledFile:
+def read_labelled(
+    path: str | Path, *, format: str = "auto", repair: bool = False, nested: bool = False
+) -> LabelledFile:
     """Like `read_sentences`, but returns the detected format and the list of repairs instead of a warning."""
     if format != "auto":
         known(format)
@@ -55,13 +60,14 @@ def read_labelled(path: str | Path, *, format: str = "auto", repair: bool = Fals
     other = _format_of_documents(Path(path)) if format == "auto" else None if is_read_here else format
     if other is not None:
         documents = read_documents(path, format=other, options=ReadingOptions(repair=repair))
-        return _not_empty(sentences_of(documents, name=name, format=other, keep_outermost=repair), name)
+        found = sentences_of(documents, name=name, format=other, keep_outermost=repair, nested=nested)
+        return _not_empty(found, name)
     text = read_text(path)
     is_json = format in JSON_FORMATS or (
         format == "auto" and (looks_like_json_lines(text) or _BY_NAME.get(suffix(Path(path))) == "jsonl")
     )
     if is_json:
-        found = parse_json_lines(text, name=name, form=format, keep_outermost=repair)
+        found = parse_json_lines(text, name=name, form=format, keep_outermost=repair, nested=nested)
     else:
         scheme = "auto" if format == "auto" else format.upper()
         found = parse_columns(text, name=name, scheme=scheme, repair_tags=repair)

@@ -14,17 +14,34 @@ OPEN = "?"
 class Span:
     """A labelled stretch of text, half-open [start, end) in code points.
 
-    In training data, `label` may be OPEN, or several labels joined by EITHER.
+    In training data, `label` may be OPEN, or several labels joined by EITHER. A discontinuous entity has its `parts`,
+    two or more stretches that are sorted and do not touch; [start, end) is from the first to the last.
     """
 
     start: int
     end: int
     label: str
+    parts: tuple[tuple[int, int], ...] = ()
+
+    def __repr__(self) -> str:
+        parts = f", parts={self.parts!r}" if self.parts else ""
+        return f"Span(start={self.start!r}, end={self.end!r}, label={self.label!r}{parts})"
+
+    def shifted(self, n: int) -> Span:
+        """The same span of a text with `n` more characters before it."""
+        return Span(self.start + n, self.end + n, self.label, tuple((a + n, b + n) for a, b in self.parts))
+
+    def text_in(self, text: str) -> str:
+        """The characters of the span in its text."""
+        return "".join(text[a:b] for a, b in self.parts or ((self.start, self.end),))
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A text and its gold spans, sorted and non-overlapping; `line` is its first line in its file, from 1."""
+    """A text and its gold spans, sorted; `line` is its first line in its file, from 1.
+
+    Spans do not overlap unless they were read with `nested`, for a model that finds nested entities.
+    """
 
     text: str
     spans: tuple[Span, ...] = ()

@@ -85,10 +85,15 @@ def spans_to_tags(n_chars: int, spans: Iterable[Span], scheme: str = "BMES") -> 
     last_end, last = 0, None
     for span in sorted(spans):
         start, end, label = span.start, span.end, span.label
+        if span.parts:
+            raise DataError(f"{span} is discontinuous, which tags cannot express; JSON lines (.jsonl) can hold it")
         if not 0 <= start < end <= n_chars:
             raise DataError(f"span {start}..{end} ({label}) does not fit a text of {counted(n_chars, 'character')}")
         if start < last_end:
-            raise DataError(f"spans {last} and {span} overlap: a character can have only one tag")
+            raise DataError(
+                f"spans {last} and {span} overlap: a character can have only one tag; JSON lines (.jsonl) can hold "
+                "nested entities, `head: pair_grid` learns them, and nested=False predicts none"
+            )
         if scheme == "BIO":
             tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
         elif end - start == 1:

@@ -63,7 +63,7 @@ def simulate_user_words(
     """Add simulated user words to a lattice and make some of its words unknown.
 
     Args:
-        spans: the gold entities; OPEN stretches are not entities.
+        spans: the gold entities; OPEN stretches are not entities, and discontinuous entities are not words.
         word_labels: the labels that the model knows, as in Vocabulary; entities with other labels (such as those of
             parent types) are user words without a label.
 
@@ -76,7 +76,7 @@ def simulate_user_words(
         words = np.where((rng.random(len(words)) < regime.unknown_prob) & (words != USER), UNK, words)
     starts, ends = lattice.starts, lattice.ends
     if rng.random() < regime.sentence_prob:
-        entities = [s for s in spans if s.label != OPEN and s.end - s.start >= 2]
+        entities = [s for s in spans if s.label != OPEN and s.end - s.start >= 2 and not s.parts]
         added = [(s.start, s.end) for s in entities if rng.random() < regime.entity_prob]
         added += _false_words(len(lattice.chars), spans, int(rng.poisson(regime.n_false)), rng)
         if added:

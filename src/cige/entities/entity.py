@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -12,9 +13,11 @@ class Entity:
     Attributes:
         start, end: half-open [start, end) in code points of the string that the user passed.
         label: the entity type.
-        text: the text of the entity, `user_text[start:end]`.
+        text: the text of the entity, `user_text[start:end]`, or for a discontinuous entity that of its parts.
         score: the marginal probability, 0..1, that this span has this type.
         forced: whether it is a word that the user added with mode "force"; `score` is 1.0 then.
+        parts: the stretches [start, end) of a discontinuous entity, sorted; empty if it has only one. Only models with
+            `pair_grid.scores: relations` find such entities.
     """
 
     start: int
@@ -23,17 +26,22 @@ class Entity:
     text: str
     score: float
     forced: bool = False
+    parts: tuple[tuple[int, int], ...] = ()
 
-    def to_dict(self) -> dict[str, int | str | float]:
-        """The fields as a dict of JSON values, in the order of the class; `forced` only if it is true."""
-        fields: dict[str, int | str | float] = {  # asdict would copy each value, which takes ten times as long
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as a dict of JSON values, in the order of the class; `forced` and `parts` only if they are set."""
+        fields: dict[str, Any] = {  # asdict would copy each value, which takes ten times as long
             "start": self.start,
             "end": self.end,
             "label": self.label,
             "text": self.text,
             "score": self.score,
         }
-        return fields | {"forced": True} if self.forced else fields
+        if self.forced:
+            fields["forced"] = True
+        if self.parts:
+            fields["parts"] = [list(part) for part in self.parts]
+        return fields
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())

@@ -26,6 +26,7 @@ class LabelFacts:
         set_apart: in rows of tables, cells of at most this many characters are read between two semicolons, as items
             of a list; see `cige.tagging.windows`.
         wide_commas: whether half-width commas next to Chinese characters are read as full-width ones.
+        nested: whether the model finds entities within entities.
     """
 
     parents: Mapping[str, str] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class LabelFacts:
     domains: Mapping[str, Mapping[str, Calibration]] = field(default_factory=dict)
     set_apart: int = 0
     wide_commas: bool = False
+    nested: bool = False
 
     def for_domain(self, name: str) -> LabelFacts:
         """The same facts with the calibration of a domain instead of the general one, as far as the domain has one.
@@ -89,6 +91,7 @@ class LabelFacts:
             },
             set_apart=self.set_apart,
             wide_commas=self.wide_commas,
+            nested=self.nested,
         )
 
     def to_manifest(self) -> dict[str, Any]:
@@ -102,6 +105,7 @@ class LabelFacts:
             "domains": {name: _to_dicts(own) for name, own in sorted(self.domains.items())},
             "set_apart": self.set_apart,
             "wide_commas": self.wide_commas,
+            "nested": self.nested,
         }
         return {key: value for key, value in keys.items() if value}
 
@@ -121,6 +125,9 @@ class LabelFacts:
         set_apart, wide_commas = facts.get("set_apart", 0), facts.get("wide_commas", False)
         if type(set_apart) is not int or set_apart < 0 or not isinstance(wide_commas, bool):
             raise ValueError("set_apart must be a whole number from 0 on, and wide_commas true or false")
+        nested = facts.get("nested", False)
+        if not isinstance(nested, bool):
+            raise ValueError("nested must be true or false")
         domains = {name: _from_dicts(own) for name, own in facts.get("domains", {}).items()}
         return cls(
             parents,
@@ -131,6 +138,7 @@ class LabelFacts:
             domains,
             set_apart,
             wide_commas,
+            nested,
         )
 
 

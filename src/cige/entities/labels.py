@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from cige.data.sentence import Span
 from cige.errors import DataError
@@ -61,9 +62,7 @@ def map_labels(
             f"no label of the model for {', '.join(unmapped)}; the data has {', '.join(sorted(data_labels))}, the "
             f"model {ours}; map them with --labels DATA=MODEL, or leave them out with DATA="
         )
-    return [
-        [Span(s.start, s.end, known[s.label]) for s in sentence if known[s.label] != DROPPED] for sentence in sentences
-    ]
+    return [[replace(s, label=known[s.label]) for s in sentence if known[s.label] != DROPPED] for sentence in sentences]
 
 
 def not_in_data(mapping: Mapping[str, str], spans: Iterable[Iterable[Span]]) -> list[str]:

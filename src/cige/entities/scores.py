@@ -197,7 +197,7 @@ def surfaces(sentences: Iterable[Sentence]) -> set[str]:
     return {sentence.text[span.start : span.end] for sentence in sentences for span in sentence.spans}
 
 
-_Key = tuple[int, int, int, str]  # sentence, start, end, label
+_Key = tuple[int, int, int, str, tuple[tuple[int, int], ...]]  # sentence, start, end, label, parts
 
 
 def _ratio(part: int, whole: int) -> float:
@@ -215,7 +215,11 @@ def _check_lengths(n_gold: int, **others: Sequence[Any] | None) -> None:
 
 
 def _keys(spans: Sequence[Iterable[Labelled]]) -> set[_Key]:
-    return {(number, s.start, s.end, s.label) for number, sentence in enumerate(spans) for s in sentence}
+    return {
+        (number, s.start, s.end, s.label, getattr(s, "parts", ()))
+        for number, sentence in enumerate(spans)
+        for s in sentence
+    }
 
 
 def _count(gold: set[Any], predicted: set[Any]) -> Counts:

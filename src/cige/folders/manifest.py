@@ -12,7 +12,7 @@ from typing import Any
 
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file, is_there
-from cige.folders.kinds import KINDS
+from cige.folders.kinds import find_kind
 from cige.json_text import to_json
 
 MANIFEST = "manifest.json"
@@ -67,7 +67,8 @@ def read_manifest(
         raise error(f"{folder / MANIFEST}: cannot be read ({reason}); save or copy the {kind} again") from reason
     if not isinstance(facts, dict) or facts.get("kind") != kind:
         found = facts.get("kind") if isinstance(facts, dict) else type(facts).__name__
-        use = f"; {KINDS[found].use}" if isinstance(found, str) and found in KINDS else ""
+        known = find_kind(found)
+        use = f"; {known.use}" if known is not None else ""
         raise error(f"{folder}: holds {_short(found)}, expected a {kind} folder{use}")
     if not isinstance(facts.get("version"), int) or facts["version"] > version:
         found = _short(facts.get("version"))

@@ -11,6 +11,7 @@ import numpy as np
 
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.rules import NO_RULES, Rules
+from cige.text.given import check_text
 from cige.text.normalize import normalize
 
 MAX_WORDS_PER_CHAR = 4.0  # real text has fewer than 1 (mean 0.44, max 0.96 with 337k words)
@@ -103,7 +104,11 @@ def build_lattice(
         lexicon: an immutable set of words, such as `lexicon.snapshot()` of a Lexicon, or a Lexicon, whose
             current words are used. Texts that belong together should share one snapshot, so that no word changes
             between them.
+
+    Raises:
+        TypeError: `text` is not a str.
     """
+    check_text(text)
     if isinstance(lexicon, Lexicon):
         lexicon = lexicon.snapshot()
     text = normalize(text)

@@ -215,7 +215,8 @@ class Lexicon:
                 against both. "type": the model decides whether a word is an entity; if it is, its type is `label`.
                 "force": the words are tagged with `label` wherever they occur; if two overlap, the longer one is
                 tagged. "block": neither these words nor anything inside them is an entity; they may be part of a
-                longer one. "block_exact": as "block", but what lies inside them may be an entity.
+                longer one that the model finds without this rule. "block_exact": as "block", but what lies inside them
+                may be an entity.
             inside: with mode "block": whether what lies inside the words may be an entity; the same as "block_exact".
 
         Raises:
@@ -227,7 +228,9 @@ class Lexicon:
         if len(words) == 1 and not isinstance(words[0], str):
             if label is not None or mode != EVIDENCE or inside:
                 raise LexiconError(
-                    "add: words in a list or table have their own labels and modes; leave out label=, mode="
+                    "add: label=, mode= and inside= are for words that are given one by one; put a * before a list of "
+                    "strings, as in add(*words, label='COMPANY'), or leave out label= and mode= and give a dict or "
+                    "UserWords, which have their own"
                 )
             self._add(_usable(each_user_word(words[0])))
             return

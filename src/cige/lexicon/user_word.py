@@ -68,8 +68,10 @@ def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
     Raises:
         LexiconError: a string was given instead of a list, or an item is not a word.
     """
-    if isinstance(words, str | bytes):
+    if isinstance(words, str):
         raise LexiconError(f"words={words!r}: expected a list of words, such as [{words!r}]")
+    if isinstance(words, bytes):
+        raise LexiconError("words: expected a list of words, got bytes; decode them first: words.decode('utf-8')")
     if not (hasattr(words, "to_dict") and hasattr(words, "columns")) and not isinstance(words, Iterable):
         raise LexiconError(f"words: expected a list of words, got {type(words).__name__}")
     return _each(words)
@@ -83,7 +85,7 @@ def _each(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
     for word in words.items() if isinstance(words, Mapping) else words:
         text, label, mode = _parts(word, is_mapping=is_mapping)
         if not isinstance(text, str):
-            raise LexiconError(f"words: expected strings or UserWords, got {type(text).__name__}")
+            raise LexiconError(f"words: expected strings or UserWords, got {type(text).__name__}{_instead(text)}")
         if label is not None and not isinstance(label, str):
             raise LexiconError(f"words: the label of {text!r} is {type(label).__name__}, expected a string")
         yield text, label, mode
@@ -96,6 +98,15 @@ def _parts(word: Any, *, is_mapping: bool) -> tuple[Any, Any, str]:
     if isinstance(word, UserWord):
         return word.text, word.label, word.mode
     return word, None, EVIDENCE
+
+
+def _instead(given: object) -> str:
+    """What to give instead of an item of `words` that is no word."""
+    if isinstance(given, bytes):
+        return "; decode it first: word.decode('utf-8')"
+    if isinstance(given, Mapping | list | tuple):
+        return "; for words with labels, give a dict such as {'小米': 'COMPANY'}, or cige.UserWord(text, label, mode)"
+    return ""
 
 
 def _of_table(table: Any) -> list[UserWord]:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from cige.data.batch import LatticeBatch
 from cige.models.config import ModelConfig
 from cige.models.encoder import LatticeEncoder
-from cige.models.lattice_bert.features import CharFeatures
+from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import torch
@@ -26,9 +27,12 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorLength, VectorTable
 from cige.models.config import ModelConfig
-from cige.models.lattice_bert.features import CharFeatures
+from cige.models.pair_grid import GridTagger
+from cige.models.pair_grid_config import PairGridConfig
 from cige.models.registry import architecture as find_architecture
 from cige.models.tagger import Tagger
+from cige.models.word_pairs import RelationTagger
+from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
 
 
@@ -172,18 +176,22 @@ def build_tagger(
     architecture: str = "flat",
     scheme: str = "BMES",
     features: CharFeatures | None = None,
+    head: PairGridConfig | None = None,
 ) -> Tagger:
     """An untrained tagger with the given vectors in its tables. Set the seed of torch first for reproducible weights.
 
     Args:
         architecture: a name of `models.registry`, to whose class `config` belongs.
         features: the loaded features that `config.bert` names; None if it names none.
+        head: the settings of a pair grid, whose `max_length` is a number; None for a CRF. The result is a GridTagger
+            then, which has the same methods.
 
     Raises:
         ModelError: the configuration needs word vectors of characters, and the tables have none.
     """
     vocabulary = tables.vocabulary
-    tagger = build_network(architecture, config, vocabulary, tag_set(labels, scheme), tables.widths, features)
+    tags = tag_set(labels, scheme) if head is None else sorted(labels)
+    tagger = build_network(architecture, config, vocabulary, tags, tables.widths, features, head)
     own = tagger.encoder.embeddings
     matrices = (*tables.matrices, tables.char_words)
     if own.char_word is not None and not tables.char_words.size:
@@ -221,8 +229,9 @@ def build_network(
     tags: list[str],
     widths: tuple[int, int, int],
     features: CharFeatures | None = None,
+    head: PairGridConfig | None = None,
 ) -> Tagger:
-    """The network with empty tables."""
+    """The network with empty tables; with `head`, `tags` are the entity labels, and it is a GridTagger."""
     if (config.bert is None) != (features is None):
         raise ValueError(f"config.bert is {config.bert!r}, but features are {type(features).__name__}")
     sizes = InputSizes(
@@ -233,8 +242,13 @@ def build_network(
         user_count=vocabulary.user_count,
         n_word_labels=len(vocabulary.word_labels),
     )
+    encoder = find_architecture(architecture).make_encoder(config, sizes, features)
+    if head is not None:
+        make = GridTagger if head.scores == "spans" else RelationTagger
+        made = make(encoder=encoder, labels=tags, config=head, output_dropout_prob=config.output_dropout_prob)
+        return cast(Tagger, made)  # it has the methods that a Tagger has for training and prediction
     return Tagger(
-        encoder=find_architecture(architecture).make_encoder(config, sizes, features),
+        encoder=encoder,
         tags=tags,
         output_dropout_prob=config.output_dropout_prob,
         constrained=config.constrained,

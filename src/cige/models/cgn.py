@@ -32,7 +32,7 @@ from torch.nn import functional as F
 from cige.data.batch import LatticeBatch
 from cige.models.config import ModelConfig
 from cige.models.encoder import LatticeEncoder
-from cige.models.lattice_bert.features import CharFeatures
+from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
 from cige.nn.lattice_graph import begin_end_graph, containing_graph, node_spans, transition_graph

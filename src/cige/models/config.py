@@ -19,7 +19,7 @@ class ModelConfig:
     """Dropout on word vectors."""
     bert: str | None = None
     """A BERT whose features are added to the vectors of characters: a folder or hub id (BertFeatures; needs
-    cige[bert]), or a folder with a Lattice-BERT of `cige pretrain` (LatticeBertFeatures)."""
+    cige[bert]), or a folder with a Lattice-BERT of `cige lattice-bert pretrain` (LatticeBertFeatures)."""
     bert_tuned: bool = False
     """Whether to fine-tune the BERT (as in Table 4 of FLAT) or keep it fixed."""
     output_dropout_prob: float = 0.3

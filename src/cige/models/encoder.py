@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
 from cige.models.config import ModelConfig
-from cige.models.lattice_bert.features import CharFeatures
+from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes, LatticeVectors
 
 C = TypeVar("C", bound=ModelConfig)

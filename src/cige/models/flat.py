@@ -32,7 +32,7 @@ from torch.nn import functional as F
 from cige.data.batch import LatticeBatch
 from cige.models.encoder import LatticeEncoder
 from cige.models.flat_config import RELEASED, FlatConfig
-from cige.models.lattice_bert.features import CharFeatures
+from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
 from cige.nn.relative_spans import RelativeSpans, relative_spans

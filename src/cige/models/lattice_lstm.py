@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from cige.data.batch import LatticeBatch
 from cige.models.config import ModelConfig
 from cige.models.encoder import LatticeEncoder
-from cige.models.lattice_bert.features import CharFeatures
+from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
 from cige.nn.lattice_recurrence import LatticeInputs, WordSteps, lattice_recurrence, trace, word_steps
 from cige.nn.recurrent import mirrored_positions, take

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -27,9 +27,10 @@ from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
 from cige.lexicon.names_list import NamesList
 from cige.models.build import build_network
 from cige.models.config import ModelConfig
-from cige.models.lattice_bert.features import CharFeatures, load_features
+from cige.models.features import load_features
 from cige.models.registry import architecture
 from cige.models.tagger import Tagger
+from cige.nn.char_features import CharFeatures
 from cige.nn.crf_numpy import NumpyCRF
 from cige.nn.embeddings import SplitEmbedding
 
@@ -66,6 +67,8 @@ class LatticeModel:
     scheme: str = "BMES"
     label_facts: LabelFacts = field(default_factory=LabelFacts)
     facts: dict[str, Any] = field(default_factory=dict)
+    kind: ClassVar[str] = TAGGER
+    """The kind of its folders."""
 
     def lattices(self, texts: Sequence[str], snapshot: LexiconSnapshot | None = None) -> list[Lattice]:
         """The lattice of each text, all with the same snapshot of the lexicon."""
@@ -82,7 +85,7 @@ class LatticeModel:
     def batch(self, lattices: Sequence[Lattice]) -> LatticeBatch:
         """The padded batch of some lattices, on the tagger's device."""
         batch = collate([self.vocabulary.encode(lattice) for lattice in lattices])
-        return batch.to(self.tagger.output.weight.device)
+        return batch.to(self.tagger.device)
 
     @torch.inference_mode()
     def emissions(self, lattices: Sequence[Lattice]) -> np.ndarray:
@@ -94,8 +97,9 @@ class LatticeModel:
     def read_words(self, lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray]:
         """Emissions, and float32[B, T, W]: the share of the attention of character t to word w (see LatticeEncoder)."""
         self.tagger.eval()
-        features, attention = self.tagger.encoder.read_words(self.batch(lattices))
-        return self.tagger.output(features).float().cpu().numpy(), attention.float().cpu().numpy()
+        batch = self.batch(lattices)
+        features, attention = self.tagger.encoder.read_words(batch)
+        return self.tagger.read(features, batch).float().cpu().numpy(), attention.float().cpu().numpy()
 
     @property
     def tags(self) -> list[str]:
@@ -116,7 +120,7 @@ class LatticeModel:
             ModelError: `folder` holds something else, or writing failed; the previous content is unchanged.
         """
         folder = Path(folder)
-        refuse_to_replace(folder, kind=TAGGER, error=ModelError)
+        refuse_to_replace(folder, kind=self.kind, error=ModelError)
         weights = self.weights(table_dtype)
         try:
             self._write(folder, {k: v for k, v in weights.items() if not k.startswith(_FEATURES)})
@@ -141,7 +145,7 @@ class LatticeModel:
             words = save_words(aside, self.vocabulary, self.lexicon)
             write_manifest(
                 aside,
-                kind=TAGGER,
+                kind=self.kind,
                 version=FORMAT_VERSION,
                 architecture=self.architecture,
                 config=asdict(self.config),
@@ -152,6 +156,7 @@ class LatticeModel:
                 widths=self.widths,
                 facts=self.facts,
                 **self.label_facts.to_manifest(),
+                **self._head_facts(),
                 **words,
             )
 
@@ -163,7 +168,7 @@ class LatticeModel:
             ModelError: a file is missing, truncated or not of a model, or the lexicon is not that of the model.
         """
         folder = Path(folder)
-        facts = read_manifest(folder, kind=TAGGER, version=FORMAT_VERSION, error=ModelError, check_contents=True)
+        facts = read_manifest(folder, kind=cls.kind, version=FORMAT_VERSION, error=ModelError, check_contents=True)
         vocabulary, lexicon = load_words(folder, facts, names)
         with must_fit_manifest(folder):
             weights = load_file(folder / _WEIGHTS)
@@ -181,11 +186,8 @@ class LatticeModel:
         lexicon: Lexicon,
         features: CharFeatures | None,
     ) -> LatticeModel:
-        if not are_tags_of(facts["tags"], facts["labels"], facts["scheme"]):
-            raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
         with torch.device("meta"):  # skip random initialisation, because the file has all weights
-            widths = tuple(facts["widths"])
-            tagger = build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features)
+            tagger = cls._network(facts, config, vocabulary, features)
         if features is not None:
             weights = weights | {_FEATURES + k: v for k, v in features.state_dict().items()}
         tagger.load_state_dict(weights, assign=True)
@@ -200,7 +202,27 @@ class LatticeModel:
             scheme=facts["scheme"],
             label_facts=LabelFacts.from_manifest(facts),
             facts=facts.get("facts", {}),
+            **cls._head_fields(facts),
         )
+
+    @classmethod
+    def _network(
+        cls, facts: dict[str, Any], config: ModelConfig, vocabulary: Vocabulary, features: CharFeatures | None
+    ) -> Tagger:
+        """The network that a manifest describes, with any weights."""
+        if not are_tags_of(facts["tags"], facts["labels"], facts["scheme"]):
+            raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
+        widths = tuple(facts["widths"])
+        return build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features)
+
+    def _head_facts(self) -> dict[str, Any]:
+        """What the manifest says of another head than a CRF."""
+        return {}
+
+    @classmethod
+    def _head_fields(cls, facts: dict[str, Any]) -> dict[str, Any]:
+        """The attributes that `_head_facts` wrote."""
+        return {}
 
     @property
     def widths(self) -> tuple[int, int, int]:

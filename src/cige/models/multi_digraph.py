@@ -32,7 +32,7 @@ from cige.data.batch import LatticeBatch
 from cige.data.vocabulary import USER
 from cige.models.config import ModelConfig
 from cige.models.encoder import LatticeEncoder
-from cige.models.lattice_bert.features import CharFeatures
+from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
 from cige.nn.lattice_graph import MentionEdges, mention_edges
 from cige.nn.recurrent import BiRecurrent

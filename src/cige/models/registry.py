@@ -12,7 +12,7 @@ from cige.models.config import ModelConfig
 
 if TYPE_CHECKING:
     from cige.models.encoder import LatticeEncoder
-    from cige.models.lattice_bert.features import CharFeatures
+    from cige.nn.char_features import CharFeatures
     from cige.nn.embeddings import InputSizes
 
 
@@ -46,6 +46,7 @@ ARCHITECTURES = {
     "bert_crf": Architecture("cige.models.bert_crf", "BertCrfConfig", "BertCrfEncoder"),
     "lattice_lstm": Architecture("cige.models.lattice_lstm", "LatticeLstmConfig", "LatticeLstmEncoder"),
     "flat": Architecture("cige.models.flat", "FlatConfig", "FlatEncoder"),
+    "nflat": Architecture("cige.models.nflat", "NflatConfig", "NflatEncoder"),
     "soft_lexicon": Architecture(
         "cige.models.soft_lexicon", "SoftLexiconConfig", "SoftLexiconEncoder", reads_counts=True
     ),

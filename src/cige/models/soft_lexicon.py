@@ -24,8 +24,8 @@ from torch import Tensor
 
 from cige.data.batch import LatticeBatch
 from cige.models.encoder import LatticeEncoder
-from cige.models.lattice_bert.features import CharFeatures
 from cige.models.soft_lexicon_config import SoftLexiconConfig
+from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
 from cige.nn.recurrent import BiRecurrent
 from cige.nn.soft_lexicon import SoftLexicon, WordSets

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
-from cige.data.tags import allowed_transitions
+from cige.data.sentence import Span
+from cige.data.tags import allowed_transitions, tags_to_spans
 from cige.models.encoder import LatticeEncoder
 from cige.nn.crf import CRF
 from cige.nn.dropout import Dropout
@@ -51,8 +52,16 @@ class Tagger(nn.Module):
         allowed = allowed_transitions(tags) if constrained else None
         self.crf = CRF(n_tags=len(tags), allowed=allowed, boundary_scores=boundary_scores)
 
+    @property
+    def device(self) -> torch.device:
+        return self.output.weight.device
+
     def forward(self, batch: LatticeBatch) -> TaggerOutput:
-        return TaggerOutput(self.output(self.dropout(self.encoder(batch))), batch.char_mask)
+        return TaggerOutput(self.read(self.encoder(batch), batch), batch.char_mask)
+
+    def read(self, features: Tensor, batch: LatticeBatch) -> Tensor:
+        """float[B, T, L]: the emissions of tags from the features float[B, T, D] of the characters of a batch."""
+        return self.output(self.dropout(features))
 
     def loss(self, batch: LatticeBatch) -> Tensor:
         """The mean over sentences of -log p(gold tags), where p sums over all tags that the annotation allows."""
@@ -68,3 +77,7 @@ class Tagger(nn.Module):
     def decode(self, batch: LatticeBatch) -> list[list[int]]:
         """The best tag ids of each sentence."""
         return self.crf.decode(self(batch).emissions, batch.n_chars)
+
+    def best_spans(self, batch: LatticeBatch, scheme: str) -> list[list[Span]]:
+        """The entities of the best tags of each sentence, which are tags of `scheme`."""
+        return [tags_to_spans([self.tags[tag] for tag in path], scheme) for path in self.decode(batch)]

@@ -26,8 +26,8 @@ from torch import Tensor, nn
 from cige.data.batch import LatticeBatch
 from cige.models.config import ModelConfig
 from cige.models.encoder import LatticeEncoder
-from cige.models.lattice_bert.features import CharFeatures
 from cige.nn.attention_maps import AttentionMaps
+from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
 from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, Sinusoid, head_problem
 

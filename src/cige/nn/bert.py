@@ -13,12 +13,13 @@ from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
 from cige.errors import ModelError
+from cige.nn.char_features import CharFeatures
 from cige.text.windows import overlapping_windows
 
 _PROBES = 8  # Chinese characters with which a tokenizer is checked
 
 
-class BertFeatures(nn.Module):
+class BertFeatures(CharFeatures):
     """Returns the last hidden state of each character of a lattice batch.
 
     Each character is one token, because word pieces of several letters or digits would not have one vector per
@@ -42,7 +43,7 @@ class BertFeatures(nn.Module):
         self.bert = bert.requires_grad_(tuned)
         self.tokenizer = tokenizer
         self.tuned = tuned
-        self.width: int = bert.config.hidden_size  # type: ignore[union-attr, assignment]
+        self.width = bert.config.hidden_size  # type: ignore[union-attr, assignment]
         n_positions = getattr(bert.config, "max_position_embeddings", 512)
         self.n_chars_at_once = int(min(n_positions, tokenizer.model_max_length)) - 2  # type: ignore[type-var, operator]
         self._ids: dict[str, int] = {}  # a cache that grows with the characters that are read

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from cige.errors import RecipeError
-from cige.recipes.shipped import EXAMPLES, layers_of, no_such_recipe, shipped
+from cige.recipes.shipped import example_of, layers_of, no_such_recipe, shipped
 from cige.recipes.yaml_file import Layer, read_layer
 
 EXTENDS = "extends"
@@ -80,7 +80,7 @@ def _read(recipe: str, extended_by: tuple[Path, ...], kind: str | None) -> Layer
     if recipe in shipped():
         found = shipped()[recipe].kind
         if kind is not None and kind != found:
-            expected = f"expected a {kind} recipe, such as {EXAMPLES[kind]}"
+            expected = f"expected a {kind} recipe, such as {example_of(kind)}"
             raise RecipeError(f"{recipe}: this is a {found} recipe; {expected}")
         layers = layers_of(recipe)
         whole = reduce(lambda base, layer: layer.over(base), layers[1:], layers[0])

@@ -18,10 +18,11 @@ from functools import cache
 from pathlib import Path
 
 from cige.errors import RecipeError
+from cige.extensions import recipe_kinds
 from cige.recipes.yaml_file import Layer, read_layer
 
 FOLDER = Path(__file__).parent
-TAGGING, PRETRAIN, FINETUNE, SEARCH = "tagging", "pretrain", "finetune", "search"
+TAGGING, SEARCH = "tagging", "search"  # the kinds of the core
 OWN_DATA = "own_data"
 """The recipe for the user's own labelled sentences, which starts from the bundled model."""
 LEARN_TYPE = "learn_type"
@@ -30,8 +31,6 @@ NAMES, STUDENT, TODAY, TODAY_STUDENT = "names", "names_student", "today", "today
 """The recipes of the bundled model: several data sets at once, then raw text labelled by agreement of such taggers."""
 TABLE_6 = "search/table6"
 """The ranges that a search uses by default."""
-EXAMPLES = {TAGGING: "weibo/flat", PRETRAIN: "pretrain/tiny", FINETUNE: "finetune/tnews", SEARCH: TABLE_6}
-"""An example name of each kind, for messages."""
 PAIRS = "pairs.yaml"
 """The settings of pairs; origins of their values begin with this name."""
 _DATA, _SYSTEMS = "data", "systems"
@@ -44,7 +43,7 @@ class Shipped:
 
     Attributes:
         name: name on the command line.
-        kind: TAGGING, PRETRAIN, FINETUNE or SEARCH.
+        kind: TAGGING, SEARCH or a kind of an extension, such as pretrain.
         data, system: data set and system of a pair; otherwise "".
         about: a description in one sentence.
     """
@@ -74,9 +73,14 @@ def shipped() -> dict[str, Shipped]:
     ]
     singles = (LEARN_TYPE, NAMES, STUDENT, TODAY, TODAY_STUDENT, OWN_DATA)
     found += [Shipped(name, TAGGING, "", "", about(FOLDER / f"{name}.yaml")) for name in singles]
-    for kind in (PRETRAIN, FINETUNE, SEARCH):
+    for kind in (*recipe_kinds(), SEARCH):
         found += [Shipped(f"{kind}/{stem}", kind, "", "", about(_file(kind, stem))) for stem in _stems(kind)]
     return {one.name: one for one in found}
+
+
+def example_of(kind: str) -> str:
+    """The name of a recipe of this kind, for messages."""
+    return {TAGGING: "weibo/flat", SEARCH: TABLE_6}.get(kind) or recipe_kinds()[kind].example
 
 
 def matching(pattern: str) -> list[str]:
@@ -95,7 +99,7 @@ def layers_of(name: str) -> list[Layer]:
     """The layers of a shipped recipe, each of which overrides those before it; `extends` is left in the values."""
     one = shipped()[name]
     if not one.data:
-        return [_read(FOLDER / f"{name}.yaml")]
+        return [_read(_single(name))]
     layers = [_read(FOLDER / "tagging.yaml"), _read(_file(_DATA, one.data))]
     pairs = _read(FOLDER / PAIRS)
     for system, layer in zip(_ancestry(one.system), _chain(one.system), strict=True):
@@ -144,7 +148,7 @@ def opening(path: Path) -> list[str]:
 def files_of(name: str) -> list[Path]:
     """The files whose opening comments describe a recipe; for a pair, those of the system and of the data set."""
     one = shipped()[name]
-    return [_file(_SYSTEMS, one.system), _file(_DATA, one.data)] if one.data else [FOLDER / f"{name}.yaml"]
+    return [_file(_SYSTEMS, one.system), _file(_DATA, one.data)] if one.data else [_single(name)]
 
 
 def _ancestry(system: str) -> list[str]:
@@ -161,16 +165,28 @@ def _chain(system: str) -> list[Layer]:
 
 @cache
 def _stems(folder: str) -> tuple[str, ...]:
-    return tuple(sorted(path.stem for path in (FOLDER / folder).glob("*.yaml")))
+    return tuple(sorted(path.stem for path in _place(folder).glob("*.yaml")))
 
 
 def _file(folder: str, stem: str) -> Path:
-    return FOLDER / folder / f"{stem}.yaml"
+    return _place(folder) / f"{stem}.yaml"
+
+
+def _single(name: str) -> Path:
+    """The file of a recipe that is no pair."""
+    folder, _, stem = name.rpartition("/")
+    return _file(folder, stem)
+
+
+def _place(folder: str) -> Path:
+    """Where the files of a folder are, which may be the kind of an extension."""
+    kinds = recipe_kinds()
+    return kinds[folder].folder if folder in kinds else FOLDER / folder
 
 
 @cache
 def _read(path: Path) -> Layer:
-    return read_layer(path, called=path.relative_to(FOLDER).as_posix())
+    return read_layer(path, called=path.name if path.parent == FOLDER else f"{path.parent.name}/{path.name}")
 
 
 def _without(layer: Layer, *names: str) -> Layer:

@@ -179,10 +179,11 @@ def run_one(recipe_values: dict[str, Any], seed: int, runs: str, data_dir: str |
 
 def splits_of(recipe: Recipe, data_dir: str | None) -> dict[str, list[Sentence]]:
     """The labelled sentences to score: dev, and test if there is one."""
-    splits = {"dev": read_data(recipe.data, data_dir)[1]}
+    nested = recipe.head == "pair_grid"
+    splits = {"dev": read_data(recipe.data, data_dir, nested=nested)[1]}
     if recipe.data.dataset is None:
         if recipe.data.test is not None:
-            splits["test"] = read_sentences(find_file(recipe.data.test, data_dir))
+            splits["test"] = read_sentences(find_file(recipe.data.test, data_dir), nested=nested)
         return splits
     with contextlib.suppress(CigeError):  # this data set has no test file
         splits["test"] = load_split(recipe.data.dataset, "test", data_dir=data_dir)
@@ -322,7 +323,7 @@ def user_words_of_runs(
             path = run.folder / USER_WORDS
             kept = read_json(path)
             if kept.get("gazetteers") != lists:
-                learned, dev = read_data(recipe.data, data_dir)
+                learned, dev = read_data(recipe.data, data_dir, nested=recipe.head == "pair_grid")
                 ner = NER.from_pretrained(read_result(run.folder, TrainResult).model)
                 trials = user_word_trials(ner, dev, train=learned, gazetteers=gazetteers, with_labels=False)
                 kept = {"gazetteers": lists, "trials": [trial.to_dict() for trial in trials]}

@@ -26,7 +26,7 @@ from cige.runtime.embedding_table import EmbeddingTable
 from cige.runtime.native import address, n_threads
 from cige.runtime.native_crf import NO_ROOM, LabelFamilies, NativeCRF, with_room
 from cige.runtime.packed_linear import N_FIELDS, PackedLinear
-from cige.runtime.precision import BFLOAT16, FLOAT32, available
+from cige.runtime.precision import FLOAT32, PRECISIONS, attention_precision, available
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars, joined
 from cige.runtime.relations import Relations, RelationTables
 from cige.runtime.row_products import in_one_thread, row_by_row
@@ -51,10 +51,10 @@ class NativeFlat:
     ):
         self._config, self._weights, self._library = config, weights, library
         self.precision = precision
-        self._is_narrow = precision != FLOAT32 and BFLOAT16 in available(library)  # attention
+        self.n_threads: int | None = None  # None: see `n_threads`
+        self._attention = attention_precision(precision, available(library), config.head_width)
         packed = partial(PackedLinear, library, precision=precision)
         self._relations = RelationTables(config, weights)
-        self._n_threads = n_threads()
         self._n_tags = len(weights["output.weight"])
         self._output = packed(weights["output.weight"], weights["output.bias"])
         self._input = _InputTables(config, weights, library.panel_width(), packed)
@@ -92,7 +92,7 @@ class NativeFlat:
         held = None if rules is None else address(rules)
 
         def read(found: np.ndarray) -> int:
-            sizes = np.array([len(lattices), len(matches), self._n_threads, len(text), len(found)], np.int64)
+            sizes = np.array([len(lattices), len(matches), n_threads(self.n_threads), len(text), len(found)], np.int64)
             described = self._described or self._prepare(rows(lattices))
             for _ in range(_MOST_TRIES):
                 inputs = (rows.packed, described.fields, chain.fields, self._input.is_known, sizes, n_chars, n_words)
@@ -121,7 +121,7 @@ class NativeFlat:
         failed = self._library.flat_emissions(
             address(described.fields),
             address(sentences),
-            self._n_threads,
+            n_threads(self.n_threads),
             address(emissions),
             None if attention is None else address(attention),
         )
@@ -156,7 +156,7 @@ class _Described:
         config = flat._config
         self.relations = relations
         self._config, self._n_lanes = config, flat._library.panel_width() // 2
-        self._in_pairs = flat._is_narrow and config.position_score != "bias"
+        self._form = FLOAT32 if config.position_score == "bias" else flat._attention
         shape = (config.n_layers, relations.max_reach + 2, relations.max_reach + 1)
         self._tables = np.zeros(
             shape, np.int64
@@ -168,7 +168,8 @@ class _Described:
             *(config.n_layers, config.n_heads, config.head_width, config.width, config.ff_width, flat._input.step),
             *(relations.n_chars, relations.column_step, relations.max_reach + 1),
             *(config.residual, config.position_score == "bias", config.use_words, config.mask_self_matched),
-            *(config.max_distance or 0, config.max_distance is not None, flat._is_narrow, flat._input.n_char_numbers),
+            *(config.max_distance or 0, config.max_distance is not None, PRECISIONS.index(flat._attention)),
+            flat._input.n_char_numbers,
             *(int(np.float64(_scale(config)).view(np.int64)), *flat._input.fields, *flat._output.fields),
             address(self._layers),
         ]
@@ -180,7 +181,7 @@ class _Described:
         for number, tables in enumerate(self._tables):
             for key in keys:
                 if not tables[0, key]:
-                    tables[0, key] = address(self.relations.columns(number, key, in_pairs=self._in_pairs))
+                    tables[0, key] = address(self.relations.columns(number, key, precision=self._form))
             if number + 1 < self._config.n_layers:
                 for query in reaches.tolist():
                     for key in keys:

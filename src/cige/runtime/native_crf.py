@@ -44,13 +44,13 @@ class NativeCRF:
         library: ctypes.CDLL,
     ):
         self._library = library
+        self.n_threads: int | None = None  # None: see `cige.runtime.native.n_threads`
         self._width = len(tags)
         self._crf = NumpyCRF(start=start, transitions=transitions, end=end)
         self._tags, self._scheme, self._max_lengths = tags, scheme, max_lengths
         self._chains: dict[tuple[bool, int | None], NativeChain] = {}
         plain = self.chain()
         self.labels, self.fields = plain.labels, plain.fields
-        self._n_threads = n_threads()
 
     def chain(self, *, has_unknown: bool = False, n_slots: int | None = None) -> NativeChain:
         """The chain of sentences that may have spans of UNKNOWN_TYPE, and `n_slots` sets of copies for their blocked
@@ -97,7 +97,7 @@ class NativeCRF:
         held = None if rules is None else address(rules)
 
         def read(spans: np.ndarray) -> int:
-            sizes = np.array([len(n_chars), emissions.shape[1], self._n_threads, len(spans)], np.int64)
+            sizes = np.array([len(n_chars), emissions.shape[1], n_threads(self.n_threads), len(spans)], np.int64)
             inputs = map(address, (self.fields, sizes, n_chars, emissions))
             failed = self._library.read_chain(*inputs, closed, chosen, *map(address, (tags, spans, n_spans)), held)
             if failed not in (0, NO_ROOM):

@@ -37,6 +37,7 @@ from cige.runtime.native_rules import NativeRules
 from cige.runtime.precision import FLOAT32, available, chosen
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars
 from cige.runtime.tagger_folder import WEIGHTS, TaggerFolder, opened
+from cige.tagging.blocked_edges import cut_edges, edges_to_cut, without_blocked
 from cige.tagging.scored_span import FoundSpans, ScoredSpan
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class NativeModel:
         label_facts: facts about the labels.
         names: the list of names that was given instead of the folder's own; None if none was.
         wanted_precision: the requested precision; if it is "auto", a copy on another machine chooses its own precision.
+        n_threads: the number of threads that prediction may use; None for `cige.runtime.native.n_threads()`.
     """
 
     network: Network
@@ -93,6 +95,7 @@ class NativeModel:
     label_facts: LabelFacts = field(default_factory=LabelFacts)
     wanted_precision: str = FLOAT32
     names: NamesList | None = None
+    n_threads: int | None = None
     _torch_form: Any = None
 
     @property
@@ -122,7 +125,7 @@ class NativeModel:
         lattices: Sequence[Lattice],
         families: Mapping[str, Sequence[str]] | None = None,
         thresholds: Mapping[str, float] | None = None,
-    ) -> list[FoundSpans | None] | None:
+    ) -> Sequence[FoundSpans | None] | None:
         """The spans of the best tags of a batch of lattices, with their probabilities.
 
         None of them overlaps a closed or a forced stretch, is blocked, or is longer than its label allows.
@@ -146,28 +149,56 @@ class NativeModel:
             return [None if is_left else next(others) for is_left in rules.is_left]
         if not any(lattice.text for lattice in lattices):
             return [FoundSpans(()) for _ in lattices]
+        has_blocked = [bool(lattice.rules.blocked) for lattice in lattices]
+        if any(has_blocked) and not all(has_blocked):
+            halves = [
+                [lattice for lattice, has in zip(lattices, has_blocked, strict=True) if has is half]
+                for half in (False, True)
+            ]
+            read = [iter(self.find_spans(half, families, thresholds) or ()) for half in halves]
+            return [next(read[has]) for has in has_blocked]
         own = None if families is None else LabelFamilies(families, thresholds, self.chain.labels)
-        if isinstance(self.network, NativeFlat):
+        if isinstance(self.network, NativeFlat) and not any(has_blocked):
             spans, n_spans = self.network.spans(lattices, self.rows, self.chain, own, rules.fields)
         else:
             batch = self.rows(lattices)
             emissions = self._ragged_emissions(batch)
+            if any(has_blocked):
+                emissions = self._with_blocked_edges(emissions, lattices, batch.n_chars, families)
             spans, n_spans = self.chain.spans(emissions, batch.n_chars, closed_chars(lattices), own, rules.fields)
-        names = own.names if own is not None and own.finds_all else None
-        rows, first = spans.tolist(), 0
-        found: list[FoundSpans | None] = []
-        for n, labels, typed in zip(n_spans.tolist(), rules.labels, rules.typed, strict=True):
-            shown = labels if names is None else names
-            listed = [ScoredSpan(start, end, shown[k], score) for start, end, k, _, score in rows[first : first + n]]
-            found.append(FoundSpans(listed, typed))
-            first += n
-        return found
+        return _listed(spans, n_spans, rules, own.names if own is not None and own.finds_all else None)
+
+    def _with_blocked_edges(
+        self,
+        emissions: np.ndarray,
+        lattices: Sequence[Lattice],
+        n_chars: np.ndarray,
+        families: Mapping[str, Sequence[str]] | None,
+    ) -> np.ndarray:
+        """float32[sum of n_chars, L or more], with which no new entity reaches beyond a blocked span (see
+        tagging.blocked_edges)."""
+        assert self.chain is not None
+        free = [without_blocked(lattice) for lattice in lattices]
+        rules = NativeRules(free, self.chain, self.labels)
+        own = None if families is None else LabelFamilies(families, None, self.chain.labels)
+        spans, n_spans = self.chain.spans(emissions, n_chars, closed_chars(lattices), own, rules.fields)
+        emissions, first = emissions.copy(), 0
+        for lattice, found in zip(lattices, _listed(spans, n_spans, rules, None), strict=True):
+            rows = emissions[first : first + lattice.n_chars, : len(self.tags)]
+            cut_edges(rows, edges_to_cut(lattice, found.spans), tags=self.tags, scheme=self.scheme)
+            first += lattice.n_chars
+        return emissions
 
     def _ragged_emissions(self, batch: RaggedLattices) -> np.ndarray:
         if not len(batch.chars):
             return np.zeros((0, len(self.tags)), np.float32)
         padded = getattr(self.network, "padded_emissions", None)
         return self.network.emissions(batch) if padded is None else padded(batch)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether prediction runs in C, so that several threads are faster than one."""
+        return self.chain is not None
 
     @property
     def precision(self) -> str:
@@ -222,14 +253,16 @@ class NativeModel:
         kernels: str | None = None,
         precision: str = FLOAT32,
         names: NamesList | None = None,
+        n_threads: int | None = None,
     ) -> NativeModel:
         """Read a folder that LatticeModel.save wrote.
 
         Args:
             kernels: "off" for NumPy, or a level (see cige.instruction_sets); None uses CIGE_KERNELS.
-            precision: the precision of a FLAT: "float32", "bfloat16", "int8" or "auto" (see runtime.precision). A
+            precision: the precision of a FLAT, one of runtime.precision.PRECISIONS or "auto". A
                 SoftLexicon is always computed in float32.
             names: a list of names instead of the model's own.
+            n_threads: the number of threads that prediction may use (see `n_threads` above).
 
         Raises:
             ModelError: a file is missing, truncated or not of a model, the lexicon is not that of the model, or the
@@ -251,6 +284,9 @@ class NativeModel:
                         max_lengths=label_facts.max_lengths,
                         library=library,
                     )
+            for part in (network, chain):
+                if isinstance(part, NativeFlat | NativeCRF):
+                    part.n_threads = n_threads
             return cls(
                 network=network,
                 rows=RowReader(read.vocabulary, library, reads_gazetteers=read.config.reads_gazetteers),
@@ -266,7 +302,22 @@ class NativeModel:
                 label_facts=label_facts,
                 wanted_precision=precision,
                 names=names,
+                n_threads=n_threads,
             )
+
+
+def _listed(
+    spans: np.ndarray, n_spans: np.ndarray, rules: NativeRules, names: Sequence[str] | None
+) -> list[FoundSpans]:
+    """The spans of each lattice, given those of all in order, with the names of families or those of its own labels."""
+    rows, first = spans.tolist(), 0
+    found = []
+    for n, labels, typed in zip(n_spans.tolist(), rules.labels, rules.typed, strict=True):
+        shown = labels if names is None else names
+        listed = [ScoredSpan(start, end, shown[k], score) for start, end, k, _, score in rows[first : first + n]]
+        found.append(FoundSpans(listed, typed))
+        first += n
+    return found
 
 
 def _network(read: TaggerFolder, library: Any, precision: str, kernels: str | None) -> Network:

@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 
 from cige.runtime.native import address
-from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, PRECISIONS, to_bfloat16, to_int8
+from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, INT16, PRECISIONS, to_bfloat16, to_int8, to_int16
 
 CACHE_LINE = 64
 
@@ -45,9 +45,12 @@ class PackedLinear:
             self._bias[:] = _parts_padded(bias, n_parts, padded_width)
         if precision == BFLOAT16:
             rows = in_groups(to_bfloat16(weight), 0)
-        elif precision == INT8:
-            whole, scales = to_int8(weight)
-            rows = in_groups((whole.astype(np.int16) + 128).astype(np.uint8), 128)
+        elif precision in (INT8, INT16):
+            whole, scales = to_int8(weight) if precision == INT8 else to_int16(weight)
+            if library.int8_bytes() == 2:
+                rows = in_groups(whole.astype(np.int16).view(np.uint16), 0)
+            else:
+                rows = in_groups((whole.astype(np.int16) + 128).astype(np.uint8), 128)
             self._scales = aligned(self.n_out)
             self._scales[:] = scales
         else:

@@ -2,8 +2,10 @@
 
 float32   everything in float32, at all levels
 bfloat16  weights, rows, queries, keys, values and relative spans in 16 bits, sums in float32 (AVX512-BF16)
-int8      weights and rows of products in 8 bits with scales, sums in int32 (AVX512-VNNI); everything else as in
-          bfloat16 if the processor supports it, and otherwise as in float32
+int8      weights and rows of products in 8 bits with scales, sums in int32 (AVX512-VNNI, AVX2); attention in
+          bfloat16 or as in int16 if the processor supports one of them, and otherwise in float32
+int16     weights, rows, queries, keys and relative spans in 12 bits of 16, with scales, sums in int32 (AVX2, where it
+          is as fast as int8)
 
 In all of them, normalisation, softmax and the CRF use float32 or more. The results for a text do not depend on the
 other texts of its batch.
@@ -18,9 +20,10 @@ import numpy as np
 
 from cige.errors import ModelError
 
-FLOAT32, BFLOAT16, INT8 = "float32", "bfloat16", "int8"
-PRECISIONS = (FLOAT32, BFLOAT16, INT8)  # from slow to fast, with the numbers of native/product.h
+FLOAT32, BFLOAT16, INT8, INT16 = "float32", "bfloat16", "int8", "int16"
+PRECISIONS = (FLOAT32, BFLOAT16, INT8, INT16)  # "auto" takes the last one; with the numbers of native/product.h
 AUTO = "auto"
+INT16_NUMBERS = 512  # so many products of int16 numbers can be added without overflow
 
 
 def available(library: ctypes.CDLL | None) -> tuple[str, ...]:
@@ -41,7 +44,7 @@ def chosen(
 
     Args:
         wanted: one of PRECISIONS, or "auto": the fastest, since none of them lost more than 0.05 F1 on development data
-            (docs/speed.md).
+            (docs/speed.md), and of two that are equally fast the more exact one.
         found: the supported precisions, as returned by `available`.
         of, instead: for the error message, what supports only these, and what to do.
 
@@ -57,6 +60,15 @@ def chosen(
     return wanted
 
 
+def attention_precision(precision: str, found: Sequence[str], head_width: int) -> str:
+    """The precision of attention if products are in `precision`, of those that a processor supports."""
+    if precision == FLOAT32:
+        return FLOAT32
+    if BFLOAT16 in found:
+        return BFLOAT16
+    return INT16 if INT16 in found and head_width <= INT16_NUMBERS else FLOAT32
+
+
 def to_bfloat16(x: np.ndarray) -> np.ndarray:
     """Convert float32 to bfloat16 as uint16: its upper half, rounded to nearest, ties to even. NaN is not supported."""
     bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
@@ -65,6 +77,17 @@ def to_bfloat16(x: np.ndarray) -> np.ndarray:
 
 def to_int8(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Quantise float[n_out, n_in] to int8[n_out, n_in] and the scales float32[n_out]."""
+    whole, scales = _in_steps(weight, 127)
+    return whole.astype(np.int8), scales
+
+
+def to_int16(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Quantise float[n_out, n_in] to int16[n_out, n_in] from -2047 to 2047 and the scales float32[n_out]."""
+    whole, scales = _in_steps(weight, 2047)
+    return whole.astype(np.int16), scales
+
+
+def _in_steps(weight: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     highest = np.abs(weight).max(axis=1, initial=0).astype(np.float32)
-    factor = np.where(highest > 0, 127 / np.where(highest > 0, highest, 1), 0)
-    return np.rint(weight * factor[:, None]).astype(np.int8), (highest / 127).astype(np.float32)
+    factor = np.where(highest > 0, most / np.where(highest > 0, highest, 1), 0)
+    return np.rint(weight * factor[:, None]), (highest / most).astype(np.float32)

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from cige.models.flat_config import FlatConfig
-from cige.runtime.precision import to_bfloat16
+from cige.runtime.precision import BFLOAT16, FLOAT32, INT16, to_bfloat16, to_int16
 from cige.runtime.row_products import row_by_row
 
 FIRST_CHARS = 64  # M of the first tables
@@ -51,7 +51,7 @@ class Relations:
         self.n_chars, self.max_reach = n_chars, max_reach
         self._config, self._weights = config, weights
         self._rows: dict[tuple[int, int, int], np.ndarray] = {}
-        self._columns: dict[tuple[int, int, bool], np.ndarray] = {}
+        self._columns: dict[tuple[int, int, str], np.ndarray] = {}
 
     def rows(self, layer: int, query_reach: int, key_reach: int) -> np.ndarray:
         """float32[2M - 1, D], W_kR R for head_i - head_j from -(M - 1) to M - 1; the width is H in the form "bias"."""
@@ -62,25 +62,33 @@ class Relations:
             self._rows[key] = row_by_row(self._fused(query_reach, key_reach), weight)
         return self._rows[key]
 
-    def columns(self, layer: int, key_reach: int, *, in_pairs: bool = False) -> np.ndarray:
+    def columns(self, layer: int, key_reach: int, *, precision: str = FLOAT32) -> np.ndarray:
         """The same for queries that are characters, transposed: float32[D, 2M - 1 and PADDING more].
 
         Args:
-            in_pairs: use bfloat16 instead of float32, with two neighbouring numbers of a head in 32 bits (an odd last
-                one is paired with zero): uint32[H * pairs per head, 2M - 1 and PADDING more].
+            precision: bfloat16 or int16 instead of float32, with two neighbouring numbers of a head in 32 bits (an odd
+                last one is paired with zero): uint32[H * pairs per head, 2M - 1 and PADDING more]. In int16, one more
+                row has the scale of each column, as float32.
         """
-        key = layer, key_reach, in_pairs
+        key = layer, key_reach, precision
         if key not in self._columns:
             rows = self.rows(layer, 0, key_reach)
-            if in_pairs:
-                by_head = to_bfloat16(rows).reshape(len(rows), self._config.n_heads, -1)
-                paired = np.zeros((*by_head.shape[:2], -(-by_head.shape[2] // 2) * 2), np.uint16)
-                paired[..., : by_head.shape[2]] = by_head
-                rows = paired.reshape(len(rows), -1).view(np.uint32)
+            if precision == BFLOAT16:
+                rows = self._in_pairs(to_bfloat16(rows))
+            elif precision == INT16:
+                whole, scales = to_int16(rows)
+                rows = np.concatenate([self._in_pairs(whole.view(np.uint16)), scales.view(np.uint32)[:, None]], 1)
             columns = np.zeros((rows.shape[1], self.column_step), rows.dtype)
             columns[:, : len(rows)] = rows.T
             self._columns[key] = columns
         return self._columns[key]
+
+    def _in_pairs(self, rows: np.ndarray) -> np.ndarray:
+        """uint16[n, D] to uint32[n, H * pairs per head]."""
+        by_head = rows.reshape(len(rows), self._config.n_heads, -1)
+        paired = np.zeros((*by_head.shape[:2], -(-by_head.shape[2] // 2) * 2), np.uint16)
+        paired[..., : by_head.shape[2]] = by_head
+        return paired.reshape(len(rows), -1).view(np.uint32)
 
     @property
     def column_step(self) -> int:

@@ -20,6 +20,11 @@ from cige.serving.word_store import LexiconFull, StoreError, UnknownWords, Versi
 log = logging.getLogger("cige.serve")
 MOST_TOLD = 5  # mistakes of a request; the others are as many as its items
 NO_OBJECT = "the body: expected a JSON object, and the header Content-Type: application/json"
+_LISTS = {  # what a field is that was given something else than a list
+    "texts": 'expected a list of strings; one string is given as "text"',
+    "labels": 'expected a list of labels, such as ["COMPANY"]',
+    "words": 'expected a list, such as ["小米"], or of words with labels [{"text": "小米", "label": "COMPANY"}]',
+}
 _STORE_CODES: dict[type[CigeError], str] = {
     StoreError: "lexicon_file",
     LexiconFull: "lexicon_full",
@@ -111,6 +116,10 @@ def _field_error(error: Any) -> str:
         return NO_OBJECT
     if error["type"] == "is_instance_of":
         return "" if error["loc"][-1] == "is-instance[str]" else f"{where}: Input should be a string"
+    if error["type"] == "list_type" and where in _LISTS:
+        return f"{where}: {_LISTS[where]}"
+    if error["type"] == "extra_forbidden" and where.startswith("words."):
+        return f"{where}: no field of a word; expected text, label and mode"
     if error["type"] == "model_attributes_type":
         return f"{where}: Input should be a string, or an object with text, label and mode"
     return f"{where}: {error['msg'].removeprefix('Value error, ')}"

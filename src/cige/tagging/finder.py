@@ -13,6 +13,7 @@ from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserWords, user_words_of
 from cige.tagging.consistency import Reader, read_consistently
 from cige.tagging.selection import Request, Selection, Types, select
+from cige.text.given import decode_hint
 
 
 class EntityFinder(ABC):
@@ -78,6 +79,7 @@ class EntityFinder(ABC):
         recall: float | None = None,
         words: UserWords = (),
         consistent: bool = False,
+        nested: bool = True,
     ) -> list[Entity]: ...
     @overload
     def __call__(
@@ -90,6 +92,7 @@ class EntityFinder(ABC):
         recall: float | None = None,
         words: UserWords = (),
         consistent: bool = False,
+        nested: bool = True,
     ) -> list[list[Entity]]: ...
     def __call__(
         self,
@@ -101,8 +104,11 @@ class EntityFinder(ABC):
         recall: float | None = None,
         words: UserWords = (),
         consistent: bool = False,
+        nested: bool = True,
     ) -> list[Entity] | list[list[Entity]]:
-        """The entities of a text, or of each text of a list; sorted, and not overlapping unless `recall` is given.
+        """The entities of a text, or of each text of a list, sorted.
+
+        They do not overlap unless `recall` is given or the model finds nested entities (`head: pair_grid`).
 
         Args:
             min_score: leave out entities with a lower score, 0..1.
@@ -117,20 +123,23 @@ class EntityFinder(ABC):
                 words and labels, such as `{"阿拉善贺兰草": "COMPANY"}`.
             consistent: treat each text as a document: if a name was found at one place and missed at another, predict
                 the text again with the found names as words (see docs/documents.md for gain and cost).
+            nested: False leaves out entities that overlap one with a higher score. This has an effect only for models
+                that find nested entities.
 
         Raises:
             TypeError: `text` is neither a str nor a list of str.
-            ValueError: an option is out of range, or both `consistent` and `recall` are given.
+            ValueError: an option is out of range, or `consistent` is given with `recall`, or with nested entities.
             ModelError: the model does not report such a label, is not calibrated for such a recall, or does not
                 support user words.
             LexiconError: some words cannot be used; the message lists them.
         """
         options: dict[str, Any] = {"min_score": min_score, "labels": labels, "types": types, "recall": recall}
-        options |= {"words": words, "consistent": consistent}
+        options |= {"words": words, "consistent": consistent, "nested": nested}
         if isinstance(text, str):
             return next(iter(self.pipe([text], **options)))
         if not isinstance(text, list | tuple):
-            raise TypeError(f"given {type(text).__name__}; expected a str or a list of str; ner.pipe takes others")
+            expected = "a str or a list of str; ner.pipe takes others"
+            raise TypeError(f"given {type(text).__name__}; expected {expected}{decode_hint(text)}")
         return list(self.pipe(text, **options))
 
     def pipe(
@@ -144,6 +153,7 @@ class EntityFinder(ABC):
         recall: float | None = None,
         words: UserWords = (),
         consistent: bool = False,
+        nested: bool = True,
     ) -> Iterator[list[Entity]]:
         """The entities of each text of a stream, in order; memory does not grow with the number of texts.
 
@@ -155,6 +165,7 @@ class EntityFinder(ABC):
             min_score, labels, types, recall: which entities are reported, as in `__call__`.
             words: additional user words for these texts only, as in `__call__`.
             consistent: treat each text as a document, as in `__call__`.
+            nested: whether entities may be nested, as in `__call__`.
 
         Raises:
             TypeError: `texts` is a string, or an item of it is not a string.
@@ -162,7 +173,7 @@ class EntityFinder(ABC):
             ModelError, LexiconError: as in `__call__`.
         """
         finder = self.with_words(words)
-        request = Request.of(min_score=min_score, labels=labels, types=types, recall=recall)
+        request = Request.of(min_score=min_score, labels=labels, types=types, recall=recall, nested=nested)
         return finder.stream(texts, finder.select(request), batch_size=batch_size, consistent=consistent)
 
     def stream(
@@ -171,12 +182,16 @@ class EntityFinder(ABC):
         """Like `pipe`, with a `Selection` instead of options."""
         if isinstance(texts, str | bytes):
             raise TypeError(f"given one {type(texts).__name__}; expected an iterable of str, such as [text]")
+        if not isinstance(texts, Iterable):
+            raise TypeError(f"given {type(texts).__name__}; expected an iterable of str, such as [text]")
         if batch_size < 1:
             raise ValueError(f"given batch_size={batch_size}; expected 1 or more")
         if not consistent:
             return self._stream(texts, batch_size, selection)
-        if selection.overlapping:
+        if selection.thresholds is not None:
             raise ValueError("given consistent and recall; candidates of a recall overlap, so give one of the two")
+        if selection.nested:
+            raise ValueError("given consistent=True; this model finds nested entities, so also give nested=False")
         return read_consistently(self._frozen(), texts, selection, batch_size=batch_size)
 
     def _frozen(self) -> Reader:

@@ -20,14 +20,14 @@ def merge_windows(
     are.
     """
     entities = [
-        Entity(start, end, span.label, text[start:end], span.score, span.forced)
+        _entity(text, window.start, start, end, span)
         for window, spans in found
         for span in spans
         for start, end in [(window.start + span.start, window.start + span.end)]
         if window.core_start <= start < window.core_end
     ]
     if overlapping:
-        return sorted(entities, key=lambda e: (e.start, e.end, e.label))
+        return sorted(entities, key=lambda e: (e.start, e.end, e.label, e.parts))
     kept: list[Entity] = []  # sorted by start and therefore by end
     for entity in sorted(entities, key=lambda e: (not e.forced, -e.score, e.start)):
         place = bisect_left(kept, entity.start, key=lambda e: e.start)
@@ -36,3 +36,10 @@ def merge_windows(
         if not (overlaps_left or overlaps_right):
             kept.insert(place, entity)
     return kept
+
+
+def _entity(text: str, offset: int, start: int, end: int, span: ScoredSpan) -> Entity:
+    if not span.parts:
+        return Entity(start, end, span.label, text[start:end], span.score, span.forced)
+    parts = tuple((offset + a, offset + b) for a, b in span.parts)
+    return Entity(start, end, span.label, "".join(text[a:b] for a, b in parts), span.score, span.forced, parts)

@@ -21,10 +21,12 @@ from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.nn.budget import batches_by_budget
 from cige.nn.crf_numpy import NumpyCRF, SegmentMarginals
 from cige.tagging.best_spans import best_spans, close
+from cige.tagging.blocked_edges import cut_edges, edges_to_cut, without_blocked
 from cige.tagging.blocking import BlockingCRF
 from cige.tagging.candidates import candidate_spans
 from cige.tagging.edges import trimmed
 from cige.tagging.forcing import forced_starts, with_forced_spans, without_forced
+from cige.tagging.pair_grid import decode_grid
 from cige.tagging.scored_span import FoundSpans, ScoredSpan
 from cige.tagging.selection import Request, Selection, select
 from cige.tagging.span_probability import span_probability
@@ -57,7 +59,10 @@ class PredictionModel(Protocol):
     def crf(self) -> NumpyCRF: ...
 
     def emissions(self, lattices: Sequence[Lattice]) -> np.ndarray:
-        """float32[B, T, L] of a batch of lattices; T is the length of the longest, at least 1."""
+        """float32[B, T, L] of a batch of lattices; T is the length of the longest, at least 1.
+
+        A model with a pair grid, which has no CRF, returns scores of spans, float32[B, T, M, K].
+        """
         ...
 
     def read_words(self, lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray]:
@@ -153,15 +158,20 @@ def decode_spans(
     A span of a type that the model was not trained on gets the label of the user word that supports it. The score is
     the probability of exactly this span and label, summed over the labels that are reported as one, and calibrated if
     the model has a calibration. A span that is trimmed keeps its score. Forced stretches are always entities, and
-    blocked spans never are (see `cige.lexicon.rules`); all other tags and probabilities are conditioned on this.
+    blocked spans never are (see `cige.lexicon.rules`); nor is anything that reaches beyond one, unless the model finds
+    something there without them (`cige.tagging.blocked_edges`). All other tags and probabilities are conditioned on
+    this.
 
     Args:
         selection: which entities are reported; None reports the best tag sequence, which is the default for users.
     """
     chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
+    if emissions.ndim == 4:
+        return decode_grid(model, emissions, lattices, chosen)
     emissions = close(emissions, lattices, model.tags)
     emissions = without_unknown_type(emissions, model.tags, model.labels, lattices)
     emissions = with_forced_spans(emissions, lattices, tags=model.tags, scheme=model.scheme, labels=model.labels)
+    emissions = _with_blocked_edges(model, emissions, lattices, chosen)
     read = _best if chosen.thresholds is None else _all_above
     found: list[list[ScoredSpan]] = [[] for _ in lattices]
     for crf, rows in _crfs(model, lattices):
@@ -172,6 +182,27 @@ def decode_spans(
             spans += _forced(lattices[row], model, chosen)
             found[row] = sorted(spans, key=lambda span: (span.start, span.end, span.label))
     return found
+
+
+def _with_blocked_edges(
+    model: PredictionModel, emissions: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
+) -> np.ndarray:
+    """float[B, T, L]: emissions with which no new entity reaches beyond a blocked span; see `blocked_edges`."""
+    rows = [row for row, lattice in enumerate(lattices) if lattice.rules.blocked]
+    if not rows:
+        return emissions
+    free = best_spans(
+        model.crf,
+        emissions[rows],
+        [without_blocked(lattices[row]) for row in rows],
+        tags=model.tags,
+        scheme=model.scheme,
+        max_lengths=chosen.max_lengths(model.label_facts.max_lengths),
+    )
+    emissions = emissions.copy()
+    for row, spans in zip(rows, free, strict=True):
+        cut_edges(emissions[row], edges_to_cut(lattices[row], spans), tags=model.tags, scheme=model.scheme)
+    return emissions
 
 
 def _crfs(model: PredictionModel, lattices: Sequence[Lattice]) -> Iterator[tuple[NumpyCRF, list[int]]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class ScoredSpan:
     """A span [start, end) of a lattice's text with its reported label and score, 0..1.
 
-    A `forced` span has score 1.0 and may extend beyond the end of the text.
+    A `forced` span has score 1.0 and may extend beyond the end of the text. A discontinuous entity has its `parts`.
     """
 
     start: int
@@ -18,6 +18,7 @@ class ScoredSpan:
     label: str
     score: float
     forced: bool = False
+    parts: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

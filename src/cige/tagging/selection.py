@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Literal
 
 from cige.entities.calibration import Calibration
@@ -26,6 +27,7 @@ class Request:
     labels: tuple[str, ...] | None = None
     types: Types = "fine"
     recall: float | None = None
+    nested: bool = True
 
     @classmethod
     def of(
@@ -35,17 +37,22 @@ class Request:
         labels: Iterable[str] | None = None,
         types: Types = "fine",
         recall: float | None = None,
+        nested: bool = True,
     ) -> Request:
         """Create a request with these values, which are checked."""
         if isinstance(labels, str):
             raise ValueError(f"given labels={labels!r}; expected a list of labels, such as [{labels!r}]")
-        if not 0 <= min_score <= 1:
-            raise ValueError(f"given min_score={min_score}; expected a probability from 0 to 1")
+        if labels is not None and not isinstance(labels, Iterable):
+            raise ValueError(f"given labels={labels!r}; expected a list of labels")
+        if not isinstance(min_score, Real) or not 0 <= min_score <= 1:
+            raise ValueError(f"given min_score={min_score!r}; expected a probability from 0 to 1")
         if types not in TYPES:
             raise ValueError(f"given types={types!r}; expected one of {', '.join(map(repr, TYPES))}")
-        if recall is not None and not 0 < recall < 1:
-            raise ValueError(f"given recall={recall}; expected a share between 0 and 1, such as 0.95")
-        return cls(min_score, None if labels is None else tuple(labels), types, recall)
+        if recall is not None and not (isinstance(recall, Real) and 0 < recall < 1):
+            raise ValueError(f"given recall={recall!r}; expected a share between 0 and 1, such as 0.95")
+        if not isinstance(nested, bool):
+            raise ValueError(f"given nested={nested!r}; expected True or False")
+        return cls(min_score, None if labels is None else tuple(labels), types, recall, nested)
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,8 @@ class Selection:
     calibration: Calibration | None = None
     named: frozenset[str] | None = None
     """The labels that the user listed; None if all reported labels are requested."""
+    nested: bool = False
+    """Whether entities within others are reported, which the model must be able to find."""
     families: Mapping[str, list[str]] = field(init=False)
     """Reported label -> the labels of the model that are reported under it."""
 
@@ -108,7 +117,7 @@ class Selection:
     @property
     def overlapping(self) -> bool:
         """Whether reported entities may overlap."""
-        return self.thresholds is not None
+        return self.thresholds is not None or self.nested
 
 
 def select(
@@ -133,7 +142,12 @@ def select(
     calibration = facts.calibration.get("fine" if coarse_is_fine else request.types)
     thresholds = None if request.recall is None else _thresholds(request, calibration, set(reported.values()))
     return Selection(
-        reported, request.min_score, thresholds, calibration, None if request.labels is None else frozenset(named)
+        reported,
+        request.min_score,
+        thresholds,
+        calibration,
+        None if request.labels is None else frozenset(named),
+        nested=request.nested and facts.nested,
     )
 
 
@@ -148,12 +162,13 @@ def with_silent_labels(request: Request, named: Collection[str], labels: Collect
 def all_candidates(request: Request, labels: Collection[str], facts: LabelFacts, *, floor: float) -> Selection:
     """Like `select`, but for all spans with a probability of at least `floor`, and without calibration."""
     best = select(request, labels, facts)
-    return Selection(best.reported, thresholds=dict.fromkeys(best.reported.values(), floor))
+    return Selection(best.reported, thresholds=dict.fromkeys(best.reported.values(), floor), nested=best.nested)
 
 
 def best_uncalibrated(request: Request, labels: Collection[str], facts: LabelFacts) -> Selection:
     """Like `select`, but without calibration: scores are the probabilities of the model."""
-    return Selection(select(request, labels, facts).reported)
+    best = select(request, labels, facts)
+    return Selection(best.reported, nested=best.nested)
 
 
 def _thresholds(request: Request, calibration: Calibration | None, names: Collection[str]) -> dict[str, float]:

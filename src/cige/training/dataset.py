@@ -10,6 +10,7 @@ import torch
 
 from cige.data.batch import LatticeBatch, collate
 from cige.data.gazetteer_regime import SHOWN, GazetteerRegime, hide_gazetteers
+from cige.data.gold_spans import GoldSpans
 from cige.data.mentions import NEVER, MentionPool, MentionRegime
 from cige.data.sentence import Sentence
 from cige.data.tag_sets import GoldTags
@@ -31,7 +32,8 @@ class TrainingSet:
     Args:
         sentences: labelled text.
         lattices: the lattice of each sentence.
-        golds: a GoldTags for each corpus, which converts gold spans to tag sets; all have the same tag sets.
+        golds: a GoldTags for each corpus, which converts gold spans to tag sets; all have the same tag sets. For a
+            tagger with a pair grid, GoldSpans.
         mix: how often each corpus is read in an epoch; None reads every sentence once.
         source_of: int64[n], the index in `golds` for each sentence; None means the first.
         regime: how user words are simulated.
@@ -46,7 +48,7 @@ class TrainingSet:
         lattices: Sequence[Lattice],
         *,
         vocabulary: Vocabulary,
-        golds: Sequence[GoldTags],
+        golds: Sequence[GoldTags] | Sequence[GoldSpans],
         regime: UserWordRegime,
         gazetteers: GazetteerRegime = SHOWN,
         seed: int,
@@ -69,8 +71,10 @@ class TrainingSet:
         self._regime, self._gazetteers = regime, gazetteers
         self._seed = seed
         self._n_nodes = np.array([x.n_nodes for x in self._encoded], np.int64)
-        sets = golds[0].sets
-        self._tag_sets = torch.from_numpy(sets.log_weights) if len(sets) > len(sets.tags) else None
+        sets = golds[0].sets if isinstance(golds[0], GoldTags) else None
+        self._tag_sets = None
+        if sets is not None and len(sets) > len(sets.tags):
+            self._tag_sets = torch.from_numpy(sets.log_weights)
 
     def __len__(self) -> int:
         return len(self._encoded)
@@ -84,7 +88,10 @@ class TrainingSet:
         return self._n_nodes[self.sentences(epoch)]
 
     def example(self, place: int, epoch: int) -> Example:
-        """The example at index `place` of `sentences` in an epoch (from 0): a lattice and int64[T] ids of tag sets."""
+        """The example at index `place` of `sentences` in an epoch (from 0): a lattice and int64[T] ids of tag sets.
+
+        For a tagger with a pair grid, the ids are int64[G, 3] cells (see GoldSpans).
+        """
         rng = np.random.default_rng((self._seed, epoch, place))
         index = place if self._mix is None else int(self._mix.sentences(epoch)[place])
         sentence, encoded, tags = self._sentences[index], self._encoded[index], self._tags[index]
@@ -114,4 +121,7 @@ class TrainingSet:
 
     def collate(self, examples: Sequence[Example]) -> LatticeBatch:
         """A batch with gold tags."""
-        return collate([lattice for lattice, _ in examples], [tags for _, tags in examples], self._tag_sets)
+        lattices, gold = [lattice for lattice, _ in examples], [ids for _, ids in examples]
+        if isinstance(self._golds[0], GoldSpans):
+            return collate(lattices, cells=gold)
+        return collate(lattices, gold, self._tag_sets)

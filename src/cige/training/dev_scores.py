@@ -9,7 +9,6 @@ import torch
 
 from cige.data.batch import collate
 from cige.data.sentence import Sentence, Span
-from cige.data.tags import tags_to_spans
 from cige.data.vocabulary import EncodedLattice, Vocabulary
 from cige.entities.scores import Report, score
 from cige.lattice.lattice import Lattice
@@ -51,16 +50,13 @@ class EvaluationSet:
         """Strict scores of the best tag sequences; the training or evaluation mode of the tagger does not change."""
         was_training = tagger.training
         tagger.eval()
-        device = tagger.output.weight.device
+        device = tagger.device
         predicted: list[list] = [[] for _ in self._gold]
         with torch.no_grad():
             for rows in self._batches:
                 batch = collate([self._encoded[row] for row in rows]).to(device)
-                for row, path in zip(rows, tagger.decode(batch), strict=True):
-                    spans = tags_to_spans([tagger.tags[k] for k in path], self._scheme)
-                    spans = [
-                        span for span in spans if span.label != UNKNOWN_TYPE
-                    ]  # there is no user word with its label
-                    predicted[row] = list(self._comparable(spans))
+                for row, spans in zip(rows, tagger.best_spans(batch, self._scheme), strict=True):
+                    known = [span for span in spans if span.label != UNKNOWN_TYPE]  # no user word has its label
+                    predicted[row] = list(self._comparable(known))
         tagger.train(was_training)
         return score(self._gold, predicted)

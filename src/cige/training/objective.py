@@ -12,8 +12,8 @@ from cige.data.batch import LatticeBatch
 from cige.engine.history import Record, RunState
 from cige.engine.plan import BatchPlan
 from cige.engine.settings import BatchConfig
-from cige.models.lattice_bert.features import CharFeatures
 from cige.models.tagger import Tagger
+from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import SplitEmbedding
 from cige.training.dataset import TrainingSet
 from cige.training.dev_scores import EvaluationSet
@@ -49,7 +49,7 @@ class TaggingObjective:
         return (len(batch),)
 
     def losses(self, tagger: Tagger, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
-        loss = tagger.loss(batch.to(tagger.output.weight.device)) * len(batch)
+        loss = tagger.loss(batch.to(tagger.device)) * len(batch)
         counts = torch.stack([loss.detach().double(), loss.new_tensor(len(batch), dtype=torch.float64)])
         return loss[None], counts
 

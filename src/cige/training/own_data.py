@@ -26,7 +26,7 @@ def own_data_settings(data: str | Path, dev: str | Path | None = None) -> dict[s
         return settings | {"data.dev": str(Path(dev).absolute()), "data.n_held_out": 0}
     from cige.data.reading import read_sentences
 
-    n_sentences = len(read_sentences(data))
+    n_sentences = len(read_sentences(data, nested=True))  # they are only counted here
     if n_sentences < 2:
         raise CigeError(
             f"{data}: {counted(n_sentences, 'sentence')}; expected two or more, or a separate file for --dev"

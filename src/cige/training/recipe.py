@@ -21,6 +21,7 @@ from cige.lexicon.vectors import VectorLength
 from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig
 from cige.models.model import BERT, FORMAT_VERSION
+from cige.models.pair_grid_config import PairGridConfig
 from cige.models.registry import architecture
 from cige.recipes.ranges import within
 from cige.recipes.recipe_file import Overrides, default_name, dump_yaml, read_recipe_file
@@ -141,6 +142,11 @@ class Recipe:
     """The network: a name in models/registry.py."""
     model: ModelConfig = field(default_factory=FlatConfig)
     """The settings of the network: the fields of its config class."""
+    head: Literal["crf", "pair_grid"] = "crf"
+    """What reads the features of characters: "crf" gives each character one tag, and "pair_grid" scores spans, so that
+    entities may be nested."""
+    pair_grid: PairGridConfig = field(default_factory=PairGridConfig)
+    """The settings of the head "pair_grid"."""
     user_words: UserWordRegime = field(default_factory=UserWordRegime)
     """Simulation of user words."""
     gazetteers: GazetteerRegime = field(default_factory=GazetteerRegime)
@@ -286,6 +292,7 @@ def _contradictions(recipe: Recipe) -> list[str]:
                 f"user_words.{name} is {getattr(recipe.user_words, name)}, but the network ignores labels of words: "
                 "set model.word_labels to true (architecture flat with use_words), or leave it out"
             )
+    found += _grid_problems(recipe)
     if recipe.start_from is None and recipe.start_parts != "all":
         found.append(f"start_parts is {recipe.start_parts}, but start_from names no model to take them from")
     if recipe.start_from is not None:
@@ -295,3 +302,16 @@ def _contradictions(recipe: Recipe) -> list[str]:
             if getattr(recipe, section) != type(getattr(recipe, section))()
         ]
     return found
+
+
+def _grid_problems(recipe: Recipe) -> list[str]:
+    """What contradicts the head of a recipe."""
+    if recipe.head == "crf":
+        default = recipe.pair_grid == PairGridConfig()
+        return [] if default else ["pair_grid has settings, but head is crf: set head to pair_grid, or leave them out"]
+    needs_crf = {
+        "data.sources": bool(recipe.data.sources),
+        "user_words.unknown_label_prob": recipe.user_words.unknown_label_prob > 0,
+    }
+    found = [f"{name} needs head: crf, and head is {recipe.head}" for name, is_given in needs_crf.items() if is_given]
+    return recipe.pair_grid.problems() + found

@@ -22,12 +22,15 @@ from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.lexicon.vectors import VectorTable
 from cige.models.build import InputTables, Vectors, build_tagger, input_tables
 from cige.models.config import ModelConfig
-from cige.models.lattice_bert.features import CharFeatures, load_features
+from cige.models.features import load_features
 from cige.models.model import LatticeModel
+from cige.models.pair_grid_config import PairGridConfig
 from cige.models.registry import architecture
 from cige.models.start import copy_weights, tables_of
 from cige.models.tagger import Tagger
+from cige.nn.char_features import CharFeatures
 from cige.training.files import find_file
+from cige.training.heads import head_of
 from cige.training.recipe import LexiconConfig, Recipe, start_folder
 from cige.training.sources import Source, read_sources
 
@@ -45,6 +48,7 @@ class TrainingSetup:
         labels: entity labels that the tagger finds, sorted.
         tagger: the network, whose tables contain the pre-trained vectors.
         names: version and date of the list of names, for the manifest; empty if there is no list.
+        head: the settings of the pair grid of `tagger`; None if it has a CRF.
     """
 
     sources: list[Source]
@@ -57,6 +61,7 @@ class TrainingSetup:
     labels: list[str]
     tagger: Tagger
     names: Mapping[str, str] = field(default_factory=dict)
+    head: PairGridConfig | None = None
 
     def fingerprint(self) -> str:
         """sha256 (hex) of the sentences, the words, their gazetteers and the initial weights (vectors and seed)."""
@@ -74,7 +79,7 @@ class TrainingSetup:
 
 def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> TrainingSetup:
     """Read data, vectors and words, and build the network; the same recipe and seed give the same initial weights."""
-    sources, labels = read_sources(recipe.data, data_dir)
+    sources, labels = read_sources(recipe.data, data_dir, nested=recipe.head == "pair_grid")
     if not labels:
         raise RecipeError(f"{recipe.name}: the training sentences have no entities; there is nothing to learn")
     train, dev = [x for source in sources for x in source.train], [x for source in sources for x in source.dev]
@@ -85,6 +90,7 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     dev_lattices = [build_lattice(sentence.text, snapshot) for sentence in dev]
     tables = tables_for(train_lattices).with_word_labels(labels if recipe.model.reads_word_labels else ())
     features = load_bert(recipe.model, data_dir) if recipe.model.bert is not None else None
+    head = head_of(recipe, train, dev)
     torch.manual_seed(seed)
     tagger = build_tagger(
         recipe.model,
@@ -93,6 +99,7 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
         architecture=recipe.architecture,
         scheme=recipe.data.scheme,
         features=features,
+        head=head,
     )
     if source is not None and recipe.start_parts == "all":
         copy_weights(tagger, source, word_labels=tables.vocabulary.word_labels)
@@ -100,7 +107,7 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     if recipe.lexicon.names is not None:
         names = NamesList.read(find_file(recipe.lexicon.names, data_dir)).about
     return TrainingSetup(
-        sources, train, dev, train_lattices, dev_lattices, lexicon, tables.vocabulary, labels, tagger, names
+        sources, train, dev, train_lattices, dev_lattices, lexicon, tables.vocabulary, labels, tagger, names, head
     )
 
 

@@ -41,10 +41,12 @@ class Source:
     weight: float = 1.0
 
 
-def read_sources(data: DataConfig, data_dir: str | Path | None = None) -> tuple[list[Source], list[str]]:
-    """The corpora of a recipe, and the sorted labels of a model trained on them."""
+def read_sources(
+    data: DataConfig, data_dir: str | Path | None = None, *, nested: bool = False
+) -> tuple[list[Source], list[str]]:
+    """The corpora of a recipe, and the sorted labels of a model trained on them; `nested` as in `read_data`."""
     if not data.sources:
-        train, dev = read_data(data, data_dir)
+        train, dev = read_data(data, data_dir, nested=nested)
         parts = {label for written in labels_of(train) for label in written.split(EITHER)}
         return [Source(data.dataset or "dev", train, dev)], sorted(parts - {OPEN})
     assert data.types is not None
@@ -95,8 +97,13 @@ def comparable_in(
     return partial(source.types.comparable, labels=labels, tree=source.tree, but=silent)
 
 
-def read_data(data: DataConfig, data_dir: str | Path | None = None) -> tuple[list[Sentence], list[Sentence]]:
+def read_data(
+    data: DataConfig, data_dir: str | Path | None = None, *, nested: bool = False
+) -> tuple[list[Sentence], list[Sentence]]:
     """The training and the development sentences of a recipe with one corpus.
+
+    Args:
+        nested: whether entities may be nested or overlap; otherwise, this is an error.
 
     Raises:
         RecipeError: the recipe has several corpora, whose labels differ.
@@ -111,8 +118,8 @@ def read_data(data: DataConfig, data_dir: str | Path | None = None) -> tuple[lis
         dev = [] if data.n_held_out else load_split(data.dataset, "dev", data_dir=data_dir)
     else:
         assert data.train is not None
-        train = read_sentences(find_file(data.train, data_dir))
-        dev = read_sentences(find_file(data.dev, data_dir)) if data.dev is not None else []
+        train = read_sentences(find_file(data.train, data_dir), nested=nested)
+        dev = read_sentences(find_file(data.dev, data_dir), nested=nested) if data.dev is not None else []
     train, held_out = _hold_out(train, data.n_held_out, "data.n_held_out")
     return train[: data.n_train], dev or held_out
 

@@ -10,6 +10,7 @@ The output folder contains recipe.yaml (all settings), checkpoint-N (for resumin
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,11 @@ from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
 from cige.engine.trainer import Trainer
 from cige.entities.label_facts import LabelFacts, learn_max_lengths
+from cige.models.grid_model import GridModel
 from cige.models.model import LatticeModel
 from cige.training.dataset import TrainingSet
 from cige.training.dev_scores import EvaluationSet
+from cige.training.heads import gold_of
 from cige.training.objective import TaggingObjective, learning_rate_scales
 from cige.training.recipe import Recipe, load_recipe
 from cige.training.setup import TrainingSetup, set_up
@@ -133,7 +136,9 @@ def _objective(recipe: Recipe, setup: TrainingSetup, seed: int) -> TaggingObject
         setup.train,
         setup.train_lattices,
         vocabulary=setup.vocabulary,
-        golds=golds_of(setup.sources, tagger.tags, scheme, setup.labels, hidden_odds=recipe.data.hidden_odds),
+        golds=golds_of(setup.sources, tagger.tags, scheme, setup.labels, hidden_odds=recipe.data.hidden_odds)
+        if setup.head is None
+        else [gold_of(setup.head, tagger.tags)],
         regime=recipe.user_words,
         gazetteers=recipe.gazetteers,
         seed=seed,
@@ -172,11 +177,13 @@ def _label_facts(recipe: Recipe, setup: TrainingSetup) -> LabelFacts:
         silent=frozenset(recipe.data.silent).intersection(setup.labels),
         coarse_labels=frozenset(recipe.data.coarse).intersection(setup.labels),
         max_lengths={label: n for label, n in longest.items() if label in setup.labels},
+        nested=setup.head is not None,
     )
 
 
 def _model(recipe: Recipe, setup: TrainingSetup, facts: dict[str, Any]) -> LatticeModel:
-    return LatticeModel(
+    make = LatticeModel if setup.head is None else partial(GridModel, pair_grid=setup.head)
+    return make(
         tagger=setup.tagger.eval(),
         vocabulary=setup.vocabulary,
         lexicon=setup.lexicon,

@@ -110,6 +110,8 @@ def checked(documents: Iterable[Document]) -> Iterator[tuple[int, Document]]:
                 raise DataError("two surrogates in a row would read back as one character; normalise the text first")
             for span in document.spans:
                 make_span(span.start, span.end, span.label, document.text)
+                if span.parts:
+                    raise DataError(f"{span} is discontinuous; only JSON lines (format jsonl) can hold it")
         yield number, document
 
 

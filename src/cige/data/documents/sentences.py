@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cige.data.documents.document import Document
-from cige.data.jsonl import outermost, show_span
+from cige.data.jsonl import NO_OVERLAPS, outermost, show_span
 from cige.data.labelled import LabelledFile, Repair
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
@@ -15,7 +15,9 @@ from cige.text.windows import split_windows
 PIECE = 128  # maximum number of characters of a sentence that is cut from a longer document
 
 
-def sentences_of(documents: Iterable[Document], *, name: str, format: str, keep_outermost: bool) -> LabelledFile:
+def sentences_of(
+    documents: Iterable[Document], *, name: str, format: str, keep_outermost: bool, nested: bool = False
+) -> LabelledFile:
     """The labelled documents as sentences; documents with line breaks or longer than a window are cut between entities.
 
     Documents without labels and documents whose labels are only suggested are left out.
@@ -23,9 +25,10 @@ def sentences_of(documents: Iterable[Document], *, name: str, format: str, keep_
     Args:
         name: the file name for messages.
         keep_outermost: whether to keep the longest of overlapping spans and list the others as repairs.
+        nested: whether to keep all of them.
 
     Raises:
-        DataError: spans overlap, and `keep_outermost` is false; or no document has confirmed labels.
+        DataError: spans overlap, and `keep_outermost` and `nested` are false; or no document has confirmed labels.
     """
     sentences: list[Sentence] = []
     repairs: list[Repair] = []
@@ -36,12 +39,10 @@ def sentences_of(documents: Iterable[Document], *, name: str, format: str, keep_
             n_suggested += document.is_suggested
             continue
         line = document.line or number
-        kept, dropped = outermost(document.spans)
+        kept, dropped = (sorted(set(document.spans)), []) if nested else outermost(document.spans)
         if dropped and not keep_outermost:
-            raise DataError(
-                f"{name}, line {line}: {show_span(dropped[0], document.text)} overlaps another entity; a character can "
-                "have one tag only: mend the file, or read it with repair=True, which keeps the outermost"
-            )
+            shown = show_span(dropped[0], document.text)
+            raise DataError(f"{name}, line {line}: {shown} overlaps another entity; {NO_OVERLAPS}")
         repairs += [Repair(line, f"{show_span(span, document.text)} overlapped a longer entity") for span in dropped]
         sentences += _cut(document.text, kept, line)
     if n_unlabelled and not sentences:
@@ -62,11 +63,11 @@ def _cut(text: str, spans: list[Span], line: int) -> list[Sentence]:
         if any(span.start < end < span.end for span in rest):
             continue  # it is in the next piece
         own = [span for span in rest if span.end <= end]
-        rest = rest[len(own) :]
-        piece = (
-            text[start:end] if own and own[-1].end > start + len(text[start:end].rstrip()) else text[start:end].rstrip()
-        )
+        rest = [span for span in rest if span.end > end]
+        piece, stripped = text[start:end], text[start:end].rstrip()
+        if max((span.end for span in own), default=0) <= start + len(stripped):
+            piece = stripped
         if piece.strip():
-            pieces.append(Sentence(piece, tuple(Span(s.start - start, s.end - start, s.label) for s in own), line))
+            pieces.append(Sentence(piece, tuple(span.shifted(-start) for span in own), line))
         start = end
     return pieces

@@ -1,7 +1,7 @@
 """The runtime in C, called through ctypes; it has the same results as the NumPy implementation.
 
-product.c    products of rows with packed weights; product_bf16.c and product_int8.c: with 16-bit and 8-bit weights
-attention.c  FLAT's attention, with tables of relative spans
+product.c    products of rows with packed weights; product_bf16.c and product_int8.c: with weights of 16 or fewer bits
+attention.c  FLAT's attention, with tables of relative spans; attention_bf16.c and attention_int16.c: in 16 bits
 flat.c       FLAT, from table rows to emissions
 lstm.c       a layer of a bidirectional LSTM
 chain.c      Viterbi decoding, and the spans of the best tags
@@ -19,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import threading
 import warnings
 import zlib
 from functools import cache
@@ -32,6 +33,7 @@ _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 _FUNCTIONS: dict[str, list] = {
     "panel_width": [],
     "has_precision": [_NUMBER],
+    "int8_bytes": [],
     "one_product": [_POINTER] * 4,
     "fill_codes": [_POINTER, _POINTER, _NUMBER, _NUMBER, _POINTER, _POINTER],
     "rows_of_lattices": [_POINTER, _NUMBER, _POINTER, _POINTER, _NUMBER, *[_POINTER] * 6],
@@ -116,8 +118,23 @@ def address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
-def n_threads() -> int:
-    """The number of threads that a call may use: OMP_NUM_THREADS, or all processors available to this process."""
+_of_thread = threading.local()
+
+
+def use_threads(n: int) -> None:
+    """Let calls from this thread use `n` threads, whatever `n_threads` says elsewhere."""
+    _of_thread.n = n
+
+
+def n_threads(wish: int | None = None) -> int:
+    """The number of threads that a call may use.
+
+    It is that of `use_threads` in this thread, else `wish`, else OMP_NUM_THREADS, else that of the processors available
+    to this process.
+    """
+    own: int | None = getattr(_of_thread, "n", None) or wish
+    if own is not None:
+        return own
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     if wanted.isdigit() and int(wanted):
         return int(wanted)

@@ -154,14 +154,18 @@ static void read_queries(const Work *w, const float *from, int64_t n_lanes, int 
       float *row = w->row[kind] + l * f->step;
       for (int64_t k = 0; k < f->width; k++) row[k] = query[k] * scale + added[kind][k];
     }
-    if (!f->is_narrow || words_ask) transpose(w->row[kind], f->step, n_lanes, f->width, w->query[kind], LANES);
+    if (f->attention == FLOAT32 || words_ask)
+      transpose(w->row[kind], f->step, n_lanes, f->width, w->query[kind], LANES);
   }
-  if (f->is_narrow) narrow_queries(w, n_lanes);
+  if (f->attention == BFLOAT16) narrow_queries(w, n_lanes);
+  if (f->attention == INT16) int16_queries(w, n_lanes);
 }
 
 static void all_scores(const Work *w, int n_vectors, int64_t h, int64_t first_lane) {
-  if (w->flat->is_narrow)
+  if (w->flat->attention == BFLOAT16)
     narrow_scores(w, n_vectors, h, first_lane);
+  else if (w->flat->attention == INT16)
+    int16_scores(w, n_vectors, h, first_lane);
   else if (n_vectors == 2)
     wide_scores(2, w, h, first_lane);
   else
@@ -169,7 +173,7 @@ static void all_scores(const Work *w, int n_vectors, int64_t h, int64_t first_la
 }
 
 static void softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *factor) {
-  if (w->flat->is_narrow)
+  if (w->flat->attention == BFLOAT16)
     narrow_softmax_and_sums(w, n_vectors, h, factor);
   else if (n_vectors == 2)
     wide_softmax_and_sums(2, w, h, factor);
@@ -182,7 +186,7 @@ static void note_attention(const Work *w, int64_t first, int64_t n_lanes, const 
   const Nodes *nodes = w->nodes;
   for (int64_t j = nodes->n_chars; j < w->n; j++)
     for (int64_t l = 0; l < n_lanes; l++) {
-      const float share = w->flat->is_narrow ? narrow_share(w, j, l) : w->score[j * LANES + l];
+      const float share = w->flat->attention == BFLOAT16 ? narrow_share(w, j, l) : w->score[j * LANES + l];
       nodes->attention[(first + l) * nodes->n_words + j - nodes->n_chars] +=
           share * ((const float *)factor)[l] / (w->flat->n_heads * w->flat->n_layers);
     }
@@ -214,7 +218,8 @@ int attend(const Flat *f, const Layer *layer, const Nodes *nodes, int words_ask)
   const int64_t n_scores = n * LANES > f->head_width * HP ? n * LANES : f->head_width * HP;
   const int64_t n_floats = 5 * size + n_scores + (words_ask ? n * LANES * HP : 0);
   const size_t n_bytes = n * (3 * sizeof(float *) + 2 * sizeof(int64_t)) + in_bytes(n_floats);
-  char *memory = malloc(n_bytes + (f->is_narrow ? narrow_bytes(f, n) : 0));
+  const int64_t more = f->attention == BFLOAT16 ? narrow_bytes(f, n) : f->attention == INT16 ? int16_bytes(f, n) : 0;
+  char *memory = malloc(n_bytes + more);
   if (!memory) return 1;
   Work w = {.flat = f, .layer = layer, .nodes = nodes, .n = n};
   w.key = (const float **)memory, w.value = w.key + n, w.relation = w.value + n;
@@ -230,7 +235,8 @@ int attend(const Flat *f, const Layer *layer, const Nodes *nodes, int words_ask)
     w.reach[j] = is_char ? 0 : nodes->ends[word] - 1 - nodes->starts[word];
     w.relation[j] = layer->relation[w.reach[j]] + f->relation_chars - 1 - w.head[j];
   }
-  if (f->is_narrow) narrow_keys(&w, memory + n_bytes);
+  if (f->attention == BFLOAT16) narrow_keys(&w, memory + n_bytes);
+  if (f->attention == INT16) int16_keys(&w, memory + n_bytes);
   for (int64_t i = 0; i < T; i += LANES) attend_block(&w, i, T - i < LANES ? T - i : LANES, 0);
   if (words_ask)
     for (int64_t i = 0; i < W; i += LANES) attend_block(&w, i, W - i < LANES ? W - i : LANES, 1);

@@ -1,19 +1,23 @@
-/* What attention.c and attention_bf16.c share: a block of queries of one layer of one sentence. */
+/* What attention.c, attention_bf16.c and attention_int16.c share: a block of queries of one layer of one sentence. */
 
 #ifndef CIGE_ATTENTION_H
 #define CIGE_ATTENTION_H
 
 #include "flat.h"
+#include "integers16.h"
 
 #define LANES (2 * WIDTH)
 #define HIDDEN (-1e30f) /* the score of a pair that must not be seen; finite, so that no NaN comes of it */
 
-typedef struct { /* numbers of the same sentence in bfloat16, two in 32 bits; a head takes P = (d + 1) / 2 pairs */
+typedef struct { /* numbers of the same sentence in 16 bits, two in 32 bits; a head takes P = (d + 1) / 2 pairs */
   int64_t n_pairs;    /* P */
   uint32_t *key;      /* [n][H * P] */
   uint32_t *value;    /* [(n + 1) / 2][D]: of two keys */
   uint32_t *query[2]; /* [H * P][LANES] */
   uint32_t *share;    /* [(n + 1) / 2][LANES]: of two keys */
+  /* In INT16 there are no values and shares, but scales. */
+  float *key_scale, *query_scale[2]; /* [n], [LANES] */
+  uint32_t *row;                     /* [LANES][H * P], queries before they stand in lanes */
 } Narrow;
 
 typedef struct { /* what is the same for all blocks of queries of a sentence */
@@ -29,7 +33,7 @@ typedef struct { /* what is the same for all blocks of queries of a sentence */
   float *score;                /* [n][LANES] */
   float *out;                  /* [H * d][LANES] */
   float *by_pair;              /* [n][LANES][HP]: relation scores of queries that are words */
-  Narrow narrow;               /* where flat->is_narrow */
+  Narrow narrow;               /* where flat->attention is not FLOAT32 */
 } Work;
 
 /* The steps of attention in bfloat16; scores and sums are float32. */
@@ -41,5 +45,21 @@ void narrow_scores(const Work *work, int n_vectors, int64_t h, int64_t first_lan
 /* Turns scores to shares and adds up values; `factor` is what shares and sums still are to be multiplied by. */
 void narrow_softmax_and_sums(const Work *work, int n_vectors, int64_t h, vector_t *factor);
 float narrow_share(const Work *work, int64_t j, int64_t lane);
+
+/* The same steps up to scores in INT16; what comes behind them is that of float32. */
+
+#if defined(HAS_INTEGERS16)
+int64_t int16_bytes(const Flat *flat, int64_t n);
+void int16_keys(Work *work, void *memory);
+void int16_queries(const Work *work, int64_t n_lanes);
+void int16_scores(const Work *work, int n_vectors, int64_t h, int64_t first_lane);
+#else
+static inline int64_t int16_bytes(const Flat *flat, int64_t n) { return (void)flat, (void)n, 0; }
+static inline void int16_keys(Work *work, void *memory) { (void)work, (void)memory; }
+static inline void int16_queries(const Work *work, int64_t n_lanes) { (void)work, (void)n_lanes; }
+static inline void int16_scores(const Work *work, int n_vectors, int64_t h, int64_t first_lane) {
+  (void)work, (void)n_vectors, (void)h, (void)first_lane;
+}
+#endif
 
 #endif

@@ -25,8 +25,8 @@ typedef struct {
   /* The part of a pair's score that its relative span decides. A query that is a character: relation[reach of the key],
      float [D, relation_step] with column head_i - head_j + M - 1; in the form "bias" float [H, relation_step]. A query
      that is a word: word_relation[reach_i * n_reaches + reach_j], float [2M - 1, d, HP], heads last, HP = stride(H);
-     in the form "bias" float [2M - 1, 1, HP]. In narrow attention `relation` has pairs of bfloat16 where it is not the form
-     "bias": [H * P, relation_step] of 32 bits, P = (d + 1) / 2. */
+     in the form "bias" float [2M - 1, 1, HP]. In narrow attention `relation` has pairs of 16 bits where it is not the
+     form "bias": [H * P, relation_step] of 32 bits, P = (d + 1) / 2; in INT16, then a row of the columns' scales. */
   const float *const *relation, *const *word_relation;
 } Layer;
 
@@ -35,7 +35,7 @@ typedef struct {
   int64_t step; /* floats of a row of width D in the work buffers: whole panels */
   int64_t relation_chars, relation_step, n_reaches; /* M, as above */
   int64_t residual, is_bias, uses_words, mask_self_matched, max_distance, is_masked_by_distance;
-  int64_t is_narrow; /* attention is in bfloat16 */
+  int64_t attention; /* its precision: FLOAT32, BFLOAT16 or INT16 */
   int64_t n_char_numbers; /* of a row of char_rows */
   double scale;
   const float *char_rows; /* float [n, n_char_numbers]: [x | q | k | v] of each character, then its two backoff parts */

@@ -61,7 +61,7 @@ static void rows_of_block(int64_t rows, const Block *b) {
 void product(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m, float *y,
              int64_t y_step, int mode) {
   if (linear->precision == BFLOAT16) return product_bf16(linear, first, last, x, x_step, m, y, y_step, mode);
-  if (linear->precision == INT8) return product_int8(linear, first, last, x, x_step, m, y, y_step, mode);
+  if (linear->precision >= INT8) return product_int8(linear, first, last, x, x_step, m, y, y_step, mode);
   const int64_t n_in = linear->n_in, n_blocks = (m + ROWS - 1) / ROWS;
   for (int64_t p = first; p < last; p++) {
     float *column = y + (p - first) * PANEL;
@@ -83,7 +83,8 @@ void product(const Linear *linear, int64_t first, int64_t last, const float *x, 
 int64_t panel_width(void) { return PANEL; }
 
 int64_t has_precision(int64_t precision) {
-  return precision == FLOAT32 || (precision == BFLOAT16 && has_bf16()) || (precision == INT8 && has_int8());
+  return precision == FLOAT32 || (precision == BFLOAT16 && has_bf16()) || (precision == INT8 && has_int8()) ||
+         (precision == INT16 && int8_bytes() == 2);
 }
 
 /* One product by itself, for tests and for measuring: sizes = {m, mode}. */

@@ -16,14 +16,14 @@
 #endif
 #define DEPTH 256 /* numbers of a row of x at once, so that a part of a panel stays in the first cache */
 
-enum { FLOAT32 = 0, BFLOAT16 = 1, INT8 = 2 }; /* what weights are kept as, and rows of x are rounded to */
+enum { FLOAT32 = 0, BFLOAT16 = 1, INT8 = 2, INT16 = 3 }; /* of weights and rows of x; see product_int8.c */
 
 typedef struct {
   int64_t n_in, n_panels;
   const void *panels;  /* float [n_panels][n_in][PANEL]; see product_narrow.h for the other forms */
   const float *bias;   /* [n_panels * PANEL] */
   int64_t precision;
-  const float *scales; /* [n_panels * PANEL]: what INT8 weights are multiplied by; NULL otherwise */
+  const float *scales; /* [n_panels * PANEL]: what INT8 and INT16 weights are multiplied by; NULL otherwise */
 } Linear;
 
 enum { PLAIN = 0, ADD = 1, RELU = 2 }; /* ADD: to what is in y, and no bias */
@@ -41,5 +41,6 @@ void product_int8(const Linear *linear, int64_t first, int64_t last, const float
 /* Whether this processor has the instructions, and the compiler of this level knew them. */
 int has_bf16(void);
 int has_int8(void);
+int64_t int8_bytes(void); /* of a number in panels of INT8; 2 where there is INT16 too, 0 without either */
 
 #endif

@@ -14,7 +14,8 @@ typedef struct { /* nothing */
   char none;
 } Factors;
 
-static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n) {
+static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n, const Linear *linear) {
+  (void)linear;
   for (int64_t k = 0; k < n; k += 2 * WIDTH) {
     const int64_t left = n - k;
     const __mmask16 low = left < WIDTH ? (1u << left) - 1 : 0xffff;
@@ -30,7 +31,7 @@ static inline TARGET sums_t first_sums(const Factors *factors) {
   return _mm512_setzero_ps();
 }
 
-static inline TARGET sums_t add_group(sums_t sums, __m512i weights, __m512i groups) {
+static inline TARGET sums_t add_group(sums_t sums, ints_t weights, ints_t groups) {
   return _mm512_dpbf16_ps(sums, (__m512bh)weights, (__m512bh)groups);
 }
 

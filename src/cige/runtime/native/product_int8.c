@@ -1,8 +1,14 @@
-/* Products of 8-bit numbers with sums in int32 (AVX512-VNNI). Weights have a scale per output, and each row of x one of
-   its own, the highest of its magnitudes as 127. The instruction takes weights without sign, so they are kept with 128
-   added, and the sum begins with what that is too much. */
+/* Products of 8-bit numbers (INT8) and of 12-bit numbers (INT16) with sums in int32. Weights have a scale per output,
+   and each row of x one of its own, the highest of its magnitudes as 127 or 2047. No sum overflows, so INT8 gives the
+   same sums at every level.
+
+   AVX512-VNNI takes weights without sign, so they are kept with 128 added, and the sum begins with what that is too
+   much. AVX2 has no such instruction: its products of 8-bit numbers saturate if both have 8 bits. So there numbers are
+   kept in 16 bits, two in a group. This takes as long with 12 bits as with 8, so only AVX2 has INT16. */
 
 #include "product.h"
+
+#include "integers16.h"
 
 #if defined(__AVX512BW__) && __has_include(<avx512vnniintrin.h>)
 #include "../../nn/native/maxima.h"
@@ -16,7 +22,8 @@ typedef struct {
   int32_t first; /* -128 times the sum of the row's numbers */
 } Factors;
 
-static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n) {
+static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n, const Linear *linear) {
+  (void)linear;
   __m512 top = _mm512_setzero_ps();
   for (int64_t k = 0; k < n; k += WIDTH) {
     const __mmask16 mask = n - k < WIDTH ? (1u << (n - k)) - 1 : 0xffff;
@@ -35,8 +42,8 @@ static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n)
 
 static inline TARGET sums_t first_sums(const Factors *factors) { return (sums_t)_mm512_set1_epi32(factors->first); }
 
-static inline TARGET sums_t add_group(sums_t sums, __m512i weights, __m512i groups) {
-  return (sums_t)_mm512_dpbusd_epi32((__m512i)sums, weights, groups);
+static inline TARGET sums_t add_group(sums_t sums, ints_t weights, ints_t groups) {
+  return (sums_t)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)weights, (__m512i)groups);
 }
 
 static inline TARGET vector_t finished(sums_t sums, const Factors *factors, vector_t start, const float *scales) {
@@ -46,16 +53,53 @@ static inline TARGET vector_t finished(sums_t sums, const Factors *factors, vect
 #include "product_narrow.h"
 
 int has_int8(void) { return __builtin_cpu_supports("avx512vnni") != 0; }
+int64_t int8_bytes(void) { return 1; }
 
-void product_int8(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
-                  float *y, int64_t y_step, int mode) {
-  product_narrow(linear, first, last, x, x_step, m, y, y_step, mode);
+#elif defined(HAS_INTEGERS16)
+
+#define TARGET
+#define GROUP 2
+#define AT_ONCE 4 /* two instructions and a register between them for each product; more rows are not faster */
+
+typedef ints_t sums_t;
+typedef struct {
+  float scale;
+} Factors;
+
+static inline Factors narrow(uint32_t *groups, const float *x, int64_t n, const Linear *linear) {
+  const float highest = highest_magnitude(x, n);
+  const float most = linear->precision == INT16 ? MOST_INT16 : 127;
+  to_int16((int16_t *)groups, x, n, highest > 0 ? most / highest : 0);
+  return (Factors){highest / most};
 }
+
+static inline sums_t first_sums(const Factors *factors) {
+  (void)factors;
+  return (sums_t){0};
+}
+
+static inline sums_t add_group(sums_t sums, ints_t weights, ints_t groups) { return add_pairs(sums, weights, groups); }
+
+static inline vector_t finished(sums_t sums, const Factors *factors, vector_t start, const float *scales) {
+  return add_product(start, floats_of(sums) * factors->scale, *const_vectors(scales));
+}
+
+#include "product_narrow.h"
+
+int has_int8(void) { return 1; }
+int64_t int8_bytes(void) { return 2; }
 
 #else
+#define NO_INT8
 int has_int8(void) { return 0; }
+int64_t int8_bytes(void) { return 0; }
+#endif
+
 void product_int8(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
                   float *y, int64_t y_step, int mode) {
+#ifdef NO_INT8
   (void)linear, (void)first, (void)last, (void)x, (void)x_step, (void)m, (void)y, (void)y_step, (void)mode;
-}
+#else
+  product_narrow(linear, first, last, x, x_step, m, y, y_step, mode);
 #endif
+}

@@ -1,12 +1,12 @@
 /* product() where a number takes less than 32 bits: the loops that product_bf16.c and product_int8.c share.
 
-   Both instruction sets multiply what fills 32 bits with as many weights and add all of it to a sum: a *group*, GROUP
+   The instructions multiply what fills 32 bits with as many weights and add all of it to a sum: a *group*, GROUP
    neighbouring numbers of a row. The weights of a panel stand as [n_groups][PANEL] groups. Rows of x are narrowed
    here, some rows and DEPTH numbers at a time, and stay in the first cache while all panels read them.
 
    Whoever includes this defines GROUP; TARGET, the attribute of functions that use the instructions; sums_t, a vector of
    sums; `Factors`, what is to be known of a narrowed row besides its groups; and
-     narrow(groups, x, n) -> Factors      a row's groups, a last one that is not full filled up with zeros
+     narrow(groups, x, n, linear) -> Factors      a row's groups, a last one that is not full filled up with zeros
      first_sums(factors) -> sums_t
      add_group(sums, weights, groups) -> sums_t
      finished(sums, factors, start, scales) -> vector_t   the result, added to `start` */
@@ -16,6 +16,9 @@
 #define INLINE static inline TARGET __attribute__((always_inline))
 #define NARROW_DEPTH (2 * DEPTH) /* numbers of a row of x at once */
 #define NARROW_ROWS (4 * ROWS)
+#ifndef AT_ONCE
+#define AT_ONCE ROWS /* rows whose sums stay in registers */
+#endif
 #define GROUPS(N) (((N) + GROUP - 1) / GROUP)
 
 typedef struct {
@@ -28,15 +31,15 @@ typedef struct {
 } Block;
 
 INLINE void block(const int rows, const Block *b) {
-  sums_t sum[ROWS][2];
+  sums_t sum[AT_ONCE][2];
 #pragma GCC unroll 12
   for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = first_sums(b->factors + r);
   const uint32_t *panel = b->panel;
   for (int64_t k = 0; k < b->n_groups; k++, panel += PANEL) {
-    const __m512i left = _mm512_loadu_si512(panel), right = _mm512_loadu_si512(panel + WIDTH);
+    const ints_t left = *(const ints_t *)panel, right = *(const ints_t *)(panel + WIDTH);
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++) {
-      const __m512i group = _mm512_set1_epi32((int)b->x[r * (NARROW_DEPTH / GROUP) + k]);
+      const ints_t group = (ints_t){0} + (int32_t)b->x[r * (NARROW_DEPTH / GROUP) + k];
       sum[r][0] = add_group(sum[r][0], left, group);
       sum[r][1] = add_group(sum[r][1], right, group);
     }
@@ -58,6 +61,7 @@ static TARGET void rows_of_block(int64_t rows, const Block *b) {
     case 2: block(2, b); break;
     case 3: block(3, b); break;
     case 4: block(4, b); break;
+#if AT_ONCE > 4
     case 5: block(5, b); break;
     case 6: block(6, b); break;
     case 7: block(7, b); break;
@@ -66,6 +70,7 @@ static TARGET void rows_of_block(int64_t rows, const Block *b) {
     case 10: block(10, b); break;
     case 11: block(11, b); break;
     case 12: block(12, b); break;
+#endif
   }
 }
 
@@ -83,12 +88,12 @@ static TARGET void product_narrow(const Linear *linear, int64_t first, int64_t l
       const int64_t n = n_in - k < NARROW_DEPTH ? n_in - k : NARROW_DEPTH;
       const int is_first = k == 0 && !(mode & ADD), is_last = k + NARROW_DEPTH >= n_in;
       for (int64_t r = 0; r < rows; r++)
-        factors[r] = narrow(groups + r * (NARROW_DEPTH / GROUP), x + r * x_step + k, n);
+        factors[r] = narrow(groups + r * (NARROW_DEPTH / GROUP), x + r * x_step + k, n, linear);
       for (int64_t p = first; p < last; p++) {
         Block b = {.panel = (const uint32_t *)linear->panels + (p * n_groups + k / GROUP) * PANEL, .y_step = y_step,
                    .start = is_first ? linear->bias + p * PANEL : NULL, .n_groups = GROUPS(n),
                    .scales = linear->scales ? linear->scales + p * PANEL : NULL, .relu = is_last && (mode & RELU)};
-        for (int64_t blocks = share_of(rows, ROWS), done = 0, now; blocks > 0; blocks--, done += now) {
+        for (int64_t blocks = share_of(rows, AT_ONCE), done = 0, now; blocks > 0; blocks--, done += now) {
           now = share_of(rows - done, blocks);
           b.x = groups + done * (NARROW_DEPTH / GROUP), b.factors = factors + done;
           b.y = y + (p - first) * PANEL + done * y_step;

@@ -33,6 +33,33 @@ static inline void transpose_square(const float *from, int64_t from_step, int64_
   for (int c = 0; c < 16; c++)
     if (c < n_columns) _mm512_storeu_si512(to + c * to_step, row[c]);
 }
+#elif defined(__AVX2__)
+/* One square of 8 x 8: pairs of rows, then pairs of pairs, then halves. */
+static inline void transpose_square(const float *from, int64_t from_step, int64_t n_rows, int64_t n_columns, float *to,
+                                    int64_t to_step) {
+  const ints_t lane = {0, 1, 2, 3, 4, 5, 6, 7}, is_read = lane < (int32_t)(n_columns < 8 ? n_columns : 8);
+  __m256 row[8], pair[8];
+#pragma GCC unroll 8
+  for (int r = 0; r < 8; r++)
+    row[r] = r < n_rows ? _mm256_maskload_ps(from + r * from_step, (__m256i)is_read) : _mm256_setzero_ps();
+#pragma GCC unroll 4
+  for (int r = 0; r < 8; r += 2) {
+    pair[r] = _mm256_unpacklo_ps(row[r], row[r + 1]);
+    pair[r + 1] = _mm256_unpackhi_ps(row[r], row[r + 1]);
+  }
+#pragma GCC unroll 2
+  for (int r = 0; r < 8; r += 4)
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+      row[r + 2 * i] = _mm256_shuffle_ps(pair[r + i], pair[r + i + 2], 0x44);
+      row[r + 2 * i + 1] = _mm256_shuffle_ps(pair[r + i], pair[r + i + 2], 0xee);
+    }
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; c++) {
+    if (c < n_columns) _mm256_storeu_ps(to + c * to_step, _mm256_permute2f128_ps(row[c], row[c + 4], 0x20));
+    if (c + 4 < n_columns) _mm256_storeu_ps(to + (c + 4) * to_step, _mm256_permute2f128_ps(row[c], row[c + 4], 0x31));
+  }
+}
 #else
 static inline void transpose_square(const float *from, int64_t from_step, int64_t n_rows, int64_t n_columns, float *to,
                                     int64_t to_step) {

@@ -1,0 +1,153 @@
+"""Compare fine-tuned models on subsets where words may matter: the paper's analyses of TNEWS, CSL and MSRA NER.
+
+For classification, the analysis is accuracy by length. For CSL, it is accuracy where keywords contain more than two
+lattice words, and on the rest; words are those of the first model that reads words. For entities, it is the number of
+wrong entities, and of those nested with gold entities. The other models are compared with the first one, which is
+BERT-our in the paper. Give the runs of a model with several seeds together: tables then show means and standard
+deviations.
+
+Examples:
+  cige lattice-bert finetune analyse tnews --model runs/our_tnews/model --model runs/tnews/model --data data
+  cige lattice-bert finetune analyse tnews --model runs/our_tnews --model runs/tnews --data data --edges 10 20 30
+  cige lattice-bert finetune analyse msra --model runs/our_1 runs/our_2 --model runs/lattice_{1,2} --data data
+  cige lattice-bert finetune analyse msra --model runs/our_msra/model --model runs/msra/model --data data --json
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cige.commands.options import at_least, make_console
+from cige.json_text import to_json
+
+if TYPE_CHECKING:
+    from cige.lattice_bert.tasks.registry import Task
+    from cige.lattice_bert.tasks.tuned import TunedModel
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("task", metavar="TASK", help="task on which the models were fine-tuned")
+    parser.add_argument(
+        "--model",
+        "-m",
+        dest="models",
+        action="append",
+        nargs="+",
+        required=True,
+        metavar="FOLDER",
+        help="fine-tuned model, or its runs with several seeds; give two or more models",
+    )
+    parser.add_argument("--data", required=True, metavar="FOLDER", help="folder with the data of tasks")
+    parser.add_argument("--split", default="dev", choices=("train", "dev", "test"), help="(default: dev)")
+    bins = parser.add_mutually_exclusive_group()
+    bins.add_argument("--bins", type=at_least(1), metavar="N", help="number of length bins of equal size (5)")
+    bins.add_argument(
+        "--edges", type=at_least(1), nargs="+", action="extend", metavar="N", help="lengths at which new bins begin"
+    )
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.errors import DataError
+    from cige.lattice_bert.tasks.analysis import KEYWORDS, LENGTH, NESTED, analysis_of
+    from cige.lattice_bert.tasks.registry import get_task
+    from cige.lattice_bert.tasks.task_data import load_split
+
+    task = get_task(args.task)
+    analysis = analysis_of(task)
+    if analysis != LENGTH and (args.bins or args.edges):
+        raise DataError(f"--bins and --edges are about {LENGTH}; the analysis of {task.name} is {analysis}")
+    if len(args.models) < 2:
+        raise DataError("one model was given; an analysis compares two or more, so give --model again")
+    examples = load_split(
+        task, args.data, args.split
+    )  # before torch is imported, so that a wrong folder is reported at once
+    runs = [[_load(folder, task, args.device) for folder in folders] for folders in args.models]
+    if not all(map(runs[0][0].kind.is_labelled, examples)):
+        raise DataError(f"the {args.split} examples of {task.name} have no labels to compare with; use --split dev")
+    work = {LENGTH: _length, KEYWORDS: _keywords, NESTED: _nested}[analysis]
+    found, table = work(args, task, runs, examples)
+    if args.json:
+        head = {"task": task.name, "split": args.split, "analysis": analysis, "n_examples": len(examples)}
+        facts = [_model_facts(folders, own) for folders, own in zip(args.models, runs, strict=True)]
+        print(to_json(head | {"models": facts} | found, indent=1))
+        return
+    make_console().print(table)
+    for name, own in zip(_names(args), runs, strict=True):
+        print(f"{name}: data of fine-tuning: {own[0].facts.get('data', 'not known')}")
+
+
+def _names(args: argparse.Namespace) -> list[str]:
+    return [first + (f" and {len(more)} more" if more else "") for first, *more in args.models]
+
+
+def _model_facts(folders: list[str], runs: list[TunedModel]) -> dict[str, Any]:
+    facts = {"model": folders[0], "data": runs[0].facts.get("data")}
+    return facts | ({"runs": folders} if len(folders) > 1 else {})
+
+
+def _answers(runs: Sequence[Sequence[TunedModel]], examples: list[Any]) -> list[list[Any]]:
+    return [model.predict(examples) for own in runs for model in own]
+
+
+def _length(
+    args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
+) -> tuple[dict[str, Any], Any]:
+    from cige.lattice_bert.tasks.analysis import LENGTH, N_BINS, by_length, equal_edges, groups_over_runs, length_of
+    from cige.lattice_bert.tasks.analysis_tables import group_table
+
+    length = length_of(task)
+    edges = sorted(set(args.edges or ())) or equal_edges([length(example) for example in examples], args.bins or N_BINS)
+    groups = by_length(examples, _answers(runs, examples), length=length, edges=edges)
+    groups = groups_over_runs(groups, list(map(len, runs)))
+    title = f"{task.title} {args.split}: {LENGTH}"
+    found = {"edges": edges, "groups": [group.to_dict() for group in groups]}
+    return found, group_table(title, "characters", _names(args), groups)
+
+
+def _keywords(
+    args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
+) -> tuple[dict[str, Any], Any]:
+    from cige.errors import DataError
+    from cige.lattice_bert.tasks.analysis import KEYWORDS, by_keyword_words, groups_over_runs
+    from cige.lattice_bert.tasks.analysis_tables import group_table
+
+    reader = next((k for k, own in enumerate(runs) if own[0].pretrained.vocabulary.n_words), None)
+    if reader is None:
+        raise DataError(
+            f"none of {', '.join(_names(args))} has words in its vocabulary, so the number of words in a keyword is "
+            "not known; include a fine-tuned Lattice-BERT"
+        )
+    groups = by_keyword_words(examples, _answers(runs, examples), runs[reader][0].tokenizer)
+    groups = groups_over_runs(groups, list(map(len, runs)))
+    title = f"{task.title} {args.split}: {KEYWORDS}, those of {args.models[reader][0]}"
+    found = {"words_of": args.models[reader][0], "groups": [group.to_dict() for group in groups]}
+    return found, group_table(title, "examples with", _names(args), groups)
+
+
+def _nested(
+    args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
+) -> tuple[dict[str, Any], Any]:
+    from cige.lattice_bert.tasks.analysis import NESTED, errors_over_runs, nested_errors, reduction
+    from cige.lattice_bert.tasks.analysis_tables import error_table
+
+    errors = errors_over_runs(nested_errors(examples, _answers(runs, examples)), list(map(len, runs)))
+    first, rows = errors[0], []
+    for own in errors:
+        wrong, nested = reduction(first.n_wrong, own.n_wrong), reduction(first.n_nested, own.n_nested)
+        rows.append(own.to_dict() | {"fewer_wrong": wrong, "fewer_nested": nested})
+    return {"errors": rows}, error_table(f"{task.title} {args.split}: {NESTED}", _names(args), errors)
+
+
+def _load(folder: str, task: Task, device: str) -> TunedModel:
+    from cige.errors import DataError
+    from cige.lattice_bert.tasks.tuned import TunedModel
+
+    model = TunedModel.from_pretrained(folder, device=device)
+    if model.task != task.name:
+        raise DataError(f"{folder} was fine-tuned on {model.task}, expected a model for {task.name}")
+    return model

@@ -1,0 +1,35 @@
+"""Pre-train a Lattice-BERT: build its vocabulary and data, train it, describe it.
+
+Examples:
+  cige lattice-bert pretrain vocab corpus.txt.xz vocabulary --pieces vocab.txt
+  cige lattice-bert pretrain data corpus.txt.xz --vocab vocabulary --output data
+  cige lattice-bert pretrain run pretrain/tiny --data data --output runs/tiny
+  cige lattice-bert pretrain table runs/tiny runs/tiny_bert_our
+  cige lattice-bert pretrain describe --model runs/tiny/model
+  cige lattice-bert pretrain explain --model runs/tiny/model --tuned runs/ner/model "研究生活很充实"
+"""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+
+# Each sub-verb is a file pretrain_<sub-verb>.py here, with its own docstring, `add_arguments(parser)` and `run`.
+SUB_VERBS = {
+    "vocab": "word pieces and the most frequent words of a corpus as one vocabulary",
+    "data": "a corpus as shards of tokenised text",
+    "run": "pre-train with a recipe",
+    "table": "the results of finished runs on held-out text, side by side",
+    "describe": "the size of a model and its cost per character, or statistics of data",
+    "explain": "the attention that each lattice token of a text receives, before and after fine-tuning",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="|".join(SUB_VERBS), required=True)
+    for name, what in SUB_VERBS.items():
+        command = import_module(f"cige.lattice_bert.commands.pretrain_{name}")
+        sub = verbs.add_parser(
+            name, help=what, description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        command.add_arguments(sub)

@@ -1,0 +1,87 @@
+"""Make a joint vocabulary: the word pieces of a BERT vocab.txt, then the most frequent words of a corpus.
+
+The corpus is segmented into words by jieba. Words have two or more characters, at least one of them Chinese, and are
+stored in lower case; English and numbers are covered by the word pieces.
+
+Example:
+  cige lattice-bert pretrain vocab corpus.txt.xz vocabulary --pieces vocab.txt --words 81000 --workers 8
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from cige.commands.options import at_least
+from cige.text.counted import counted
+
+DEFAULT_WORDS = 81_000  # cige.lattice_bert.encoder.joint_vocabulary.N_WORDS, without importing it for `--help`
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("corpus", metavar="CORPUS", help="UTF-8 text; plain, .gz or .xz")
+    parser.add_argument("output", metavar="FOLDER", help="where to write the vocabulary")
+    parser.add_argument("--pieces", metavar="VOCAB", required=True, help="the vocab.txt of any uncased BERT")
+    parser.add_argument(
+        "--words",
+        type=at_least(0),
+        default=DEFAULT_WORDS,
+        metavar="K",
+        help=f"maximum number of words ({DEFAULT_WORDS:,})",
+    )
+    parser.add_argument("--min-count", type=at_least(1), default=1, metavar="N", help="minimum count of a word (1)")
+    parser.add_argument("--include", metavar="FILE", help="a word list that is added before the words of the corpus")
+    parser.add_argument("--workers", type=at_least(1), default=1, metavar="N", help="processes (default: 1)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary, read_pieces
+    from cige.lexicon.word_counts import count_words
+    from cige.lexicon.words_file import read_words
+
+    pieces = read_pieces(args.pieces)  # first, so that a wrong file is reported before the corpus is read
+    include = read_words(args.include) if args.include else None
+    with _progress(args.corpus) as on_progress:
+        counts = count_words(args.corpus, n_workers=args.workers, on_progress=on_progress)
+    vocabulary = JointVocabulary.from_counts(
+        pieces, counts, args.words, min_count=args.min_count, include=include.words if include else ()
+    )
+    vocabulary.save(args.output)
+    if include and include.report.n_refused:
+        print(include.report)
+    for note in counts.notes():
+        print(note)
+    if vocabulary.report and vocabulary.report.n_refused:
+        print(vocabulary.report)
+    share = counts.share(vocabulary.words)
+    print(
+        f"corpus      {counted(counts.n_lines, 'line')}, {counted(counts.n_chars, 'character')}, "
+        f"{counted(len(counts.counts), 'different word')}"
+    )
+    print(
+        f"vocabulary  {counted(len(vocabulary), 'token')}: {counted(vocabulary.n_pieces, 'piece')} and "
+        f"{counted(vocabulary.n_words, 'word')}"
+    )
+    print(f"coverage    {share:.1%} of the words of the corpus")
+    print(f"wrote {args.output}")
+
+
+@contextmanager
+def _progress(path: str) -> Iterator[Callable[[int], None] | None]:
+    """A progress bar if there is a terminal; without percentages for compressed text, whose size is not known."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+    from cige.folders.packed import unpack
+    from cige.lexicon.text_file import open_file
+
+    console = Console(stderr=True)
+    with open_file(path) as file:
+        is_packed = unpack(file) is not file
+    columns = ("words of the corpus", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None if is_packed else os.path.getsize(path))
+        yield lambda n_bytes: bar.update(task, completed=n_bytes)

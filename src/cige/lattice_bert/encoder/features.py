@@ -1,0 +1,62 @@
+"""Features of a pre-trained Lattice-BERT: one vector per character, with the interface of `BertFeatures`."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from cige.data.batch import LatticeBatch
+from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
+from cige.lattice_bert.encoder.reading import read_texts
+from cige.nn.char_features import CharFeatures
+
+
+class LatticeBertFeatures(CharFeatures):
+    """Returns the last hidden vector of each character; the words are those of the Lattice-BERT's vocabulary.
+
+    Args:
+        pretrained: the encoder and its vocabulary; heads are ignored.
+        tuned: whether to fine-tune it; otherwise it stays in evaluation mode and has no gradient.
+    """
+
+    def __init__(self, *, pretrained: PretrainedLatticeBert, tuned: bool):
+        super().__init__()
+        self.bert = pretrained.bert.requires_grad_(tuned)
+        self.bert.pooler.requires_grad_(False)  # the pooled vector is not used here
+        self.vocabulary, self.tokenizer, self.facts = pretrained.vocabulary, pretrained.tokenizer, pretrained.facts
+        self.tuned = tuned
+        self.width = self.bert.out_width
+        self.train(self.training)
+
+    @classmethod
+    def load(cls, path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> LatticeBertFeatures:
+        """Read a folder that PretrainedLatticeBert.save or `save_pretrained` wrote, from disk or from the hub.
+
+        Raises:
+            ModelError: there is no such model, or it is incomplete.
+        """
+        options = {"local_files_only": True} if local_only else {}
+        return cls(pretrained=PretrainedLatticeBert.from_pretrained(path_or_hub_id, **options), tuned=tuned)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write a folder that `load` can read without a network connection."""
+        PretrainedLatticeBert(network=self.bert, vocabulary=self.vocabulary, facts=self.facts).save(folder)
+
+    def train(self, mode: bool = True) -> LatticeBertFeatures:
+        super().train(mode)
+        if not self.tuned:
+            self.bert.eval()  # dropout would add noise to the features of a fixed encoder
+        return self
+
+    def forward(self, batch: LatticeBatch) -> Tensor:
+        """float[B, T, width]; zero on padding and on characters that no word piece covers."""
+        with nullcontext() if self.tuned else torch.no_grad():
+            features = read_texts(self.bert, self.tokenizer, batch.texts)
+        n_padded = batch.chars.shape[1]
+        return torch.stack(
+            [F.pad(text.char_vectors, (0, 0, 0, n_padded - len(text.char_vectors))) for text in features]
+        )

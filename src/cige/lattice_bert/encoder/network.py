@@ -1,0 +1,285 @@
+"""Lattice-BERT: one Transformer that reads the characters of a text and every word over them, with BERT's training.
+
+Lai, Liu, Feng, Huang, Zhao: "Lattice-BERT: Leveraging Multi-Granularity Representations in Chinese Pre-trained
+Language Models", NAACL 2021.
+
+    [CLS] 研 究 研究 生 研究生 生活 活 ... [SEP]       tokens: characters (word pieces) and words            §2.2
+    0     1  2  1    3  1      3    4  ...           start, by character; end is inclusive
+
+§2.1, 2.6  LatticeBertLayer        post-LN Transformer layer with GELU; the embedding matrix is factorised (ALBERT)
+§2.3       LatticePositionScores   Eq. 2: att + b + r, computed once and added to the scores of every layer
+§2.4       LatticeBertForPreTraining, in lattice_bert_heads.py
+
+The default is the paper's form. The released code differs in two settings, which are in RELEASED: `position_scale`
+(1 / sqrt(d_k) where the paper has 1 / sqrt(2 d_k), for content and positions) and `relations` (the relation of two
+tokens with a shared edge). BASELINE has the settings of the paper's BERT-our, which reads only characters. The
+ablations are `relations=None` (-Rel), `distances=False` (-Dis) and `embedding_width=None` (-EmbDe).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+from cige.lattice_bert.encoder.lattice_positions import LatticePositionScores, RelationRule
+from cige.lattice_bert.encoder.scored_attention import scored_attention, scored_probabilities
+from cige.lattice_bert.encoder.token_batch import TokenBatch
+from cige.nn.dropout import Dropout
+from cige.nn.fused_attention import fused_attention
+from cige.nn.masked_attention import by_head
+
+LAYER_NORM_EPS = 1e-12
+INITIAL_SD = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatticeBertConfig:
+    """The settings of Lattice-BERT; widths and probabilities are those of Table 4."""
+
+    n_tokens: int
+    """Rows of the joint vocabulary V: word pieces, then words."""
+    n_layers: int
+    """Transformer layers."""
+    n_heads: int
+    """Attention heads; they share the width."""
+    width: int
+    """Width D of the hidden vectors."""
+    embedding_width: int | None = 128
+    """Width of the token embeddings, which are projected to `width`; None means `width` without projection (-EmbDe)."""
+    ff_width: int | None = None
+    """Inner width of the feed-forward networks; None means 4 * width."""
+    position_width: int = 128
+    """Width d_e of the start and end embeddings in att."""
+    max_positions: int = 515
+    """Number of positions, for the pieces of a text, [CLS] and [SEP]; by default 512 characters and three of these."""
+    n_types: int = 2
+    """Segment types."""
+    dropout_prob: float = 0.1
+    """Dropout on embeddings and on the output of each sub-layer."""
+    attention_dropout_prob: float = 0.1
+    """Dropout on attention probabilities."""
+    position_scale: Literal["single", "double"] = "double"
+    """Scores are divided by sqrt(d_k) ("single", the released code) or by sqrt(2 d_k) ("double", Eq. 2)."""
+    relations: RelationRule | None = "paper"
+    """How the seven relations r are defined: "paper", "released", or None to leave r out (-Rel)."""
+    distances: bool = True
+    """Whether to add b, the four clipped distances; False leaves it out (-Dis)."""
+    clip_distance: int = 128
+    """Larger distances are clipped to this value."""
+    cls_reset: bool = True
+    """Whether [CLS] has its own learned position scores instead of Eq. 2."""
+
+    @property
+    def head_width(self) -> int:
+        return self.width // self.n_heads
+
+    @property
+    def inner_width(self) -> int:
+        return self.ff_width or 4 * self.width
+
+    @property
+    def scale(self) -> float:
+        """The factor of the products of queries and keys."""
+        return (self.head_width * (2 if self.position_scale == "double" else 1)) ** -0.5
+
+    def problems(self) -> list[str]:
+        """The problems of settings that have the right types; empty if they are valid."""
+        counts = ["n_tokens", "n_layers", "n_heads", "width", "embedding_width", "ff_width", "position_width"]
+        counts += ["max_positions", "n_types", "clip_distance"]
+        values = [(name, getattr(self, name)) for name in counts]
+        found = [f"{name} is {value}, expected 1 or more" for name, value in values if value is not None and value < 1]
+        probabilities = (self.dropout_prob, self.attention_dropout_prob)
+        for name, value in zip(("dropout_prob", "attention_dropout_prob"), probabilities, strict=True):
+            if not 0 <= value < 1:
+                found.append(f"{name} is {value}, expected from 0 to below 1")
+        if not found and self.width % self.n_heads:
+            found.append(f"width {self.width} cannot be shared by {self.n_heads} heads (n_heads)")
+        return found
+
+
+PAPER_N_PIECES, PAPER_N_WORDS = 21_128, 81_000  # appendix C: Google's Chinese vocabulary and frequent words
+PAPER_N_TOKENS = PAPER_N_PIECES + PAPER_N_WORDS
+SIZES = {
+    "tiny": LatticeBertConfig(n_tokens=PAPER_N_TOKENS, n_layers=4, n_heads=4, width=256),
+    "lite": LatticeBertConfig(n_tokens=PAPER_N_TOKENS, n_layers=6, n_heads=8, width=512),
+    "base": LatticeBertConfig(n_tokens=PAPER_N_TOKENS, n_layers=12, n_heads=12, width=768),
+}
+"""The sizes of Table 4, and the released "tiny"; set your vocabulary size with dataclasses.replace(.., n_tokens=..)."""
+RELEASED: dict[str, Any] = {"position_scale": "single", "relations": "released"}
+"""Settings of the released code."""
+BASELINE: dict[str, Any] = {"relations": None}
+"""Settings of BERT-our, for a vocabulary without words: absolute positions and distances (appendix C.1)."""
+
+
+@dataclass(frozen=True)
+class LatticeBertOutput:
+    """The output of the last layer.
+
+    Attributes:
+        hidden: float[B, N, D] for every token, or float[B, M, D] for the M requested rows.
+        pooled: float[B, D], the pooled vector of [CLS].
+    """
+
+    hidden: Tensor
+    pooled: Tensor
+
+
+class LatticeBert(nn.Module):
+    """Encodes token lattices to one vector per token.
+
+    Attributes:
+        recomputes_layers: whether training keeps only the input of each layer and computes the rest again for the
+            gradient (gradient checkpointing): less memory, a third more computation, the same gradient.
+    """
+
+    recomputes_layers = False
+
+    def __init__(self, config: LatticeBertConfig):
+        super().__init__()
+        if problems := config.problems():
+            raise ValueError(f"this Lattice-BERT cannot be built: {'; '.join(problems)}")
+        self.config = config
+        self.embeddings = LatticeBertEmbeddings(config)
+        self.positions = LatticePositionScores(
+            n_heads=config.n_heads,
+            head_width=config.head_width,
+            position_width=config.position_width,
+            max_positions=config.max_positions,
+            scale=config.scale,
+            relations=config.relations,
+            distances=config.distances,
+            clip_distance=config.clip_distance,
+            cls_reset=config.cls_reset,
+        )
+        self.layers = nn.ModuleList(LatticeBertLayer(config) for _ in range(config.n_layers))
+        self.pooler = nn.Linear(config.width, config.width)
+        self.out_width = config.width
+        initialise(self)
+
+    def forward(self, batch: TokenBatch, rows: Tensor | None = None) -> LatticeBertOutput:
+        """Encode a batch.
+
+        Args:
+            rows: int64[B, M], the tokens to return, where rows[:, 0] is [CLS] (0). The last layer computes only these,
+                which gives the same vectors at a sixth of that layer's cost if there are few.
+        """
+        hidden = self.encode(batch, rows)
+        return LatticeBertOutput(hidden, torch.tanh(self.pooler(hidden[:, 0])))
+
+    def encode(self, batch: TokenBatch, rows: Tensor | None = None) -> Tensor:
+        """float[B, N, D], or float[B, M, D] of `rows`, in any order."""
+        hidden, scores = self.embeddings(batch), self._scores(batch)
+        *lower, last = self.layers
+        for layer in lower:
+            hidden = self._through(layer, hidden, scores)
+        return self._through(last, hidden, scores, rows)
+
+    def _through(self, layer: nn.Module, *inputs: Tensor | None) -> Tensor:
+        if self.recomputes_layers and self.training and torch.is_grad_enabled():
+            return checkpoint(layer, *inputs, use_reentrant=False)  # type: ignore[no-any-return]
+        return layer(*inputs)  # type: ignore[no-any-return]
+
+    @torch.no_grad()
+    def attention_received(self, batch: TokenBatch) -> Tensor:
+        """float[B, N]: the share of attention that each token gets, over all layers, heads and real tokens (Figure 4).
+
+        Shares of a text sum to 1; 0 on padding.
+        """
+        hidden, scores, is_query = self.embeddings(batch), self._scores(batch), batch.mask[:, None, :, None]
+        total = torch.zeros(batch.ids.shape, device=hidden.device)
+        for module in self.layers:
+            layer = cast(LatticeBertLayer, module)
+            total += (layer.attention.probabilities(hidden, scores) * is_query).sum((1, 2))
+            hidden = layer(hidden, scores)
+        return total / (self.config.n_layers * self.config.n_heads * batch.n_tokens[:, None])
+
+    def _scores(self, batch: TokenBatch) -> Tensor:
+        scores = self.positions(batch)
+        device = scores.device.type
+        # Cast once here; autocast would cast it again in each layer.
+        return scores.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else scores
+
+
+class LatticeBertEmbeddings(nn.Module):
+    """Token and type embeddings; positions are only used in attention."""
+
+    def __init__(self, config: LatticeBertConfig):
+        super().__init__()
+        self.tokens = nn.Embedding(config.n_tokens, config.embedding_width or config.width)
+        factorised = config.embedding_width is not None
+        self.projection = nn.Linear(self.tokens.embedding_dim, config.width, bias=False) if factorised else None
+        self.types = nn.Embedding(config.n_types, config.width)
+        self.norm = nn.LayerNorm(config.width, eps=LAYER_NORM_EPS)
+        self.dropout = Dropout(config.dropout_prob)
+
+    def forward(self, batch: TokenBatch) -> Tensor:
+        tokens = self.tokens(batch.ids)
+        if self.projection is not None:
+            tokens = self.projection(tokens)
+        return self.dropout(self.norm(tokens + self.types(batch.types)))
+
+
+class LatticeBertLayer(nn.Module):
+    """Attention and a feed-forward network, each followed by a residual connection and layer normalisation."""
+
+    def __init__(self, config: LatticeBertConfig):
+        super().__init__()
+        self.attention = LatticeAttention(config)
+        self.attention_norm = nn.LayerNorm(config.width, eps=LAYER_NORM_EPS)
+        self.ff_in = nn.Linear(config.width, config.inner_width)
+        self.ff_out = nn.Linear(config.inner_width, config.width)
+        self.ff_norm = nn.LayerNorm(config.width, eps=LAYER_NORM_EPS)
+        self.dropout = Dropout(config.dropout_prob)
+
+    def forward(self, hidden: Tensor, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+        """float[B, N, D], from float[B, N, D] and the position scores float[B, H, N, N]; only `rows`, if given."""
+        queries = hidden
+        if rows is not None:
+            queries = hidden.gather(1, rows[:, :, None].expand(-1, -1, hidden.shape[2]))  # [B, M, D]
+            scores = scores.gather(2, rows[:, None, :, None].expand(-1, scores.shape[1], -1, scores.shape[3]))
+        queries = self.attention_norm(queries + self.dropout(self.attention(queries, hidden, scores)))
+        changed = self.ff_out(F.gelu(self.ff_in(queries), approximate="tanh"))
+        return self.ff_norm(queries + self.dropout(changed))
+
+
+class LatticeAttention(nn.Module):
+    """Eq. 1 with the scores of Eq. 2; the position scores are an input, and are the same for every layer."""
+
+    def __init__(self, config: LatticeBertConfig):
+        super().__init__()
+        self.n_heads, self.scale = config.n_heads, config.scale
+        self.query = nn.Linear(config.width, config.width)
+        self.key = nn.Linear(config.width, config.width)
+        self.value = nn.Linear(config.width, config.width)
+        self.output = nn.Linear(config.width, config.width)
+        self.dropout = Dropout(config.attention_dropout_prob)
+
+    def forward(self, queries: Tensor, hidden: Tensor, scores: Tensor) -> Tensor:
+        """float[B, M, D], from queries float[B, M, D], hidden float[B, N, D] and scores float[B, H, M, N]."""
+        n_heads = self.n_heads
+        query, key, value = (by_head(x, n_heads) for x in (self.query(queries), self.key(hidden), self.value(hidden)))
+        if scores.device.type == "cpu" and scores.requires_grad:
+            attended = scored_attention(query, key, value, scores, scale=self.scale, dropout=self.dropout)
+        else:
+            dropout_prob = self.dropout.prob if self.training else 0.0
+            attended = fused_attention(query, key, value, scores, scale=self.scale, dropout_prob=dropout_prob)
+        return self.output(attended.transpose(1, 2).flatten(2))
+
+    def probabilities(self, hidden: Tensor, scores: Tensor) -> Tensor:
+        """float[B, H, N, N]."""
+        query, key = (by_head(x, self.n_heads) for x in (self.query(hidden), self.key(hidden)))
+        return scored_probabilities(query, key, scores, scale=self.scale)
+
+
+def initialise(module: nn.Module) -> None:
+    """Initialise as in the released code: matrices from a truncated normal distribution, biases with 0."""
+    for name, parameter in module.named_parameters():
+        if parameter.ndim > 1:
+            nn.init.trunc_normal_(parameter, std=INITIAL_SD, a=-2 * INITIAL_SD, b=2 * INITIAL_SD)
+        elif name.endswith("bias"):
+            nn.init.zeros_(parameter)

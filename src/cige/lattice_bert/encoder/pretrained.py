@@ -1,0 +1,166 @@
+"""PretrainedLatticeBert: a Lattice-BERT with its vocabulary, saved and loaded as one folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from cige.errors import LexiconError, ModelError
+from cige.folders.atomic import atomic_folder
+from cige.folders.hub import model_folder
+from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
+from cige.json_text import to_json
+from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
+from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
+from cige.lattice_bert.encoder.network import LatticeBert, LatticeBertConfig
+from cige.lattice_bert.encoder.reading import TextFeatures, read_texts
+from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
+from cige.lattice_bert.kinds import PRETRAINED
+
+FORMAT_VERSION = 1
+CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary"
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+@dataclass
+class PretrainedLatticeBert:
+    """A pre-trained network and its vocabulary, which convert texts to vectors.
+
+    Attributes:
+        network: the network with the heads of pre-training, or only the encoder.
+        vocabulary: its tokens; without words for a model of characters only.
+        facts: JSON values that are saved with the model (recipe, steps, accuracies).
+
+    Raises:
+        ModelError: the network has more or fewer tokens than the vocabulary.
+    """
+
+    network: LatticeBertForPreTraining | LatticeBert
+    vocabulary: JointVocabulary
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.config.n_tokens != len(self.vocabulary):
+            raise ModelError(
+                f"a network of {self.config.n_tokens:,} tokens and a vocabulary of {len(self.vocabulary):,}; they do "
+                "not belong together, and ids would refer to the wrong vectors"
+            )
+
+    @property
+    def bert(self) -> LatticeBert:
+        return self.network.bert if isinstance(self.network, LatticeBertForPreTraining) else self.network
+
+    @property
+    def config(self) -> LatticeBertConfig:
+        return self.network.config
+
+    @cached_property
+    def tokenizer(self) -> LatticeTokenizer:
+        return LatticeTokenizer(self.vocabulary)
+
+    @torch.no_grad()
+    def features(self, texts: Sequence[str]) -> list[TextFeatures]:
+        """The vectors of the tokens and characters of each text, in the given order.
+
+        Texts may have any length and content. Dropout is off; for training, use `LatticeBertFeatures`.
+        """
+        if isinstance(texts, str):
+            raise ModelError(f"given the text {texts[:20]!r}, expected a list of texts")
+        was_training = self.bert.training
+        self.bert.eval()
+        try:
+            return read_texts(self.bert, self.tokenizer, texts)
+        finally:
+            self.bert.train(was_training)
+
+    def save(self, folder: Path | str, *, dtype: str = "float32") -> None:
+        """Write the model folder, completely or not at all.
+
+        Args:
+            dtype: type of the weights on disk: "float32", or "float16" or "bfloat16" at half the size.
+
+        Raises:
+            ModelError: `folder` holds something else, or writing failed; the previous content is unchanged.
+        """
+        if dtype not in DTYPES:
+            raise ModelError(f"dtype {dtype!r}: expected one of {', '.join(DTYPES)}")
+        folder = Path(folder)
+        refuse_to_replace(folder, kind=PRETRAINED, error=ModelError)
+        weights = {k: v.detach().to("cpu", DTYPES[dtype]).contiguous() for k, v in self.network.state_dict().items()}
+        has_heads = isinstance(self.network, LatticeBertForPreTraining)
+        about = {
+            "model": "lattice_bert",
+            "config": asdict(self.config),
+            "n_sentence_classes": self.network.sentence.out_features if has_heads else None,  # type: ignore[union-attr]
+            "vocabulary_fingerprint": self.vocabulary.fingerprint,
+            "facts": self.facts,
+        }
+        try:
+            with atomic_folder(folder) as aside:
+                save_file(weights, aside / WEIGHTS)
+                (aside / CONFIG).write_text(to_json(about, indent=1), encoding="utf-8")
+                self.vocabulary.save(aside / VOCABULARY)
+                write_manifest(aside, kind=PRETRAINED, version=FORMAT_VERSION)
+        except (OSError, SafetensorError, LexiconError, TypeError) as reason:
+            raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
+
+    @classmethod
+    def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], **hub_options: Any) -> PretrainedLatticeBert:
+        """Read a folder that `save` wrote, from disk or from the Hugging Face hub; weights are loaded as float32.
+
+        Args:
+            hub_options: see `cige.folders.hub.model_folder`.
+
+        Raises:
+            ModelError: there is no such folder, or a file is missing, truncated, unknown or inconsistent with the
+                others.
+        """
+        folder = model_folder(folder_or_hub_id, **hub_options)
+        read_manifest(folder, kind=PRETRAINED, version=FORMAT_VERSION, error=ModelError, check_contents=True)
+        try:
+            vocabulary = JointVocabulary.load(folder / VOCABULARY)
+        except LexiconError as reason:
+            raise ModelError(f"{folder}: its vocabulary cannot be used: {reason}") from reason
+        with must_fit_each_other(folder, CONFIG, WEIGHTS):
+            about = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+            expected = str(about["vocabulary_fingerprint"])
+            network = _read_network(about, load_file(folder / WEIGHTS))
+            facts = dict(about["facts"])
+        if vocabulary.fingerprint != expected:
+            raise ModelError(
+                f"{folder / VOCABULARY}: another vocabulary than the model's ({vocabulary.fingerprint[:12]}, expected "
+                f"{expected[:12]}); ids would point at wrong vectors. Restore the one that was saved with the model"
+            )
+        return cls(network=network, vocabulary=vocabulary, facts=facts)
+
+
+@contextmanager
+def must_fit_each_other(folder: Path, settings: str, weights: str) -> Iterator[None]:
+    """Context manager for reading two files of a model folder; raises a ModelError if they are damaged or differ."""
+    try:
+        yield
+    except (SafetensorError, OSError, LookupError, TypeError, ValueError, RuntimeError) as reason:
+        short = " ".join(str(reason).split())[:300]
+        raise ModelError(
+            f"{folder}: {settings} and {weights} do not fit each other ({short}); the folder is damaged or mixed from "
+            "two models, copy or save it again"
+        ) from reason
+
+
+def _read_network(about: dict[str, Any], weights: dict[str, torch.Tensor]) -> LatticeBertForPreTraining | LatticeBert:
+    config, n_classes = LatticeBertConfig(**about["config"]), about["n_sentence_classes"]
+    network: LatticeBertForPreTraining | LatticeBert
+    with torch.device("meta"):  # skip random initialisation, because the file has all weights
+        network = LatticeBert(config) if n_classes is None else LatticeBertForPreTraining(config, n_classes)
+    network.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
+    return network.requires_grad_().eval()

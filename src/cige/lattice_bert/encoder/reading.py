@@ -1,0 +1,131 @@
+"""Read texts of any length with a Lattice-BERT: one vector per lattice token and per character."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cige.lattice_bert.encoder.network import LatticeBert
+from cige.lattice_bert.encoder.token_batch import collate_tokens
+from cige.lattice_bert.encoder.token_inputs import TokenInputs
+from cige.lattice_bert.encoder.token_lattice import TokenLattice
+from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
+from cige.nn.budget import batches_by_budget
+from cige.text.windows import Window, overlapping_windows
+
+N_SPECIAL = 2  # [CLS] and [SEP]
+MAX_TEXTS, MAX_PAIRS = 64, 2**21  # per forward pass; position scores take MAX_PAIRS floats per head
+
+
+@dataclass(frozen=True)
+class TextFeatures:
+    """The vectors of one text of T code points and n lattice tokens.
+
+    Attributes:
+        lattice: its tokens; `lattice.char_spans()` are their half-open offsets in code points of the text.
+        token_vectors: float[n, D], one vector per token.
+        char_vectors: float[T, D], for each code point the vector of the word piece that covers it, or zeros if none
+            does (white space, control characters).
+    """
+
+    lattice: TokenLattice
+    token_vectors: Tensor
+    char_vectors: Tensor
+
+    @property
+    def word_spans(self) -> np.ndarray:
+        """int32[W, 2]: half-open offsets [start, end) of each word in code points, including overlapping words."""
+        return self.lattice.char_spans()[~self.lattice.is_piece]
+
+    @property
+    def word_vectors(self) -> Tensor:
+        """float[W, D], of each word."""
+        return self.token_vectors[torch.from_numpy(~self.lattice.is_piece)]
+
+
+def read_texts(bert: LatticeBert, tokenizer: LatticeTokenizer, texts: Sequence[str]) -> list[TextFeatures]:
+    """Read texts; gradients flow to `bert` if they are enabled.
+
+    A text with more pieces than the model has positions is read in windows that overlap by half; each token gets its
+    vector from the window in whose middle it lies.
+
+    Raises:
+        ValueError: a word of the text is longer than half of the model's positions.
+    """
+    plan = _Plan(list(tokenizer.tokenize_all(texts)), tokenizer, max_pieces=bert.config.max_positions - N_SPECIAL)
+    vectors = _read_windows(bert, plan)
+    return [
+        TextFeatures(lattice, vectors[places], _char_vectors(lattice, vectors[places]))
+        for lattice, places in zip(plan.lattices, plan.places(), strict=True)
+    ]
+
+
+class _Plan:
+    """The assignment of windows to batches, and of tokens to windows.
+
+    Attributes:
+        lattices: the lattices of whole texts.
+        inputs: the input of each window.
+        batches: the numbers of the windows in each batch.
+    """
+
+    def __init__(self, lattices: list[TokenLattice], tokenizer: LatticeTokenizer, *, max_pieces: int):
+        self.lattices = lattices
+        self.inputs: list[TokenInputs] = []
+        self._windows: list[list[tuple[int, Window]]] = []  # number in `inputs`, window
+        for lattice in lattices:
+            windows = overlapping_windows(lattice.n_pieces, max_pieces)
+            self._windows.append([(len(self.inputs) + k, window) for k, window in enumerate(windows)])
+            self.inputs += [tokenizer.encode(lattice.part(window.start, window.end)) for window in windows]
+        n_tokens = [window.n_tokens for window in self.inputs]
+        order = np.argsort(n_tokens, kind="stable")  # similar lengths together, to reduce padding
+        sizes = [n_tokens[number] for number in order]
+        batches = batches_by_budget(sizes, max_sentences=MAX_TEXTS, max_pairs=MAX_PAIRS)
+        self.batches = [[int(order[k]) for k in batch] for batch in batches]
+
+    def places(self) -> list[np.ndarray]:
+        """int64[n] for each text: the index of each token's vector among those of all batches."""
+        offsets = np.zeros(len(self.inputs), np.int64)
+        total = 0
+        for number in (number for batch in self.batches for number in batch):
+            offsets[number] = total
+            total += self.inputs[number].n_tokens
+        found = []
+        for lattice, windows in zip(self.lattices, self._windows, strict=True):
+            places = np.full(lattice.n_tokens, -1, np.int64)
+            middle = (lattice.starts + lattice.ends - 1) // 2
+            for number, w in windows:
+                within = (lattice.starts >= w.start) & (lattice.ends <= w.end)
+                rank = np.cumsum(within)  # from 1, since [CLS] is first
+                own = within & (w.core_start <= middle) & (middle < w.core_end)
+                places[own] = offsets[number] + rank[own]
+            if (places < 0).any():
+                start, end = lattice.char_span(int(np.flatnonzero(places < 0)[0]))
+                raise ValueError(f"the word {lattice.text[start:end]!r} is too long for a model with so few positions")
+            found.append(places)
+        return found
+
+
+def _read_windows(bert: LatticeBert, plan: _Plan) -> Tensor:
+    """float[S, D]: the vectors of all tokens of all windows, batch after batch."""
+    device = bert.pooler.weight.device
+    parts = [torch.zeros(0, bert.out_width, device=device)]
+    for numbers in plan.batches:
+        batch = collate_tokens([plan.inputs[number] for number in numbers]).to(device)
+        parts.append(bert.encode(batch)[batch.mask].float())
+    return torch.cat(parts)
+
+
+def _char_vectors(lattice: TokenLattice, token_vectors: Tensor) -> Tensor:
+    """float[T, D]; no two pieces cover one code point."""
+    pieces, device = np.flatnonzero(lattice.is_piece), token_vectors.device
+    lengths = lattice.piece_ends - lattice.piece_starts
+    steps = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)  # 0, 1, .. within each piece
+    chars = torch.from_numpy(np.repeat(lattice.piece_starts, lengths) + steps).to(device)
+    covering = torch.from_numpy(np.repeat(pieces, lengths)).to(device)
+    vectors = token_vectors.new_zeros(len(lattice.text), token_vectors.shape[1])
+    return vectors.index_copy(0, chars, token_vectors[covering])

@@ -1,0 +1,77 @@
+"""Evaluate on held-out text: how well tokens, the order of texts and fully masked segments are predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from accelerate import PartialState
+from accelerate.utils import reduce
+from torch import nn
+
+from cige.lattice_bert.encoder.heads import PreTrainingLosses
+from cige.lattice_bert.pretraining.batch import NO_TARGET, MaskedBatch, collate_masked
+from cige.lattice_bert.pretraining.dataset import InstanceSet, MaskedInstance
+from cige.lattice_bert.pretraining.figures import N_COUNTS, counts_of, figures
+from cige.nn.precision import autocast
+
+
+def forward(model: nn.Module, batch: MaskedBatch) -> PreTrainingLosses:
+    """The losses of a batch, on the model's device."""
+    return model(batch.tokens, batch.positions, batch.targets, batch.sentence_labels)
+
+
+@torch.no_grad()
+def evaluate(
+    model: nn.Module,
+    instances: InstanceSet,
+    *,
+    n_most: int,
+    micro_batch_size: int,
+    n_pieces: int,
+    precision: str = "fp32",
+) -> dict[str, float]:
+    """Evaluate on the first `n_most` instances; all processes share the work.
+
+    Returns:
+        The `figures` of instances masked as in training, and, if there is anything to measure,
+        segment_accuracy: accuracy on the tokens of fully masked lattice segments, however masking is done in training.
+        segment_char_accuracy: accuracy on the characters among them, which models with and without words share.
+        n_instances: number of instances.
+
+    Args:
+        n_pieces: ids below this number are characters (word pieces).
+    """
+    n = min(n_most, len(instances.n_tokens(0)))
+    processes, device = PartialState(), next(model.parameters()).device
+    own = range(processes.process_index, n, processes.num_processes)
+    numbers = [own[k : k + micro_batch_size] for k in range(0, len(own), micro_batch_size)]
+    # As many passes in every process, because those of a model in shards wait for one another; some do not count.
+    n_passes = -(-n // (processes.num_processes * micro_batch_size))
+    numbers += [range(0)] * (n_passes - len(numbers))
+
+    def measured(make: Callable[[int, int], MaskedInstance], *, chars_only: bool = False) -> dict[str, float]:
+        total = torch.zeros(N_COUNTS, dtype=torch.float64, device=device)
+        for part in numbers:
+            batch = collate_masked([make(0, number) for number in part or [0]])
+            if chars_only:
+                targets = batch.targets.masked_fill(batch.targets >= n_pieces, NO_TARGET)
+                batch = replace(batch, targets=targets, n_targets=int((targets != NO_TARGET).sum()))
+            batch = batch.to(device)
+            with autocast(model, precision):
+                counts = counts_of(forward(model, batch), batch)
+            total += counts if part else 0.0
+        return figures(reduce(total, "sum").tolist())
+
+    was_training = model.training
+    model.eval()
+    try:
+        found = measured(instances.masked)
+        for name, chars_only in (("segment_accuracy", False), ("segment_char_accuracy", True)):
+            hidden = measured(instances.hidden, chars_only=chars_only)
+            if "mlm_accuracy" in hidden:
+                found[name] = hidden["mlm_accuracy"]
+    finally:
+        model.train(was_training)
+    return found | {"n_instances": n}

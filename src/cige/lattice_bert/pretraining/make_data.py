@@ -1,0 +1,102 @@
+"""make_data: turn a corpus into a folder of shards, with several processes; an interrupted run continues.
+
+data/
+  manifest.json          settings, counts, the report on the corpus, and the index of shards with their checksums
+  vocabulary/            a copy of the joint vocabulary
+  shard-00000/ ...       the documents of a stretch of the corpus, those that are held out for evaluation last
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+
+from cige.errors import CigeError, DataError
+from cige.folders.atomic import atomic_file
+from cige.folders.manifest import MANIFEST
+from cige.json_text import to_json
+from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
+from cige.lattice_bert.kinds import PRETRAINING_DATA
+from cige.lattice_bert.pretraining.corpus import CorpusReport
+from cige.lattice_bert.pretraining.make_shard import VOCABULARY, DataSettings, ShardJob
+from cige.lattice_bert.pretraining.shard_workers import ENGINES
+from cige.lattice_bert.pretraining.units import cut_units
+
+VERSION = 2  # of the index; in version 1, held-out documents had separate shards
+_BYTES_PER_CHARACTER = 3  # of Chinese text in UTF-8
+
+
+def make_data(
+    corpus: Sequence[str | Path],
+    vocabulary: str | Path,
+    output: str | Path,
+    *,
+    settings: DataSettings | None = None,
+    n_workers: int = 1,
+    engine: str = "local",
+    show_progress: bool = True,
+) -> CorpusReport:
+    """Tokenise a corpus. Shards that an earlier run of the same command finished are kept.
+
+    The bytes of every file of `output` are determined by the text, the vocabulary and the settings.
+
+    Args:
+        corpus: text files (plain, .gz or .xz) with one sentence per line and a blank line between documents.
+        vocabulary: folder of a JointVocabulary.
+        output: folder to write.
+        n_workers: number of processes, or of tasks of Ray.
+        engine: "local" for processes of this machine, "ray" for tasks of a Ray cluster.
+
+    Raises:
+        CigeError: the corpus or the vocabulary cannot be read, or `output` holds shards made from something else.
+    """
+    settings, folder = settings or DataSettings(), Path(output).absolute()
+    if engine not in ENGINES:
+        raise CigeError(f"engine {engine!r}: expected {' or '.join(ENGINES)}")
+    words = JointVocabulary.load(vocabulary)
+    _claim(folder, words)
+    job = ShardJob(folder, words.fingerprint, settings)
+    units = cut_units(
+        [Path(path).absolute() for path in corpus],
+        _BYTES_PER_CHARACTER * settings.shard_size,
+        is_document_a_line=settings.rules.is_document_a_line,
+    )
+    console, start, n_characters = Console(stderr=True, quiet=not show_progress), time.perf_counter(), 0
+    shards = []
+    for shard in ENGINES[engine](job, units, n_workers):
+        shards.append(shard)
+        n_characters += shard["report"]["n_characters"]
+        rate = n_characters / (time.perf_counter() - start)
+        console.print(f"{shard['name']}  {n_characters:,} characters ({rate:,.0f}/s)", highlight=False)
+    shards.sort(key=lambda shard: int(shard["name"].rpartition("-")[2]))
+    report = CorpusReport.of(CorpusReport(**shard.pop("report")) for shard in shards)
+    if not report.n_documents:
+        raise DataError(f"{', '.join(map(str, corpus))}: no text found; expected one sentence per line")
+    facts = {
+        "settings": asdict(settings),
+        "vocabulary": words.fingerprint,
+        "report": asdict(report),
+        "shards": {shard.pop("name"): shard for shard in shards},
+    }
+    with atomic_file(folder / MANIFEST) as aside:
+        text = to_json({"kind": PRETRAINING_DATA, "version": VERSION, **facts}, indent=1)
+        aside.write_text(text, encoding="utf-8")
+    return report
+
+
+def _claim(folder: Path, words: JointVocabulary) -> None:
+    """Copy the vocabulary into the folder, or check that the folder has the same one."""
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder}: a file; expected a folder to write shards to")
+    if (folder / VOCABULARY).is_dir():
+        old = JointVocabulary.load(folder / VOCABULARY)
+        if old.fingerprint != words.fingerprint:
+            raise DataError(f"{folder}: holds data of another vocabulary; choose another output folder")
+        return
+    if folder.is_dir() and any(folder.iterdir()):
+        raise DataError(f"{folder}: there already, and not pre-training data; choose another output folder")
+    words.save(folder / VOCABULARY)

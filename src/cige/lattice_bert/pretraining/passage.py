@@ -1,0 +1,78 @@
+"""Passage: consecutive text of a shard, from which the parts of an instance are taken."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from cige.lattice_bert.pretraining.shards import Shard
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of an instance, with pieces numbered from 0.
+
+    Attributes:
+        ids, starts, lengths: int[n], as in a Shard.
+        word_starts: bool[n_pieces].
+    """
+
+    ids: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+    word_starts: np.ndarray
+
+
+class Passage:
+    """The pieces [start, end) of a shard, at least one. A position is the number of the piece that follows it.
+
+    Attributes:
+        start, end: the passage.
+        line_ends: positions where the lines that have a piece in the passage begin and end, in ascending order.
+        document_ends: the positions strictly within the passage where one document ends and the next begins.
+    """
+
+    def __init__(self, shard: Shard, start: int, end: int):
+        self.start, self.end, self._shard = start, end, shard
+        first, last = shard.line_pieces.searchsorted((start, end - 1), side="right").tolist()
+        lines = slice(first - 1, last + 1)
+        self.line_ends: list[int] = shard.line_pieces[lines].tolist()
+        self._line_tokens: list[int] = shard.line_tokens[lines].tolist()
+        begun, ended = shard.document_lines.searchsorted((first, last)).tolist()
+        inner: list[int] = shard.document_lines[begun:ended].tolist()
+        self.document_ends = [self.line_ends[line - first + 1] for line in inner]
+
+    def part(self, *stretches: tuple[int, int]) -> Part:
+        """The pieces of one or several stretches [start, end) of the passage; empty stretches are left out.
+
+        A token belongs to a stretch if it lies completely within it.
+        """
+        found, n_pieces = [], 0
+        for start, end in stretches:
+            if start < end:
+                found.append(self._part(start, end, n_pieces))
+                n_pieces += end - start
+        if len(found) == 1:
+            return found[0]
+        return Part(*(np.concatenate([getattr(part, field.name) for part in found]) for field in fields(Part)))
+
+    def places_after(self, ids: tuple[int, ...]) -> list[int]:
+        """The positions after pieces with these ids, in ascending order."""
+        tokens = slice(self._line_tokens[0], self._line_tokens[-1])
+        places = self._shard.starts[tokens][np.isin(self._shard.ids[tokens], ids)] + 1
+        return places[(places > self.start) & (places <= self.end)].tolist()
+
+    def _part(self, start: int, end: int, number: int) -> Part:
+        """The part with pieces numbered from `number`."""
+        first, last = bisect_right(self.line_ends, start) - 1, bisect_left(self.line_ends, end)
+        tokens = slice(self._line_tokens[first], self._line_tokens[last])
+        shard = self._shard
+        ids, starts, lengths = shard.ids[tokens], shard.starts[tokens], shard.lengths[tokens].astype(np.int32)
+        if self.line_ends[first] != start or self.line_ends[last] != end:
+            within = (starts >= start) & (starts + lengths <= end)
+            ids, starts, lengths = ids[within], starts[within], lengths[within]
+        word_starts = shard.word_starts[start:end].copy()
+        word_starts[0] = True  # the rest of a word that was cut counts as a word
+        return Part(ids, starts - np.int32(start - number), lengths, word_starts)

@@ -1,0 +1,238 @@
+"""pretrain: pre-train a model with a recipe on a data folder.
+
+    cige lattice-bert pretrain run pretrain/tiny --data data/ --output runs/tiny
+    accelerate launch -m cige.cli lattice-bert pretrain run ...           # the same on several GPUs or processes
+
+The output folder contains recipe.yaml (every setting), checkpoint-N (from which an interrupted run resumes),
+tensorboard/, model-short/ (the model after the first phase, if there are two), model/ and result.json.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from cige.engine.checkpoint import reporting_write_errors
+from cige.engine.devices import prepare
+from cige.engine.history import Record, RunState
+from cige.engine.parallel import is_sharded, whole_weights
+from cige.engine.run_config import RunConfig
+from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
+from cige.engine.trainer import Trainer
+from cige.errors import RecipeError
+from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
+from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
+from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
+from cige.lattice_bert.pretraining.data import PretrainingData, open_data
+from cige.lattice_bert.pretraining.instances import N_SENTENCE_CLASSES
+from cige.lattice_bert.pretraining.objective import PretrainingObjective
+from cige.lattice_bert.pretraining.recipe import PretrainRecipe, load_pretrain_recipe
+from cige.lattice_bert.pretraining.start import Origins, initialise_from
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+
+@dataclass(frozen=True)
+class PretrainResult:
+    """The result of a run.
+
+    Attributes:
+        name: the name of the recipe; seed: the seed of the run.
+        n_steps: number of optimiser steps; n_parameters: number of trained parameters.
+        n_tokens: number of tokens read, without padding; seconds: time of training, including earlier sessions of a
+            resumed run.
+        history: the records; `logs` are those of training, `evaluations` those of held-out text.
+        folder: the folder of the run; model: its model folder.
+        origins: the origin of the tokens in a run that was initialised with another model, else None.
+    """
+
+    name: str
+    seed: int
+    n_steps: int
+    n_parameters: int
+    n_tokens: int
+    seconds: float
+    history: tuple[Record, ...]
+    folder: Path
+    model: Path
+    origins: Origins | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.origins, Mapping):  # read from a file
+            object.__setattr__(self, "origins", Origins(**self.origins))
+
+    @property
+    def logs(self) -> tuple[Record, ...]:
+        """The records of training."""
+        return tuple(record for record in self.history if record.train)
+
+    @property
+    def evaluations(self) -> tuple[Record, ...]:
+        """The records of held-out text."""
+        return tuple(record for record in self.history if record.scores)
+
+
+def pretrain(
+    recipe: PretrainRecipe,
+    data_dir: str | Path,
+    output_dir: str | Path,
+    *,
+    seed: int = 1,
+    device: str = "auto",
+    resume: bool = True,
+    stop_after: float | None = None,
+    show_progress: bool = True,
+) -> PretrainResult | None:
+    """Pre-train with a recipe, in one process or as one of several (`accelerate launch`, `torchrun`).
+
+    With `resume`, an interrupted run continues from its last checkpoint and ends with the same weights as an
+    uninterrupted one (identical to the bit on one machine with one thread); a finished run is not repeated.
+
+    Args:
+        data_dir: a folder that `make_data` wrote.
+        seed: determines the initial weights, instances, masks and dropout.
+        device: "auto" (a GPU if there is one), "cpu" or "cuda".
+        stop_after: number of seconds after which to write a checkpoint and stop.
+
+    Returns:
+        The result, or None if the time was up before the last step.
+
+    Raises:
+        CigeError: see its subclasses; RecipeError if `output_dir` holds a run of another recipe or seed.
+    """
+    stop_at = math.inf if stop_after is None else time.monotonic() + stop_after
+    folder = Path(output_dir)
+    accelerator = prepare(device, precision=recipe.training.precision, may_skip_weights=False)
+    _check_batches(recipe, accelerator.num_processes)
+    if accelerator.is_main_process:
+        claim(folder, recipe, seed=seed, resume=resume, load=load_pretrain_recipe)
+    accelerator.wait_for_everyone()
+    if (folder / RESULT).is_file():
+        return read_result(folder, PretrainResult)
+    data = open_data(data_dir, check_contents=False, check_as_opened=accelerator.is_main_process)
+    _check_data(recipe, data)
+    model, origins = _make_model(recipe, data, seed)
+    model.bert.recomputes_layers = recipe.training.gradient_checkpointing
+    trainer = Trainer(
+        model,
+        replace(_run_config(recipe), sharding=recipe.training.sharding, shards=list(model.bert.layers)),
+        accelerator=accelerator,
+        folder=folder,
+        origin=_origin(model, data),
+        seed=seed,
+        show_progress=show_progress,
+    )
+    trainer.resume()
+    end = 0
+    for phase in recipe.phases:
+        end += phase.n_steps
+        if not trainer.run(PretrainingObjective(phase, recipe, data, seed=seed), stop_at=stop_at):
+            return None
+        if end < recipe.n_steps and trainer.state.step == end:
+            _save_model(model, data, folder / f"{MODEL}-short", recipe, trainer.state, accelerator)
+    _save_model(model, data, folder / MODEL, recipe, trainer.state, accelerator)
+    if accelerator.is_main_process:
+        write_result(folder, _facts(recipe, model, trainer.state, seed, origins), trainer.state)
+    accelerator.wait_for_everyone()
+    return read_result(folder, PretrainResult)
+
+
+def _run_config(recipe: PretrainRecipe) -> RunConfig:
+    return RunConfig(
+        name=recipe.name,
+        n_steps=recipe.n_steps,
+        optimizer=recipe.optimizer,
+        schedule=recipe.schedule,
+        checkpoints=recipe.checkpoints,
+        log_every=recipe.training.log_every,
+        eval_every=recipe.training.eval_every,
+        n_workers=recipe.training.n_workers,
+    )
+
+
+def _check_batches(recipe: PretrainRecipe, n_processes: int) -> None:
+    for phase in recipe.phases:
+        n_passes = -(-phase.batch_size // (n_processes * phase.micro_batch_size))  # of each process
+        if phase.batch_size < n_processes * n_passes:
+            raise RecipeError(
+                f"{recipe.name}: a batch of {phase.batch_size} instances cannot be shared by {n_processes} processes; "
+                f"each needs {n_passes} per step, so choose a batch_size of at least {n_processes * n_passes}"
+            )
+
+
+def _check_data(recipe: PretrainRecipe, data: PretrainingData) -> None:
+    if recipe.instances.masking == "words" and not data.has_words:
+        raise RecipeError(
+            f"{data.folder}: made without words, which instances.masking=words needs; make the data with words"
+        )
+
+
+def _make_model(
+    recipe: PretrainRecipe, data: PretrainingData, seed: int
+) -> tuple[LatticeBertForPreTraining, Origins | None]:
+    vocabulary = data.vocabulary
+    n_tokens = len(vocabulary) if recipe.instances.use_words else vocabulary.n_pieces
+    torch.manual_seed(seed)
+    n_classes = N_SENTENCE_CLASSES[recipe.instances.sentence_task]
+    model = LatticeBertForPreTraining(replace(recipe.model, n_tokens=n_tokens), n_classes)
+    if recipe.start_from is None:
+        return model, None
+    return model, initialise_from(model, PretrainedLatticeBert.from_pretrained(recipe.start_from), vocabulary)
+
+
+def _origin(model: torch.nn.Module, data: PretrainingData) -> str:
+    digest = hashlib.sha256(data.fingerprint.encode())
+    for parameter in model.parameters():
+        digest.update(parameter.detach().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _save_model(
+    model: LatticeBertForPreTraining,
+    data: PretrainingData,
+    folder: Path,
+    recipe: PretrainRecipe,
+    state: RunState,
+    accelerator: Accelerator,
+) -> None:
+    """Save the model; all processes call this together, since each may have a part of it, and the first one writes."""
+    weights = whole_weights(model)
+    if not accelerator.is_main_process:
+        return
+    if any(map(is_sharded, model.parameters())):
+        model = LatticeBertForPreTraining(model.config, model.sentence.out_features)
+        model.load_state_dict(model.state_dict() | weights)
+    vocabulary = data.vocabulary
+    if not recipe.instances.use_words:
+        vocabulary = JointVocabulary(pieces=vocabulary.pieces, words=[])
+    facts = {
+        "recipe": asdict(recipe),
+        "n_steps": state.step,
+        "data_fingerprint": data.fingerprint,
+        "held_out": {"step": state.scored[-1].step, **state.scored[-1].scores} if state.scored else None,
+    }
+    with reporting_write_errors(folder):
+        PretrainedLatticeBert(network=model, vocabulary=vocabulary, facts=facts).save(folder)
+
+
+def _facts(
+    recipe: PretrainRecipe, model: LatticeBertForPreTraining, state: RunState, seed: int, origins: Origins | None
+) -> dict[str, Any]:
+    logs = [record for record in state.records if record.train]
+    return {
+        "name": recipe.name,
+        "seed": seed,
+        "n_steps": state.step,
+        "n_parameters": sum(p.numel() for p in model.parameters()),
+        "n_tokens": int(sum(record.train["n_tokens"] for record in logs)),
+        "seconds": sum(record.seconds for record in logs),
+        "origins": None if origins is None else asdict(origins),
+    }

@@ -1,0 +1,147 @@
+"""Shards: tokenised documents as memory-mapped arrays; each is a folder that is written completely or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cige.errors import DataError
+from cige.folders.atomic import atomic_folder
+from cige.folders.manifest import read_manifest, write_manifest
+from cige.lattice_bert.kinds import SHARD
+from cige.lattice_bert.pretraining.check_shard_arrays import check_arrays
+from cige.lexicon.word_blob import load_array
+
+VERSION = 2  # in version 1 no shard had both documents to train on and documents that are held out
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The concatenated documents of a shard; pieces are numbered from the first one of the shard.
+
+    Attributes:
+        ids: int32[n_tokens], vocabulary row of each lattice token, by line and within a line by (end, length).
+        starts: int32[n_tokens], first piece of each token.
+        lengths: uint16[n_tokens], number of pieces of each token.
+        line_tokens: int64[n_lines + 1], first token of each line, then the number of tokens.
+        line_pieces: int64[n_lines + 1], first piece of each line, then the number of pieces.
+        document_lines: int64[n_documents + 1], first line of each document, then the number of lines.
+        word_starts: bool[n_pieces], whether a word of the segmentation begins at a piece.
+    """
+
+    ids: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+    line_tokens: np.ndarray
+    line_pieces: np.ndarray
+    document_lines: np.ndarray
+    word_starts: np.ndarray
+
+    def parted(self, n_last: int) -> tuple[Shard, Shard]:
+        """The shard without its last `n_last` documents, and these documents. Only the latter are copied.
+
+        Raises:
+            DataError: there are not so many documents.
+        """
+        n_documents = len(self.document_lines) - 1
+        if not 0 <= n_last <= n_documents:
+            raise DataError(f"{n_last} documents are held out of {n_documents}; make the data again")
+        line = int(self.document_lines[n_documents - n_last])
+        token, piece = int(self.line_tokens[line]), int(self.line_pieces[line])
+        first = Shard(
+            ids=self.ids[:token],
+            starts=self.starts[:token],
+            lengths=self.lengths[:token],
+            line_tokens=self.line_tokens[: line + 1],
+            line_pieces=self.line_pieces[: line + 1],
+            document_lines=self.document_lines[: n_documents - n_last + 1],
+            word_starts=self.word_starts[:piece],
+        )
+        last = Shard(
+            ids=self.ids[token:].copy(),
+            starts=self.starts[token:] - np.int32(piece),
+            lengths=self.lengths[token:].copy(),
+            line_tokens=self.line_tokens[line:] - token,
+            line_pieces=self.line_pieces[line:] - piece,
+            document_lines=self.document_lines[n_documents - n_last :] - line,
+            word_starts=self.word_starts[piece:].copy(),
+        )
+        return first, last
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Sizes by name, as listed in the manifest."""
+        return {
+            "n_documents": len(self.document_lines) - 1,
+            "n_lines": len(self.line_tokens) - 1,
+            "n_pieces": len(self.word_starts),
+            "n_tokens": len(self.ids),
+        }
+
+
+def write_shard(shard: Shard, folder: Path, *, n_held_out: int = 0, **facts: Any) -> dict[str, Any]:
+    """Write a shard and its manifest, which lists its sizes and `facts`; returns the manifest's facts.
+
+    Args:
+        n_held_out: so many of the last documents are held out for evaluation, and are counted separately.
+    """
+    train, held_out = shard.parted(n_held_out)
+    facts |= train.counts | {"held_out": held_out.counts}
+    with atomic_folder(folder) as aside:
+        for field in fields(shard):
+            np.save(aside / f"{field.name}.npy", getattr(shard, field.name))
+        write_manifest(aside, kind=SHARD, version=VERSION, **facts)
+    return facts
+
+
+def check_shard(folder: Path, *, check_contents: bool = False) -> dict[str, Any]:
+    """Check that every file of a shard exists in full size, and return the facts of its manifest; raises DataError.
+
+    Args:
+        check_contents: whether to compare sha256 as well, which reads every byte.
+    """
+    return read_manifest(folder, kind=SHARD, version=VERSION, error=DataError, check_contents=check_contents)
+
+
+def open_shard(folder: Path, *, n_ids: int | None = None) -> Shard:
+    """Map the arrays of a shard into memory, those of its held-out documents too, and check that they fit together.
+
+    Args:
+        n_ids: number of ids of its vocabulary, which no id may reach; None does not check this.
+
+    Raises:
+        DataError: one cannot be read, or they do not fit together.
+    """
+    try:
+        arrays = {field.name: load_array(folder / f"{field.name}.npy") for field in fields(Shard)}
+        check_arrays(arrays, n_ids=n_ids)
+        return Shard(**arrays)
+    except (OSError, ValueError) as reason:
+        raise DataError(f"{folder}: cannot be read ({reason}); delete it and make the data again") from reason
+
+
+def joined(shards: Sequence[Shard]) -> Shard:
+    """The documents of several shards as one, in memory."""
+
+    def concatenated(name: str) -> np.ndarray:
+        return np.concatenate([getattr(shard, name) for shard in shards])
+
+    def offsets(name: str) -> np.ndarray:
+        ends = np.cumsum([0, *(int(getattr(shard, name)[-1]) for shard in shards)])
+        parts = [getattr(shard, name)[1:] + end for shard, end in zip(shards, ends, strict=False)]
+        return np.concatenate([np.zeros(1, np.int64), *parts])
+
+    firsts = np.cumsum([0, *(len(shard.word_starts) for shard in shards)]).astype(np.int32)
+    return Shard(
+        ids=concatenated("ids"),
+        starts=np.concatenate([shard.starts + first for shard, first in zip(shards, firsts, strict=False)]),
+        lengths=concatenated("lengths"),
+        line_tokens=offsets("line_tokens"),
+        line_pieces=offsets("line_pieces"),
+        document_lines=offsets("document_lines"),
+        word_starts=concatenated("word_starts"),
+    )

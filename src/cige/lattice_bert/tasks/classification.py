@@ -1,0 +1,66 @@
+"""Classification of a text or a pair of texts: logistic regression on the pooled [CLS] (§2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from cige.errors import DataError
+from cige.lattice_bert.encoder.network import LatticeBert
+from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
+from cige.lattice_bert.tasks.examples import TextExample
+from cige.lattice_bert.tasks.items import Head, Item, Room, read_pooled, targets_of
+
+
+class ClassificationHead(Head[TextExample, int, str]):
+    """Predicts one of several labels from [CLS].
+
+    Args:
+        width: D of the Lattice-BERT.
+        labels: names of the classes.
+    """
+
+    def __init__(self, *, width: int, labels: Sequence[str], dropout_prob: float = 0.1):
+        super().__init__(width=width, n_outputs=len(labels), dropout_prob=dropout_prob)
+        self.labels = list(labels)
+        self._number = {label: number for number, label in enumerate(self.labels)}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"labels": self.labels}
+
+    def items(self, number: int, example: TextExample, tokenizer: LatticeTokenizer, room: Room) -> list[Item[int]]:
+        """One item. If the input is too long, the end of the text (of a pair, of the longer text) is cut off.
+
+        Raises:
+            DataError: the label is not one of the head's labels.
+        """
+        if example.label is not None and example.label not in self._number:
+            raise DataError(
+                f"example {example.id}: label {example.label!r} is not one of the {len(self.labels)} that the training "
+                f"data has ({', '.join(self.labels[:20])})"
+            )
+        inputs = tokenizer.encode(example.first, example.second, max_tokens=room.max_tokens, max_chars=room.max_pieces)
+        target = None if example.label is None else self._number[example.label]
+        return [Item(number, (inputs,), target)]
+
+    def losses(self, bert: LatticeBert, items: Sequence[Item[int]]) -> Tensor:
+        logits = self._logits(bert, items)
+        targets = torch.tensor(targets_of(items), device=logits.device)
+        return F.cross_entropy(logits, targets, reduction="none")
+
+    def outputs(self, bert: LatticeBert, items: Sequence[Item[int]]) -> list[np.ndarray]:
+        """float32[labels] for each item: log-probabilities."""
+        return list(F.log_softmax(self._logits(bert, items), 1).cpu().numpy())
+
+    def answer(self, example: TextExample, items: Sequence[Item[int]], outputs: Sequence[np.ndarray]) -> str:
+        """The most probable label."""
+        return self.labels[int(outputs[0].argmax())]
+
+    def _logits(self, bert: LatticeBert, items: Sequence[Item[int]]) -> Tensor:
+        return self.scores_of(read_pooled(bert, [item.inputs[0] for item in items]))  # [B, labels]

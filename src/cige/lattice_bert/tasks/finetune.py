@@ -1,0 +1,225 @@
+"""finetune: fine-tune a pre-trained model on a task, score it, and write its answers.
+
+    cige lattice-bert finetune tnews --model runs/lattice_tiny/model --data data --output runs/tnews
+
+The output folder contains recipe.yaml (every setting), checkpoint-N (from which an interrupted run resumes), model/
+with the weights of the best epoch, answers/ (dev and test, in CLUE's formats) and result.json.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cige.engine.checkpoint import reporting_write_errors
+from cige.engine.devices import prepare
+from cige.engine.history import Record
+from cige.engine.run_config import RunConfig
+from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
+from cige.engine.trainer import Trainer
+from cige.errors import DataError
+from cige.folders.atomic import atomic_file
+from cige.folders.hub import model_folder
+from cige.folders.manifest import MANIFEST, sha256
+from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
+from cige.lattice_bert.tasks.config import TuningConfig
+from cige.lattice_bert.tasks.items import Room, max_pairs_on
+from cige.lattice_bert.tasks.kinds import KINDS
+from cige.lattice_bert.tasks.objective import TuningObjective
+from cige.lattice_bert.tasks.registry import Task
+from cige.lattice_bert.tasks.tagging import TaggingHead
+from cige.lattice_bert.tasks.task_data import TaskData
+from cige.lattice_bert.tasks.tuned import TunedModel, TunedNetwork
+from cige.lattice_bert.tasks.used_rows import UsedRows
+from cige.recipes.recipe_file import read_recipe_file
+from cige.recipes.strict import build_strictly
+
+ANSWERS = "answers"
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything that determines a run except its seed; an output folder with other settings raises an error."""
+
+    task: str
+    """Name of the task."""
+    model: str
+    """Fingerprint of the pre-trained model."""
+    data: str
+    """Fingerprint of the examples."""
+    config: TuningConfig
+    """The settings of fine-tuning."""
+
+
+@dataclass(frozen=True)
+class TuningResult:
+    """The result of a run.
+
+    Attributes:
+        task: name of the task; seed: seed of the run; learning_rate: the peak learning rate.
+        data: whether the data is the full data set, a part of it or a stand-in.
+        best_epoch: number of the best epoch, from 1.
+        dev, test: scores of the best epoch, 0..1, the deciding score first; `test` is empty without labelled examples.
+        n_parameters: number of trained weights.
+        seconds: time of training and of answering the development examples.
+        facts: facts about the data: the number of examples per split, and how many cannot be used for training.
+        history: one record per epoch.
+        folder: folder of the run; model: its model folder.
+    """
+
+    task: str
+    seed: int
+    learning_rate: float
+    data: str
+    best_epoch: int
+    dev: dict[str, float]
+    test: dict[str, float]
+    n_parameters: int
+    seconds: float
+    facts: dict[str, int]
+    history: tuple[Record, ...]
+    folder: Path
+    model: Path
+
+    @property
+    def deciding(self) -> float:
+        """The development score that chooses epochs and learning rates, 0..1."""
+        return next(iter(self.dev.values()))
+
+
+def finetune(
+    data: TaskData,
+    model: str | Path,
+    output_dir: str | Path,
+    *,
+    config: TuningConfig | None = None,
+    seed: int = 1,
+    device: str = "auto",
+    resume: bool = True,
+    keep_model: bool = True,
+    show_progress: bool = True,
+) -> TuningResult:
+    """Fine-tune a pre-trained model on a task, and keep the weights of the best epoch on the development examples.
+
+    This runs in one process or as one of several.
+
+    With `resume`, an interrupted run continues from its last epoch and ends with the same weights as an uninterrupted
+    one (identical to the bit on one machine with one thread); a finished run is not repeated.
+
+    Args:
+        model: folder or hub id of a PretrainedLatticeBert.
+        config: settings; None uses those of the task's recipe, which are the paper's.
+        seed: determines the initial weights of the head, the order of examples, and dropout.
+        device: "auto" (a GPU if there is one), "cpu" or "cuda".
+        keep_model: whether to write the model folder; otherwise only answers and scores are kept.
+
+    Raises:
+        CigeError: see its subclasses; RecipeError if `output_dir` holds another run.
+    """
+    task, folder, source = data.task, Path(output_dir), model_folder(model)
+    config = config or task.config
+    accelerator = prepare(device, precision=config.training.precision)
+    settings = RunSettings(task.name, model_fingerprint(source), data.fingerprint, config)
+    if accelerator.is_main_process:
+        claim(folder, settings, seed=seed, resume=resume, load=_load_settings)
+    accelerator.wait_for_everyone()
+    if (folder / RESULT).is_file():
+        return read_result(folder, TuningResult)
+    train, dev, test = data.train[: config.n_train], data.dev[: config.n_dev], data.test[: config.n_dev]
+    tuned = _new_model(task, PretrainedLatticeBert.from_pretrained(source), [*data.train, *data.dev], config, seed)
+    learnt = [item for item in tuned.items(train) if item.target is not None]
+    dev_items = tuned.items(dev)
+    if not learnt:
+        raise DataError(f"{data.folder}: none of the {len(train):,} training examples can be used for training")
+    n_parameters = sum(p.numel() for p in tuned.network.parameters() if p.requires_grad)
+    used = UsedRows(tuned.pretrained.bert, [*learnt, *dev_items])
+    objective = TuningObjective(
+        tuned,
+        used.renumber(learnt),
+        dev=dev,
+        dev_items=used.renumber(dev_items),
+        config=config,
+        seed=seed,
+        max_pairs=max_pairs_on(accelerator.device),
+    )
+    name = f"{task.name} {config.optimizer.learning_rate:g} seed {seed}"
+    tuned.network.bert.recomputes_layers = config.gradient_checkpointing
+    trainer = Trainer(
+        tuned.network,
+        RunConfig.in_epochs(config, name=name, n_steps=objective.n_steps),
+        accelerator=accelerator,
+        folder=folder,
+        origin=hashlib.sha256(repr((settings, seed)).encode()).hexdigest(),
+        seed=seed,
+        show_progress=show_progress,
+    )
+    trainer.resume()
+    trainer.run(objective)
+    best = trainer.load_best()
+    used.put_back()
+    if accelerator.is_main_process:
+        tuned.network.to(accelerator.device)
+        facts = {"n_train": len(train), "n_dev": len(dev), "n_test": len(test), "n_items": len(learnt)}
+        values: dict[str, Any] = {
+            "task": task.name,
+            "seed": seed,
+            "learning_rate": config.optimizer.learning_rate,
+            "data": data.state + (f", the first {len(train):,} learnt" if len(train) < len(data.train) else ""),
+            "best_epoch": best.epoch,
+            "dev": dict(best.scores),
+            "test": _answer(tuned, {"dev": dev, "test": test}, task, config, folder)["test"],
+            "n_parameters": n_parameters,
+            "seconds": trainer.state.total_seconds,
+            "facts": facts | tuned.kind.count(train) | {"n_not_learnt": len(train) - len({i.example for i in learnt})},
+        }
+        if keep_model:
+            tuned.network.to("cpu").eval()
+            tuned.facts = values
+            with reporting_write_errors(folder):
+                tuned.save(folder / MODEL)
+        write_result(folder, values, trainer.state)
+    accelerator.wait_for_everyone()
+    return read_result(folder, TuningResult)
+
+
+def _new_model(
+    task: Task, pretrained: PretrainedLatticeBert, examples: list[Any], config: TuningConfig, seed: int
+) -> TunedModel:
+    pretrained = PretrainedLatticeBert(pretrained.bert, pretrained.vocabulary, pretrained.facts)  # without its heads
+    kind = KINDS[task.kind]
+    torch.manual_seed(seed)
+    settings = kind.settings(examples) | ({"crf": config.crf} if kind.head is TaggingHead else {})
+    head = kind.head(width=pretrained.config.width, dropout_prob=config.dropout_prob, **settings)
+    room = Room(config.max_tokens, min(config.max_pieces, pretrained.config.max_positions))
+    return TunedModel(TunedNetwork(pretrained.bert, head), pretrained, task.name, task.kind, room=room)
+
+
+def _answer(
+    tuned: TunedModel, splits: dict[str, list[Any]], task: Task, config: TuningConfig, folder: Path
+) -> dict[str, dict[str, float]]:
+    """Write the answers to each split; returns the scores of each, {} without labels."""
+    scores: dict[str, dict[str, float]] = {}
+    for split, examples in splits.items():
+        answers = tuned.predict(examples, precision=config.training.precision)
+        is_labelled = bool(examples) and all(map(tuned.kind.is_labelled, examples))
+        scores[split] = tuned.score(examples, answers) if is_labelled else {}
+        if examples:
+            name = task.submission if split == "test" and task.submission else f"{split}.json"
+            with reporting_write_errors(folder), atomic_file(folder / ANSWERS / name) as aside:
+                aside.write_text(tuned.kind.write(examples, answers), encoding="utf-8", errors="backslashreplace")
+    return scores
+
+
+def model_fingerprint(model: Path) -> str:
+    """The fingerprint of all files of a model folder, from its manifest; "" if there is none (loading reports that)."""
+    manifest = model / MANIFEST
+    return sha256(manifest) if manifest.is_file() else ""
+
+
+def _load_settings(path: Path) -> RunSettings:
+    values, origins = read_recipe_file(path, None)
+    return build_strictly(RunSettings, values, origins)

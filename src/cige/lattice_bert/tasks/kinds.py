@@ -1,0 +1,107 @@
+"""Kinds of tasks: the head, its settings, and how answers are scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cige.lattice_bert.tasks import cmrc_metric, submission
+from cige.lattice_bert.tasks.choice import ChoiceHead
+from cige.lattice_bert.tasks.classification import ClassificationHead
+from cige.lattice_bert.tasks.examples import ReadingExample
+from cige.lattice_bert.tasks.items import Head
+from cige.lattice_bert.tasks.labelling_data import WORD
+from cige.lattice_bert.tasks.metrics import accuracy, span_counts, tag_counts
+from cige.lattice_bert.tasks.reading import ReadingHead
+from cige.lattice_bert.tasks.reading_data import count_misplaced
+from cige.lattice_bert.tasks.tagging import TaggingHead
+
+Scores = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of task.
+
+    Attributes:
+        head: class of the head.
+        settings: returns the arguments of the head's constructor besides `width` and `dropout_prob`, given the training
+            examples.
+        score: (examples, answers) -> scores by name, 0..1; the first score chooses the best epoch and learning rate.
+        is_labelled: whether an example has the correct answer.
+        write: (examples, answers) -> the content of a file of answers.
+        count: training examples -> counts to report with the results.
+    """
+
+    head: Callable[..., Head]
+    settings: Callable[[Sequence[Any]], dict[str, Any]]
+    score: Callable[[Sequence[Any], Sequence[Any]], Scores]
+    is_labelled: Callable[[Any], bool]
+    write: Callable[[Sequence[Any], Sequence[Any]], str]
+    count: Callable[[Sequence[Any]], dict[str, int]] = lambda examples: {}
+
+
+def _f1(name: str) -> Callable[[Sequence[Any], Sequence[Any]], Scores]:
+    """F1 of tags, by which the paper selects models, and of whole spans."""
+    return lambda examples, answers: {
+        "label_f1": tag_counts(examples, answers).f1,
+        name: span_counts(examples, answers).f1,
+    }
+
+
+KINDS = {
+    "classification": Kind(
+        head=ClassificationHead,
+        settings=lambda examples: {"labels": _labels(examples)},
+        score=lambda examples, answers: {"accuracy": accuracy([e.label for e in examples], answers)},
+        is_labelled=lambda example: example.label is not None,
+        write=submission.labels,
+    ),
+    "choice": Kind(
+        head=ChoiceHead,
+        settings=lambda examples: {},
+        score=lambda examples, answers: {"accuracy": accuracy([e.answer for e in examples], answers)},
+        is_labelled=lambda example: example.answer is not None,
+        write=submission.options,
+    ),
+    "reading": Kind(
+        head=ReadingHead,
+        settings=lambda examples: {},
+        score=lambda examples, answers: {
+            "f1": _mean(cmrc_metric.f1(_texts(e), a.text) for e, a in zip(examples, answers, strict=True)),
+            "em": _mean(cmrc_metric.exact_match(_texts(e), a.text) for e, a in zip(examples, answers, strict=True)),
+        },
+        is_labelled=lambda example: bool(example.answers),
+        write=submission.texts,
+        count=count_misplaced,
+    ),
+    "entities": Kind(
+        head=TaggingHead,
+        settings=lambda examples: {"labels": sorted({span.label for e in examples for span in e.spans})},
+        score=_f1("entity_f1"),
+        is_labelled=lambda example: True,
+        write=submission.entities,
+    ),
+    "segmentation": Kind(
+        head=TaggingHead,
+        settings=lambda examples: {"labels": [WORD], "has_outside": False},
+        score=_f1("word_f1"),
+        is_labelled=lambda example: True,
+        write=submission.words,
+    ),
+}
+
+
+def _labels(examples: Sequence[Any]) -> list[str]:
+    """All labels, sorted; numbers are sorted numerically."""
+    return sorted({e.label for e in examples if e.label is not None}, key=lambda label: (len(label), label))
+
+
+def _texts(example: ReadingExample) -> list[str]:
+    return [answer.text for answer in example.answers]
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return sum(found) / len(found) if found else 0.0

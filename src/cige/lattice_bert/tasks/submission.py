@@ -1,0 +1,65 @@
+"""Submissions: write answers in CLUE's formats, and labelled sentences in the format of their data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cige.data.jsonl import format_json_lines
+from cige.data.sentence import Sentence, Span
+from cige.json_text import to_json
+from cige.lattice_bert.tasks.examples import Answer, ChoiceExample, ReadingExample, TextExample
+
+
+def labels(examples: Sequence[TextExample], answers: Sequence[str]) -> str:
+    """One {"id": 0, "label": "1"} per line."""
+    return _lines({"id": _id(e.id), "label": answer} for e, answer in zip(examples, answers, strict=True))
+
+
+def options(examples: Sequence[ChoiceExample], answers: Sequence[int]) -> str:
+    """For C3, one {"id": 0, "label": 2} per line, with the number of the option from 0.
+
+    For ChID, whose blanks have names such as "#idiom000378#", one object {blank: number}.
+    """
+    if all(example.id.startswith("#") for example in examples):
+        return _object({e.id: answer for e, answer in zip(examples, answers, strict=True)})
+    return _lines({"id": _id(e.id), "label": answer} for e, answer in zip(examples, answers, strict=True))
+
+
+def texts(examples: Sequence[ReadingExample], answers: Sequence[Answer]) -> str:
+    """CMRC2018: one object {question id: answer}."""
+    return _object({e.id: answer.text for e, answer in zip(examples, answers, strict=True)})
+
+
+def entities(examples: Sequence[Sentence], answers: Sequence[Sequence[Span]]) -> str:
+    """One {"text": .., "label": {type: {surface: [[first, last]]}}} per line, CLUENER's format."""
+    found = [Sentence(e.text, tuple(spans)) for e, spans in zip(examples, answers, strict=True)]
+    return format_json_lines(found, "cluener")
+
+
+def words(examples: Sequence[Sentence], answers: Sequence[Sequence[Span]]) -> str:
+    """One sentence per line with a space between words, as in SIGHAN's files.
+
+    A character that no word covers (because it has no word piece) is a word of its own.
+    """
+    lines = []
+    for example, spans in zip(examples, answers, strict=True):
+        parts, end = [], 0
+        for span in spans:
+            parts += [example.text[end : span.start], example.text[span.start : span.end]]
+            end = span.end
+        lines.append(" ".join(filter(None, [*parts, example.text[end:]])) + "\n")
+    return "".join(lines)
+
+
+def _id(name: str) -> int | str:
+    """The id as an int if it is a number, as in the test files."""
+    return int(name) if name.isascii() and name.isdigit() else name
+
+
+def _lines(records: Any) -> str:
+    return "".join(to_json(record) + "\n" for record in records)
+
+
+def _object(answers: dict[str, Any]) -> str:
+    return to_json(answers, indent=1) + "\n"

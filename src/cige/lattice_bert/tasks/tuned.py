@@ -1,0 +1,172 @@
+"""TunedModel: a Lattice-BERT with the head of a task, saved and loaded as one folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from cige.errors import ModelError
+from cige.folders.atomic import atomic_folder
+from cige.folders.hub import model_folder
+from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
+from cige.json_text import to_json
+from cige.lattice_bert.encoder.network import LatticeBert
+from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert, must_fit_each_other
+from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
+from cige.lattice_bert.kinds import TUNED
+from cige.lattice_bert.tasks.items import Head, Item, Room, max_pairs_on, passes
+from cige.lattice_bert.tasks.kinds import KINDS, Kind, Scores
+from cige.nn.device import prediction_device
+from cige.nn.precision import autocast
+
+FORMAT_VERSION = 1
+ENCODER, HEAD, ABOUT = "encoder", "head.safetensors", "task.json"
+READ_AT_ONCE = 64  # items per forward pass without gradients, which may hold twice as many pairs as one with gradients
+
+
+class TunedNetwork(nn.Module):
+    """The network that is trained: a Lattice-BERT and a head."""
+
+    def __init__(self, bert: LatticeBert, head: Head):
+        super().__init__()
+        self.bert, self.head = bert, head
+
+
+@dataclass
+class TunedModel:
+    """A fine-tuned model that answers examples of a task.
+
+    Attributes:
+        network: the encoder and the head.
+        pretrained: the encoder with its vocabulary.
+        task: name of the task; kind: a key of KINDS.
+        room: the maximum size of an input.
+        facts: JSON values that are saved with the model.
+    """
+
+    network: TunedNetwork
+    pretrained: PretrainedLatticeBert
+    task: str
+    kind_name: str
+    room: Room
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.kind_name]
+
+    @property
+    def tokenizer(self) -> LatticeTokenizer:
+        return self.pretrained.tokenizer
+
+    def items(self, examples: Sequence[Any]) -> list[Item]:
+        """The items of some examples, in order."""
+        head, room = self.network.head, self.room
+        return [
+            item
+            for number, example in enumerate(examples)
+            for item in head.items(number, example, self.tokenizer, room)
+        ]
+
+    def predict(
+        self, examples: Sequence[Any], *, items: Sequence[Item] | None = None, precision: str = "fp32"
+    ) -> list[Any]:
+        """The answer to each example: a label, the number of an option, spans or a text, as the head's `answer` says.
+
+        Args:
+            items: the result of `items` for these examples, if it was already computed.
+            precision: "bf16" runs matrix products in bfloat16.
+        """
+        found = self.read(examples, items=items, precision=precision)
+        return [self.network.head.answer(example, *read) for example, read in zip(examples, found, strict=True)]
+
+    def read(
+        self, examples: Sequence[Any], *, items: Sequence[Item] | None = None, precision: str = "fp32"
+    ) -> list[tuple[list[Item], list[np.ndarray]]]:
+        """The items of each example and the outputs of the network; arguments as for `predict`."""
+        items = self.items(examples) if items is None else items
+        outputs = self._outputs(items, precision)
+        own: list[tuple[list[Item], list[np.ndarray]]] = [([], []) for _ in examples]
+        for item, output in zip(items, outputs, strict=True):
+            own[item.example][0].append(item)
+            own[item.example][1].append(output)
+        return own
+
+    def score(self, examples: Sequence[Any], answers: Sequence[Any]) -> Scores:
+        """The scores of the task's kind, 0..1."""
+        return self.kind.score(examples, answers)
+
+    @torch.no_grad()
+    def _outputs(self, items: Sequence[Item], precision: str) -> list[np.ndarray]:
+        network = self.network
+        was_training = network.training
+        network.eval()
+        order = np.argsort([item.n_tokens for item in items], kind="stable").tolist()
+        outputs: list[np.ndarray] = [np.zeros(0)] * len(items)
+        max_pairs = 2 * max_pairs_on(network.bert.pooler.weight.device)
+        try:
+            with autocast(network, precision):
+                for chosen in passes([items[k] for k in order], max_items=READ_AT_ONCE, max_pairs=max_pairs):
+                    places = [order[k] for k in chosen]
+                    found = network.head.outputs(network.bert, [items[k] for k in places])
+                    for place, output in zip(places, found, strict=True):
+                        outputs[place] = output
+        finally:
+            network.train(was_training)
+        return outputs
+
+    def save(self, folder: Path | str) -> None:
+        """Write the model folder, completely or not at all.
+
+        Raises:
+            ModelError: `folder` holds something else, or writing failed; the previous content is unchanged.
+        """
+        folder = Path(folder)
+        refuse_to_replace(folder, kind=TUNED, error=ModelError)
+        weights = {k: v.detach().cpu().contiguous() for k, v in self.network.head.state_dict().items()}
+        about = {
+            "task": self.task,
+            "kind": self.kind_name,
+            "head": self.network.head.settings,
+            "room": asdict(self.room),
+            "facts": self.facts,
+        }
+        try:
+            with atomic_folder(folder) as aside:
+                self.pretrained.save(aside / ENCODER)
+                save_file(weights, aside / HEAD)
+                (aside / ABOUT).write_text(to_json(about, indent=1), encoding="utf-8")
+                write_manifest(aside, kind=TUNED, version=FORMAT_VERSION)
+        except (OSError, SafetensorError, TypeError) as reason:
+            raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
+
+    @classmethod
+    def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], *, device: str = "cpu") -> TunedModel:
+        """Read a folder that `save` wrote, from this disk or from the Hugging Face hub.
+
+        Raises:
+            ModelError: there is no such folder, or a file is missing, truncated, unknown or inconsistent with the
+                others.
+        """
+        folder = model_folder(folder_or_hub_id)
+        read_manifest(folder, kind=TUNED, version=FORMAT_VERSION, error=ModelError, check_contents=True)
+        pretrained = PretrainedLatticeBert.from_pretrained(folder / ENCODER)
+        with must_fit_each_other(folder, ABOUT, HEAD):
+            about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+            head = KINDS[about["kind"]].head(width=pretrained.config.width, **about["head"])
+            head.load_state_dict(load_file(folder / HEAD))
+            room = Room(**about["room"])
+            names = str(about["task"]), str(about["kind"])
+            facts = dict(about["facts"])
+        network = TunedNetwork(pretrained.bert, head).to(prediction_device(device)).eval()
+        return cls(network, pretrained, *names, room=room, facts=facts)

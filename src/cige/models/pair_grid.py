@@ -1,0 +1,89 @@
+"""GridTagger: an encoder and scores of pairs of characters instead of a CRF, so that entities may be nested.
+
+It is the counterpart of `models.tagger.Tagger` with the same encoders: FLAT, SoftLexicon or any other encoder computes
+the features of characters from the lattice, and `nn.pair_grid` scores every span up to a maximum length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cige.data.batch import LatticeBatch
+from cige.data.sentence import Span
+from cige.models.encoder import LatticeEncoder
+from cige.models.pair_grid_config import PairGridConfig
+from cige.nn.dropout import Dropout
+from cige.nn.pair_grid import PointerGrid, multi_label_loss, span_mask
+
+
+@dataclass(frozen=True)
+class GridOutput:
+    """Scores float[B, T, M, K] of the spans [i, i + m + 1), and the mask bool[B, T, M] of spans within a sentence."""
+
+    emissions: Tensor
+    mask: Tensor
+
+
+class GridTagger(nn.Module):
+    """Encoder -> dropout -> scores of spans.
+
+    Args:
+        encoder: computes the features of characters.
+        labels: the K entity labels.
+        config: the settings of the head; its `max_length` is a number, the maximum length M of an entity.
+        output_dropout_prob: dropout on the encoder's output.
+    """
+
+    def __init__(
+        self,
+        *,
+        encoder: LatticeEncoder[Any],
+        labels: list[str],
+        config: PairGridConfig,
+        output_dropout_prob: float,
+    ):
+        super().__init__()
+        self.tags = list(labels)
+        if config.max_length is None:
+            raise ValueError("max_length is None; expected the maximum length of entities in characters")
+        self.band = config.max_length
+        self.encoder = encoder
+        self.dropout = Dropout(output_dropout_prob)
+        self.output = PointerGrid(
+            in_width=encoder.out_width, n_types=len(labels), head_width=config.head_width, efficient=config.efficient
+        )
+
+    @property
+    def device(self) -> torch.device:
+        return self.output.pairs.weight.device
+
+    def forward(self, batch: LatticeBatch) -> GridOutput:
+        scores = self.read(self.encoder(batch), batch)
+        return GridOutput(scores, span_mask(batch.n_chars, scores.shape[1], self.band))
+
+    def read(self, features: Tensor, batch: LatticeBatch) -> Tensor:
+        """float[B, T, M, K]: the scores of spans from the features float[B, T, D] of the characters of a batch."""
+        return self.output(self.dropout(features), self.band)
+
+    def loss(self, batch: LatticeBatch) -> Tensor:
+        """The mean over sentences of the multi-label loss of spans."""
+        if batch.cells is None:
+            raise ValueError("the loss needs a batch with gold spans, but collate was given none")
+        found = self(batch)
+        gold = torch.zeros_like(found.emissions, dtype=torch.bool)
+        gold[tuple(batch.cells.unbind(1))] = True
+        return multi_label_loss(found.emissions, gold, found.mask).mean()
+
+    @torch.no_grad()
+    def best_spans(self, batch: LatticeBatch, scheme: str = "") -> list[list[Span]]:
+        """The spans of each sentence whose score is above 0, sorted; they may be nested or overlap."""
+        found = self(batch)
+        cells = ((found.emissions > 0) & found.mask[..., None]).nonzero().tolist()
+        spans: list[list[Span]] = [[] for _ in range(len(batch))]
+        for row, start, more, label in cells:
+            spans[row].append(Span(start, start + more + 1, self.tags[label]))
+        return [sorted(own) for own in spans]

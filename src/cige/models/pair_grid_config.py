@@ -1,0 +1,38 @@
+"""PairGridConfig: the settings of the head that scores pairs of characters instead of tagging characters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cige.recipes.ranges import within
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairGridConfig:
+    """The settings of `head: pair_grid`."""
+
+    scores: Literal["spans", "relations"] = "spans"
+    """"spans" scores every span (GlobalPointer): entities may be nested. "relations" finds which characters follow one
+    another in an entity (W2NER): entities may also be discontinuous."""
+    max_length: int | None = within(None, min=1)
+    """The maximum length of entities in characters, which is the width of the grid's band; null for the longest entity
+    of the training sentences. Longer entities cannot be found."""
+    head_width: int = within(64, min=2)
+    """"spans": the width of the vectors of starts and ends, an even number."""
+    efficient: bool = False
+    """"spans": whether all types share these vectors, with fewer weights."""
+    pair_width: int = within(96, min=1)
+    """"relations": the width of the convolutions over pairs."""
+    biaffine_width: int = within(512, min=1)
+    """"relations": the width of the co-predictor's vectors."""
+    grid_dropout_prob: float = 0.5
+    """"relations": dropout on pairs."""
+    predictor_dropout_prob: float = 0.33
+    """"relations": dropout in the co-predictor."""
+
+    def problems(self) -> list[str]:
+        """The problems of settings that have the right types; empty if they are valid."""
+        if self.head_width % 2:
+            return [f"pair_grid.head_width is {self.head_width}, expected an even number"]
+        return []

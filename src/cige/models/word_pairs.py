@@ -1,0 +1,97 @@
+"""RelationTagger: an encoder and relations of pairs of characters, so that entities may be nested or discontinuous.
+
+It is a `models.pair_grid.GridTagger` whose cells are pairs of characters with classes (`nn.word_pairs`), as in W2NER,
+and not spans with scores. The paper's BiLSTM between a BERT and the grid is left out: the encoders of this package have
+an LSTM or attention of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cige.data.batch import LatticeBatch
+from cige.data.sentence import Span
+from cige.data.vocabulary import USER
+from cige.data.word_pair_classes import NONE
+from cige.models.encoder import LatticeEncoder
+from cige.models.pair_grid import GridOutput
+from cige.models.pair_grid_config import PairGridConfig
+from cige.nn.dropout import Dropout
+from cige.nn.word_pairs import WordPairGrid, pair_mask, user_word_cells
+from cige.nn.word_paths import find_paths
+
+
+class RelationTagger(nn.Module):
+    """Encoder -> dropout -> class scores of pairs.
+
+    Args:
+        encoder: computes the features of characters.
+        labels: the K entity labels.
+        config: the settings of the head; its `max_length` is a number, the maximum length M of an entity.
+        output_dropout_prob: dropout on the encoder's output.
+    """
+
+    def __init__(
+        self, *, encoder: LatticeEncoder[Any], labels: list[str], config: PairGridConfig, output_dropout_prob: float
+    ):
+        super().__init__()
+        if config.max_length is None:
+            raise ValueError("max_length is None; expected the maximum length of entities in characters")
+        self.tags = list(labels)
+        self.band = config.max_length
+        self.encoder = encoder
+        self.dropout = Dropout(output_dropout_prob)
+        self.output = WordPairGrid(
+            in_width=encoder.out_width,
+            n_types=len(labels),
+            pair_width=config.pair_width,
+            biaffine_width=config.biaffine_width,
+            dropout_prob=config.grid_dropout_prob,
+            output_dropout_prob=config.predictor_dropout_prob,
+        )
+
+    @property
+    def device(self) -> torch.device:
+        return self.output.biaffine.device
+
+    def forward(self, batch: LatticeBatch) -> GridOutput:
+        """Class scores float[B, T, 2 M - 1, K + 2], and the mask of pairs within a sentence."""
+        scores = self.read(self.encoder(batch), batch)
+        return GridOutput(scores, pair_mask(batch.n_chars, scores.shape[1], self.band))
+
+    def read(self, features: Tensor, batch: LatticeBatch) -> Tensor:
+        """float[B, T, 2 M - 1, K + 2]: the class scores from the features float[B, T, D] of a batch."""
+        length = features.shape[1]
+        mask = pair_mask(batch.n_chars, length, self.band)
+        is_user = (batch.words == USER) & batch.word_mask
+        users = user_word_cells(batch.word_starts, batch.word_ends, is_user, length, self.band)
+        return self.output(self.dropout(features), mask, users)
+
+    def loss(self, batch: LatticeBatch) -> Tensor:
+        """The mean over pairs within sentences of -log p(gold class)."""
+        if batch.cells is None:
+            raise ValueError("the loss needs a batch with gold spans, but collate was given none")
+        found = self(batch)
+        gold = torch.full(found.mask.shape, NONE, device=found.mask.device)
+        row, first, cell, number = batch.cells.unbind(1)
+        gold[row, first, cell] = number
+        return F.cross_entropy(found.emissions[found.mask].float(), gold[found.mask])
+
+    @torch.no_grad()
+    def best_spans(self, batch: LatticeBatch, scheme: str = "") -> list[list[Span]]:
+        """The entities of the best classes of each sentence, sorted."""
+        found = self(batch)
+        classes = found.emissions.argmax(-1).masked_fill(~found.mask, NONE).cpu().numpy()
+        return [
+            sorted(
+                Span(
+                    path.parts[0][0], path.parts[-1][1], self.tags[path.type], path.parts if len(path.parts) > 1 else ()
+                )
+                for path in find_paths(own)
+            )
+            for own in classes
+        ]

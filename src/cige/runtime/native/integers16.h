@@ -1,0 +1,62 @@
+/* Rows of floats as whole numbers of 16 bits, and sums of products of pairs of them (AVX2). */
+
+#ifndef CIGE_INTEGERS16_H
+#define CIGE_INTEGERS16_H
+
+#include "../../nn/native/maxima.h"
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+#define HAS_INTEGERS16
+#define MOST_INT16 2047.0f /* the highest magnitude of INT16: so the sum of 512 products stays below 2^31 */
+
+/* x + k for the numbers of a row that are there, and 0 behind them. */
+static inline __m256 up_to_end(const float *x, int64_t k, int64_t n) {
+  if (n - k >= WIDTH) return _mm256_loadu_ps(x + k);
+  const ints_t lane = {0, 1, 2, 3, 4, 5, 6, 7};
+  return _mm256_maskload_ps(x + k, (__m256i)(lane < (int32_t)(n - k)));
+}
+
+static inline __m256 magnitude(__m256 x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
+
+static inline float highest_magnitude(const float *x, int64_t n) {
+  __m256 top = _mm256_setzero_ps(), other = top;
+  int64_t k = 0;
+  for (; k + 2 * WIDTH <= n; k += 2 * WIDTH) {
+    top = _mm256_max_ps(top, magnitude(_mm256_loadu_ps(x + k)));
+    other = _mm256_max_ps(other, magnitude(_mm256_loadu_ps(x + k + WIDTH)));
+  }
+  for (; k < n; k += WIDTH) other = _mm256_max_ps(other, magnitude(up_to_end(x, k, n)));
+  top = _mm256_max_ps(top, other);
+  __m128 half = _mm_max_ps(_mm256_castps256_ps128(top), _mm256_extractf128_ps(top, 1));
+  half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+  return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
+}
+
+static inline void store_int16(int16_t *to, __m256 low, __m256 high) {
+  /* In each half of a packed vector stand four of the one and four of the other. */
+  const __m256i both = _mm256_packs_epi32(_mm256_cvtps_epi32(low), _mm256_cvtps_epi32(high));
+  _mm256_storeu_si256((__m256i *)to, _mm256_permute4x64_epi64(both, 0xd8));
+}
+
+/* to[k] = x[k] * factor, to nearest, ties to even; behind the row, zeros up to a whole number of 16. */
+static inline void to_int16(int16_t *to, const float *x, int64_t n, float factor) {
+  int64_t k = 0;
+  for (; k + 2 * WIDTH <= n; k += 2 * WIDTH)
+    store_int16(to + k, _mm256_loadu_ps(x + k) * factor, _mm256_loadu_ps(x + k + WIDTH) * factor);
+  if (k < n)
+    store_int16(to + k, up_to_end(x, k, n) * factor, up_to_end(x, k + WIDTH, n) * factor);
+}
+
+static inline ints_t add_pairs(ints_t sums, ints_t a, ints_t b) {
+  return sums + (ints_t)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+}
+
+/* Said out loud, since a compiler may add in one step for one number of rows and in two for another. */
+static inline vector_t add_product(vector_t sum, vector_t a, vector_t b) {
+  return (vector_t)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
+}
+
+static inline vector_t floats_of(ints_t whole) { return (vector_t)_mm256_cvtepi32_ps((__m256i)whole); }
+
+#endif
+#endif

@@ -1,0 +1,176 @@
+"""Decode the scores of a pair grid into entities, which may be nested.
+
+A span is an entity of every label whose score is above 0, and the reported score is the logistic function of it, so
+that an entity has at least 0.5. The spans of a sentence are decided one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from cige.entities.label_facts import LabelFacts
+from cige.lattice.lattice import Lattice
+from cige.lexicon.rules import ForcedSpan
+from cige.tagging.edges import trimmed
+from cige.tagging.forcing import forced_starts
+from cige.tagging.scored_span import ScoredSpan
+from cige.tagging.selection import Selection
+from cige.tagging.word_pairs import decode_relations
+
+ENOUGH = 0.5
+Parts = tuple[tuple[int, int], ...]
+
+
+class _Model(Protocol):
+    labels: list[str]
+    label_facts: LabelFacts
+    pair_grid: Any  # models.pair_grid_config.PairGridConfig
+
+    @property
+    def tags(self) -> list[str]: ...
+
+
+def decode_grid(
+    model: _Model, scores: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
+) -> list[list[ScoredSpan]]:
+    """The entities of each lattice, sorted, with their scores.
+
+    No span overlaps a closed stretch of its lattice, is longer than its label allows, or has punctuation at its edges.
+    Forced stretches are always entities: other spans may contain them or are left out if they overlap them. Blocked
+    spans never are. If several labels are reported as one, its probability is that of at least one of them.
+
+    Args:
+        scores: float[B, T, M, K], of the span [i, i + m + 1) and the label k of `model.tags` at [i, m, k]; or if the
+            head scores relations, float[B, T, 2 M - 1, K + 2] (see nn/word_pairs.py).
+    """
+    limits = chosen.max_lengths(model.label_facts.max_lengths)
+    found = []
+    for row, lattice in enumerate(lattices):
+        own = scores[row, : lattice.n_chars]
+        if model.pair_grid.scores == "spans":
+            found.append(_reported(_spans(model, own, lattice, chosen, limits), own, lattice, model, chosen))
+        else:
+            named = _of_relations(decode_relations(own, lattice, model.tags), lattice, model, chosen, limits)
+            found.append(_reported(named, None, lattice, model, chosen))
+    return found
+
+
+def _spans(
+    model: _Model, scores: np.ndarray, lattice: Lattice, chosen: Selection, limits: dict[str, int]
+) -> list[ScoredSpan]:
+    """The spans of one lattice that rules allow, with the labels and scores with which they are reported."""
+    number = {label: k for k, label in enumerate(model.tags)}
+    n_chars, band = scores.shape[:2]
+    lengths = np.arange(1, band + 1)
+    is_open = np.arange(n_chars)[:, None] + lengths <= n_chars  # [T, M]
+    for start, end in lattice.closed:
+        is_open &= _outside(start, end, n_chars, lengths)
+    for span in lattice.rules.forced:
+        is_open &= _outside(span.start, span.end, n_chars, lengths) | _around(span, n_chars, lengths)
+    for start, end in lattice.rules.blocked:
+        if end - start <= band:
+            is_open[start, end - start - 1] = False
+    found: list[ScoredSpan] = []
+    for name, labels in chosen.families.items():
+        missing = np.ones((n_chars, band))
+        for label in labels:
+            fits = is_open & (lengths <= limits.get(label, band))
+            missing *= 1 - np.where(fits, _logistic(scores[:, :, number[label]]), 0.0)
+        probability = 1 - missing
+        above = probability > ENOUGH if chosen.thresholds is None else probability >= chosen.thresholds[name]
+        for start, more in zip(*(x.tolist() for x in np.nonzero(above)), strict=True):
+            edges = (start, start + more + 1)
+            if trimmed(lattice.text, *edges) == edges:
+                found.append(ScoredSpan(*edges, name, chosen.score(float(probability[start, more]))))
+    return found
+
+
+def _of_relations(
+    spans: Sequence[ScoredSpan], lattice: Lattice, model: _Model, chosen: Selection, limits: dict[str, int]
+) -> list[ScoredSpan]:
+    """The entities that rules allow, with the labels and scores with which they are reported."""
+    found: dict[tuple[int, int, str, Parts], ScoredSpan] = {}
+    for span in spans:
+        name = chosen.name_of(span.label, model.labels)
+        edges = (span.start, span.end)
+        pieces = span.parts or (edges,)
+        closed = [*lattice.closed, *((s.start, s.end) for s in lattice.rules.forced if not _contains(edges, s))]
+        if (
+            name is None
+            or span.end - span.start > limits.get(span.label, span.end)
+            or (not span.parts and edges in lattice.rules.blocked)
+            or trimmed(lattice.text, *edges) != edges
+            or any(a < end and start < b for a, b in pieces for start, end in closed)
+            or (chosen.thresholds is not None and span.score < chosen.thresholds[name])
+        ):
+            continue
+        key = (*edges, name, span.parts)
+        if key not in found or found[key].score < chosen.score(span.score):
+            found[key] = replace(span, label=name, score=chosen.score(span.score))
+    return list(found.values())
+
+
+def _reported(
+    found: list[ScoredSpan], scores: np.ndarray | None, lattice: Lattice, model: _Model, chosen: Selection
+) -> list[ScoredSpan]:
+    """The spans, with those that rules add, sorted; `scores` are those of spans, or None."""
+
+    def of_any_type(start: int, end: int) -> float:
+        if scores is None or end - start > scores.shape[1]:
+            return max((s.score for s in found if (s.start, s.end) == (start, end)), default=0.0)
+        return float(1 - (1 - _logistic(scores[start, end - start - 1])).prod())
+
+    for word in lattice.rules.typed:
+        found = _typed(found, word, of_any_type, model, chosen)
+    found = [span for span in found if span.score >= chosen.min_score]
+    for forced in forced_starts(lattice):
+        named = _name_of(forced, model, chosen)
+        if named is not None:
+            found.append(ScoredSpan(forced.start, forced.end, named, 1.0, forced=True))
+    return sorted(found, key=lambda span: (span.start, span.end, span.label, span.parts))
+
+
+def _contains(edges: tuple[int, int], span: ForcedSpan) -> bool:
+    """Whether the span [start, end) contains a forced stretch and more."""
+    return edges[0] <= span.start and span.end <= edges[1] and edges != (span.start, span.end)
+
+
+def _typed(
+    spans: list[ScoredSpan],
+    word: ForcedSpan,
+    probability: Callable[[int, int], float],
+    model: _Model,
+    chosen: Selection,
+) -> list[ScoredSpan]:
+    """The spans, in which a typed word has the user's label if it is more probably an entity of any type than not."""
+    others = [span for span in spans if (span.start, span.end) != (word.start, word.end)]
+    any_type, name = probability(word.start, word.end), _name_of(word, model, chosen)
+    if any_type < ENOUGH and len(others) == len(spans):
+        return spans
+    return others if name is None else [*others, ScoredSpan(word.start, word.end, name, chosen.score(any_type))]
+
+
+def _name_of(word: ForcedSpan, model: _Model, chosen: Selection) -> str | None:
+    """The label with which a user's word is reported, or None if other labels were requested."""
+    name = chosen.name_of(word.label, model.labels)
+    return word.label if name is None and chosen.named is None else name  # a type that only user words have
+
+
+def _outside(start: int, end: int, n_chars: int, lengths: np.ndarray) -> np.ndarray:
+    """bool[T, M]: the spans that do not overlap [start, end)."""
+    first = np.arange(n_chars)[:, None]
+    return (first + lengths <= start) | (first >= end)
+
+
+def _around(span: ForcedSpan, n_chars: int, lengths: np.ndarray) -> np.ndarray:
+    """bool[T, M]: the spans that contain a forced stretch and more."""
+    first = np.arange(n_chars)[:, None]
+    return (first <= span.start) & (first + lengths >= span.end) & (lengths > span.end - span.start)
+
+
+def _logistic(scores: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-scores.astype(np.float64).clip(-500, 500)))

@@ -1,0 +1,119 @@
+"""Pre-training with several processes: the same as with one, in whole copies or in shards, and after one was killed."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import killed
+import pytest
+import same_path
+import tiny_pretraining
+import torch
+from safetensors.torch import load_file
+
+from cige.engine.run_folder import read_result
+from cige.lattice_bert.pretraining.pretrain import PretrainResult, pretrain
+
+SCRIPT = Path(__file__).with_name("one_process.py")
+# Dropout is drawn by each process for its own passes, so that without it several processes do what one does.
+SETTINGS = {"model.dropout_prob": 0.0, "model.attention_dropout_prob": 0.0, "training.window_shards": 2}
+TOLERANCE = {"atol": 2e-4, "rtol": 1e-3}
+
+
+@pytest.fixture(scope="module")
+def folder(data_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data/ and room for recipes."""
+    found = tmp_path_factory.mktemp("processes")
+    (found / "data").symlink_to(data_folder)
+    return found
+
+
+@pytest.fixture(scope="module")
+def alone(folder: Path) -> PretrainResult:
+    """A run of one process."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    result = run(folder, folder / "alone")
+    torch.set_num_threads(before)
+    return result
+
+
+def run(folder: Path, output: Path, **overrides) -> PretrainResult:
+    recipe = tiny_pretraining.recipe(folder, **SETTINGS, **overrides)
+    return pretrain(recipe, folder / "data", output, seed=tiny_pretraining.SEED, device="cpu", show_progress=False)
+
+
+def command(folder: Path, output: Path, *rest: str) -> list[str]:
+    settings = [f"{key}={value}" for key, value in SETTINGS.items()]
+    return [str(SCRIPT), str(folder), str(output), *settings, *rest]
+
+
+def together(n: int, *arguments: str) -> list[int]:
+    """The exit codes of processes that share a run; when one dies the others are ended, as launchers do."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = str(found.getsockname()[1])
+    shared = same_path.environment(WORLD_SIZE=str(n), LOCAL_WORLD_SIZE=str(n), MASTER_ADDR="127.0.0.1")
+    shared |= {"MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, *arguments], env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)}, stderr=None
+        )
+        for rank in range(n)
+    ]
+    last = processes[-1].wait(timeout=120)
+    if last:
+        for process in processes:
+            process.kill()
+    return [process.wait(timeout=120) for process in processes]
+
+
+def assert_same(a: PretrainResult, b: PretrainResult) -> None:
+    """Equal weights and records, but for rounding."""
+    first, second = (load_file(result.model / "model.safetensors") for result in (a, b))
+    assert first.keys() == second.keys()
+    for name, weight in first.items():
+        torch.testing.assert_close(second[name], weight, **TOLERANCE)
+    assert [r.train.get("n_tokens") for r in a.history] == [r.train.get("n_tokens") for r in b.history]
+    for one, other in zip(a.history, b.history, strict=True):
+        for figures, others in ((one.train, other.train), (one.scores, other.scores)):
+            assert others == pytest.approx(figures, abs=2e-4)
+
+
+def test_two_processes_do_what_one_does_though_one_of_them_is_killed(folder: Path, alone: PretrainResult) -> None:
+    """torchrun starts both processes again, and they go on from the last checkpoint, which was written meanwhile."""
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1"]
+    launcher += ["--monitor-interval", "0.1"]
+    own = command(folder, folder / "killed", "checkpoints.in_background=true", "--kill-at", "7")
+    options = {"env": same_path.environment(), "capture_output": True, "text": True, "timeout": 120}
+    ended = subprocess.run([sys.executable, *launcher, *own], check=False, **options)
+    assert ended.returncode == 0, ended.stderr
+    assert "Signal 9 (SIGKILL)" in ended.stderr or "-9" in ended.stderr
+    assert_same(alone, read_result(folder / "killed", PretrainResult))
+
+
+def test_shards_of_two_processes_go_on_with_one(folder: Path, alone: PretrainResult, one_thread: None) -> None:
+    """FSDP with gradient checkpointing; the checkpoint of two processes, one of which was killed, is read by one."""
+    output = folder / "shards"
+    sharded = {"training.sharding": "fsdp", "training.gradient_checkpointing": "true"}
+    settings = [f"{key}={value}" for key, value in sharded.items()]
+    assert together(2, *command(folder, output, *settings, "--kill-at", "10"))[-1] == -signal.SIGKILL
+    names = {path.name for path in (output / "checkpoint-9").iterdir()}
+    assert {"state-00000-of-00002.safetensors", "state-00001-of-00002.safetensors"} <= names
+    sizes = [(output / "checkpoint-9" / name).stat().st_size for name in sorted(names) if name.startswith("state-")]
+    assert max(sizes) < 0.7 * sum(sizes)
+    assert_same(alone, run(folder, output, **sharded))
+
+
+def test_the_checkpoint_of_one_process_goes_on_in_shards_of_three(
+    folder: Path, alone: PretrainResult, one_thread: None
+) -> None:
+    output = folder / "grows"
+    with killed.stopped_at(7, killed.interrupt), pytest.raises(KeyboardInterrupt):
+        run(folder, output, **{"training.sharding": "fsdp"})
+    assert together(3, *command(folder, output, "training.sharding=fsdp")) == [0, 0, 0]
+    assert_same(alone, read_result(output, PretrainResult))
