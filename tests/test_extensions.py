@@ -118,7 +118,7 @@ def test_tests_of_the_rest_can_be_collected(alone):
 
 def test_some_of_them_pass(alone):
     n_passed, wrong = alone["quick"]
-    assert not wrong and n_passed > 50
+    assert not wrong and n_passed > 10
 
 
 def test_the_command_line_has_no_verb_of_an_extension(alone):

@@ -9,7 +9,7 @@ import { Flat } from "./flat.js";
 import { Lexicon } from "./lexicon.js";
 import { Memory } from "./memory.js";
 import { Selection } from "./selection.js";
-import { codesOf, stringOf, TextRules } from "./text.js";
+import { codesOf, stringOf, TextRules, withWholeWords } from "./text.js";
 import { vocabulary } from "./vocabulary.js";
 
 const KIND = "cige model", VERSION = 1, LEXICON_VERSION = 2;
@@ -178,6 +178,7 @@ export class NER {
         const score = selection.score(probability);
         if (edges && score >= selection.minScore) x.spans.push({ start: edges[0], end: edges[1], label, score });
       }
+      x.spans = withWholeWords(x.codes, x.spans);
     });
   }
 

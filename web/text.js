@@ -172,6 +172,34 @@ export class TextRules {
   }
 }
 
+// As tagging/whole_words.py: edges that split a Latin word are moved outwards; of spans that overlap then, the more probable
+// ones stay.
+export function withWholeWords(codes, spans) {
+  let isMoved = false;
+  const moved = spans.map((span) => {
+    let { start, end } = span;
+    while (splitsWord(codes, start)) start--;
+    while (splitsWord(codes, end)) end++;
+    if (start !== span.start || end !== span.end) isMoved = true;
+    return { ...span, start, end };
+  });
+  if (!isMoved) return spans;
+  const kept = [];
+  for (const span of moved.sort((a, b) => b.score - a.score))
+    if (kept.every((other) => span.end <= other.start || other.end <= span.start)) kept.push(span);
+  return kept.sort((a, b) => a.start - b.start);
+}
+
+function splitsWord(codes, place) {
+  if (place <= 0 || place >= codes.length) return false;
+  const before = codes[place - 1], after = codes[place];
+  return isLatin(before) && isLatin(after) && !(before >= code("a") && after <= code("Z"));
+}
+
+function isLatin(own) {
+  return (own >= code("a") && own <= code("z")) || (own >= code("A") && own <= code("Z"));
+}
+
 export function code(char) {
   return char.codePointAt(0);
 }

@@ -144,5 +144,7 @@ def test_the_command_trains_on_nested_files(data_dir, tmp_path, capsys):
     assert "dev F1" in capsys.readouterr().out
     assert cige.load(tmp_path / "run").labels == ["LOC", "ORG", "PER", "TITLE"]
     write_sentences(tmp_path / "test.jsonl", read_sentences(file, nested=True)[:5])
-    main(["evaluate", str(tmp_path / "test.jsonl"), "--model", str(tmp_path / "run"), "--labels", "POST=TITLE"])
+    main(
+        ["evaluate", "--data", str(tmp_path / "test.jsonl"), "--model", str(tmp_path / "run"), "--labels", "POST=TITLE"]
+    )
     assert "5 sentences" in capsys.readouterr().out

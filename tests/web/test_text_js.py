@@ -11,6 +11,8 @@ from web_build import WEB, build
 
 from cige.entities.label_facts import LabelFacts
 from cige.tagging.edges import trimmed
+from cige.tagging.scored_span import ScoredSpan
+from cige.tagging.whole_words import with_whole_words
 from cige.tagging.windows import read_window, windows_of
 from cige.text.closed import closed_stretches
 
@@ -104,6 +106,18 @@ def test_the_edges_of_entities_are_equal(answers):
         stretches = [(a, a + n) for a in range(len(text)) for n in range(1, 7) if a + n <= len(text)]
         expected = [trimmed(text, *stretch) for stretch in stretches]
         assert [found and tuple(found) for found in answer["trimmed"]] == expected, text
+
+
+def test_latin_words_are_completed_alike(answers):
+    n_moved = 0
+    for text, answer in answers:
+        spans = [
+            ScoredSpan(k, min(k + 2, len(text)), "X", (k * 7 % 11) / 11) for k in range(0, len(text), 3)
+        ]  # as read_texts.mjs makes them
+        whole = [(span.start, span.end) for span in with_whole_words(text, spans)]
+        assert [tuple(span) for span in answer["whole"]] == whole, text
+        n_moved += len(whole) < len(spans)
+    assert n_moved > 100
 
 
 @pytest.fixture(scope="module")

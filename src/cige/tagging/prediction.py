@@ -32,6 +32,7 @@ from cige.tagging.selection import Request, Selection, select
 from cige.tagging.span_probability import span_probability
 from cige.tagging.typing import with_typed
 from cige.tagging.unknown_types import named_by_user_words, without_unknown_type
+from cige.tagging.whole_words import with_whole_words
 
 MAX_PAIRS = 600_000  # node pairs per batch; their scores and indices take about 150 bytes per pair
 
@@ -125,6 +126,8 @@ def _as_reported(own: FoundSpans, lattice: Lattice, model: PredictionModel, chos
         if edges != (span.start, span.end) and (not is_best or edges in rules.blocked):
             continue
         found.append(ScoredSpan(*edges, name, chosen.score(span.score)))
+    if is_best and not rules:
+        found = with_whole_words(lattice.text, found)
     if rules.typed:
         of_typed = {(word.start, word.end): p for word, p in zip(rules.typed, own.typed, strict=True)}
         found = with_typed(found, rules.typed, lambda start, end: of_typed[start, end], model.labels, chosen)
@@ -269,6 +272,8 @@ def _best(
                     for label in (chosen.families[name] if span.label in chosen.reported else [span.label])
                 )
                 scored[row].append(ScoredSpan(*edges, name, chosen.score(min(1.0, probability))))
+        if not lattices[row].rules:
+            scored[row] = with_whole_words(lattices[row].text, scored[row])
         if lattices[row].rules.typed:
             of_span = partial(_probability_of_any, marginals, place, n_chars[row], tag_ids=tag_ids, scheme=scheme)
             scored[row] = with_typed(scored[row], lattices[row].rules.typed, of_span, model.labels, chosen)
