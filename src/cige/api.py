@@ -81,11 +81,11 @@ def load(
             models that it supports (FLAT and SoftLexicon without BERT features), and PyTorch otherwise; "native" and
             "torch" force one of the two. In float32, their results are equal to about 1e-5. `ner.model` is a
             NativeModel or a LatticeModel.
-        precision: the number format in which cige's own runtime computes a FLAT: "float32", "bfloat16", "int8", or
-            "auto" for the fastest one that the processor supports. None of them lost more than 0.05 F1 on development
-            data (docs/speed.md), but scores differ in the second or third digit, and with them the entities of some
-            texts (4 to 8 of 1,000 lines of raw text). "float32" gives the same results everywhere, to about 1e-5.
-            `ner.model.precision` is the chosen format. All other models are computed in float32.
+        precision: the number format in which cige's own runtime computes a FLAT: "float32", "bfloat16", "int8",
+            "int16", or "auto" for the fastest one that the processor supports. None of them lost more than 0.05 F1 on
+            development data (docs/speed.md), but scores differ in the second or third digit, and with them the entities
+            of some texts (up to 8 of 1,000 lines of raw text). "float32" gives the same results everywhere, to about
+            1e-5. `ner.model.precision` is the chosen format. All other models are computed in float32.
         domain: the kind of text, such as "posts", whose score calibration is used (those of the bundled model stand on
             its card, `cige calibrate --domain` adds others). The entities themselves do not change.
         names: a list of names with kinds (a file as `cige names build` writes it, or a NamesList) instead of the one in
@@ -146,9 +146,10 @@ def load(
 
 def _finder_of(kind: str | None) -> Callable[..., EntityFinder] | None:
     """The function that opens folders of a kind, called with (folder, device=); None if they find no entities."""
-    own = {TAGGER: open_tagger, GRID_TAGGER: open_nested, ONNX: open_onnx}
-    if kind in own:
-        return own[kind]
+    if kind in (TAGGER, ONNX):
+        return open_tagger if kind == TAGGER else open_onnx
+    if kind == GRID_TAGGER:
+        return open_nested
     known = find_kind(kind)
     return None if known is None else known.open_finder
 
@@ -383,8 +384,9 @@ class NER(EntityFinder):
 
     def _stream(self, texts: Iterable[str], batch_size: int, selection: Selection) -> Iterator[list[Entity]]:
         snapshot = self.lexicon.snapshot()  # of the moment of the call, not of the first text
-        stream = Stream(self.model, snapshot, selection, batch_size)
-        if not getattr(self.model, "is_compiled", False):
+        is_compiled = getattr(self.model, "is_compiled", False)
+        stream = Stream(self.model, snapshot, selection, batch_size, in_one_call=is_compiled)
+        if not is_compiled:
             return stream.entities(texts)
         from cige.runtime.native import n_threads, use_threads
 

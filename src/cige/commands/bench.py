@@ -18,7 +18,7 @@ Examples:
   cige bench parity     entities of the C runtime and of PyTorch on many texts
   cige bench peers      F1 and speed of cige, jieba, LAC and others on every labelled set
   cige bench predict    a prediction process: time to the first result, memory, characters per second
-  cige bench precision  F1 and speed of the runtime in float32, bfloat16 and int8
+  cige bench precision  F1 and speed of the runtime in float32, bfloat16, int8 and int16
   cige bench pretrain   steps of pre-training
   cige bench rivals     cige and LAC alternately: characters per second by batch size and text length
   cige bench runtime    each runtime with the same weights: characters per second, stages, matrix products

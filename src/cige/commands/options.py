@@ -39,7 +39,7 @@ def add_model_options(
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
     parser.add_argument(
         "--precision",
-        choices=("auto", "float32", "bfloat16", "int8"),
+        choices=("auto", "float32", "bfloat16", "int8", "int16"),
         default="auto",
         help="number format in which cige's own runtime computes a FLAT: auto uses the fastest one that the processor "
         "supports, float32 gives the same scores on every machine (default: auto)",

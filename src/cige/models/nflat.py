@@ -106,7 +106,12 @@ class NflatConfig(ModelConfig):
 
     def problems(self) -> list[str]:
         problem = head_problem(self.width, self.n_self_heads)
-        return [f"model.n_self_heads is {self.n_self_heads}, expected another number: {problem}"] if problem else []
+        if problem is None:
+            return []
+        return [
+            f"model.n_heads is {self.n_heads}, model.head_width {self.head_width} and model.n_self_heads "
+            f"{self.n_self_heads}, which do not fit together ({problem})"
+        ]
 
 
 RELEASED: dict[str, Any] = {

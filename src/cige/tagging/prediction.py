@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -170,7 +170,7 @@ def decode_spans(
     """
     chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
     if emissions.ndim == 4:
-        return decode_grid(model, emissions, lattices, chosen)
+        return decode_grid(cast(Any, model), emissions, lattices, chosen)  # it has a pair grid
     emissions = close(emissions, lattices, model.tags)
     emissions = without_unknown_type(emissions, model.tags, model.labels, lattices)
     emissions = with_forced_spans(emissions, lattices, tags=model.tags, scheme=model.scheme, labels=model.labels)

@@ -6,6 +6,7 @@ What a text's entities are does not depend on the number of threads: the groups 
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -74,12 +75,15 @@ class Stream:
         snapshot: the lexicon.
         selection: which entities are reported.
         batch_size: windows per batch; with 1, the entities of each text are returned before the next text is read.
+        in_one_call: whether the model reads a whole group at once. Compiled models divide it themselves, and each return
+            from C waits for the thread that has the interpreter.
     """
 
     model: PredictionModel
     snapshot: LexiconSnapshot
     selection: Selection
     batch_size: int
+    in_one_call: bool = False
 
     def entities(
         self, texts: Iterable[str], n_threads: int = 1, start_thread: Callable[[], None] | None = None
@@ -117,7 +121,11 @@ class Stream:
     def _read(self, group: _Group) -> list[Answer]:
         facts = self.model.label_facts
         parts = [read_window(t.text, window, self.snapshot, t.closed, t.rules, facts) for t, window in group]
-        found = predict_spans(self.model, [part.lattice for part in parts], self.selection, batch_size=self.batch_size)
+        lattices = [part.lattice for part in parts]
+        if self.in_one_call:
+            found = predict_spans(self.model, lattices, self.selection, batch_size=len(parts), max_pairs=sys.maxsize)
+        else:
+            found = predict_spans(self.model, lattices, self.selection, batch_size=self.batch_size)
         return [(part.window, part.lattice.n_dropped, spans) for part, spans in zip(parts, found, strict=True)]
 
 

@@ -9,6 +9,7 @@ The output folder contains recipe.yaml (all settings), checkpoint-N (for resumin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
@@ -182,7 +183,7 @@ def _label_facts(recipe: Recipe, setup: TrainingSetup) -> LabelFacts:
 
 
 def _model(recipe: Recipe, setup: TrainingSetup, facts: dict[str, Any]) -> LatticeModel:
-    make = LatticeModel if setup.head is None else partial(GridModel, pair_grid=setup.head)
+    make: Callable[..., LatticeModel] = LatticeModel if setup.head is None else partial(GridModel, pair_grid=setup.head)
     return make(
         tagger=setup.tagger.eval(),
         vocabulary=setup.vocabulary,
