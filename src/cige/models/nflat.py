@@ -135,7 +135,7 @@ class NflatEncoder(LatticeEncoder[NflatConfig]):
         char_width = self.char_width + (word_width if config.reads_char_words else 0)
         self.char_projection = nn.Linear(char_width, config.width)
         nn.init.xavier_uniform_(self.char_projection.weight)
-        self.inter = None
+        self.inter: InterLayer | None = None
         if config.use_words:
             self.no_word = nn.Parameter(torch.empty(word_width).uniform_(-1, 1) * (3 / word_width) ** 0.5)
             self.word_projection = nn.Linear(word_width, config.width)
@@ -165,7 +165,8 @@ class NflatEncoder(LatticeEncoder[NflatConfig]):
         Attention to words is float[H, B, T, 1 + W], or None without words; that of a layer is float[H', B, T, T].
         """
         x = self.char_projection(self.char_input(batch))
-        to_words, maps = None, []
+        to_words: Tensor | None = None
+        maps: list[Tensor] = []
         if self.inter is not None and self.config.order == "words_first":
             x, to_words = self.inter(x, self.word_input(batch), batch)
         for layer in self.layers:
