@@ -15,7 +15,24 @@ if not WORKFLOWS:
     pytest.skip("needs the repository's .github, which distributions lack", allow_module_level=True)
 notes = runpy.run_path(str(ROOT / ".ci" / "release_notes.py"))["notes"]
 PROJECT = 'name = "cige"\nversion = "0.2.0"\n'
-CHANGELOG = "# Changelog\n\n## Unreleased\n\n- later\n\n## 0.2.0 (2026-12-01)\n\n- new\n\n### Fixed\n\n- old\n\n## 0.1.0\n\n- a\n"
+CHANGELOG = """# Changelog
+
+## Unreleased
+
+- later
+
+## 0.2.0 (2026-12-01)
+
+- new
+
+### Fixed
+
+- old
+
+## 0.1.0
+
+- first
+"""
 
 
 def test_notes_are_the_section_of_the_version():

@@ -334,4 +334,5 @@ def test_the_maps_of_explanations_are_those_among_characters():
 
 
 def test_settings_that_do_not_fit_are_told():
-    assert "model.n_self_heads 5, which do not fit" in replace(CONFIG, n_self_heads=5).problems()[0] and not CONFIG.problems()
+    assert "model.n_self_heads 5, which do not fit" in replace(CONFIG, n_self_heads=5).problems()[0]
+    assert not CONFIG.problems()

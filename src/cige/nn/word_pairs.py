@@ -94,6 +94,7 @@ class WordPairGrid(nn.Module):
         grid = F.gelu(F.linear(self.channel_dropout(grid).permute(0, 2, 3, 1), self.pairs.weight, self.pairs.bias))
         grid, outputs = grid.permute(0, 3, 1, 2), []
         for convolution in self.convolutions:
+            assert isinstance(convolution, nn.Conv2d)
             grid = F.gelu(band_convolution(grid * mask[:, None], convolution))
             outputs.append(grid)
         convolved = torch.cat(outputs, 1).permute(0, 2, 3, 1)

@@ -57,4 +57,4 @@ def cut_edges(emissions: np.ndarray, places: Sequence[int], *, tags: Sequence[st
     """Rule out, in float[T, L] emissions of a sentence, that an entity goes on at these positions."""
     goes_on = np.array([split_tag(tag, scheme)[0] in ("M", "I", "E") for tag in tags])
     if places:
-        emissions[np.ix_(places, np.flatnonzero(goes_on))] = -np.inf
+        emissions[np.ix_(np.array(places), np.flatnonzero(goes_on))] = -np.inf

@@ -75,8 +75,8 @@ class Stream:
         snapshot: the lexicon.
         selection: which entities are reported.
         batch_size: windows per batch; with 1, the entities of each text are returned before the next text is read.
-        in_one_call: whether the model reads a whole group at once. Compiled models divide it themselves, and each return
-            from C waits for the thread that has the interpreter.
+        in_one_call: whether the model reads a whole group at once. Compiled models divide it themselves, and each
+            return from C waits for the thread that has the interpreter.
     """
 
     model: PredictionModel
@@ -143,8 +143,7 @@ class _Readers:
             self._add(group, self._read(group))
             return
         if self._threads is None:
-            options = {} if self._start_thread is None else {"initializer": self._start_thread}
-            self._threads = ThreadPoolExecutor(self._n_threads, thread_name_prefix="cige", **options)
+            self._threads = ThreadPoolExecutor(self._n_threads, "cige", self._start_thread)
         self._running.append((group, self._threads.submit(self._read, group)))
         while self._running and (self._running[0][1].done() or len(self._running) > _GROUPS_AHEAD * self._n_threads):
             self._take()
