@@ -129,12 +129,12 @@ def test_what_looks_like_an_option_is_told_how_to_be_read(run, model):
 
 
 def test_a_file_may_be_read_as_one_document(run, tmp_path):
-    lines = ["著名演员谷雨在北京出席了发布会。", "随后谷雨说，明年再来。很多人喜欢谷雨。"]
+    lines = ["著名演员杜鹃在北京出席了发布会。", "随后杜鹃说，明年再来。很多人喜欢杜鹃。"]
     (tmp_path / "report.txt").write_text("\n".join(lines), encoding="utf-8")
     code, out, _ = run("predict", tmp_path / "report.txt", "--consistent", "--format", "jsonl")
     (found,) = map(json.loads, out.splitlines())
     assert code == 0 and found["text"] == "\n".join(lines)
-    assert [e["text"] for e in found["entities"]].count("谷雨") == 3
+    assert [e["text"] for e in found["entities"]].count("杜鹃") == 3
     for option in (["--words"], ["--recall", "0.9"]):
         code, _, err = run("predict", TEXT, "--consistent", *option)
         assert code == 2 and f"--consistent cannot be combined with {option[0]}" in err

@@ -24,7 +24,7 @@ NAMES = [name.removeprefix("cige.") for name in extensions.PACKAGES]
 INSTALLED = [name for name in NAMES if (Path(cige.__file__).parent / name).is_dir()]
 needs_extensions = pytest.mark.skipif(INSTALLED != NAMES, reason="an extension was taken out")
 # Folders that nothing changes and no module is imported from; the others are copied.
-LINKED = ("docs", "web", "annotations", "examples", "src/cige/bundled", "src/cige/bundled_research")
+LINKED = (".github", "docs", "web", "annotations", "examples", "src/cige/bundled", "src/cige/bundled_research")
 
 
 # ---- what they add

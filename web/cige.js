@@ -178,7 +178,7 @@ export class NER {
         const score = selection.score(probability);
         if (edges && score >= selection.minScore) x.spans.push({ start: edges[0], end: edges[1], label, score });
       }
-      x.spans = withWholeWords(x.codes, x.spans);
+      x.spans = withWholeWords(x.codes, x.spans, x.isClosed, this.facts.max_lengths);
     });
   }
 

@@ -173,14 +173,16 @@ export class TextRules {
 }
 
 // As tagging/whole_words.py: edges that split a Latin word are moved outwards; of spans that overlap then, the more probable
-// ones stay.
-export function withWholeWords(codes, spans) {
+// ones stay. A span that would reach into what is closed, or become too long, stays as it is.
+export function withWholeWords(codes, spans, isClosed = null, maxLengths = {}) {
   let isMoved = false;
   const moved = spans.map((span) => {
     let { start, end } = span;
     while (splitsWord(codes, start)) start--;
     while (splitsWord(codes, end)) end++;
-    if (start !== span.start || end !== span.end) isMoved = true;
+    if (start === span.start && end === span.end) return span;
+    if (end - start > (maxLengths?.[span.label] ?? Infinity) || isClosed?.subarray(start, end).includes(1)) return span;
+    isMoved = true;
     return { ...span, start, end };
   });
   if (!isMoved) return spans;

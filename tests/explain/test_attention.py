@@ -166,7 +166,7 @@ def test_models_that_have_none_say_which_do():
     assert twin.explain(TEXT).word_sets is None
     with pytest.raises(ModelError, match=r"\(dcsan without words\) has no word sets"):
         twin.explain(TEXT, word_sets=True)
-    with pytest.raises(ModelError, match=r"\(bilstm_crf\) reads no words .* attention maps: tener, dcsan;"):
+    with pytest.raises(ModelError, match=r"\(bilstm_crf\) reads no words .* attention maps: tener, nflat, dcsan;"):
         made("bilstm_crf", BiLstmCrfConfig(lstm_width=16)).explain(TEXT, maps=True)
 
 
@@ -193,7 +193,7 @@ def test_on_the_command_line(dcsan, tmp_path, capsys):
     assert "word sets" in shown and "cross-lattice attention" in shown and "none" in shown
     assert main(["explain", TEXT, "--model", str(tmp_path / "dcsan"), "--no-word-sets"]) == 0
     assert "word sets" not in capsys.readouterr().out
-    for asked, expected in (("--maps", "tener, dcsan"), ("--word-sets", "soft_lexicon, dcsan")):
+    for asked, expected in (("--maps", "tener, nflat, dcsan"), ("--word-sets", "soft_lexicon, dcsan")):
         assert main(["explain", TEXT, "--model", str(tmp_path / "bilstm"), asked]) == 2
         refused = capsys.readouterr().err
         assert expected in refused and refused.count("\n") == 1

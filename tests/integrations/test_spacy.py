@@ -93,9 +93,9 @@ def test_what_is_reported_is_configured():
     assert {e.label_ for e in pipeline(labels=["PER"])(TEXTS[0]).ents} == {"PER"}
     assert {e.label_ for e in pipeline(types="coarse", labels=["ORG"])(TEXTS[0]).ents} == {"ORG"}
     assert not pipeline(min_score=1.0)(TEXTS[0]).ents
-    nlp, text = pipeline(consistent=True), "著名演员谷雨在北京出席了发布会。随后谷雨说，明年再来。很多人喜欢谷雨。"
+    nlp, text = pipeline(consistent=True), "著名演员杜鹃在北京出席了发布会。随后杜鹃说，明年再来。很多人喜欢杜鹃。"
     for doc, n in ((nlp(text), 3), (next(nlp.pipe([text])), 3), (pipeline()(text), 2)):
-        assert [e.text for e in doc.ents].count("谷雨") == n
+        assert [e.text for e in doc.ents].count("杜鹃") == n
     with pytest.raises(CigeError, match="expected one of expand, contract, strict"):
         pipeline(alignment="shrink")
     with pytest.raises(CigeError, match="did you mean PER"):

@@ -101,8 +101,7 @@ def test_typing_shows_entities_and_the_lattice(open_page):
     page = open_page()
     assert [(text, label) for text, _, _, label in highlighted(page)] == [
         ("昨天", "TIME"),
-        ("阿拉善", "LOC"),
-        ("贺兰", "LOC"),
+        ("阿拉善贺兰", "LOC"),
     ]
     drawn = page.eval_on_selector_all("#lattice .word", "words => words.length")
     assert drawn == len(load().analyze(TEXT).words)
@@ -127,7 +126,7 @@ def test_a_word_changes_lattice_and_entities_and_its_colours_are_those_of_drawin
         assert page.evaluate("label => colourOf(label)", label) == colour_of(label)
     page.get_by_label("Remove 阿拉善贺兰草").click()
     expect(page.locator("#lattice .word.own")).to_have_count(0)
-    expect(page.locator("#found mark small")).to_have_text(["TIME", "LOC", "LOC"])
+    expect(page.locator("#found mark small")).to_have_text(["TIME", "LOC"])
 
 
 def test_highlighted_text_is_what_the_offsets_say(open_page):
@@ -194,9 +193,9 @@ def test_a_long_paste_is_read_whole_while_the_page_stays_responsive(open_page):
 
 
 def test_names_that_were_found_are_looked_for_in_the_rest_of_the_text_where_that_is_switched_on(open_page):
-    text = "著名演员谷雨在北京出席了发布会。随后谷雨说，明年再来。很多人喜欢谷雨。"
+    text = "著名演员杜鹃在北京出席了发布会。随后杜鹃说，明年再来。很多人喜欢杜鹃。"
     page = open_page(text=text)
-    names = page.locator("#found mark:has-text('谷雨')")
+    names = page.locator("#found mark:has-text('杜鹃')")
     expect(names).to_have_count(2)
     switch = page.get_by_role("switch", name=re.compile("One name, one answer"))
     expect(switch).not_to_be_checked()
@@ -206,9 +205,9 @@ def test_names_that_were_found_are_looked_for_in_the_rest_of_the_text_where_that
     expect(page.locator("#found mark.new")).to_have_count(1)
     expect(page.locator("#lattice .word.own")).to_have_count(3)
     expect(page.locator("#part")).to_contain_text("names that were looked for")
-    assert sum(e["text"] == "谷雨" for e in told(page)["entities"]) == 3
+    assert sum(e["text"] == "杜鹃" for e in told(page)["entities"]) == 3
     type_text(page, text + "林晓岚在南京市。" * 60)  # more than is drawn at once
-    assert sum(e["text"] == "谷雨" for e in told(page)["entities"]) == 3
+    assert sum(e["text"] == "杜鹃" for e in told(page)["entities"]) == 3
     page.reload()
     expect(switch).to_be_checked()
     type_text(page, text)
@@ -249,12 +248,12 @@ def test_types_can_be_hidden_and_low_scores_left_out(open_page):
     button = page.locator("#labels button[data-label=TIME]")
     expect(button).to_have_text("time TIME 1")
     button.click()
-    expect(page.locator("#found mark small")).to_have_text(["LOC", "LOC"])
-    assert [entity["label"] for entity in told(page)["entities"]] == ["LOC", "LOC"]
+    expect(page.locator("#found mark small")).to_have_text(["LOC"])
+    assert [entity["label"] for entity in told(page)["entities"]] == ["LOC"]
     expect(button).to_have_attribute("aria-pressed", "false")
-    expect(page.locator("#lattice .mark:visible")).to_have_count(2)
+    expect(page.locator("#lattice .mark:visible")).to_have_count(1)
     button.click()
-    expect(page.locator("#found mark")).to_have_count(3)
+    expect(page.locator("#found mark")).to_have_count(2)
     with page.expect_request("**/v1/lattice") as asked:
         page.locator("#least").fill("1")
     assert asked.value.post_data_json["min_score"] == 1
@@ -271,10 +270,10 @@ def test_samples_and_files_are_read(open_page):
         wait_for(page, "林晓岚去了南京市")
         type_text(page, TEXT)
     dropped = page.evaluate_handle(
-        "() => { const data = new DataTransfer(); data.items.add(new File(['谷雨在北京'], 'a.txt')); return data; }"
+        "() => { const data = new DataTransfer(); data.items.add(new File(['杜鹃在北京'], 'a.txt')); return data; }"
     )
     page.dispatch_event("#text", "drop", {"dataTransfer": dropped})
-    wait_for(page, "谷雨在北京")
+    wait_for(page, "杜鹃在北京")
     page.set_input_files("#file", {"name": "a.bin", "mimeType": "text/plain", "buffer": b"\x00\xff\xff"})
     expect(page.locator("#error")).to_contain_text("a.bin is not a text")
     page.fill("#word", " \u3000 ")

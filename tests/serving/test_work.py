@@ -10,8 +10,8 @@ from cige.serving import batcher, schemas
 from cige.serving.app import create_app
 from cige.serving.settings import Settings
 
-TEXT = "著名演员谷雨在北京出席了发布会。随后谷雨说，明年再来。很多人喜欢谷雨。"
-TEXTS = ["很多人喜欢谷雨。", TEXT, "", f"{'今天天气很好。' * 30}\n{TEXT}" * 2]
+TEXT = "著名演员杜鹃在北京出席了发布会。随后杜鹃说，明年再来。很多人喜欢杜鹃。"
+TEXTS = ["很多人喜欢杜鹃。", TEXT, "", f"{'今天天气很好。' * 30}\n{TEXT}" * 2]
 SOON = 60
 
 
@@ -45,7 +45,7 @@ def test_consistent_entities_are_those_of_the_library(client, ner):
     once, again = results(client, TEXTS), results(client, TEXTS, consistent=True)
     assert [spans(r["entities"]) for r in once] == [expected(found) for found in ner(TEXTS)]
     assert [spans(r["entities"]) for r in again] == [expected(found) for found in ner(TEXTS, consistent=True)]
-    found = [sum(e["text"] == "谷雨" for e in r["entities"]) for r in (once[1], again[1])]
+    found = [sum(e["text"] == "杜鹃" for e in r["entities"]) for r in (once[1], again[1])]
     assert found == [2, 3]
     assert spans(again[0]["entities"]) == spans(once[0]["entities"]), "texts share no names"
     assert client.get("/v1/lexicon").json()["words"] == []
@@ -54,24 +54,24 @@ def test_consistent_entities_are_those_of_the_library(client, ner):
 def test_options_and_words_hold_the_second_time_too(client):
     (of_persons,) = results(client, [TEXT], consistent=True, labels=["PER"])
     assert {e["label"] for e in of_persons["entities"]} == {"PER"}
-    (blocked,) = results(client, [TEXT], consistent=True, words=[{"text": "谷雨", "mode": "block"}])
-    assert blocked["entities"] and "谷雨" not in [e["text"] for e in blocked["entities"]]
+    (blocked,) = results(client, [TEXT], consistent=True, words=[{"text": "杜鹃", "mode": "block"}])
+    assert blocked["entities"] and "杜鹃" not in [e["text"] for e in blocked["entities"]]
     (moved,) = results(client, ["😀" + TEXT], consistent=True, offsets="utf16")
     units = ("😀" + TEXT).encode("utf-16-le")
     assert all(units[2 * e["start"] : 2 * e["end"]].decode("utf-16-le") == e["text"] for e in moved["entities"])
-    assert [e["text"] for e in moved["entities"]].count("谷雨") == 3
+    assert [e["text"] for e in moved["entities"]].count("杜鹃") == 3
 
 
 def test_the_names_are_words_of_the_lattice_that_is_explained(client):
     body = client.post("/v1/lattice", json={"text": TEXT, "consistent": True}).json()
     schemas.LatticeOut.model_validate(body)
-    assert [e["text"] for e in body["entities"]].count("谷雨") == 3
+    assert [e["text"] for e in body["entities"]].count("杜鹃") == 3
     own = [word for word in body["words"] if word["is_user"]]
-    assert [(word["text"], word["label"]) for word in own] == [("谷雨", "PER")] * 3
+    assert [(word["text"], word["label"]) for word in own] == [("杜鹃", "PER")] * 3
     plain = client.post("/v1/lattice", json={"text": TEXT}).json()
-    assert [e["text"] for e in plain["entities"]].count("谷雨") == 2 and not any(w["is_user"] for w in plain["words"])
-    explained = results(client, ["很多人喜欢谷雨。", TEXT], consistent=True, explain=True, n_words=2)
-    assert [e["text"] for e in explained[1]["entities"]].count("谷雨") == 3 and explained[1]["n_tried"] > 0
+    assert [e["text"] for e in plain["entities"]].count("杜鹃") == 2 and not any(w["is_user"] for w in plain["words"])
+    explained = results(client, ["很多人喜欢杜鹃。", TEXT], consistent=True, explain=True, n_words=2)
+    assert [e["text"] for e in explained[1]["entities"]].count("杜鹃") == 3 and explained[1]["n_tried"] > 0
     assert not any(word["is_user"] for word in explained[0]["words"])
 
 

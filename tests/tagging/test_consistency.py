@@ -8,7 +8,7 @@ from cige.errors import ModelError
 from cige.lexicon.user_word import UserWord
 from cige.tagging.consistency import names_to_look_for
 
-TEXT = "著名演员谷雨在北京出席了发布会。随后谷雨说，明年再来。很多人喜欢谷雨。"
+TEXT = "著名演员杜鹃在北京出席了发布会。随后杜鹃说，明年再来。很多人喜欢杜鹃。"
 
 
 @pytest.fixture
@@ -37,13 +37,13 @@ def looked_for(text, *found, own=()):
 
 def test_a_name_that_is_clear_in_one_place_is_found_in_the_others(ner):
     before, after = ner(TEXT), ner(TEXT, consistent=True)
-    assert pairs(before).count(("谷雨", "PER")) == 2 and pairs(after).count(("谷雨", "PER")) == 3
+    assert pairs(before).count(("杜鹃", "PER")) == 2 and pairs(after).count(("杜鹃", "PER")) == 3
     assert set(pairs(before)) <= set(pairs(after)) and all(TEXT[e.start : e.end] == e.text for e in after)
     assert ner.lexicon.user_words == () and pairs(ner(TEXT)) == pairs(before)
 
 
 def test_texts_of_a_stream_keep_their_order_and_share_no_names(ner):
-    texts = ["很多人喜欢谷雨。", TEXT, "", "很多人喜欢谷雨。"] * 5
+    texts = ["很多人喜欢杜鹃。", TEXT, "", "很多人喜欢杜鹃。"] * 5
     found = list(ner.pipe(texts, consistent=True, batch_size=4))
     assert [pairs(entities) for entities in found] == [pairs(ner(text, consistent=True)) for text in texts]
     assert found[0] == found[3] == ner(texts[0])
@@ -51,19 +51,19 @@ def test_texts_of_a_stream_keep_their_order_and_share_no_names(ner):
 
 def test_labels_and_words_of_the_call_hold_the_second_time_too(ner):
     assert {e.label for e in ner(TEXT, consistent=True, labels=["PER"])} == {"PER"}
-    blocked = ner(TEXT, consistent=True, words=[UserWord("谷雨", None, "block")])
-    assert "谷雨" not in [e.text for e in blocked]
+    blocked = ner(TEXT, consistent=True, words=[UserWord("杜鹃", None, "block")])
+    assert "杜鹃" not in [e.text for e in blocked]
 
 
 def test_which_names_are_looked_for():
-    text = "谷雨说好。谷雨走了。谷雨队赢了。"
-    assert looked_for(text, ("谷雨", "PER", 0.9, 0)) == [UserWord("谷雨", "PER")]
-    assert looked_for(text, ("谷雨", "PER", 0.4, 0)) == [], "not sure enough"
-    assert looked_for(text, ("谷雨", "PER", 0.9, 0), own={"谷雨"}) == [], "the user said what it is"
-    everywhere = [("谷雨", "PER", 0.9, 0), ("谷雨", "PER", 0.9, 1)]
-    assert looked_for(text, *everywhere, ("谷雨队", "ORG", 0.9, 0)) == [], "where it is left, it is part of another"
-    voted = [("谷雨", "ORG", 0.9, 0), ("谷雨", "PER", 0.6, 1)]
-    assert looked_for(text, *voted) == [UserWord("谷雨", "ORG")]
+    text = "杜鹃说好。杜鹃走了。杜鹃队赢了。"
+    assert looked_for(text, ("杜鹃", "PER", 0.9, 0)) == [UserWord("杜鹃", "PER")]
+    assert looked_for(text, ("杜鹃", "PER", 0.4, 0)) == [], "not sure enough"
+    assert looked_for(text, ("杜鹃", "PER", 0.9, 0), own={"杜鹃"}) == [], "the user said what it is"
+    everywhere = [("杜鹃", "PER", 0.9, 0), ("杜鹃", "PER", 0.9, 1)]
+    assert looked_for(text, *everywhere, ("杜鹃队", "ORG", 0.9, 0)) == [], "where it is left, it is part of another"
+    voted = [("杜鹃", "ORG", 0.9, 0), ("杜鹃", "PER", 0.6, 1)]
+    assert looked_for(text, *voted) == [UserWord("杜鹃", "ORG")]
     assert looked_for("云说。云走了。", ("云", "PER", 0.9, 0)) == [], "single characters cannot be words"
 
 

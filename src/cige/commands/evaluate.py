@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.label_proposals import check_labels
@@ -88,6 +89,9 @@ def run(args: argparse.Namespace) -> None:
     from cige.entities.score_table import calibration_table, confusion_table, error_table, report_table
     from cige.tagging.evaluation import evaluate
 
+    for path in filter(None, (args.data, args.train)):
+        if not Path(path).exists():
+            read_sentences(path)  # raises the error before a model is loaded
     ner = load_finder(args)
     nested = ner.label_facts.nested and not args.repair
     sentences = read_sentences(args.data, repair=args.repair, nested=nested)

@@ -127,7 +127,8 @@ def _as_reported(own: FoundSpans, lattice: Lattice, model: PredictionModel, chos
             continue
         found.append(ScoredSpan(*edges, name, chosen.score(span.score)))
     if is_best and not rules:
-        found = with_whole_words(lattice.text, found)
+        limits = chosen.max_lengths(model.label_facts.max_lengths)
+        found = with_whole_words(lattice.text, found, closed=lattice.closed, max_lengths=limits)
     if rules.typed:
         of_typed = {(word.start, word.end): p for word, p in zip(rules.typed, own.typed, strict=True)}
         found = with_typed(found, rules.typed, lambda start, end: of_typed[start, end], model.labels, chosen)
@@ -273,7 +274,8 @@ def _best(
                 )
                 scored[row].append(ScoredSpan(*edges, name, chosen.score(min(1.0, probability))))
         if not lattices[row].rules:
-            scored[row] = with_whole_words(lattices[row].text, scored[row])
+            text, closed = lattices[row].text, lattices[row].closed
+            scored[row] = with_whole_words(text, scored[row], closed=closed, max_lengths=limits)
         if lattices[row].rules.typed:
             of_span = partial(_probability_of_any, marginals, place, n_chars[row], tag_ids=tag_ids, scheme=scheme)
             scored[row] = with_typed(scored[row], lattices[row].rules.typed, of_span, model.labels, chosen)

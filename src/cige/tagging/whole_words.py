@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cige.tagging.scored_span import ScoredSpan
+from cige.text.closed import Stretch
 
 
 def splits_word(text: str, place: int) -> bool:
@@ -17,12 +18,23 @@ def splits_word(text: str, place: int) -> bool:
     return _is_latin(before) and _is_latin(after) and not (before.islower() and after.isupper())
 
 
-def with_whole_words(text: str, spans: Sequence[ScoredSpan]) -> list[ScoredSpan]:
+def with_whole_words(
+    text: str,
+    spans: Sequence[ScoredSpan],
+    *,
+    closed: Sequence[Stretch] = (),
+    max_lengths: Mapping[str, int] | None = None,
+) -> list[ScoredSpan]:
     """Spans that do not overlap, sorted, with their edges moved outwards where they split a Latin word.
 
-    Of spans that overlap then, those with the highest scores are kept.
+    Of spans that overlap then, those with the highest scores are kept. A span that would reach into a closed stretch, or
+    become longer than its label allows, stays as it is.
+
+    Args:
+        closed: stretches of the text in which there are no entities.
+        max_lengths: label -> the greatest length of its entities.
     """
-    moved = [_moved(text, span) for span in spans]
+    moved = [_moved(text, span, closed, (max_lengths or {}).get(span.label, len(text))) for span in spans]
     if all(new is old for new, old in zip(moved, spans, strict=True)):
         return list(spans)
     kept: list[ScoredSpan] = []
@@ -32,13 +44,16 @@ def with_whole_words(text: str, spans: Sequence[ScoredSpan]) -> list[ScoredSpan]
     return sorted(kept, key=lambda span: (span.start, span.end, span.label))
 
 
-def _moved(text: str, span: ScoredSpan) -> ScoredSpan:
+def _moved(text: str, span: ScoredSpan, closed: Sequence[Stretch], longest: int) -> ScoredSpan:
     start, end = span.start, span.end
     while splits_word(text, start):
         start -= 1
     while splits_word(text, end):
         end += 1
-    return span if (start, end) == (span.start, span.end) else replace(span, start=start, end=end)
+    is_same = (start, end) == (span.start, span.end)
+    if is_same or end - start > longest or any(a < end and start < b for a, b in closed):
+        return span
+    return replace(span, start=start, end=end)
 
 
 def _is_latin(char: str) -> bool:
