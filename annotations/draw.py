@@ -115,6 +115,11 @@ def draw(corpus: Path, today: Path, kinds: list[str], n_lines: int, seed: int) -
         names = sorted(by_source)
         weights = [len(by_source[name]) ** 0.5 for name in names]
         wanted = round(n_lines * share / total)
+        there = {text for lines in by_source.values() for _, _, text in lines} - taken
+        if len(there) < wanted:
+            raise SystemExit(
+                f"{kind}: {wanted:,} lines were asked for, and there are {len(there):,}; give a smaller --n"
+            )
         while wanted:
             part, number, text = rng.choice(by_source[rng.choices(names, weights)[0]])
             if text not in taken:

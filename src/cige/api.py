@@ -385,7 +385,7 @@ class NER(EntityFinder):
     def _stream(self, texts: Iterable[str], batch_size: int, selection: Selection) -> Iterator[list[Entity]]:
         snapshot = self.lexicon.snapshot()  # of the moment of the call, not of the first text
         is_compiled = getattr(self.model, "is_compiled", False)
-        stream = Stream(self.model, snapshot, selection, batch_size, in_one_call=is_compiled)
+        stream = Stream(self.model, snapshot, selection, batch_size, is_compiled=is_compiled)
         if not is_compiled:
             return stream.entities(texts)
         from cige.runtime.native import n_threads, use_threads

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import lzma
 import re
 import sys
 from collections import Counter
@@ -30,6 +31,32 @@ def programs():
     for name in set(sys.modules) - before:
         if str(getattr(sys.modules[name], "__file__", "")).startswith(str(FOLDER)):
             del sys.modules[name]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """A raw corpus of one source that is drawn from and one that is not, and the set "today" with one of its lines."""
+    medicine = [f"医生给他开了第{k}种感冒药。" for k in range(30)]
+    lines = medicine + [f"第{k}场游戏输了。" for k in range(30)] + [f"第{k}场游戏也输了，药也没了。" for k in range(5)]
+    with lzma.open(tmp_path / "part.txt.xz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    rows = ["source\t\t\tfirst\tlast", "zhihu\t\t\t1\t60", "a_source_without_licence\t\t\t61\t65"]
+    (tmp_path / "part.index.tsv").write_text("\n".join(rows), encoding="utf-8")
+    (tmp_path / "today").mkdir()
+    (tmp_path / "today" / "dev.bmes").write_text("".join(f"{c} O\n" for c in medicine[7]), encoding="utf-8")
+    return tmp_path, medicine
+
+
+def test_lines_of_the_kinds_asked_for_are_drawn_once_and_none_that_is_known(programs, corpus):
+    draw, (folder, medicine) = programs("draw").draw, corpus
+    drawn = draw(folder, folder / "today", ["medicine"], 29, 3)
+    assert sorted(text for *_, text in drawn) == sorted(set(medicine) - {medicine[7]})
+    assert all(medicine[line - 1] == text and part == "part" for _, part, line, text in drawn)
+    both = draw(folder, folder / "today", ["medicine", "games"], 20, 3)
+    assert Counter(kind for kind, *_ in both) == {"medicine": 10, "games": 10}
+    assert both == draw(folder, folder / "today", ["medicine", "games"], 20, 3)
+    with pytest.raises(SystemExit, match="30 lines were asked for, and there are 29"):
+        draw(folder, folder / "today", ["medicine"], 30, 3)
 
 
 def test_a_name_counts_where_it_lies_in_no_longer_one(programs):

@@ -126,22 +126,6 @@ class RoundedFlat(NumpyFlat):
             del self._linear
 
 
-@pytest.mark.parametrize("level", [level for level, precision in NARROW if precision == BFLOAT16])
-@pytest.mark.parametrize("n_layers", [1, 2])
-@pytest.mark.parametrize("shape", [(4, 8), (6, 7), (8, 20)])
-def test_bfloat16_is_that_of_numpy(tmp_path, level, n_layers, shape):
-    """What is left are sums in another order that round to another number, each layer more of them."""
-    n_heads, head_width = shape
-    changes = {"use_words": False, "use_bigrams": False, "n_layers": n_layers}
-    lattices = saved(tmp_path / "model", **changes, n_heads=n_heads, head_width=head_width)
-    exact = NativeModel.load(tmp_path / "model", kernels="off")
-    batch = exact.rows(lattices)
-    expected = RoundedFlat(exact.config, exact.network._weights).emissions(batch)
-    emissions = NativeModel.load(tmp_path / "model", kernels=level, precision=BFLOAT16).network.emissions(batch)
-    error, of_rounding = (np.square(emissions - x).mean() ** 0.5 for x in (expected, exact.network.emissions(batch)))
-    assert error < of_rounding / (8 if n_layers == 1 else 4)
-
-
 class WholeFlat(NumpyFlat):
     """FLAT of characters alone in int16: whole numbers where the compiled form has them, with the scale of each row."""
 
@@ -183,20 +167,26 @@ def whole_rows(x: np.ndarray) -> np.ndarray:
     return whole(x.transpose(1, 0, 2).reshape(n, -1)).reshape(n, n_heads, width).transpose(1, 0, 2)
 
 
-@pytest.mark.parametrize("level", [level for level, precision in NARROW if precision == INT16])
+BY_NUMPY = {BFLOAT16: (RoundedFlat, 4), INT16: (WholeFlat, 2)}  # and the part of the rounding that two layers may leave
+
+
+@pytest.mark.parametrize(("level", "precision"), [pair for pair in NARROW if pair[1] in BY_NUMPY])
 @pytest.mark.parametrize("n_layers", [1, 2])
 @pytest.mark.parametrize("shape", [(4, 8), (6, 7), (8, 20)])
-def test_int16_is_that_of_numpy(tmp_path, level, n_layers, shape):
-    """A number that is rounded otherwise changes a row of the next product, so a second layer has many of them."""
-    n_heads, head_width = shape
+def test_16_bits_are_those_of_numpy(tmp_path, level, precision, n_layers, shape):
+    """What is left are sums in another order that round to another number, each layer more of them.
+
+    In int16, such a number changes a whole row of the next product.
+    """
+    (network, part), (n_heads, head_width) = BY_NUMPY[precision], shape
     changes = {"use_words": False, "use_bigrams": False, "n_layers": n_layers}
     lattices = saved(tmp_path / "model", **changes, n_heads=n_heads, head_width=head_width)
     exact = NativeModel.load(tmp_path / "model", kernels="off")
     batch = exact.rows(lattices)
-    expected = WholeFlat(exact.config, exact.network._weights).emissions(batch)
-    emissions = NativeModel.load(tmp_path / "model", kernels=level, precision=INT16).network.emissions(batch)
+    expected = network(exact.config, exact.network._weights).emissions(batch)
+    emissions = NativeModel.load(tmp_path / "model", kernels=level, precision=precision).network.emissions(batch)
     error, of_rounding = (np.square(emissions - x).mean() ** 0.5 for x in (expected, exact.network.emissions(batch)))
-    assert error < of_rounding / (8 if n_layers == 1 else 2)
+    assert error < of_rounding / (8 if n_layers == 1 else part)
 
 
 @pytest.mark.parametrize(("level", "precision"), NARROW)

@@ -35,6 +35,13 @@ def test_silent_labels_are_reported_where_they_are_named():
     assert reported(labels=["PER_NOM", "ORG"]) == {"PER_NOM": "PER_NOM", "ORG": "ORG"}
 
 
+def test_a_users_word_has_the_users_label_unless_others_were_requested():
+    best, named = (select(Request.of(**options), LABELS, FACTS) for options in ({}, {"labels": ["ORG"]}))
+    assert [best.name_of_word(label, LABELS) for label in ("PER", "PER_NOM", "DRUG")] == ["PER", "PER_NOM", "DRUG"]
+    assert best.name_of("PER_NOM", LABELS) is None
+    assert [named.name_of_word(label, LABELS) for label in ("ORG", "PER", "DRUG")] == ["ORG", None, None]
+
+
 def test_coarse_labels_are_the_topmost_kinds():
     assert reported(types="coarse") == {"BANK": "ORG", "COMPANY": "ORG", "ORG": "ORG", "PER": "PER"}
     assert reported(types="coarse", labels=["ORG"]) == {"BANK": "ORG", "COMPANY": "ORG", "ORG": "ORG"}

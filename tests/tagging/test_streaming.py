@@ -73,6 +73,22 @@ def test_an_endless_stream_is_read_ahead_a_little_and_may_be_left(model, small_g
     assert threading.active_count() == before
 
 
+def test_a_compiled_model_reads_many_short_windows_in_one_call_and_few_long_ones(model, monkeypatch):
+    calls = []
+    find = NativeModel.find_spans
+    monkeypatch.setattr(NativeModel, "find_spans", lambda *args: (calls.append(len(args[1])), find(*args))[1])
+    short, long = ["小明在北京。"] * 600, ["小明在北京的一家公司工作了很久，" * 15] * 100
+    options = {"selection": select(Request(), model.labels, model.label_facts), "batch_size": 64}
+    for texts, most in ((short, streaming.MAX_AT_ONCE), (long, 60)):
+        calls.clear()
+        stream = streaming.Stream(model, model.lexicon.snapshot(), **options, is_compiled=True)
+        answers = list(stream.entities(texts))
+        assert sum(calls) == len(texts) and max(calls) <= most
+        calls.clear()
+        assert list(streaming.Stream(model, model.lexicon.snapshot(), **options).entities(texts)) == answers
+    assert len(calls) > 1
+
+
 def test_a_text_that_is_none_is_named(model, small_groups):
     with pytest.raises(TypeError, match="text 31 is bytes"):
         list(read(model, ["小明在北京。"] * 30 + [b"x"], 2))

@@ -67,6 +67,7 @@ class StartModel:
         self.name = "the bundled model" if recipe.start_from == "bundled" else recipe.start_from
         self._finder: EntityFinder = load(start_folder(recipe.start_from))
         self._data = data
+        self._finds_the_same = recipe.head == "crf" or self._finder.label_facts.nested
         found = {span.label for sentence in (*data.train, *data.dev) for span in sentence.spans}
         self._unknown = sorted(found - set(self._finder.labels))
         self._proposals = propose(self._unknown, self._finder.labels)
@@ -90,7 +91,7 @@ class StartModel:
         """The F1 of this model on the development sentences, without training, 0..1.
 
         Labels are renamed as proposed; entities of labels that it does not know count as missed. None if it knows none
-        of the labels, or if some of the text is left open.
+        of the labels, if some of the text is left open, or if it cannot find nested entities and the new model can.
         """
         from cige.data.sentence import EITHER, OPEN
         from cige.entities.scores import score
@@ -98,7 +99,7 @@ class StartModel:
         dev = [relabelled(sentence, self._proposals) for sentence in self._data.dev]
         labels = {span.label for sentence in dev for span in sentence.spans}
         known = sorted(labels.intersection(self._finder.labels))
-        if not known or any(label == OPEN or EITHER in label for label in labels):
+        if not known or not self._finds_the_same or any(label == OPEN or EITHER in label for label in labels):
             return None
         texts = [sentence.text for sentence in dev]
         found = list(self._finder.pipe(texts, labels=known))

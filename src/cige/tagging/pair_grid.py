@@ -19,9 +19,9 @@ from cige.tagging.edges import trimmed
 from cige.tagging.forcing import forced_starts
 from cige.tagging.scored_span import ScoredSpan
 from cige.tagging.selection import Selection
+from cige.tagging.typing import ENOUGH
 from cige.tagging.word_pairs import decode_relations
 
-ENOUGH = 0.5
 Parts = tuple[tuple[int, int], ...]
 
 
@@ -128,7 +128,7 @@ def _reported(
         found = _typed(found, word, of_any_type, model, chosen)
     found = [span for span in found if span.score >= chosen.min_score]
     for forced in forced_starts(lattice):
-        named = _name_of(forced, model, chosen)
+        named = chosen.name_of_word(forced.label, model.labels)
         if named is not None:
             found.append(ScoredSpan(forced.start, forced.end, named, 1.0, forced=True))
     return sorted(found, key=lambda span: (span.start, span.end, span.label, span.parts))
@@ -148,16 +148,10 @@ def _typed(
 ) -> list[ScoredSpan]:
     """The spans, in which a typed word has the user's label if it is more probably an entity of any type than not."""
     others = [span for span in spans if (span.start, span.end) != (word.start, word.end)]
-    any_type, name = probability(word.start, word.end), _name_of(word, model, chosen)
+    any_type, name = probability(word.start, word.end), chosen.name_of_word(word.label, model.labels)
     if any_type < ENOUGH and len(others) == len(spans):
         return spans
     return others if name is None else [*others, ScoredSpan(word.start, word.end, name, chosen.score(any_type))]
-
-
-def _name_of(word: ForcedSpan, model: _Model, chosen: Selection) -> str | None:
-    """The label with which a user's word is reported, or None if other labels were requested."""
-    name = chosen.name_of(word.label, model.labels)
-    return word.label if name is None and chosen.named is None else name  # a type that only user words have
 
 
 def _outside(start: int, end: int, n_chars: int, lengths: np.ndarray) -> np.ndarray:

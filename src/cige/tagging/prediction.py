@@ -224,9 +224,7 @@ def _forced(lattice: Lattice, model: PredictionModel, chosen: Selection) -> list
     """The forced stretches with the user's labels, unless other labels were requested."""
     found = []
     for span in forced_starts(lattice):
-        name = chosen.name_of(span.label, model.labels)
-        if name is None and chosen.named is None:  # a type that only user words have
-            name = span.label
+        name = chosen.name_of_word(span.label, model.labels)
         if name is not None:
             found.append(ScoredSpan(span.start, span.end, name, 1.0, forced=True))
     return found

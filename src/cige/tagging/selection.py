@@ -98,6 +98,14 @@ class Selection:
             return self.reported.get(label)
         return label if self.named is None or label in self.named else None
 
+    def name_of_word(self, label: str, labels: Collection[str]) -> str | None:
+        """The label with which a user's forced or typed word is reported; `None` only if other labels were requested.
+
+        Unlike `name_of`, it is the user's label where the model has the label and does not report it.
+        """
+        name = self.name_of(label, labels)
+        return label if name is None and self.named is None else name
+
     def max_lengths(self, of_labels: Mapping[str, int]) -> dict[str, int]:
         """The maximum length of entities of each label, given the maximum lengths that a model has for its labels.
 

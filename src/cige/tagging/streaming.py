@@ -6,7 +6,6 @@ What a text's entities are does not depend on the number of threads: the groups 
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from cige.entities.entity import Entity
 from cige.lexicon.lexicon import LexiconSnapshot
 from cige.lexicon.rules import Rules
 from cige.tagging.merging import merge_windows
-from cige.tagging.prediction import PredictionModel, ScoredSpan, predict_spans
+from cige.tagging.prediction import MAX_PAIRS, PredictionModel, ScoredSpan, predict_spans
 from cige.tagging.selection import Selection
 from cige.tagging.windows import read_window, windows_of
 from cige.text.closed import Stretch, closed_stretches
@@ -26,6 +25,8 @@ from cige.text.given import decode_hint
 from cige.text.windows import Window
 
 GROUP_BATCHES = 16  # a group has the windows of this many batches, so that a batch has windows of similar length
+MAX_AT_ONCE = 256  # windows that a compiled model reads in one call
+_PAIRS_AT_ONCE = 4 * MAX_PAIRS  # node pairs, so that long windows take little memory
 _GROUPS_AHEAD = 2  # that each thread may have
 
 Answer: TypeAlias = tuple[Window, int, list[ScoredSpan]]  # a window, the words left out in it, and its entities
@@ -75,15 +76,15 @@ class Stream:
         snapshot: the lexicon.
         selection: which entities are reported.
         batch_size: windows per batch; with 1, the entities of each text are returned before the next text is read.
-        in_one_call: whether the model reads a whole group at once. Compiled models divide it themselves, and each
-            return from C waits for the thread that has the interpreter.
+        is_compiled: whether the model runs in C. It then reads a group of any lengths in few calls, since each return
+            from C waits for the thread that has the interpreter.
     """
 
     model: PredictionModel
     snapshot: LexiconSnapshot
     selection: Selection
     batch_size: int
-    in_one_call: bool = False
+    is_compiled: bool = False
 
     def entities(
         self, texts: Iterable[str], n_threads: int = 1, start_thread: Callable[[], None] | None = None
@@ -98,6 +99,8 @@ class Stream:
             TypeError: a text is not a str.
         """
         size = 1 if self.batch_size == 1 else self.batch_size * GROUP_BATCHES
+        if self.is_compiled:
+            size = min(size, MAX_AT_ONCE)
         waiting: deque[_Text] = deque()
         group: list[tuple[_Text, Window]] = []
         readers = _Readers(self._read, 1 if self.batch_size == 1 else n_threads, start_thread)
@@ -121,11 +124,9 @@ class Stream:
     def _read(self, group: _Group) -> list[Answer]:
         facts = self.model.label_facts
         parts = [read_window(t.text, window, self.snapshot, t.closed, t.rules, facts) for t, window in group]
+        batch_size, max_pairs = (len(parts), _PAIRS_AT_ONCE) if self.is_compiled else (self.batch_size, MAX_PAIRS)
         lattices = [part.lattice for part in parts]
-        if self.in_one_call:
-            found = predict_spans(self.model, lattices, self.selection, batch_size=len(parts), max_pairs=sys.maxsize)
-        else:
-            found = predict_spans(self.model, lattices, self.selection, batch_size=self.batch_size)
+        found = predict_spans(self.model, lattices, self.selection, batch_size=batch_size, max_pairs=max_pairs)
         return [(part.window, part.lattice.n_dropped, spans) for part, spans in zip(parts, found, strict=True)]
 
 

@@ -30,9 +30,7 @@ def with_typed(
     """
     kept = list(spans)
     for word in typed:
-        name = chosen.name_of(word.label, list(labels))
-        if name is None and chosen.named is None:  # a type that only user words have
-            name = word.label
+        name = chosen.name_of_word(word.label, labels)
         same = [span for span in kept if (span.start, span.end) == (word.start, word.end)]
         overlaps = any(span.start < word.end and word.start < span.end for span in kept)
         if overlaps and not same:

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cige.tagging.scored_span import ScoredSpan
-from cige.text.closed import Stretch
+from cige.text.closed import Stretch, within
 
 
 def splits_word(text: str, place: int) -> bool:
-    """Whether an edge before text[place] splits a Latin word; a capital letter after a small one begins a word, as the
-    P of iPhone and the A of OpenAI do."""
+    """Whether an edge before text[place] splits a Latin word.
+
+    A capital letter after a small one begins a word, as the P of iPhone and the A of OpenAI do. (The matching of words
+    is stricter, see `cige.lexicon.latin_runs`: there, AI is no word of OpenAI.)
+    """
     if not 0 < place < len(text):
         return False
     before, after = text[place - 1], text[place]
@@ -51,7 +54,7 @@ def _moved(text: str, span: ScoredSpan, closed: Sequence[Stretch], longest: int)
     while splits_word(text, end):
         end += 1
     is_same = (start, end) == (span.start, span.end)
-    if is_same or end - start > longest or any(a < end and start < b for a, b in closed):
+    if is_same or end - start > longest or within(closed, start, end):
         return span
     return replace(span, start=start, end=end)
 
