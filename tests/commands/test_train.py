@@ -146,16 +146,17 @@ class Known:
     """A finder that finds the places of two sentences."""
 
     labels = ("LOC", "PER")
+    label_facts = SimpleNamespace(nested=False)
 
     def pipe(self, texts, *, labels):
         assert labels == ["LOC"]
         return [[Span(0, 2, "LOC")] for _ in texts]
 
 
-def start_model(monkeypatch, sentences, start_from="bundled") -> StartModel:
+def start_model(monkeypatch, sentences, start_from="bundled", head="crf") -> StartModel:
     monkeypatch.setattr("cige.api.load", lambda folder: Known())
     monkeypatch.setattr("cige.training.recipe.start_folder", lambda given: given)
-    recipe = SimpleNamespace(start_from=start_from)
+    recipe = SimpleNamespace(start_from=start_from, head=head)
     return StartModel(recipe, OwnData("data.bmes", sentences, sentences, {"x": ""}))
 
 
@@ -190,6 +191,13 @@ def test_what_cannot_be_compared_has_no_f1(monkeypatch, label: str) -> None:
     if label != "else":
         sentences.append(Sentence("北京好", (Span(0, 2, "LOC"),)))
     assert start_model(monkeypatch, sentences).dev_f1() is None
+
+
+def test_a_flat_model_is_not_compared_with_one_that_finds_nested_entities(monkeypatch) -> None:
+    sentences = [Sentence("北京好", (Span(0, 2, "LOC"),))]
+    assert start_model(monkeypatch, sentences, head="pair_grid").dev_f1() is None
+    monkeypatch.setattr(Known, "label_facts", SimpleNamespace(nested=True))
+    assert start_model(monkeypatch, sentences, head="pair_grid").dev_f1() == 1.0
 
 
 def test_only_one_of_several_processes_reports(monkeypatch) -> None:
