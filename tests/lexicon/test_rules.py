@@ -61,7 +61,8 @@ def test_typed_words_have_a_label_where_nothing_is_forced():
     rules = of_words(words).find("天津天津大学")
     assert rules.typed == (ForcedSpan(0, 2, "GAME"), ForcedSpan(2, 4, "GAME"))
     assert rules.within(2, 6).typed == (ForcedSpan(0, 2, "GAME"),)
-    assert rules.within(1, 3).typed == ()
+    assert rules.within(2, 4).typed == (ForcedSpan(0, 2, "GAME"),)  # up to the very end of the window
+    assert rules.within(1, 3).typed == () and rules.within(2, 3).typed == ()
 
 
 def test_a_lexicon_without_such_words_has_no_rules():

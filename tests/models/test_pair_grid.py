@@ -298,6 +298,9 @@ def test_rules_of_users_and_relations():
         (0, 2, "GPE"), (0, 4, "ORG"), (5, 7, "GPE"),
     ]  # fmt: skip
     assert shown(ner(text, words=[cige.UserWord("北京", None, "block")])) == [(0, 4, "ORG")]
+    typed = [cige.UserWord("北京", "GPE", "type"), cige.UserWord("大学", "GPE", "type")]  # 大学 is no entity
+    assert shown(ner(text, words=typed)) == [(0, 2, "GPE"), (0, 4, "ORG"), (5, 7, "GPE")]
+    assert [e.score for e in ner(text, words=typed)] == [e.score for e in ner(text)]
     assert shown(ner(text, words=[cige.UserWord("北京", "GPE", "type")], labels=["ORG"])) == [(0, 4, "ORG")]
 
 

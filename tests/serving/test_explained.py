@@ -33,6 +33,21 @@ def test_words_within_words_are_limited_by_their_nodes(client):
         assert client.post(f"/v1/{path}", json={"text": "啊" * 2_500} | more).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("lattice", {"text": "甲乙丙"}), ("entities", {"texts": ["甲乙丙", "甲乙丙丁"], "explain": True})],
+)
+def test_as_many_nodes_as_there_may_be_are_explained(client, monkeypatch, path, body):
+    body = body | {"words": ["甲乙"]}
+    monkeypatch.setattr(explained, "MOST_NODES", 0)
+    n_nodes = client.post(f"/v1/{path}", json=body).json()["error"]["params"]["given"]
+    assert n_nodes > sum(map(len, body.get("texts", [body.get("text", "")])))
+    monkeypatch.setattr(explained, "MOST_NODES", n_nodes)
+    assert client.post(f"/v1/{path}", json=body).status_code == 200
+    monkeypatch.setattr(explained, "MOST_NODES", n_nodes - 1)
+    assert client.post(f"/v1/{path}", json=body).status_code == 413
+
+
 def test_a_drawing_is_limited_by_the_bars_that_share_rows(client):
     body = {"text": "啊" * 1_000, "words": NESTED, "svg_width": 160}
     answer = client.post("/v1/lattice", json=body)

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from cige.data.word_pair_classes import N_RELATIONS, NEXT, NONE
+from cige.data.word_pair_classes import N_RELATIONS, NEXT
 from cige.lattice.lattice import Lattice
 from cige.nn.word_paths import Path, find_paths
 from cige.tagging.scored_span import ScoredSpan
@@ -24,12 +24,10 @@ def decode_relations(scores: np.ndarray, lattice: Lattice, labels: Sequence[str]
         scores: float[T, 2 M - 1, K + 2] of the T characters of the lattice (see nn/word_pairs.py).
         labels: the K labels.
     """
-    n_chars, n_cells = scores.shape[:2]
-    second = np.arange(n_chars)[:, None] + np.arange(n_cells) - n_cells // 2
-    classes = np.where((second >= 0) & (second < n_chars), scores.argmax(-1), NONE)
+    reach = scores.shape[1] // 2
     found = []
-    for path in find_paths(classes):
-        cells = _cells(path, n_cells // 2)
+    for path in find_paths(scores.argmax(-1)):  # relations to what is beyond the text are on no path
+        cells = _cells(path, reach)
         probability = min(_probability(scores[first, cell], number) for first, cell, number in cells)
         parts = path.parts
         own = parts if len(parts) > 1 else ()

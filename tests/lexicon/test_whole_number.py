@@ -1,0 +1,22 @@
+"""Counts in word lists are whole numbers of at most 18 digits, which an int64 holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cige.lexicon.whole_number import MAX_NUMBER, whole_number
+
+
+@pytest.mark.parametrize("field", ["0", "7", "007", "9" * 18, "0" * 17 + "1"])
+def test_up_to_18_digits_are_a_number(field):
+    assert whole_number(field) == whole_number(field.encode()) == int(field) <= MAX_NUMBER
+
+
+@pytest.mark.parametrize("field", ["", " 1", "-1", "+1", "1.0", "1e3", "1_000", "一", "²", "9" * 19, "0" * 18 + "1"])
+def test_nothing_else_is(field):
+    assert whole_number(field) is None and whole_number(field.encode()) is None
+
+
+def test_the_largest_fits_an_int64():
+    assert whole_number(str(MAX_NUMBER)) == MAX_NUMBER <= np.iinfo(np.int64).max
