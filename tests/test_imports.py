@@ -25,6 +25,7 @@ LAYERS = [
     {"engine", "runtime", "explain"},
     {"training", "api"},
     {"reports", "serving", "bulk", "distant", "suggest", "integrations"},
+    {"leaderboard"},
     {"commands"},
     {"lattice_bert"},
     {"cli"},

@@ -30,6 +30,7 @@ CORE_VERBS = {
     "calibrate": "calibrate a model's scores on labelled sentences",
     "user-words": "measure how much user words improve F1 on labelled sentences",
     "compare": "train and score several systems in the same way, with tests of significance",
+    "leaderboard": "train and score every system on every data set, and make the pages of the results",
     "recipes": "list, show and copy the built-in recipes",
     "search": "search hyper-parameters",
     "convert": "convert labelled documents between the formats of annotation tools",

@@ -36,6 +36,7 @@ FOLDERS = [
     "distant",
     "suggest",
     "integrations",
+    "leaderboard",
     "commands",
     "lattice_bert",
 ]

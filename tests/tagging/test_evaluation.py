@@ -74,6 +74,7 @@ def test_lists_with_labels_are_tried_with_and_without_them(ner):
     trials = user_word_trials(ner, sentences, gazetteers={"places": gazetteer}, with_labels=True)
     assert {t.name: t.n_words for t in trials[3:]} == {
         "names with labels": len(user_words_of(sentences)),
+        "names, 20% no labels": len(user_words_of(sentences)),
         "names, 20% wrong labels": len(user_words_of(sentences)),
         "places": 4,
         "places without labels": 3,

@@ -35,6 +35,9 @@ _TRANSLATIONS = {
     "train and score several systems in the same way, with tests of significance": (
         "用同样的方式训练并评测几个系统，并做显著性检验"
     ),
+    "train and score every system on every data set, and make the pages of the results": (
+        "在每个数据集上训练并评测每个系统，生成排行榜页面"
+    ),
     "list, show and copy the built-in recipes": "列出、查看、复制自带的配方",
     "search hyper-parameters": "搜索超参数",
     "convert labelled documents between the formats of annotation tools": "在各种标注工具的文件格式之间转换",

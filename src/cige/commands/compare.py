@@ -51,19 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
-def _matching_recipes(given: str) -> list[str]:
-    """The recipes of an argument: those that match a pattern, or the argument itself."""
-    from cige.recipes.shipped import matching
-
-    is_pattern = any(sign in given for sign in "*?[") and not Path(given).exists()
-    return matching(given) if is_pattern else [given]
-
-
 def run(args: argparse.Namespace) -> None:
+    from cige.recipes.shipped import recipes_of
     from cige.recipes.spans import show_duration
     from cige.training.recipe import load_recipe
 
-    recipes = [load_recipe(recipe, args.set) for given in args.recipes for recipe in _matching_recipes(given)]
+    recipes = [load_recipe(recipe, args.set) for given in args.recipes for recipe in recipes_of(given)]
     from cige.errors import CigeError
     from cige.folders.atomic import atomic_file
     from cige.lexicon.words_file import read_words

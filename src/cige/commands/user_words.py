@@ -10,7 +10,7 @@ names that are in the list, and in "entities listed" each occurrence of a name c
 from other labelled files.
 
 Only labels that the data has are scored. If a model uses the labels of user words, there are also rows for the names
-with their labels, and with wrong labels for a fifth of them. Lists with labels are used with and without them.
+with their labels, and with no label or a wrong one for a fifth of them. Lists with labels are used with and without them.
 
   cige user-words --model runs/ecommerce/model --data ecommerce/dev.bmes --train ecommerce/train.bmes
   cige user-words --data news.bmes --gazetteer companies.txt places.txt

@@ -95,6 +95,12 @@ def matching(pattern: str) -> list[str]:
     return names
 
 
+def recipes_of(given: str) -> list[str]:
+    """The recipes of an argument: those that match a pattern, or the argument itself, a name or a file."""
+    is_pattern = any(sign in given for sign in "*?[") and not Path(given).exists()
+    return matching(given) if is_pattern else [given]
+
+
 def layers_of(name: str) -> list[Layer]:
     """The layers of a shipped recipe, each of which overrides those before it; `extends` is left in the values."""
     one = shipped()[name]

@@ -180,8 +180,9 @@ def user_word_trials(
     other list depends on the share of the names that it contains, which each trial reports as `listed_names`. The
     lexicon of `ner` is not changed.
 
-    With labels, there are further trials: the names of the sentences with their labels, the same with wrong labels for
-    a fifth of them, and each gazetteer that has labels without its labels.
+    With labels, there are further trials: the names of the sentences with their labels, the same with no label for a
+    fifth of them and with a wrong label for this fifth, and each gazetteer that has labels without its labels. What a
+    wrong label costs is the difference between these two: a list that lacks the label loses its gain in any case.
 
     Args:
         labels, train: as in `evaluate`.
@@ -200,7 +201,10 @@ def user_word_trials(
     if wants_labels:
         labelled = labelled_words_of(sentences, labels=labels)
         lists["names with labels"] = labelled
-        lists[f"names, {WRONG_SHARE:.0%} wrong labels"] = with_wrong_labels(labelled, known or ner.labels, seed=seed)
+        wrong = with_wrong_labels(labelled, known or ner.labels, seed=seed)
+        right = zip(labelled, wrong, strict=True)
+        lists[f"names, {WRONG_SHARE:.0%} no labels"] = [a if a.label == b.label else UserWord(a.text) for a, b in right]
+        lists[f"names, {WRONG_SHARE:.0%} wrong labels"] = wrong
     for name, given in (gazetteers or {}).items():
         lists[name] = given
         if wants_labels and any(isinstance(word, UserWord) and word.label for word in given):

@@ -1,0 +1,180 @@
+"""Fill a leaderboard cell by cell, and make its pages.
+
+  cige leaderboard run --minutes 60                  # go on with the cheapest cells that are open
+  cige leaderboard run 'weibo/*' --seeds 3           # these recipes only
+  cige leaderboard run --share 2/3                   # the second of three machines
+  cige leaderboard merge machine-2 machine-3         # copy their results into leaderboard/
+  cige leaderboard show --page docs/leaderboard.md --html leaderboard.html
+  cige leaderboard check weibo/flat-1                # train a cell again: are the numbers the same?
+
+A cell is a recipe with a seed: every system of the papers and the same network without words, on every data set, with
+five seeds. Each result is one file, RESULTS/DATA/SYSTEM-SEED.json, with the scores, the gain from user words, speed,
+memory and the checksums of data and weights; `show` reads nothing else. Cells run at the full length of their recipes.
+Trained runs are kept in --runs; a finished run is read and an interrupted one goes on. Stop at any time: what has
+finished is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cige.commands.options import at_least
+from cige.errors import CigeError
+
+if TYPE_CHECKING:
+    from cige.leaderboard.cells import Cell
+    from cige.leaderboard.results import CellResult
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="run|show|merge|check", required=True)
+
+    run = verbs.add_parser("run", help="run the open cells, the cheapest first")
+    _add_cells(run)
+    _add_training(run)
+    run.add_argument("--share", type=_share, default=(1, 1), metavar="K/N", help="run part K of N, for N machines")
+    run.add_argument("--minutes", type=float, metavar="M", help="begin no cell after M minutes")
+    run.add_argument("--list", action="store_true", help="print the open cells in their order, and run none")
+    run.set_defaults(run=run_cells)
+
+    show = verbs.add_parser("show", help="print the tables, or write the pages")
+    _add_cells(show)
+    show.add_argument("--language", choices=("en", "zh"), default="en", help="en or zh (default: en)")
+    show.add_argument("--page", metavar="FILE", help="write a Markdown page")
+    show.add_argument("--html", metavar="FILE", help="write an HTML page whose tables sort, with figures")
+    show.add_argument("--link", default="", metavar="MARKDOWN", help="a line below the title of the Markdown page")
+    show.set_defaults(run=run_show)
+
+    merge = verbs.add_parser("merge", help="copy the results of other machines into RESULTS")
+    merge.add_argument("sources", nargs="+", metavar="FOLDER", help="folders of results")
+    _add_results(merge)
+    merge.set_defaults(run=run_merge)
+
+    check = verbs.add_parser("check", help="train a cell again and compare the numbers")
+    check.add_argument("cell", metavar="DATA/SYSTEM-SEED", help="a cell with a result, such as weibo/flat-1")
+    _add_results(check)
+    check.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
+    check.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
+    check.set_defaults(run=run_check)
+
+
+def _add_results(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--results", default="leaderboard", metavar="FOLDER", help="folder of results (default: leaderboard)"
+    )
+
+
+def _add_cells(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recipes", nargs="*", metavar="RECIPE", help="names, patterns of names or YAML files")
+    parser.add_argument("--seeds", type=at_least(1), default=5, metavar="N", help="seeds 1 to N (default: 5)")
+    _add_results(parser)
+    parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runs", default="runs", metavar="FOLDER", help="folder of the trained runs (default: runs)")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
+
+
+def _share(text: str) -> tuple[int, int]:
+    part, slash, n_parts = text.partition("/")
+    if not (slash and part.isdigit() and n_parts.isdigit() and 1 <= int(part) <= int(n_parts)):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected K/N, such as 2/3 for the second of three machines")
+    return int(part), int(n_parts)
+
+
+def run_cells(args: argparse.Namespace) -> None:
+    from cige.leaderboard.cells import share_of
+    from cige.leaderboard.results import read_results, write_result_file
+    from cige.leaderboard.run import run_cell
+    from cige.nn.memory import keep_freed_memory
+    from cige.recipes.spans import show_duration
+
+    begin = time.monotonic()
+    results_folder = Path(args.results)
+    to_run = _open_cells(args, read_results(results_folder))
+    to_run = share_of(to_run, *args.share)
+    if args.list:
+        for cell in to_run:
+            print(cell.path.removesuffix(".json"))
+        return
+    keep_freed_memory()
+    for cell in to_run:
+        if args.minutes is not None and time.monotonic() - begin > 60 * args.minutes:
+            break
+        result = run_cell(cell, Path(args.runs), data_dir=args.data_dir, device=args.device)
+        write_result_file(results_folder, result)
+        test = "" if result.test_f1 is None else f" test F1 {100 * result.test_f1:.2f}"
+        name = cell.path.removesuffix(".json")
+        print(f"{name} dev F1 {100 * result.dev_f1:.2f}{test} ({show_duration(result.seconds)})", flush=True)
+
+
+def run_show(args: argparse.Namespace) -> None:
+    from cige.folders.atomic import atomic_file
+    from cige.leaderboard.figure import figures_of
+    from cige.leaderboard.pages import CHINESE, ENGLISH, html_page, markdown_page
+    from cige.leaderboard.results import read_results
+
+    wording = CHINESE if args.language == "zh" else ENGLISH
+    results = read_results(Path(args.results))
+    if not results:
+        raise CigeError(f"{args.results}: no result; `cige leaderboard run` makes them")
+    still_open = [cell.path.removesuffix(".json") for cell in _open_cells(args, results)]
+    page = markdown_page(results, still_open, wording=wording, links=args.link)
+    if not (args.page or args.html):
+        print(page, end="")
+    pages = {args.page: page} if args.page else {}
+    if args.html:
+        pages[args.html] = html_page(results, still_open, wording=wording, figures=figures_of(results))
+    for path, text in pages.items():
+        with atomic_file(path) as aside:
+            aside.write_text(text, encoding="utf-8")
+
+
+def run_merge(args: argparse.Namespace) -> None:
+    from cige.leaderboard.results import merge
+
+    new = merge([Path(source) for source in args.sources], Path(args.results))
+    print(f"{len(new)} new results in {args.results}")
+
+
+def run_check(args: argparse.Namespace) -> int:
+    from cige.leaderboard.results import read_result_file
+    from cige.leaderboard.run import differences, run_cell
+
+    path = Path(args.results) / f"{args.cell}.json"
+    if not path.is_file():
+        raise CigeError(f"{path}: no such result; give a cell as DATA/SYSTEM-SEED, such as weibo/flat-1")
+    before = read_result_file(path)
+    cell = _cell_of(before)
+    with tempfile.TemporaryDirectory() as runs:
+        again = run_cell(cell, Path(runs), data_dir=args.data_dir, device=args.device)
+    different = differences(before, again)
+    shown = f"{args.cell}: F1 {100 * before.f1:.2f}, trained again {100 * again.f1:.2f}"
+    print(shown + (f"; different: {', '.join(different)}" if different else "; the same"))
+    return 1 if different else 0
+
+
+def _cell_of(result: CellResult) -> Cell:
+    from cige.leaderboard.cells import Cell
+    from cige.training.recipe import load_recipe
+
+    return Cell(load_recipe(f"{result.data}/{result.system}"), result.seed)
+
+
+def _open_cells(args: argparse.Namespace, results: list[CellResult]) -> list[Cell]:
+    """The cells without a result, the cheapest first."""
+    from cige.leaderboard.cells import Cell, cheapest_first, is_done
+    from cige.leaderboard.papers import board_recipes
+    from cige.recipes.shipped import recipes_of
+    from cige.training.recipe import load_recipe
+
+    names = [name for given in args.recipes for name in recipes_of(given)] or board_recipes()
+    recipes = [load_recipe(name) for name in names]
+    cells = [Cell(recipe, seed) for recipe in recipes for seed in range(1, args.seeds + 1)]
+    to_run = [cell for cell in cells if not is_done(cell, results)]
+    return cheapest_first(to_run, results, args.data_dir)

@@ -1,0 +1,97 @@
+"""The cells of a leaderboard, one per recipe and seed, in the order in which they are run: cheapest first."""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cige.data.registry import DATASETS, dataset_file
+from cige.json_text import to_json
+from cige.leaderboard.results import CellResult, result_path
+from cige.training.files import find_file
+from cige.training.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A recipe and a seed."""
+
+    recipe: Recipe
+    seed: int
+
+    @property
+    def data(self) -> str:
+        """The name of the data set, or of the folder of the development file."""
+        data = self.recipe.data
+        return data.dataset or Path(str(data.dev or data.train)).parent.name or "data"
+
+    @property
+    def system(self) -> str:
+        """The name of the recipe without the data set, as `cige recipes list` has it."""
+        return self.recipe.name.removeprefix(f"{self.data}-").replace("-", "_")
+
+    @property
+    def path(self) -> str:
+        """The file of its result within a folder of results."""
+        return result_path(self.data, self.system, self.seed)
+
+    @property
+    def settings(self) -> str:
+        """SHA-256 of the recipe with all its settings."""
+        return hashlib.sha256(to_json(asdict(self.recipe), sort_keys=True).encode()).hexdigest()
+
+    def work(self, data_dir: str | None) -> int:
+        """Bytes of training text times epochs: the part of the cost that does not depend on the system."""
+        train = self.data_files(data_dir)["train"]
+        return train.stat().st_size * self.recipe.training.n_epochs
+
+    def data_files(self, data_dir: str | None) -> dict[str, Path]:
+        """The files that the run reads: those of the data set by split, and vectors by what they are of."""
+        data, vectors = self.recipe.data, self.recipe.vectors
+        if data.dataset is not None:
+            splits = {
+                name: dataset_file(data.dataset, name, data_dir=data_dir) for name in DATASETS[data.dataset].origins
+            }
+        else:
+            named = {"train": data.train, "dev": data.dev, "test": data.test}
+            splits = {name: find_file(path, data_dir) for name, path in named.items() if path is not None}
+        tables = {"char": vectors.char, "bigram": vectors.bigram, "word": vectors.word}
+        return splits | {name: find_file(path, data_dir) for name, path in tables.items() if path is not None}
+
+
+def is_done(cell: Cell, results: Iterable[CellResult]) -> bool:
+    """Whether the results have this cell with the settings of its recipe."""
+    return any(result.path == cell.path and result.settings == cell.settings for result in results)
+
+
+def cheapest_first(cells: Sequence[Cell], results: Sequence[CellResult], data_dir: str | None) -> list[Cell]:
+    """The cells by estimated time; that of a later seed counts as many times as its number.
+
+    So a system gets its second seed before one that is more than twice as slow gets its first. A system that has a
+    result on any data set is estimated from it, and others from the median of all systems.
+    """
+    return sorted(cells, key=lambda cell: cell.seed * estimated_seconds(cell, results, data_dir))
+
+
+def estimated_seconds(cell: Cell, results: Sequence[CellResult], data_dir: str | None) -> float:
+    """Seconds of training, if the machine is as fast as that of the results; on an arbitrary scale without results."""
+    rates: dict[str, list[float]] = {}
+    for result in results:
+        rates.setdefault(result.system, []).append(result.seconds / result.work)
+    medians = {system: statistics.median(of_system) for system, of_system in rates.items()}
+    rate = medians.get(cell.system) or (statistics.median(medians.values()) if medians else 1e-4)
+    return rate * cell.work(data_dir)
+
+
+def share_of(cells: Sequence[Cell], part: int, n_parts: int) -> list[Cell]:
+    """The cells of one of several machines: whole recipes, so that each machine needs few data sets and vectors.
+
+    Args:
+        part: number of the machine, from 1 to `n_parts`.
+    """
+    names = sorted({cell.recipe.name for cell in cells})
+    mine = set(names[part - 1 :: n_parts])
+    return [cell for cell in cells if cell.recipe.name in mine]

@@ -1,0 +1,112 @@
+"""Run one cell of a leaderboard: train, score, and measure user words, speed and memory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from cige.api import NER, load
+from cige.data.origins import sha256_of
+from cige.engine.run_folder import read_result
+from cige.leaderboard.cells import Cell
+from cige.leaderboard.results import CellResult
+from cige.reports.comparison import run_one, splits_of
+from cige.reports.finished_runs import run_folder
+from cige.tagging.evaluation import user_word_trials
+from cige.training.sources import read_data
+from cige.training.train import TrainResult
+
+BATCH_SIZES = (1, 16)
+_N_SENTENCES, _N_ROUNDS = 200, 3
+_PACKAGES = ("cige", "torch", "numpy")
+
+
+def run_cell(cell: Cell, runs: Path, *, data_dir: str | None = None, device: str = "auto") -> CellResult:
+    """The result of a cell; a finished run in `runs` is read, and an interrupted one goes on.
+
+    Raises:
+        CigeError: as raised by `cige.training.train.train`.
+    """
+    scores = run_one(asdict(cell.recipe), cell.seed, str(runs), data_dir, device)
+    model = read_result(run_folder(cell.recipe, cell.seed, runs), TrainResult).model
+    deciding = "test" if "test" in scores else "dev"
+    learned, dev = read_data(cell.recipe.data, data_dir)
+    trials = user_word_trials(NER.from_pretrained(model), dev, train=learned, with_labels=False)
+    texts = [sentence.text for sentence in splits_of(cell.recipe, data_dir)[deciding]]
+    speeds, megabytes = _in_new_process(str(model), texts)
+    return CellResult(
+        data=cell.data,
+        system=cell.system,
+        seed=cell.seed,
+        architecture=cell.recipe.architecture,
+        settings=cell.settings,
+        dev_f1=scores["dev"]["f1"],
+        test_f1=scores["test"]["f1"] if deciding == "test" else None,
+        counts=scores[f"{deciding}_counts"],
+        user_words={trial.name: trial.report.f1 for trial in trials},
+        sentences_per_second=speeds,
+        megabytes=megabytes,
+        n_parameters=scores["n_parameters"],
+        best_epoch=scores["best_epoch"],
+        seconds=scores["seconds"],
+        work=cell.work(data_dir),
+        weights_sha256=_checksum(model / "model.safetensors"),
+        data_sha256={name: _checksum(path) for name, path in cell.data_files(data_dir).items()},
+        versions={name: _version(name) for name in _PACKAGES},
+        machine=scores["machine"],
+    )
+
+
+def differences(first: CellResult, again: CellResult) -> list[str]:
+    """In what two runs of one cell differ that should be equal on one kind of machine; [] if they agree."""
+    compared = ("settings", "data_sha256", "n_parameters", "best_epoch", "dev_f1", "test_f1", "counts")
+    return [name for name in compared if getattr(first, name) != getattr(again, name)]
+
+
+def _in_new_process(model: str, texts: list[str]) -> tuple[dict[str, float], float]:
+    """Speeds and memory of `_speeds_and_memory` in a process of its own, with one thread."""
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    try:
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+            return pool.submit(_speeds_and_memory, model, texts).result()
+    finally:
+        if before is None:
+            del os.environ["OMP_NUM_THREADS"]
+        else:
+            os.environ["OMP_NUM_THREADS"] = before
+
+
+def _speeds_and_memory(model: str, texts: list[str]) -> tuple[dict[str, float], float]:
+    """Sentences per processor second by batch size (the best of three rounds), and most resident memory in MB."""
+    ner = load(model, precision="float32")
+    some = texts[:_N_SENTENCES]
+    best = dict.fromkeys(map(str, BATCH_SIZES), 0.0)
+    for _ in range(_N_ROUNDS):
+        for size in BATCH_SIZES:
+            begin = time.process_time()
+            list(ner.pipe(some, batch_size=size))
+            best[str(size)] = max(best[str(size)], len(some) / (time.process_time() - begin))
+    list(ner.pipe(texts, batch_size=BATCH_SIZES[-1]))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return best, peak / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+@cache
+def _checksum(path: Path) -> str:
+    return sha256_of(path.read_bytes())
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,84 @@
+"""The rows of a leaderboard, made from results alone."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cige.errors import CigeError
+from cige.leaderboard.papers import Paper, papers
+from cige.leaderboard.results import CellResult
+from cige.reports.significance import Difference, all_differences
+
+NO_WORDS, NAMES = "none", "names of the file"  # lists of `cige.tagging.evaluation.user_word_trials`
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """A system on a data set.
+
+    Attributes:
+        system: its name; paper: what its paper says; None for a system without one, such as a twin without words.
+        results: those of its seeds, in order.
+        behind: F1 of the best system minus that of this one, with interval and p value; None for the best.
+        over_twin: F1 minus that of the same network without words; None if the twin has no result.
+    """
+
+    system: str
+    paper: Paper | None
+    results: Sequence[CellResult]
+    behind: Difference | None
+    over_twin: Difference | None
+
+    @property
+    def word_gain(self) -> float | None:
+        """F1 on dev with the names of the sentences as user words minus F1 without, mean over seeds."""
+        gains = [r.user_words[NAMES] - r.user_words[NO_WORDS] for r in self.results if NAMES in r.user_words]
+        return statistics.mean(gains) if gains else None
+
+
+def rows_of(results: Sequence[CellResult], data: str) -> list[BoardRow]:
+    """The systems on a data set, the best first.
+
+    Differences, intervals and p values are those of `all_differences` over all systems of the table.
+
+    Raises:
+        CigeError: the results of one system have different settings, or sentences that differ.
+    """
+    systems: dict[str, list[CellResult]] = {}
+    for result in sorted((r for r in results if r.data == data), key=lambda r: (r.system, r.seed)):
+        systems.setdefault(result.system, []).append(result)
+    for system, of_system in systems.items():
+        if len({result.settings for result in of_system}) > 1:
+            seeds = ", ".join(f"{r.seed}: {r.settings[:8]}" for r in of_system)
+            raise CigeError(f"{data}/{system}: seeds with different settings ({seeds}); delete the older ones")
+    ranked = sorted(systems, key=lambda system: statistics.mean(r.f1 for r in systems[system]), reverse=True)
+    try:
+        pairs = all_differences([np.array([r.counts for r in systems[system]], np.int64) for system in ranked])
+    except ValueError as reason:
+        raise CigeError(f"{data}: results of different sentences ({reason}); see data_sha256 in them") from reason
+    known = papers()
+    rows = []
+    for place, system in enumerate(ranked):
+        twin = known[system].twin if system in known else None
+        rows.append(
+            BoardRow(
+                system=system,
+                paper=known.get(system),
+                results=systems[system],
+                behind=pairs.get((0, place)),
+                over_twin=_difference(pairs, place, ranked.index(twin)) if twin in ranked else None,
+            )
+        )
+    return rows
+
+
+def _difference(pairs: Mapping[tuple[int, int], Difference], first: int, second: int) -> Difference:
+    """The F1 of the first minus that of the second, whichever is ranked higher."""
+    if first < second:
+        return pairs[first, second]
+    other = pairs[second, first]
+    return Difference(-other.value, -other.high, -other.low, other.p_value, other.covers_seeds)

@@ -1,0 +1,79 @@
+"""Files of results: written, read and merged, and refused where they are no results."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import board_results
+import pytest
+
+from cige.errors import CigeError
+from cige.leaderboard.results import FORMAT, merge, read_result_file, read_results, write_result_file
+
+
+def test_a_result_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    result = board_results.result(seed=2)
+    path = write_result_file(tmp_path, result)
+    assert path == tmp_path / "weibo" / "flat-2.json"
+    assert read_result_file(path) == result
+    assert read_results(tmp_path) == [result]
+    assert read_results(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("{", "not JSON"),
+        ("[]", f"not a result of format {FORMAT}"),
+        ({"format": 2}, f"not a result of format {FORMAT}"),
+        ({"colour": 1}, "differs in colour"),
+        ({"dev_f1": "high"}, 'dev_f1 is "high", expected float'),
+        ({"dev_f1": True}, "dev_f1 is true, expected float"),
+        ({"seed": 1.5}, "seed is 1.5, expected int"),
+        ({"counts": [[1, 2]]}, "counts is"),
+        ({"counts": [[1, 2, -1]]}, "counts is"),
+        ({"user_words": {"none": None}}, "user_words is"),
+        ({"data": "../weibo"}, "cannot be the name of a cell"),
+    ],
+)
+def test_what_is_no_result_is_refused(tmp_path: Path, change: object, message: str) -> None:
+    values = {"format": FORMAT, **asdict(board_results.result())}
+    text = change if isinstance(change, str) else json.dumps(values | change)
+    path = tmp_path / "x.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(CigeError) as raised:
+        read_result_file(path)
+    assert message in str(raised.value) and "x.json" in str(raised.value)
+
+
+def test_a_result_at_the_place_of_another_is_refused(tmp_path: Path) -> None:
+    path = write_result_file(tmp_path, board_results.result(seed=1))
+    path.rename(path.with_name("flat-3.json"))
+    with pytest.raises(CigeError, match=r"flat-3.json: the result of another cell"):
+        read_results(tmp_path)
+
+
+def test_the_folders_of_several_machines_are_merged(tmp_path: Path) -> None:
+    here, one, two = tmp_path / "here", tmp_path / "one", tmp_path / "two"
+    write_result_file(here, board_results.result(seed=1))
+    write_result_file(one, board_results.result(seed=1))  # the same cell with the same scores
+    write_result_file(one, board_results.result(seed=2))
+    write_result_file(two, board_results.result(seed=3, system="dcsan"))
+    assert sorted(path.name for path in merge([one, two], here)) == ["dcsan-3.json", "flat-2.json"]
+    assert len(read_results(here)) == 3
+    assert merge([one, two], here) == []
+
+
+def test_two_scores_of_one_cell_are_not_merged(tmp_path: Path) -> None:
+    here, other = tmp_path / "here", tmp_path / "other"
+    first = board_results.result(seed=1)
+    write_result_file(here, first)
+    write_result_file(other, board_results.result(seed=2))
+    write_result_file(other, replace(first, dev_f1=0.1))
+    with pytest.raises(CigeError, match="for the same cell"):
+        merge([other], here)
+    assert len(read_results(here)) == 1  # nothing was copied
+    with pytest.raises(CigeError, match="no result"):
+        merge([tmp_path / "nowhere"], here)

@@ -1,0 +1,131 @@
+"""`cige leaderboard`: cells that run, go on where they stopped, and come out the same when they are run again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import board_results
+import pytest
+import tiny_run
+
+from cige.cli import main
+from cige.leaderboard import run as run_module
+from cige.leaderboard.cells import Cell, cheapest_first, estimated_seconds, is_done, share_of
+from cige.leaderboard.results import read_results
+from cige.leaderboard.run import differences, run_cell
+from cige.training.recipe import recipe_to_yaml
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_run.write_data_folder(tmp_path_factory.mktemp("data")))
+
+
+@pytest.fixture(scope="module")
+def recipe_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recipes") / "one.yaml"
+    path.write_text(recipe_to_yaml(replace(tiny_run.tiny_recipe(n_epochs=1), name="tiny-one")), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def results(data_dir, recipe_file, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("board")
+    options = ["--results", str(folder / "results"), "--runs", str(folder / "runs"), "--data-dir", data_dir]
+    assert main(["leaderboard", "run", str(recipe_file), "--seeds", "2", *options]) == 0
+    return folder / "results"
+
+
+def test_each_cell_is_a_file_with_all_that_the_pages_need(results) -> None:
+    assert sorted(path.name for path in (results / "tiny").iterdir()) == ["one-1.json", "one-2.json"]
+    one, two = read_results(results)
+    assert (one.data, one.system, one.seed, two.seed) == ("tiny", "one", 1, 2)
+    assert one.test_f1 is None and len(one.counts) == tiny_run.N_DEV and one.settings == two.settings
+    gold, found, both = map(sum, zip(*one.counts, strict=True))
+    assert one.dev_f1 == pytest.approx(2 * both / (gold + found))
+    assert one.user_words["none"] == pytest.approx(one.dev_f1, abs=0.02) and "names of the file" in one.user_words
+    assert set(one.sentences_per_second) == {"1", "16"} and min(one.sentences_per_second.values()) > 0
+    assert 20 < one.megabytes < 5000 and one.seconds > 0 and one.n_parameters > 0
+    assert set(one.data_sha256) == {"train", "dev", "char", "bigram", "word"}
+    assert one.data_sha256 == two.data_sha256 and one.weights_sha256 != two.weights_sha256
+
+
+def test_what_is_there_is_not_run_again(results, recipe_file, data_dir, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(run_module, "run_cell", lambda *_, **__: pytest.fail("run again"))
+    argv = ["leaderboard", "run", str(recipe_file), "--results", str(results), "--data-dir", data_dir]
+    assert main([*argv, "--seeds", "2"]) == 0 and capsys.readouterr().out == ""
+    assert main([*argv, "--seeds", "4", "--list"]) == 0
+    assert capsys.readouterr().out.split() == ["tiny/one-3", "tiny/one-4"]
+    assert main([*argv, "--seeds", "4", "--minutes", "0"]) == 0
+
+
+def test_a_cell_of_other_settings_is_open_again(results, recipe_file, data_dir, tmp_path, capsys) -> None:
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(recipe_file.read_text(encoding="utf-8").replace("n_epochs: 1", "n_epochs: 2"), encoding="utf-8")
+    argv = ["leaderboard", "run", str(changed), "--results", str(results), "--data-dir", data_dir, "--seeds", "1"]
+    assert main([*argv, "--list"]) == 0
+    assert capsys.readouterr().out.split() == ["tiny/one-1"]
+
+
+def test_a_cell_comes_out_the_same_when_it_is_run_again(results, recipe_file, data_dir, tmp_path) -> None:
+    from cige.training.recipe import load_recipe
+
+    first = read_results(results)[0]
+    again = run_cell(Cell(load_recipe(str(recipe_file)), 1), tmp_path, data_dir=data_dir)
+    assert differences(first, again) == []
+    assert differences(first, replace(again, dev_f1=0.0, counts=[])) == ["dev_f1", "counts"]
+
+
+def test_check_wants_a_cell_that_has_a_result(results, capsys) -> None:
+    assert main(["leaderboard", "check", "tiny/none-1", "--results", str(results)]) == 2
+    assert "give a cell as DATA/SYSTEM-SEED" in capsys.readouterr().err
+
+
+def test_show_prints_and_writes_pages(results, recipe_file, data_dir, tmp_path, capsys) -> None:
+    argv = ["leaderboard", "show", str(recipe_file), "--results", str(results), "--data-dir", data_dir]
+    assert main([*argv, "--seeds", "3"]) == 0
+    page = capsys.readouterr().out
+    assert "# Leaderboard" in page and "| one | 1, 2 |" in page and "1 of 3 cells are open" in page
+    files = ["--page", str(tmp_path / "a.md"), "--html", str(tmp_path / "a.html"), "--language", "zh"]
+    assert main([*argv, *files, "--seeds", "2"]) == 0
+    assert capsys.readouterr().out == ""
+    assert "所有单元都已完成" in (tmp_path / "a.md").read_text(encoding="utf-8")
+    assert 'lang="zh"' in (tmp_path / "a.html").read_text(encoding="utf-8")
+    empty = str(tmp_path / "empty")
+    assert main(["leaderboard", "show", str(recipe_file), "--results", empty, "--data-dir", data_dir]) == 2
+    assert "no result" in capsys.readouterr().err
+
+
+def test_merge_from_the_command_line(results, tmp_path, capsys) -> None:
+    assert main(["leaderboard", "merge", str(results), "--results", str(tmp_path / "all")]) == 0
+    assert "2 new results" in capsys.readouterr().out
+    written = json.loads((tmp_path / "all" / "tiny" / "one-1.json").read_text(encoding="utf-8"))
+    assert written == json.loads((results / "tiny" / "one-1.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("share", ["0/2", "3/2", "x", "1/"])
+def test_a_share_is_k_of_n(share, capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["leaderboard", "run", "--share", share])
+    assert "expected K/N" in capsys.readouterr().err
+
+
+def test_the_cheapest_cells_come_first(recipe_file, data_dir) -> None:
+    short, long = tiny_run.tiny_recipe(n_epochs=1), tiny_run.tiny_recipe(n_epochs=6)
+    cells = [
+        Cell(replace(recipe, name=f"tiny-{name}"), seed)
+        for name, recipe in (("long", long), ("short", short))
+        for seed in (1, 2, 3)
+    ]
+    names = [f"{cell.system}-{cell.seed}" for cell in cheapest_first(cells, [], data_dir)]
+    assert names == ["short-1", "short-2", "short-3", "long-1", "long-2", "long-3"]
+    slow = board_results.result(data="tiny", system="short", seconds=100.0, work=cells[3].work(data_dir))
+    fast = board_results.result(data="tiny", system="other", seconds=1.0, work=cells[3].work(data_dir))
+    assert estimated_seconds(cells[3], [slow, fast], data_dir) == pytest.approx(100)
+    assert estimated_seconds(cells[0], [slow, fast], data_dir) == pytest.approx(6 * 50.5)  # the median of both
+    assert not is_done(cells[3], [slow]) and is_done(cells[3], [replace(slow, settings=cells[3].settings)])
+    shares = [share_of(cells, part, 2) for part in (1, 2)]
+    assert [cell.recipe.name for cell in shares[0]] == ["tiny-long"] * 3
+    assert {cell.path for share in shares for cell in share} == {cell.path for cell in cells}
