@@ -58,9 +58,9 @@ def bench(
     use_threads(1)  # LAC inherits it
     names = [name for name in only if not test or name in WITH_TEST]
     sets = [read_set(name, "test" if test else "dev" if name in WITH_DEV else "train", data_dir) for name in names]
-    taking_part: list[programs.Program] = [programs.Cige(model), programs.Jieba()]
-    with_weights = {programs.HanLP: hanlp, programs.Ltp: ltp, programs.SpaCy: spacy, programs.Gliner: gliner}
-    taking_part += [make(given) for make, given in ({programs.Lac: lac_python} | with_weights).items() if given]
+    taking_part: list[programs.Program] = [programs.cige(model), programs.jieba()]
+    with_weights = {programs.hanlp: hanlp, programs.ltp: ltp, programs.spacy: spacy, programs.gliner: gliner}
+    taking_part += [make(given) for make, given in ({programs.lac: lac_python} | with_weights).items() if given]
     rows = []
     for data in sets:
         for program in taking_part:

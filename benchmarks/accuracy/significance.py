@@ -59,7 +59,9 @@ class Tables:
             skills: float[n_systems] mean skill; seed_sds: float[n_systems] of skill over seeds.
         """
         rng = self._rng
-        n_gold = self._entities_per_sentence()
+        n_gold = (np.arange(N_SENTENCES) >= N_EMPTY).astype(np.int64)
+        weights = rng.gamma(1, 1, N_SENTENCES - N_EMPTY)
+        n_gold[N_EMPTY:] += rng.multinomial(N_ENTITIES - n_gold.sum(), weights / weights.sum())
         sentence = np.repeat(np.arange(N_SENTENCES), n_gold)
         hard = rng.normal(0, 2, N_ENTITIES) + rng.normal(0, 0.7, N_SENTENCES)[sentence]
         wrong = 0.33 * N_ENTITIES / N_SENTENCES * rng.gamma(0.7, 1 / 0.7, N_SENTENCES)
@@ -74,13 +76,6 @@ class Tables:
             n_found = np.stack([np.bincount(sentence, row, N_SENTENCES) for row in is_found]).astype(np.int64)
             table.append(np.stack([np.broadcast_to(n_gold, n_found.shape), n_found + n_wrong, n_found], 2))
         return table
-
-    def _entities_per_sentence(self) -> np.ndarray:
-        n_gold = np.zeros(N_SENTENCES, np.int64)
-        n_gold[N_EMPTY:] = 1
-        weights = self._rng.gamma(1, 1, N_SENTENCES - N_EMPTY)
-        n_gold[N_EMPTY:] += self._rng.multinomial(N_ENTITIES - n_gold.sum(), weights / weights.sum())
-        return n_gold
 
 
 def f1(counts: np.ndarray) -> np.ndarray:

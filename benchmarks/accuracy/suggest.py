@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from math import log
 from pathlib import Path
 from statistics import mean, stdev
@@ -39,21 +39,13 @@ POOL_SEED = 1  # draws the pool, the same for all curves
 
 @dataclass(frozen=True)
 class Case:
-    """A data set.
+    """A data set."""
 
-    Attributes:
-        scored_on: the split that scores.
-        n_pool: how many training sentences, drawn once, may be chosen; None: all.
-        sizes: labelled sentences after each round.
-        passes: sentences that training reads in all, as far as that makes `epochs`.
-        epochs: the fewest and the most.
-    """
-
-    scored_on: str
-    n_pool: int | None
-    sizes: tuple[int, ...]
-    passes: int
-    epochs: tuple[int, int]
+    scored_on: str  # the split that scores
+    n_pool: int | None  # how many training sentences, drawn once, may be chosen; None: all
+    sizes: tuple[int, ...]  # labelled sentences after each round
+    passes: int  # sentences that training reads in all, as far as that makes `epochs`
+    epochs: tuple[int, int]  # the fewest and the most
 
 
 CASES = {
@@ -83,47 +75,31 @@ def bench(
     if json and json.is_file():
         result = json_of.loads(json.read_text(encoding="utf-8"))
         result.pop("environment", None)
-    for seed in seeds:
-        for name in sets:
-            case = case_of(name, pool, sizes)
-            of_set = result["sets"].setdefault(name, {"full": {}, "curves": {}, "n_pool": 0})
-            settings = json_of.loads(json_of.dumps(asdict(case)))
-            if of_set.setdefault("case", settings) != settings:
-                raise CigeError(
-                    f"{json} has curves of {name} with other settings ({of_set['case']}); give another file"
-                )
-            of_one_seed = _one_seed(of_set, name, case, seed, data_dir, start_from, full_seeds, strategies)
-            for what, shown in of_one_seed:
-                print(f"{name}, seed {seed}, {what}: {shown}", flush=True)
+    for seed, name in product(seeds, sets):
+        case, key = case_of(name, pool, sizes), str(seed)
+        of_set = result["sets"].setdefault(name, {"full": {}, "curves": {}, "n_pool": 0})
+        settings = json_of.loads(json_of.dumps(asdict(case)))
+        if of_set.setdefault("case", settings) != settings:
+            raise CigeError(f"{json} has curves of {name} with other settings ({of_set['case']}); give another file")
+        sentences = pool_of(name, case, data_dir)
+        of_set["n_pool"] = n = len(sentences)
+        if case.sizes[-1] > n:
+            raise CigeError(f"--sizes: {case.sizes[-1]:,} of {name}; there are {n:,} sentences to choose from")
+        dev = dataset_file(name, case.scored_on, data_dir=data_dir)
+        if key not in of_set["full"] and len(of_set["full"]) < full_seeds:
+            with tempfile.TemporaryDirectory() as scratch:
+                of_set["full"][key] = trained(sentences, dev, case, start_from, Path(scratch) / "full", seed)
+            print(f"{name}, seed {seed}, all {n:,}: {100 * of_set['full'][key]:.1f}", flush=True)
+            yield result | {"summary": summary(result)}
+        for given in strategies:
+            if key not in of_set["curves"].setdefault(given, {}):
+                strategy, _, per = given.partition(":")
+                options: dict[str, Any] = {"per": per or "sentence", "start": start_from, "seed": seed}
+                points = curve(sentences, dev, case, strategy, goal=goal_of(of_set), **options)
+                of_set["curves"][given][key] = points
+                print(f"{name}, seed {seed}, {given}:", line({str(p["sentences"]): 100 * p["f1"] for p in points}))
                 yield result | {"summary": summary(result)}
-
-
-def _one_seed(
-    of_set: dict[str, Any],
-    name: str,
-    case: Case,
-    seed: int,
-    data_dir: Path,
-    start: Path,
-    full_seeds: int,
-    strategies: Sequence[str],
-) -> Iterator[tuple[str, str]]:
-    pool, key = pool_of(name, case, data_dir), str(seed)
-    of_set["n_pool"] = len(pool)
-    if case.sizes[-1] > len(pool):
-        raise CigeError(f"--sizes: {case.sizes[-1]:,} of {name}; there are {len(pool):,} sentences to choose from")
-    dev = dataset_file(name, case.scored_on, data_dir=data_dir)
-    if key not in of_set["full"] and len(of_set["full"]) < full_seeds:
-        with tempfile.TemporaryDirectory() as scratch:
-            of_set["full"][key] = trained(pool, dev, case, start, Path(scratch) / "full", seed)
-        yield f"all {len(pool):,}", f"{100 * of_set['full'][key]:.1f}"
-    for given in strategies:
-        if key not in of_set["curves"].setdefault(given, {}):
-            strategy, _, per = given.partition(":")
-            options: dict[str, Any] = {"per": per or "sentence", "start": start, "seed": seed}
-            points = curve(pool, dev, case, strategy, goal=goal_of(of_set), **options)
-            of_set["curves"][given][key] = points
-            yield given, line({str(p["sentences"]): 100 * p["f1"] for p in points})
+    yield result | {"summary": summary(result)}
 
 
 def n_epochs(case: Case, n_sentences: int) -> int:
@@ -155,22 +131,20 @@ def curve(
     """F1 after each round, up to the first that reaches the goal."""
     labels_of = {sentence.text.strip(): sentence for sentence in pool}
     chosen: list[str] = []
-    points = []
+    points: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch:
-        model: Path | None = None
         for number, size in enumerate(case.sizes):
-            began = time.process_time()
-            own: Strategy = strategy if strategy == "random" or model is not None else "diversity"
+            began, folder = time.process_time(), Path(scratch) / f"round{number}"
+            own: Strategy = strategy if strategy == "random" or number else "diversity"
             longest = max(map(len, labels_of))
             settings = Settings(size - len(chosen), own, per=per, min_chars=1, max_chars=longest, seed=seed)
-            selector = Selector(settings, finder=load(model) if settings.reads_doubts else None, labelled=chosen)
+            before = Path(scratch) / f"round{number - 1}/model"
+            selector = Selector(settings, finder=load(before) if settings.reads_doubts else None, labelled=chosen)
             selector.read(labels_of)
             chosen += [suggestion.text for suggestion in selector.chosen()]
             selecting = time.process_time() - began
-            folder = Path(scratch) / f"round{number}"
             labelled = [labels_of[text] for text in chosen]
             f1 = trained(labelled, dev, case, start, folder, seed)
-            model = folder / "model"
             point = {"sentences": len(chosen), "characters": sum(map(len, chosen))}
             point |= {"entities": sum(len(sentence.spans) for sentence in labelled), "f1": f1}
             points.append(point | {"seconds": time.process_time() - began, "selecting_seconds": selecting})
@@ -200,31 +174,17 @@ def summary(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     rows = []
     for name, of_set in result["sets"].items():
-        goal = goal_of(of_set)
+        goal, of_random = goal_of(of_set), of_set["curves"].get("random", {})
         for strategy, curves in of_set["curves"].items():
-            needs: dict[str, list[float]] = {"sentences": [], "characters": []}
-            ratios: dict[str, list[float]] = {"sentences": [], "characters": []}
-            n_reached = 0
-            for seed, points in curves.items():
-                n_reached += needed(points, goal) is not None
-                for what in needs:
-                    own = needed(points, goal, what) or points[-1][what]
-                    needs[what].append(own)
-                    other = of_set["curves"].get("random", {}).get(seed)
-                    if other is not None:
-                        ratios[what].append(own / (needed(other, goal, what) or other[-1][what]))
-            rows.append(
-                {
-                    "set": name,
-                    "strategy": strategy,
-                    "seeds": len(curves),
-                    "reached": n_reached,
-                    "goal_f1": 100 * goal,
-                    **{what: mean(values) for what, values in needs.items()},
-                    **{f"{what}_sd": stdev(values) if len(values) > 1 else None for what, values in needs.items()},
-                    **{f"{what}_of_random": mean(values) if values else None for what, values in ratios.items()},
-                }
-            )
+            n_reached = sum(needed(points, goal) is not None for points in curves.values())
+            row = {"set": name, "strategy": strategy, "seeds": len(curves), "reached": n_reached, "goal_f1": 100 * goal}
+            for what in ("sentences", "characters"):
+                needs = {seed: needed(points, goal, what) or points[-1][what] for seed, points in curves.items()}
+                others = {seed: needed(p, goal, what) or p[-1][what] for seed, p in of_random.items() if seed in needs}
+                row |= {what: mean(needs.values()), f"{what}_sd": stdev(needs.values()) if len(needs) > 1 else None}
+                ratios = [needs[seed] / other for seed, other in others.items()]
+                row[f"{what}_of_random"] = mean(ratios) if ratios else None
+            rows.append(row)
     return rows
 
 

@@ -10,15 +10,15 @@ import pickle
 import random
 import struct
 from collections.abc import Callable
-from copy import deepcopy
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
-from benchmarks.parts import odd_files
-from benchmarks.parts.odd_files import places_in
+from benchmarks.parts.odd_files import ODD_VALUES, change_value
 from benchmarks.stress.fuzz import damaged
 
 MANIFEST = "manifest.json"
@@ -28,7 +28,6 @@ DTYPES = ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u1", "?")
 NPY_DTYPES = (*DTYPES, "u8", "u4", "u2", ">u8", ">i4", ">f4", "c8", "U3", "S5", "M8[s]")
 SIZES = (0, 1, 2, 3, 5, 64, 257, 4096)
 TEXTS = (*"x*O", "", "flat", "soft_lexicon", "bias", "exact", "BIO", "BMES", "\ud83d", "a\nb", "9" * 400, "../..")
-ODD_VALUES: tuple[Any, ...] = (*odd_files.ODD_VALUES, *EXTREMES, *TEXTS)
 NAMES = (
     *("encoder.gazetteers.weight", "encoder.word_labels.weight", "encoder.fusion.weight.bias", "output.weight"),
     *(f"encoder.layers.0.attention.{part}" for part in ("v", "query.bias", "key.bias", "key.weight")),
@@ -37,8 +36,6 @@ NAMES = (
     *("encoder.embeddings.char_word.fixed", "encoder.soft_lexicon.none", "word_groups", "word_counts", "crf.allowed"),
 )
 """Arrays that some networks have; others must not mind them."""
-_SAFETENSORS = dict(zip(("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U8", "BOOL"), DTYPES, strict=True))
-_BACK = {np.dtype(short): name for name, short in _SAFETENSORS.items()}
 
 
 def change(folder: Path, rng: random.Random) -> str:
@@ -91,27 +88,10 @@ def _change_json(path: Path, content: bytes, rng: random.Random) -> str:
         value = json.loads(content)
     except ValueError:
         return "no JSON"
-    places = list(places_in(value, ("files",) if rng.random() < 0.95 else ()))  # whose changes are found at once
-    if not places:
-        return "nothing to change"
-    shallow = [place for place in places if place[2] <= 2]
-    owner, key, _ = rng.choice(shallow if rng.random() < 0.7 else places)
-    old, what = owner[key], rng.randrange(5)
-    if what == 0:
-        del owner[key]
-        made: Any = "deleted"
-    else:
-        if type(old) is int and what < 4:
-            made = rng.choice((old + 1, old - 1, -old, old * 2, *EXTREMES))
-        elif isinstance(old, list) and what < 3:
-            made = rng.choice((old[:-1], old * 2, old[::-1], [*old, rng.choice(ODD_VALUES)], old * 50))
-        elif type(old) is bool and what < 4:
-            made = not old
-        else:
-            made = rng.choice((*ODD_VALUES, deepcopy(rng.choice(places)[0])))
-        owner[key] = made
+    without = ("files",) if rng.random() < 0.95 else ()  # whose changes are found at once
+    told = change_value(value, rng, without=without, odd=(*EXTREMES, *TEXTS))
     path.write_text(json.dumps(value), encoding="utf-8")
-    return f"{key} = {repr(made)[:60]}"
+    return told
 
 
 def _changed_array(array: np.ndarray, rng: random.Random, dtypes: tuple[str, ...]) -> tuple[np.ndarray, str]:
@@ -163,39 +143,26 @@ def _value(dtype: np.dtype, rng: random.Random) -> Any:
 def _change_safetensors(path: Path, content: bytes, rng: random.Random) -> str:
     try:
         size = int.from_bytes(content[:8], "little")
-        header, data = json.loads(content[8 : 8 + size]), content[8 + size :]
-        arrays = {name: _read(entry, data) for name, entry in header.items() if name != "__metadata__"}
-    except (ValueError, LookupError, TypeError, AttributeError):
+        header, arrays = json.loads(content[8 : 8 + size]), load(content)
+    except (ValueError, LookupError, TypeError, SafetensorError):
         return "no .safetensors"
     if rng.random() < 0.15:
-        return _change_header(path, header, data, rng)
-    name = rng.choice(sorted(arrays))
-    what = rng.randrange(12)
+        return _change_header(path, header, content[8 + size :], rng)
+    name, other, what = rng.choice(sorted(arrays)), rng.choice(sorted(arrays)), rng.randrange(12)
     if what == 0:
         del arrays[name]
         told = "deleted"
     elif what == 1:
-        told = f"also as {(other := rng.choice((*NAMES, *arrays)))}"
-        arrays[other] = arrays[name]
+        other = rng.choice((*NAMES, *arrays))
+        arrays[other], told = arrays[name], f"also as {other}"
     elif what == 2:
-        other = rng.choice(sorted(arrays))
         arrays[name], arrays[other] = arrays[other], arrays[name]
         told = f"for {other}"
     else:
-        arrays[name], told = _changed_array(arrays[name], rng, DTYPES)
-    header, begin, parts = {k: v for k, v in header.items() if k == "__metadata__"}, 0, []
-    for key, array in arrays.items():
-        parts.append(np.ascontiguousarray(array).tobytes())
-        end = begin + len(parts[-1])
-        header[key] = {"dtype": _BACK[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
-        begin = end
-    _write(path, header, b"".join(parts))
+        changed, told = _changed_array(arrays[name], rng, DTYPES)
+        arrays[name] = np.ascontiguousarray(changed).reshape(changed.shape)
+    path.write_bytes(save(arrays, header.get("__metadata__")))
     return f"{name} {told}"
-
-
-def _read(entry: dict, data: bytes) -> np.ndarray:
-    first, last = entry["data_offsets"]
-    return np.frombuffer(data[first:last], _SAFETENSORS[entry["dtype"]]).reshape(entry["shape"])
 
 
 def _change_header(path: Path, header: dict, data: bytes, rng: random.Random) -> str:
@@ -208,14 +175,10 @@ def _change_header(path: Path, header: dict, data: bytes, rng: random.Random) ->
         "data_offsets": ([0, 2**62], [-8, 0], [8, 0], [0], [1, 2, 3], [0, len(data) + 4], None, ["0", "4"], [0, 0]),
     }
     entry[key] = rng.choice(odd.get(key, ODD_VALUES[:10]))
-    _write(path, header, data)
-    return f"header {name}.{key} = {repr(entry[key])[:60]}"
-
-
-def _write(path: Path, header: dict, data: bytes) -> None:
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return f"header {name}.{key} = {repr(entry[key])[:60]}"
 
 
 def _change_npy(path: Path, content: bytes, rng: random.Random) -> str:

@@ -20,22 +20,7 @@ ODD_VALUES: tuple[Any, ...] = (
     *("", "LOC", "\n", "\ud83d", "甲\u2028\x00", "9" * 5000, "1", "text", "\ude00\ud83d"),
     *([], {}, [[]], [None], [1, 2, 3], {"": 1}, {"start": 1}, {"labels": [1]}, {"text": {}}, [{"type": "labels"}]),
 )
-
-
-def odd_json(seed: bytes, rng: random.Random) -> bytes:
-    """JSON, or JSON lines, with one to three values or keys replaced; other texts get a value at their end."""
-    text = seed.decode("utf-8", "surrogateescape")
-    try:
-        lines, form = [json.loads(text)], "array"
-    except ValueError:
-        try:
-            lines, form = [json.loads(line) for line in text.split("\n") if line.strip()], "lines"
-        except ValueError:
-            return seed + json.dumps(rng.choice(ODD_VALUES)).encode()
-    for _ in range(rng.randint(1, 3)):
-        _replace_one(lines, rng)
-    shown = "\n".join(map(json.dumps, lines)) if form == "lines" else json.dumps(lines[0] if lines else None)
-    return shown.encode()
+ODD_KEYS = ("text", "start", "label", "labels", "entities", "data", "value", "", "\ud83d")
 
 
 def places_in(value: Any, without: Sequence[str] = (), depth: int = 1) -> Iterator[tuple[Any, Any, int]]:
@@ -46,22 +31,50 @@ def places_in(value: Any, without: Sequence[str] = (), depth: int = 1) -> Iterat
             yield from places_in(value[key], without, depth + 1)
 
 
-def _replace_one(value: Any, rng: random.Random) -> None:
-    """Replace something at any depth of a list or dict by an odd value, or by a copy of something else in it."""
-    places = list(places_in(value))
+def change_value(value: Any, rng: random.Random, *, without: Sequence[str] = (), odd: Sequence[Any] = ()) -> str:
+    """Change something in a list or dict, half the time near its top; returns what was done.
+
+    Args:
+        without: keys below which nothing changes.
+        odd: values besides ODD_VALUES.
+    """
+    places = list(places_in(value, without))
     if not places:
-        return
-    (owner, key, _), (other, other_key, _) = rng.choice(places), rng.choice(places)
-    change = rng.randrange(4)
-    if change == 0:
-        owner[key] = deepcopy(other[other_key])
-    elif change == 1 and isinstance(owner, dict):
-        name = rng.choice(("text", "start", "label", "labels", "entities", "data", "value", "", "\ud83d"))
-        owner[name] = owner.pop(key)
-    elif type(owner[key]) is int and change == 2:
-        owner[key] += rng.choice((-3, -1, 1, 2, 40, 2**40))
-    else:
-        owner[key] = deepcopy(rng.choice(ODD_VALUES))
+        return "nothing to change"
+    shallow = [place for place in places if place[2] <= 2]
+    (owner, key, _), (other, other_key, _) = rng.choice(rng.choice((shallow, places))), rng.choice(places)
+    old, what = owner[key], rng.randrange(6)
+    made = rng.choice((*ODD_VALUES, *odd)) if what else other[other_key]
+    if what == 1 and isinstance(owner, dict):
+        owner[rng.choice(ODD_KEYS)] = owner.pop(key)
+        return f"{key} renamed"
+    if what == 2:
+        del owner[key]
+        return f"{key} deleted"
+    if type(old) is int and 0 < what < 5:
+        made = rng.choice((old - 3, old - 1, old + 1, old + 2, old + 40, old + 2**40, -old, old * 2))
+    elif isinstance(old, list) and 0 < what < 4:
+        made = rng.choice((old[:-1], old * 2, old[::-1], [*old, made], old * 50))
+    elif type(old) is bool and 0 < what < 5:
+        made = not old
+    owner[key] = deepcopy(made)
+    return f"{key} = {repr(made)[:60]}"
+
+
+def odd_json(seed: bytes, rng: random.Random) -> bytes:
+    """JSON, or JSON lines, with one to three changes; other texts get a value at their end."""
+    text = seed.decode("utf-8", "surrogateescape")
+    try:
+        lines, form = [json.loads(text)], "array"
+    except ValueError:
+        try:
+            lines, form = [json.loads(line) for line in text.split("\n") if line.strip()], "lines"
+        except ValueError:
+            return seed + json.dumps(rng.choice(ODD_VALUES)).encode()
+    for _ in range(rng.randint(1, 3)):
+        change_value(lines, rng)
+    shown = "\n".join(map(json.dumps, lines)) if form == "lines" else json.dumps(lines[0] if lines else None)
+    return shown.encode()
 
 
 def odd_brat(seed: bytes, rng: random.Random) -> bytes:
@@ -73,12 +86,11 @@ def odd_brat(seed: bytes, rng: random.Random) -> bytes:
         label = rng.choice(("LOC", "", " ", "L\u2028C", "\ufeff", "９", "LOC\tX"))
         lines.append(f"T{k}\t{label} {';'.join(places[: rng.randint(1, 2)])}\t{rng.choice((TEXT[:3], '', chr(9)))}")
     others = ("R1\tX Arg1:T1 Arg2:T9", "T", "T\t\t", "T1\tLOC ٣ ٤\t阿", "#1\tnote", "E1\tX:T1", "*\tEquiv T1 T2")
-    lines += rng.choices(others, k=2)
-    return f"{text}\x1e{chr(10).join(lines)}".encode()
+    return f"{text}\x1e{chr(10).join([*lines, *rng.choices(others, k=2)])}".encode()
 
 
 def odd_parquet(seed: bytes, rng: random.Random) -> bytes:
-    """A Parquet file whose columns have types and values by chance, or which has far more rows than bytes."""
+    """A Parquet file whose columns have types and values by chance."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -89,12 +101,12 @@ def odd_parquet(seed: bytes, rng: random.Random) -> bytes:
         columns = list(dict.fromkeys([*rng.choice((("text", "entities"), ("tokens", "ner_tags"))), *columns]))
     arrays = [_odd_column(name, n_rows, rng) for name in columns]
     tags = rng.choice(({"feature": {"names": ["O", "B-X", "I-X"]}}, *ODD_VALUES))
-    features = {"info": {"features": {"ner_tags": tags}}}
-    facts = rng.choice((None, None, {"huggingface": json.dumps(features)}, {b"huggingface": b"\xff["}))
+    features = json.dumps({"info": {"features": {"ner_tags": tags}}})
+    facts = rng.choice((None, None, {"huggingface": features}, {b"huggingface": b"\xff["}))
     schema = pa.schema([pa.field(name, x.type) for name, x in zip(columns, arrays, strict=True)], metadata=facts)
-    out = io.BytesIO()
     form: dict[str, Any] = {"compression": rng.choice(("none", "zstd", "snappy", "gzip"))}
     form |= {"use_dictionary": rng.random() < 0.5, "data_page_version": rng.choice(("1.0", "2.0"))}
+    out = io.BytesIO()
     try:
         table = pa.Table.from_arrays(arrays, schema=schema)
         pq.write_table(table, out, row_group_size=rng.choice((1, 2, 100)), **form)
@@ -106,46 +118,48 @@ def odd_parquet(seed: bytes, rng: random.Random) -> bytes:
 def _odd_column(name: str, n_rows: int, rng: random.Random) -> Any:
     import pyarrow as pa
 
-    entity = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("label", pa.string()), ("text", pa.string())])
+    string, int64, binary = pa.string(), pa.int64(), pa.binary()
+    entity = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("label", string), ("text", string)])
     spans = [[{"start": 2, "end": 7, "label": "ORG"}], [], None, [{"start": 9, "end": 2, "label": None}], [None]]
     spans.append([{"start": 0, "end": 7, "label": "ORG"}, {"start": 2, "end": 9, "label": "\n"}])
     spans.append([{"start": -1, "end": 99}])
-    when = datetime.datetime(2024, 1, 1)
+    day, when = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1)
+    mixed = pa.struct([("start", pa.float64()), ("end", pa.date32()), ("label", binary)])
+    zone = rng.choice(("UTC", "Mars/Phobos", "+99:99"))
     typed: list[tuple[Any, list[Any]]] = [
-        (pa.string(), [TEXT, None, "", "甲\n乙", '[{"start": 0, "end": 1, "label": "X"}]', "[[0, 1, 7]]", "{", "null"]),
+        (string, [TEXT, None, "", "甲\n乙", '[{"start": 0, "end": 1, "label": "X"}]', "[[0, 1, 7]]", "{", "null"]),
         (pa.large_string(), [TEXT]),
         (pa.string_view(), [TEXT, None]),
-        (pa.dictionary(pa.int8(), pa.string()), [TEXT, None]),
-        (pa.binary(), [TEXT.encode(), b"\xff\x00", None]),
+        (pa.dictionary(pa.int8(), string), [TEXT, None]),
+        (binary, [TEXT.encode(), b"\xff\x00", None]),
         (pa.list_(entity), spans),
         (pa.large_list(entity), spans),
-        (pa.map_(pa.string(), pa.int64()), [[("start", 1)], [], None]),
-        (pa.list_(pa.map_(pa.string(), pa.int64())), [[[("start", 1), ("end", 3)]]]),
-        (pa.list_(pa.list_(pa.int64())), [[[0, 1, 2]], [[]], None]),
+        (pa.map_(string, int64), [[("start", 1)], [], None]),
+        (pa.list_(pa.map_(string, int64)), [[[("start", 1), ("end", 3)]]]),
+        (pa.list_(pa.list_(int64)), [[[0, 1, 2]], [[]], None]),
         (pa.list_(pa.timestamp("s")), [[when], None]),
-        (pa.list_(pa.binary()), [[b"\xff"], [b""]]),
+        (pa.list_(binary), [[b"\xff"], [b""]]),
         (pa.struct([("start", pa.decimal128(9, 2))]), [{"start": decimal.Decimal("1.5")}, None]),
-        (pa.list_(pa.struct([("start", pa.float64()), ("end", pa.date32()), ("label", pa.binary())])),
-         [[{"start": 1.0, "end": datetime.date(2024, 1, 1), "label": b"\xff"}]]),
+        (pa.list_(mixed), [[{"start": 1.0, "end": day, "label": b"\xff"}]]),
         (pa.timestamp("ns"), [2**62, -(2**62), 0, None]),
-        (pa.timestamp("s", tz=rng.choice(("UTC", "Mars/Phobos", "+99:99"))), [2**50, 0]),
+        (pa.timestamp("s", tz=zone), [2**50, 0]),
         (pa.date32(), [2**31 - 1, 0]),
         (pa.duration("ns"), [2**62]),
         (pa.float64(), [float("nan"), 1e308, None]),
         (pa.bool_(), [True, None]),
         (pa.null(), [None]),
-        (pa.list_(pa.string()), [["南", "京"], [None, ""], [], None, ["O", "B-X"], ["B-X", "I-X"]]),
-        (pa.list_(pa.int64()), [[1, 2], [0, 0], [-1, 9], None, [0, None]]),
+        (pa.list_(string), [["南", "京"], [None, ""], [], None, ["O", "B-X"], ["B-X", "I-X"]]),
+        (pa.list_(int64), [[1, 2], [0, 0], [-1, 9], None, [0, None]]),
         (pa.list_(pa.uint8()), [[1, 2], [0, 0]]),
-    ]  # fmt: skip
+    ]
     usual = {"text": (0, 0, 0, 0, 1, 3), "entities": (5, 5, 5, 6), "tokens": (21,), "ner_tags": (21, 22, 22)}
     places = usual.get(name, ())
     number = rng.choice(places) if places and rng.random() < 0.85 else rng.randrange(len(typed))
     kind, values = typed[number]
     usually = values[0] if rng.random() < 0.9 else rng.choice(values)
     found = pa.array([usually if rng.random() < 0.9 else rng.choice(values) for _ in range(n_rows)], kind)
-    if kind == pa.string() and rng.random() < 0.2:  # bytes that are not UTF-8, which Arrow does not check
-        found = pa.array([b"\xff\xfe"] * n_rows, pa.binary()).view(pa.string())
+    if kind == string and rng.random() < 0.2:  # bytes that are not UTF-8, which Arrow does not check
+        found = pa.array([b"\xff\xfe"] * n_rows, binary).view(string)
     return found
 
 
@@ -182,9 +196,8 @@ def odd_docbin(seed: bytes, rng: random.Random) -> bytes:
         found = srsly.msgpack_loads(zlib.decompress(seed))
     except Exception:
         return seed
-    for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        key = rng.choice(list(found))
-        change = rng.randrange(5)
+    for _ in range(min(len(found), rng.choice((1, 1, 1, 2, 3)))):
+        key, change = rng.choice(list(found)), rng.randrange(5)
         if isinstance(found[key], bytes) and change < 4:
             kind = {"lengths": np.int32, "tokens": np.uint64}.get(key, np.uint8)
             numbers = np.frombuffer(found[key][: len(found[key]) // 8 * 8], kind).copy()
@@ -197,8 +210,6 @@ def odd_docbin(seed: bytes, rng: random.Random) -> bytes:
             del found[key]
         else:
             found[key] = rng.choice((None, 1, b"\x00" * 64, "x", [], {}))
-        if not found:
-            break
     try:
         return zlib.compress(srsly.msgpack_dumps(found))
     except (OverflowError, TypeError, ValueError):

@@ -1,16 +1,16 @@
 """The programs that are compared with cige: each finds PER, LOC and ORG in texts, by its own public interface.
 
-A program is an object with a `name` and a method `read(texts)` that gives the spans of each text. It loads what it
-needs when it is made, so that no loading is in its time.
+A program loads what it needs when it is made, so that no loading is in its time.
 """
 
 import json
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from cige.data.sentence import Span
 from cige.errors import CigeError
@@ -20,149 +20,136 @@ BATCH = 32
 JIEBA = {"nr": "PER", "nrt": "PER", "nrfg": "PER", "ns": "LOC", "nt": "ORG"}
 LAC = {"PER": "PER", "LOC": "LOC", "ORG": "ORG", "nr": "PER", "ns": "LOC", "nt": "ORG"}
 HANLP = {"PERSON": "PER", "LOCATION": "LOC", "ORGANIZATION": "ORG"}
-LTP_TYPES = {"Nh": "PER", "Ns": "LOC", "Ni": "ORG"}
+LTP = {"Nh": "PER", "Ns": "LOC", "Ni": "ORG"}
 SPACY = {"PERSON": "PER", "GPE": "LOC", "LOC": "LOC", "FAC": "LOC", "ORG": "ORG"}
 GLINER = {"person": "PER", "location": "LOC", "organization": "ORG"}
+Found = list[list[Span]]
 
 
-class Program(Protocol):
+@dataclass
+class Program:
+    """What a table calls it, and what finds the spans of each text, so many texts at a time."""
+
     name: str
+    find: Callable[[Sequence[str], int], Found]
+    processor_seconds: Callable[[], float] = time.process_time  # used so far, in whatever process it runs
 
-    def read(self, texts: Sequence[str], batch_size: int = BATCH) -> list[list[Span]]: ...
-
-    def processor_seconds(self) -> float:
-        """That it has used so far, in whatever process it runs."""
-        return time.process_time()
+    def read(self, texts: Sequence[str], batch_size: int = BATCH) -> Found:
+        return self.find(texts, batch_size)
 
 
-class Cige(Program):
+def cige(model: str | None = None, *, name: str = "cige") -> Program:
     """A model of this project, its types as coarse as it has them."""
+    from cige.api import load
 
-    def __init__(self, model: str | None = None, *, name: str = "cige"):
-        from cige.api import load
+    ner = load(model)
 
-        self.name, self._ner = name, load(model)
-
-    def read(self, texts: Sequence[str], batch_size: int = BATCH) -> list[list[Span]]:
-        found = self._ner.pipe(texts, types="coarse", batch_size=batch_size)
+    def find(texts: Sequence[str], batch_size: int) -> Found:
+        found = ner.pipe(texts, types="coarse", batch_size=batch_size)
         return [[Span(e.start, e.end, e.label) for e in entities] for entities in found]
 
-
-class Jieba(Program):
-    """jieba.posseg: words with parts of speech, of which nr, ns and nt are names."""
-
-    name = "jieba"
-
-    def __init__(self) -> None:
-        from jieba import posseg
-
-        self._cut = posseg.cut
-        list(self._cut("预热"))
-
-    def read(self, texts: Sequence[str], batch_size: int = BATCH) -> list[list[Span]]:
-        return [spans_of_words(((w.word, w.flag) for w in self._cut(text)), JIEBA) for text in texts]
+    return Program(name, find)
 
 
-class Lac(Program):
+def jieba() -> Program:
+    """jieba.posseg: words with parts of speech, of which nr, ns and nt are names; it reads text by text."""
+    from jieba import posseg
+
+    list(posseg.cut("预热"))
+    return Program(
+        "jieba", lambda texts, _: [spans_of_words(((w.word, w.flag) for w in posseg.cut(x)), JIEBA) for x in texts]
+    )
+
+
+def lac(python: str) -> Program:
     """Baidu's LAC 2.1.2, by the interpreter that has it (lac_worker.py says how that is made)."""
+    command = [python, str(WORKER)]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", bufsize=1
+    )
+    assert process.stdin is not None and process.stdout is not None
+    given, answers = process.stdin, process.stdout
+    used = [0.0]
 
-    name = "LAC"
-
-    def __init__(self, python: str):
-        self._process = subprocess.Popen(
-            [python, str(WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-        )
-        self._seconds = 0.0
-        self.read(["预热"])
-
-    def read(self, texts: Sequence[str], batch_size: int = BATCH) -> list[list[Span]]:
-        assert self._process.stdin is not None and self._process.stdout is not None
+    def find(texts: Sequence[str], batch_size: int) -> Found:
         line = ""
         with suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps([list(texts), batch_size]) + "\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
+            given.write(json.dumps([list(texts), batch_size]) + "\n")
+            given.flush()
+            line = answers.readline()
         if not line:
-            raise CigeError(f"LAC's worker ended with code {self._process.wait()}; what it said stands above")
-        found, self._seconds = json.loads(line)
+            raise CigeError(f"LAC's worker ended with code {process.wait()}; what it said stands above")
+        found, used[0] = json.loads(line)
         return [spans_of_words(zip(*words, strict=True), LAC) for words in found]
 
-    def processor_seconds(self) -> float:
-        return self._seconds
+    find(["预热"], BATCH)
+    return Program("LAC", find, lambda: used[0])
 
 
-class HanLP(Program):
+def hanlp(model: str) -> Program:
     """HanLP 2.1's multi-task models, such as CLOSE_TOK_POS_NER_SRL_DEP_SDP_CON_ELECTRA_SMALL_ZH (or a folder)."""
+    import hanlp
 
-    name = "HanLP"
+    network = hanlp.load(getattr(hanlp.pretrained.mtl, model, model))
 
-    def __init__(self, model: str):
-        import hanlp
-
-        self._model = hanlp.load(getattr(hanlp.pretrained.mtl, model, model))
-
-    def read(self, texts: Sequence[str], batch_size: int = BATCH) -> list[list[Span]]:
-        found: list[list[Span]] = []
+    def find(texts: Sequence[str], batch_size: int) -> Found:
+        found: Found = []
         for some in batches(texts, batch_size):
-            document = self._model(some, tasks="ner/msra")
+            document = network(some, tasks="ner/msra")
             for text, tokens, entities in zip(some, document["tok/fine"], document["ner/msra"], strict=True):
                 places = list(located(text, tokens))
                 own = [(places[first][0], places[last - 1][1], kind) for _, kind, first, last in entities]
                 found.append(spans_of(own, HANLP))
         return found
 
+    return Program("HanLP", find)
 
-class Ltp(Program):
+
+def ltp(model: str) -> Program:
     """LTP 4.2, such as LTP/small (or a folder)."""
+    import ltp
 
-    name = "LTP"
+    network = ltp.LTP(model)
 
-    def __init__(self, model: str):
-        from ltp import LTP
-
-        self._model = LTP(model)
-
-    def read(self, texts: Sequence[str], batch_size: int = BATCH) -> list[list[Span]]:
-        found: list[list[Span]] = []
+    def find(texts: Sequence[str], batch_size: int) -> Found:
+        found: Found = []
         for some in batches(texts, batch_size):
-            for text, own in zip(some, self._model.pipeline(some, tasks=["cws", "ner"]).ner, strict=True):
+            for text, own in zip(some, network.pipeline(some, tasks=["cws", "ner"]).ner, strict=True):
                 places = zip(located(text, [name for _, name, *_ in own]), own, strict=True)
-                found.append(spans_of([(*place, kind) for place, (kind, *_) in places], LTP_TYPES))
+                found.append(spans_of([(*place, kind) for place, (kind, *_) in places], LTP))
         return found
 
+    return Program("LTP", find)
 
-class SpaCy(Program):
+
+def spacy(model: str) -> Program:
     """A spaCy pipeline for Chinese, such as zh_core_web_sm (or a folder)."""
+    import spacy
 
-    name = "spaCy"
+    pipeline = spacy.load(model)
 
-    def __init__(self, model: str):
-        import spacy
-
-        self._model = spacy.load(model)
-
-    def read(self, texts: Sequence[str], batch_size: int = BATCH) -> list[list[Span]]:
-        documents = self._model.pipe(texts, batch_size=batch_size)
+    def find(texts: Sequence[str], batch_size: int) -> Found:
+        documents = pipeline.pipe(texts, batch_size=batch_size)
         return [spans_of([(e.start_char, e.end_char, e.label_) for e in doc.ents], SPACY) for doc in documents]
 
+    return Program("spaCy", find)
 
-class Gliner(Program):
+
+def gliner(model: str) -> Program:
     """A multilingual GLiNER, such as urchade/gliner_multi-v2.1 (or a folder), asked for the three types in English."""
+    import gliner
 
-    name = "GLiNER"
+    network = gliner.GLiNER.from_pretrained(model)
 
-    def __init__(self, model: str):
-        from gliner import GLiNER
-
-        self._model = GLiNER.from_pretrained(model)
-
-    def read(self, texts: Sequence[str], batch_size: int = BATCH) -> list[list[Span]]:
-        answers = (self._model.predict_entities(text, list(GLINER), threshold=0.5) for text in texts)
+    def find(texts: Sequence[str], _: int) -> Found:
+        answers = (network.predict_entities(text, list(GLINER), threshold=0.5) for text in texts)
         return [spans_of([(e["start"], e["end"], e["label"]) for e in found], GLINER) for found in answers]
 
+    return Program("GLiNER", find)
 
-def spans_of(entities: Iterable[tuple[int, int, str]], types: Mapping[str, str]) -> list[Span]:
-    """Those whose kind is a type."""
+
+def spans_of(entities: Iterable[tuple[Any, ...]], types: Mapping[str, str]) -> list[Span]:
+    """Those of (start, end, kind) whose kind is a type."""
     return [Span(start, end, types[kind]) for start, end, kind in entities if kind in types]
 
 

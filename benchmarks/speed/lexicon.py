@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from benchmarks.measure import in_process, in_turns, megabytes, report
+from benchmarks.measure import in_process, megabytes, report, seconds_of
 from benchmarks.parts.make_lexicon import make_sentences, make_words, write_vectors
 from cige.lexicon.build_with_vectors import build_with_vectors
 from cige.lexicon.lexicon import Lexicon
@@ -73,56 +73,41 @@ def make(folder: Path, n_words: int, width: int) -> dict[str, Any]:
 
 def build(folder: Path) -> dict[str, Any]:
     begin, processor = time.perf_counter(), time.process_time()
-    read: list[float] = []
+    taken: dict[str, tuple[float, float]] = {}
 
     def on_progress(n_read: int, n_bytes: int) -> None:
-        if n_read == n_bytes and not read:
-            read.extend((time.perf_counter() - begin, time.process_time() - processor))
+        if n_read == n_bytes:
+            taken.setdefault("read", (time.perf_counter() - begin, time.process_time() - processor))
 
     made = build_with_vectors(folder / "vectors.txt", folder / "lexicon", on_progress=on_progress)
-    seconds = time.perf_counter() - begin
-    size = (folder / "vectors.txt").stat().st_size / 1e6
+    found: dict[str, Any] = {"n_taken": made.n_taken, "build_s": time.perf_counter() - begin}
+    found["build_processor_s"] = time.process_time() - processor
+    for name, seconds in zip(("read_mb_per_s", "read_mb_per_processor_s"), taken["read"], strict=True):
+        found[name] = (folder / "vectors.txt").stat().st_size / 1e6 / seconds
+    found["build_peak_mb"] = megabytes()["VmHWM"]
     sizes = {file.name: file.stat().st_size / 1e6 for file in (folder / "lexicon").iterdir()}
-    return {
-        "n_taken": made.n_taken,
-        "build_s": seconds,
-        "build_processor_s": time.process_time() - processor,
-        "read_mb_per_s": size / read[0],
-        "read_mb_per_processor_s": size / read[1],
-        "build_peak_mb": megabytes()["VmHWM"],
-        "index_mb": sum(size for name, size in sizes.items() if name.startswith("trie")),
-        "words_mb": sizes["words.txt"] + sizes["offsets.npy"],
-        "vectors_mb": sizes["vectors.npy"],
-    }
+    found["index_mb"] = sum(size for name, size in sizes.items() if name.startswith("trie"))
+    return found | {"words_mb": sizes["words.txt"] + sizes["offsets.npy"], "vectors_mb": sizes["vectors.npy"]}
 
 
 def load(folder: Path, n_rounds: int) -> dict[str, Any]:
     sentences = (folder / "sentences.txt").read_text(encoding="utf-8").split("\n")
     size = sum(len(sentence.encode()) for sentence in sentences) / 1e6
-    before = memory()
-    begin = time.perf_counter()
-    lexicon = Lexicon.load(folder / "lexicon")
-    load_s = time.perf_counter() - begin
-    loaded = memory()
-    begin = time.perf_counter()
-    n_matches = sum(len(lexicon.match(sentence)) for sentence in sentences)
-    first = time.perf_counter() - begin
-    ways = {"match": lambda: [lexicon.match(sentence) for sentence in sentences]}
-    fastest = min([first, *in_turns(ways, n_rounds=n_rounds - 1)["match"].clocks]) if n_rounds > 1 else first
+    own: dict[str, Any] = {}
+
+    def opened() -> None:
+        own["lexicon"] = Lexicon.load(folder / "lexicon")
+
+    def matched() -> None:
+        own["n_matches"] = sum(len(own["lexicon"].match(sentence)) for sentence in sentences)
+
+    found = {"python_mb": sum(memory().values()), "load_s": seconds_of(opened)[0]}
+    found |= {f"loaded_{kind}_mb": size for kind, size in memory().items()}
+    rounds = [seconds_of(matched)[0] for _ in range(n_rounds)]
     used = memory()
+    found |= {f"used_{kind}_mb": size for kind, size in used.items()}
     vectors = VectorTable.load(folder / "lexicon")
-    rows = random.Random(0).sample(range(len(lexicon)), min(N_TOUCHED, len(lexicon)))
-    touched = float(vectors.vectors[np.sort(rows)].astype(np.float32).sum())
-    return {
-        "load_s": load_s,
-        "python_mb": before["private"] + before["shared"],
-        "loaded_private_mb": loaded["private"],
-        "loaded_shared_mb": loaded["shared"],
-        "used_private_mb": used["private"],
-        "used_shared_mb": used["shared"],
-        "vectors_shared_mb": memory()["shared"] - used["shared"],
-        "first_mb_per_s": size / first,
-        "match_mb_per_s": size / fastest,
-        "n_matches": n_matches,
-        "checksum": touched,
-    }
+    rows = random.Random(0).sample(range(len(vectors)), min(N_TOUCHED, len(vectors)))
+    checksum = float(vectors.vectors[np.sort(rows)].astype(np.float32).sum())
+    found |= {"vectors_shared_mb": memory()["shared"] - used["shared"], "first_mb_per_s": size / rounds[0]}
+    return found | {"match_mb_per_s": size / min(rounds), "n_matches": own["n_matches"], "checksum": checksum}

@@ -56,9 +56,9 @@ def bench(
 
         export_onnx(LatticeModel.load(folder), Path(work) / "onnx")
         rivals: list[programs.Program] = [
-            programs.Cige(folder),
-            programs.Cige(f"{work}/onnx", name="ONNX"),
-            programs.Jieba(),
+            programs.cige(folder),
+            programs.cige(f"{work}/onnx", name="ONNX"),
+            programs.jieba(),
         ]
         starts = {
             "cige": (sys.executable, FIRST_ANSWERS["cige"], folder),
@@ -66,7 +66,7 @@ def bench(
             "jieba": (sys.executable, FIRST_ANSWERS["jieba"]),
         }
         if lac_python is not None:
-            rivals.append(programs.Lac(lac_python))
+            rivals.append(programs.lac(lac_python))
             starts["LAC"] = (lac_python, FIRST_ANSWERS["LAC"], str(programs.WORKER.parent))
         rows = races(rivals, texts_by_length(data_dir, texts, lengths), n_rounds=rounds, elapsed=threads > 1)
         return {"rivals": rows, "starts": bench_starts(starts)}

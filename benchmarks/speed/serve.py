@@ -94,17 +94,16 @@ def cut_texts(path: Path, n: int, length: int) -> list[str]:
 class Connection(asyncio.Protocol):
     """One connection of the client, which costs little beside the server; it has one request at a time."""
 
-    def __init__(self) -> None:
-        self._answer: asyncio.Future[int] | None = None
-        self._buffer = b""
+    _answer: asyncio.Future[int]
+    _buffer = b""
 
     def connection_made(self, transport: Any) -> None:
-        self.transport = transport
+        self._transport = transport
 
     def post(self, content: bytes) -> asyncio.Future[int]:
         """Send a request; the status of the answer, once it is there whole."""
         self._answer = asyncio.get_running_loop().create_future()
-        self.transport.write(content)
+        self._transport.write(content)
         return self._answer
 
     def data_received(self, data: bytes) -> None:
@@ -112,11 +111,11 @@ class Connection(asyncio.Protocol):
         head, end, body = self._buffer.partition(b"\r\n\r\n")
         if end and len(body) >= int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]):
             self._buffer = b""
-            if self._answer is not None and not self._answer.done():
+            if not self._answer.done():
                 self._answer.set_result(int(head.split(None, 2)[1]))
 
     def connection_lost(self, reason: Exception | None) -> None:
-        if self._answer is not None and not self._answer.done():
+        if hasattr(self, "_answer") and not self._answer.done():
             self._answer.set_exception(reason or ConnectionResetError("closed before the answer"))
 
 

@@ -71,7 +71,12 @@ def bench(
     ner = load(precision="float32")  # what WebAssembly computes in
     assert isinstance(ner, NER)
     every = sentences_and_odd(data_dir, texts)
-    requests = requests_of(every, ner.labels)
+    requests: dict[str, dict[str, Any]] = {  # options of a call, by what a table says of them
+        "as they are": {},
+        "coarse types": {"types": "coarse"},
+        "three labels": {"labels": ["PER", "LOC", "PER_NOM"], "min_score": 0.4},
+        "own words": {"words": some_words(every, ner.labels)},
+    }
     given = in_node(folder, every, list(requests.values()))
     rows = []
     for name, found, together in zip(requests, given["found"], given["together"], strict=True):
@@ -117,16 +122,6 @@ def some_words(texts: Sequence[str], labels: Sequence[str]) -> dict[str, str | N
     return words
 
 
-def requests_of(texts: Sequence[str], labels: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Options of a call by what a table says of them, with the names that Python has for them."""
-    return {
-        "as they are": {},
-        "coarse types": {"types": "coarse"},
-        "three labels": {"labels": ["PER", "LOC", "PER_NOM"], "min_score": 0.4},
-        "own words": {"words": some_words(texts, labels)},
-    }
-
-
 def in_node(folder: Path, texts: Sequence[str], requests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What wasm_worker.mjs finds and measures; raises CigeError where there is no node or it failed."""
     node = shutil.which("node") or shutil.which("nodejs")
@@ -151,8 +146,8 @@ def compared(native: Sequence[Sequence[Any]], found: Sequence[Sequence[Mapping[s
     return {name: value for name, value in rows.items() if name != "highest_of_one"}
 
 
-def spread(milliseconds: Sequence[float]) -> dict[str, float]:
-    return {"median_ms": median(milliseconds), "p95_ms": quantiles(milliseconds, n=20)[-1], "max_ms": max(milliseconds)}
+def spread(ms: Sequence[float]) -> dict[str, float]:
+    return {"median_ms": median(ms), "p95_ms": quantiles(ms, n=20)[-1], "max_ms": max(ms)}
 
 
 @contextmanager
@@ -183,6 +178,11 @@ def in_chromium(folder: Path, ner: NER, texts: Sequence[str]) -> dict[str, Any] 
     if program is None:
         return None
     asked: list[str] = []
+
+    def opened(page: Any, address: str) -> None:
+        page.goto(address)
+        page.wait_for_function("() => document.getElementById('json').textContent")
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         context = browser.new_context(locale="en-US")
@@ -190,11 +190,11 @@ def in_chromium(folder: Path, ner: NER, texts: Sequence[str]) -> dict[str, Any] 
             page = context.new_page()
             page.set_default_timeout(120_000)
             page.on("request", lambda request: asked.append(request.url))
-            first = _opened(page, address)
+            first = seconds_of(lambda: opened(page, address))[0]
             native = [ner(text) for text in texts]
             found = [_typed(page, text) for text in texts]
         context.set_offline(True)  # and the server is gone
-        again = _opened(page, address)
+        again = seconds_of(lambda: opened(page, address))[0]
         offline = [_typed(page, text) for text in texts]
         browser.close()
     strangers = sorted({url for url in asked if not url.startswith((address, "data:"))})
@@ -209,14 +209,6 @@ def in_chromium(folder: Path, ner: NER, texts: Sequence[str]) -> dict[str, Any] 
         "other_answers_offline": sum(a["json"] != b["json"] for a, b in zip(found, offline, strict=True)),
         **spread([answer["ms"] for answer in offline]),
     }
-
-
-def _opened(page: Any, address: str) -> float:
-    def answered() -> None:
-        page.goto(address)
-        page.wait_for_function("() => document.getElementById('json').textContent")
-
-    return seconds_of(answered)[0]
 
 
 def _typed(page: Any, text: str) -> dict[str, Any]:

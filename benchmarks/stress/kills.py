@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Annotated, Any, Protocol
+from typing import IO, Annotated, Any
 
 import psutil
 
@@ -87,16 +87,6 @@ class Killed:
     differences: list[str] = field(default_factory=list)
 
 
-class Started(Protocol):
-    """A job that runs: a process, or what `_InThread` is."""
-
-    pid: int
-
-    def poll(self) -> int | None: ...
-
-    def wait(self) -> int: ...
-
-
 class _InThread:
     """A job whose driver is this process, which keeps Ray's cluster or Spark's session for all jobs."""
 
@@ -109,17 +99,17 @@ class _InThread:
         self._thread.start()
 
     def _run(self) -> None:
-        n = self._bench.n_processes
+        job, n = self._job, self._bench.n_processes
         try:
             if self._bench.engine == "ray":
-                from cige.bulk.ray_data import annotate_parts as with_ray
+                from cige.bulk import ray_data
 
-                list(with_ray(self._job, self._job.pending(), n_actors=n))
+                list(ray_data.annotate_parts(job, job.pending(), n_actors=n))
             else:
-                from cige.bulk.spark_sql import annotate_parts as with_spark
+                from cige.bulk import spark_sql
 
-                list(with_spark(self._job, self._job.pending(), n_tasks=n))
-            self._job.finish()
+                list(spark_sql.annotate_parts(job, job.pending(), n_tasks=n))
+            job.finish()
             self._code = 0
         except Exception as error:  # whatever the engine raises: the job is given again
             self._bench.log.write(f"{type(error).__name__}: {error}\n".encode())
@@ -133,36 +123,32 @@ class _InThread:
         return self._code
 
 
+Started = subprocess.Popen[bytes] | _InThread
+
+
 @dataclass(frozen=True)
 class Bench:
-    """One input, one engine, and how jobs are started and killed.
-
-    Attributes:
-        part_rows: rows of a part, or None.
-        targets: what may be killed, WORKER or JOB.
-        log: where the output of the jobs goes.
-    """
+    """One input, one engine, and how jobs are started and killed."""
 
     source: Path
     engine: str
     n_processes: int
     part_rows: int | None
-    targets: tuple[str, ...]
-    log: IO[bytes]
+    targets: tuple[str, ...]  # what may be killed, WORKER or JOB
+    log: IO[bytes]  # where the output of the jobs goes
 
     def all_runs(self, expected: dict[str, str], n: int, n_kills: int, seed: int, folder: Path) -> dict[str, Any]:
-        kills, n_commands, n_same, began = Counter[str](), 0, 0, time.monotonic()
+        runs, began = [], time.monotonic()
         for k in range(n):
             rng = random.Random(f"{seed} {self.engine} {k}")
-            found = self.killed(folder / f"{self.engine}-{k}", expected, n_kills, rng)
-            kills += found.kills
-            n_commands += found.n_commands
-            n_same += not found.differences
-            said = f"differs in {', '.join(found.differences[:5])}" if found.differences else "the same bytes"
+            runs.append(found := self.killed(folder / f"{self.engine}-{k}", expected, n_kills, rng))
+            same = f"differs in {', '.join(found.differences[:5])}" if found.differences else "the same bytes"
             times = f"given {found.n_commands} times"
-            print(f"{self.engine}, run {k + 1}: {dict(found.kills)}, {times}, {said}", flush=True)
-        row = {"engine": self.engine, "runs": n, "identical": n_same, "killed_workers": kills[WORKER]}
-        row |= {"killed_jobs": kills[JOB], "commands": n_commands, "files": len(expected)}
+            print(f"{self.engine}, run {k + 1}: {dict(found.kills)}, {times}, {same}", flush=True)
+        kills = sum((found.kills for found in runs), Counter[str]())
+        row = {"engine": self.engine, "runs": n, "identical": sum(not found.differences for found in runs)}
+        row |= {"killed_workers": kills[WORKER], "killed_jobs": kills[JOB]}
+        row |= {"commands": sum(found.n_commands for found in runs), "files": len(expected)}
         return row | {"minutes": (time.monotonic() - began) / 60}
 
     def start(self, output: Path) -> Started:
@@ -217,13 +203,15 @@ class Bench:
     def _kill(self, job: Started, target: str, rng: random.Random) -> int:
         """Kill a worker, or the job with all that it started; how many targets were hit."""
         if target == WORKER:
-            workers = self._workers(job)
-            return _end(rng.choice(workers)) if workers else 0
-        first, *rest = [psutil.Process(job.pid), *psutil.Process(job.pid).children(recursive=True)]
-        found = _end(first)
-        for process in rest:
-            _end(process)
-        return found
+            victims = [rng.choice(workers)] if (workers := self._workers(job)) else []
+        else:
+            victims = [psutil.Process(job.pid), *psutil.Process(job.pid).children(recursive=True)]
+        hit = 0
+        for k, process in enumerate(victims):
+            with suppress(psutil.Error):  # it ended meanwhile
+                process.send_signal(signal.SIGKILL)
+                hit += k == 0
+        return hit
 
     def _workers(self, job: Started) -> list[psutil.Process]:
         """The processes that annotate."""
@@ -241,14 +229,6 @@ class Bench:
         """About; some of the parts are killed as they begin, some as they are written."""
         times = sorted(file.stat().st_mtime for file in output.glob("commits/part*"))
         return self.n_processes * (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else 0.1
-
-
-def _end(process: psutil.Process) -> int:
-    try:
-        process.send_signal(signal.SIGKILL)
-    except psutil.Error:
-        return 0
-    return 1
 
 
 @contextmanager

@@ -57,10 +57,7 @@ def test_a_set_is_read_by_the_tagger_that_was_trained_without_it_training_senten
             return super().stream(texts, *args, **options)
 
     own = [SAME.read(s) for s in dev]
-    sources = {
-        "a": Source("a", [], own[:20], types=SAME),
-        "b": Source("b", own[30:], own[20:30], types=SAME),
-    }
+    sources = {"a": Source("a", [], own[:20], types=SAME), "b": Source("b", own[30:], own[20:30], types=SAME)}
     found = domains.general_calibrations(ner, sources, {"one": ("a", "b")}, {"b": Other(ner.model)})
     assert set(read) == {s.text for s in own[20:]}
     assert found["fine"].n_entities == calibration_of(read_labelled(ner, dev, types="fine")).n_entities

@@ -34,8 +34,8 @@ def trained(monkeypatch):
     monkeypatch.setattr(left_out, "cige", lambda argv: 0)
     monkeypatch.setattr(left_out, "row_of", lambda program, data: row | {"program": program})
     monkeypatch.setattr(left_out, "scored_sentences", lambda name, data_dir: None)
-    monkeypatch.setattr(left_out.programs, "Cige", lambda model, name: f"{name} {model}")
-    monkeypatch.setattr(left_out.programs, "Jieba", lambda: "jieba")
+    monkeypatch.setattr(left_out.programs, "cige", lambda model, name: f"{name} {model}")
+    monkeypatch.setattr(left_out.programs, "jieba", lambda: "jieba")
     return recipes
 
 

@@ -38,13 +38,13 @@ def test_hanlp(monkeypatch):
 
     mtl = SimpleNamespace(SMALL="weights")
     module(monkeypatch, "hanlp", load=load, pretrained=SimpleNamespace(mtl=mtl))
-    assert programs.HanLP("SMALL").read([TEXT]) == EXPECTED
+    assert programs.hanlp("SMALL").read([TEXT]) == EXPECTED
 
 
 def test_ltp(monkeypatch):
     output = SimpleNamespace(ner=[[("Nh", "李明"), ("Ni", "北京大学")]])
     module(monkeypatch, "ltp", LTP=lambda model: SimpleNamespace(pipeline=lambda texts, tasks: output))
-    assert programs.Ltp("LTP/small").read([TEXT]) == EXPECTED
+    assert programs.ltp("LTP/small").read([TEXT]) == EXPECTED
 
 
 def test_spacy(monkeypatch):
@@ -55,14 +55,14 @@ def test_spacy(monkeypatch):
     ]
     pipeline = SimpleNamespace(pipe=lambda texts, batch_size: [SimpleNamespace(ents=entities) for _ in texts])
     module(monkeypatch, "spacy", load=lambda model: pipeline)
-    assert programs.SpaCy("zh_core_web_sm").read([TEXT]) == EXPECTED
+    assert programs.spacy("zh_core_web_sm").read([TEXT]) == EXPECTED
 
 
 def test_gliner(monkeypatch):
     found = [{"start": 0, "end": 2, "label": "person"}, {"start": 4, "end": 8, "label": "organization"}]
     model = SimpleNamespace(predict_entities=lambda text, labels, threshold: found)
     module(monkeypatch, "gliner", GLiNER=SimpleNamespace(from_pretrained=lambda name: model))
-    assert programs.Gliner("urchade/gliner_multi-v2.1").read([TEXT]) == EXPECTED
+    assert programs.gliner("urchade/gliner_multi-v2.1").read([TEXT]) == EXPECTED
 
 
 def test_lac_behind_its_pipe(monkeypatch, tmp_path):
@@ -75,7 +75,7 @@ def test_lac_behind_its_pipe(monkeypatch, tmp_path):
         encoding="utf-8",
     )
     monkeypatch.setattr(programs, "WORKER", worker)
-    program = programs.Lac(sys.executable)
+    program = programs.lac(sys.executable)
     assert program.read([TEXT]) == EXPECTED and program.processor_seconds() == 1.5
 
 
@@ -84,7 +84,7 @@ def test_a_worker_that_ends_is_told(monkeypatch, tmp_path):
     worker.write_text("raise SystemExit(3)\n")
     monkeypatch.setattr(programs, "WORKER", worker)
     with pytest.raises(CigeError, match="ended with code 3"):
-        programs.Lac(sys.executable)
+        programs.lac(sys.executable)
 
 
 def test_parts_that_are_not_in_the_text():
@@ -93,15 +93,10 @@ def test_parts_that_are_not_in_the_text():
 
 
 def test_rows_and_tables():
-    class Half(programs.Program):
-        name = "half"
-
-        def read(self, texts, batch_size=32):
-            return [[Span(0, 2, "PER"), Span(0, 1, "LOC")] for _ in texts]
-
+    half = programs.Program("half", lambda texts, n: [[Span(0, 2, "PER"), Span(0, 1, "LOC")] for _ in texts])
     sentence = Sentence("李明在北京", (Span(0, 2, "PER"), Span(3, 5, "ORG")))
     data = peers.PeerSet("made dev", [sentence], ("PER", "ORG"))
-    row = peers.row_of(Half(), data)
+    row = peers.row_of(half, data)
     assert (row["f1"], row["PER"], row["ORG"]) == (66.67, 100.0, 0.0)  # LOC is not annotated there
     table = peers.as_markdown([row])
     assert "| made dev | **66.7** (100.0 / – / 0.0) |" in table

@@ -2,13 +2,12 @@
 
 import sys
 
-import kernel_forms
 import numpy as np
 import pytest
 import tiny
 
 from benchmarks.parts.forms import load_forms
-from benchmarks.speed import crf, kept, kernels, lattice, onnx, rivals, runtime, train
+from benchmarks.speed import crf, kept, lattice, onnx, rivals, runtime, train
 from cige.runtime import native
 from cige.training.recipe import load_recipe
 
@@ -21,13 +20,6 @@ def test_the_forms_of_the_crf_are_compared_only_if_they_agree(monkeypatch):
     monkeypatch.setattr(crf, "log_z_by_scan", lambda *given: scan(*given) * 1.01)
     with pytest.raises(AssertionError):
         crf.bench(rounds=1, lengths=(7,))
-
-
-def test_every_level_of_the_kernels_is_compared_with_pytorch(monkeypatch):
-    monkeypatch.setattr(kernels, "CASES", {"tiny": lambda: kernels.flat_case(2, 9, train=True)})
-    (row,) = kernels.bench(rounds=1)
-    assert list(row) == ["case", "torch_ms", *kernel_forms.LEVELS]
-    assert all(row[level] > 0 for level in kernel_forms.LEVELS)
 
 
 def test_each_stage_of_a_lattice_is_timed():

@@ -28,10 +28,7 @@ def names():
 def test_damage_is_told_or_read(found, name):
     target, rng = found[name], random.Random(name)
     others = [seed for other in found.values() for seed in other.seeds]
-    for content in (
-        *target.seeds,
-        *(fuzz.next_input(target, others, rng) for _ in range(N_DAMAGED)),
-    ):
+    for content in (*target.seeds, *(fuzz.next_input(target, others, rng) for _ in range(N_DAMAGED))):
         fuzz_targets.run(target, content)
 
 
