@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cige.api import NER, load
 from cige.data.reading import read_sentences
 from cige.data.sentence import Sentence, Span
 from cige.data.source_types import TypeTree
@@ -59,6 +60,13 @@ def texts_by_length(data_dir: Path, n: int, lengths: Iterable[int]) -> dict[str,
     joined = "".join(texts["MSRA"])
     cut = {f"{n} characters": [joined[k : k + n] for k in range(0, len(joined) - n + 1, n)] for n in lengths}
     return texts | cut
+
+
+def tagger(model: str | Path | None = None, **options: Any) -> NER:
+    """A model of this project; the bundled one by default."""
+    ner = load(model, **options)
+    assert isinstance(ner, NER)
+    return ner
 
 
 def scored_sets(recipe: str, data_dir: str | Path | None, only: Sequence[str] = ()) -> list[Source]:

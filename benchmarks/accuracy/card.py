@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from benchmarks.data import RECIPES, Judge, percent, scored_sets
+from benchmarks.data import RECIPES, Judge, percent, scored_sets, tagger
 from benchmarks.measure import environment
-from cige.api import NER, load
+from cige.api import NER
 from cige.data.sentence import Span
 from cige.entities.calibration import expected_calibration_error
 from cige.entities.scores import score
@@ -32,8 +32,7 @@ def bench(
     min_score: Annotated[float, "as in `cige predict`"] = 0.0,
 ) -> dict[str, Any]:
     """The scores of a model."""
-    ner = load(model, precision="float32")
-    assert isinstance(ner, NER)
+    ner = tagger(model, precision="float32")
     rows = [row for source in scored_sets(recipe, data_dir, only) for row in rows_of(ner, source, min_score=min_score)]
     rows.sort(key=lambda row: row["type"] != "names")
     return {"environment": environment(threads=n_threads(), n_rounds=1), "rows": rows}

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from benchmarks.data import Judge, percent, scored_sets
+from benchmarks.data import Judge, percent, scored_sets, tagger
 from benchmarks.measure import environment, in_turns
-from cige.api import NER, load
+from cige.api import NER
 from cige.data.sentence import Sentence, Span
 from cige.entities.scores import score
 from cige.recipes.shipped import NAMES
@@ -32,8 +32,7 @@ def bench(
     size: Annotated[Sequence[int], "sentences in a document"] = (10, 30),
 ) -> dict[str, Any]:
     """A row for each set and size."""
-    ner = load(model)
-    assert isinstance(ner, NER)
+    ner = tagger(model)
     rows = [row_of(ner, source, n) for source in scored_sets(NAMES, data_dir, only) for n in size]
     return {"environment": environment(threads=n_threads(), n_rounds=N_ROUNDS), "rows": rows}
 

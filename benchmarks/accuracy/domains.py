@@ -19,9 +19,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from benchmarks.data import DOMAINS, RECIPES, UNSEEN, scored_sets
+from benchmarks.data import DOMAINS, RECIPES, UNSEEN, scored_sets, tagger
 from benchmarks.measure import environment
-from cige.api import NER, load
+from cige.api import NER
 from cige.data.sentence import Span
 from cige.entities.calibration import Calibration, expected_calibration_error
 from cige.errors import CigeError
@@ -43,10 +43,7 @@ def bench(
     model: str | None = None,
     write: Annotated[Path | None, "measure the model of this folder, and keep the calibrations in it"] = None,
     general: Annotated[bool, "fit the general calibration as well"] = False,
-    unseen: Annotated[
-        Sequence[str],
-        "NAME=MODEL, the tagger for the general calibration that was trained without the set of this name",
-    ] = (),
+    unseen: Annotated[Sequence[str], "NAME=MODEL, for --general the tagger that was trained without this set"] = (),
     only: Annotated[Sequence[str], "these domains"] = (),
     recipe: Annotated[str, RECIPES, "that of the model"] = TODAY,
 ) -> dict[str, Any]:
@@ -55,7 +52,7 @@ def bench(
     readers = taggers_of(unseen, {name for of_domain in domains.values() for name in of_domain})
     sources = {source.name: source for source in scored_sets(recipe, data_dir)}
     measured = {**domains, **({name: (name,) for name in UNSEEN} if recipe == TODAY else {})}
-    ner = _tagger(write or model)
+    ner = tagger(write or model)
     facts = ner.label_facts
     if general:
         facts = replace(facts, calibration=general_calibrations(ner, sources, domains, readers))
@@ -74,12 +71,6 @@ def bench(
     return {"environment": environment(threads=n_threads(), n_rounds=1), "rows": rows}
 
 
-def _tagger(model: str | Path | None) -> NER:
-    ner = load(model)
-    assert isinstance(ner, NER)
-    return ner
-
-
 def taggers_of(unseen: Sequence[str], known: set[str]) -> dict[str, NER]:
     """The taggers of NAME=MODEL, by the name of a set of the domains."""
     found = {}
@@ -89,7 +80,7 @@ def taggers_of(unseen: Sequence[str], known: set[str]) -> dict[str, NER]:
             raise CigeError(f"--unseen {text!r}: expected NAME=MODEL, such as cmner=runs/left_out/cmner/model")
         if name not in known:
             raise CigeError(f"--unseen: {name} is no set of the domains; they are {', '.join(sorted(known))}")
-        found[name] = _tagger(model)
+        found[name] = tagger(model)
     return found
 
 

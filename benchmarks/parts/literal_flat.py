@@ -1,4 +1,4 @@
-"""A literal transcription of FLAT's Eq. 4-11: the reference that `bench_flat.py` compares speed and values with.
+"""A literal transcription of FLAT's Eq. 4-11: the reference that speed and values are compared with.
 
 Every pair of nodes gets its four position vectors, their 4D concatenation, its own row of R and its own key W_kR R_ij.
 It reads the weights of a `FlatEncoder` and returns what that returns.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from benchmarks.measure import in_turns
 from benchmarks.parts.literal_flat import literal_encode
@@ -34,10 +35,8 @@ def bench(*, rounds: int = 7, threads: int = 2, device: str = "cpu") -> dict[str
         ("400 nodes, batch 4", [400] * 4, False),
         ("Weibo-like, batch 16", weibo, True),
     ]
-    rows = [
-        {"case": name} | compare(encoder, nodes, n_rounds=rounds, train=train, device=device)
-        for name, nodes, train in cases
-    ]
+    common: dict[str, Any] = {"n_rounds": rounds, "device": device}
+    rows = [{"case": name} | compare(encoder, nodes, train=train, **common) for name, nodes, train in cases]
     return {"compiled_kernel": native.level() or "none", "cases": rows}
 
 
@@ -45,14 +44,12 @@ def compare(
     encoder: FlatEncoder, n_nodes: list[int], *, n_rounds: int, train: bool, device: str = "cpu"
 ) -> dict[str, Any]:
     batch = make_batch(n_nodes, seed=len(n_nodes)).to(device)
-    forms: dict[str, Callable[[], torch.Tensor]] = {
-        "shipped": lambda: encoder(batch),
-        "literal": lambda: literal_encode(encoder, batch),
-    }
+    forms: dict[str, Callable[[], Tensor]] = {"shipped": lambda: encoder(batch)}
+    forms["literal"] = lambda: literal_encode(encoder, batch)
     with torch.no_grad():
         difference = float((forms["shipped"]() - forms["literal"]())[batch.char_mask].abs().max())
 
-    def run(encode: Callable[[], torch.Tensor]) -> None:
+    def run(encode: Callable[[], Tensor]) -> None:
         if train:
             encoder.zero_grad()
             (encode() * batch.char_mask[:, :, None]).square().mean().backward()
@@ -63,16 +60,13 @@ def compare(
     ways = {name: lambda encode=encode: run(encode) for name, encode in forms.items()}
     taken = in_turns(ways, n_rounds=n_rounds, device=device)
     shipped, literal = taken["shipped"], taken["literal"]
-    return {
-        "n_sentences": len(n_nodes),
-        "n_nodes": max(n_nodes),
-        "pass": "forward + backward" if train else "forward",
+    row = {"n_sentences": len(n_nodes), "n_nodes": max(n_nodes), "pass": "forward + backward" if train else "forward"}
+    row |= {
         "literal_ms": literal.clock * 1e3,
         "shipped_ms": shipped.clock * 1e3,
         "ratio": literal.clock / shipped.clock,
-        "processor_ratio": literal.processor / shipped.processor,
-        "max_difference": difference,
     }
+    return row | {"processor_ratio": literal.processor / shipped.processor, "max_difference": difference}
 
 
 def weibo_nodes(n: int) -> list[int]:

@@ -63,11 +63,9 @@ def case(lexicon: Lexicon, vocabulary: Vocabulary, texts: list[str], *, n_rounds
         "rows": lambda: [vocabulary.encode(build_lattice(text, snapshot)) for text in texts],
         "batch": padded,
     }
-    taken = in_turns(stages, n_rounds=n_rounds)
-    return {
-        "n_words": len(lexicon),
-        "words_a_character": n_words / n_chars,
-        "nodes_a_sentence": (n_chars + n_words) / len(texts),
-        **{f"{stage}_us": timing.clock / len(texts) * 1e6 for stage, timing in taken.items()},
-        **{f"{stage}_processor_us": timing.processor / len(texts) * 1e6 for stage, timing in taken.items()},
-    }
+    row: dict[str, Any] = {"n_words": len(lexicon), "words_a_character": n_words / n_chars}
+    row["nodes_a_sentence"] = (n_chars + n_words) / len(texts)
+    for stage, timing in in_turns(stages, n_rounds=n_rounds).items():
+        row[f"{stage}_us"] = timing.clock / len(texts) * 1e6
+        row[f"{stage}_processor_us"] = timing.processor / len(texts) * 1e6
+    return row

@@ -61,13 +61,9 @@ def bench(
         for name, tagger in taggers.items()
     ]
     ratios = [
-        {
-            "what": what,
-            "ratio": speeds[fast[0], "forward", fast[1]] / speeds[slow[0], "forward", slow[1]],
-            "least": least,
-        }
-        for what, fast, slow, least in EXPECTED
-        if fast[0] in taggers and slow[0] in taggers
+        {"what": what, "ratio": speeds[fast, "forward", n_fast] / speeds[slow, "forward", n_slow], "least": least}
+        for what, (fast, n_fast), (slow, n_slow), least in EXPECTED
+        if {fast, slow} <= taggers.keys()
     ]
     facts = {"clock": clock, "compiled_kernel": native.level() or "none", "recipes": dataset, "n_sentences": sentences}
     return facts | {"models": sorted(rows, key=lambda row: -row["forward_16"]), "expected": ratios}

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -164,16 +165,12 @@ async def send(address: str, texts: list[str], rate: float) -> list[Answer]:
 
 
 def summary(found: list[Answer], rate: float) -> dict[str, Any]:
-    statuses = [answer.status for answer in found]
-    result: dict[str, Any] = {
-        "requests_per_second": rate,
-        "n_requests": len(found),
-        "n_answered": statuses.count(200),
-        "n_refused": statuses.count(429),
-        "n_broken": statuses.count(0),
-        "n_other": sum(status not in (200, 429, 0) for status in statuses),
-        "client_late_ms_p99": float(np.percentile([answer.sent for answer in found], 99)),
-    }
+    n_of = Counter(answer.status for answer in found)
+    result: dict[str, Any] = {"requests_per_second": rate, "n_requests": len(found)}
+    for name, status in {"answered": 200, "refused": 429, "broken": 0}.items():
+        result[f"n_{name}"] = n_of.pop(status, 0)
+    result["n_other"] = n_of.total()
+    result["client_late_ms_p99"] = float(np.percentile([answer.sent for answer in found], 99))
     for kind, status in (("", 200), ("refused_", 429)):
         taken = [answer.answered for answer in found if answer.status == status] or [float("nan")]
         result |= {f"{kind}ms_p{share}": float(np.percentile(taken, share)) for share in (50, 99)}

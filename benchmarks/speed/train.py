@@ -25,7 +25,6 @@ from cige.lattice.lattice import build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 from cige.models.flat import FlatConfig
-from cige.models.tagger import Tagger
 from cige.training.dataset import TrainingSet
 from cige.training.recipe import Recipe, load_recipe
 from cige.training.setup import set_up
@@ -55,8 +54,15 @@ def plan_of(recipe: Recipe, n_nodes: np.ndarray, *, pool_batches: int | None = N
 
 
 def bench_steps(data_dir: Path, *, n_rounds: int, n_steps: int = N_STEPS) -> dict[str, Any]:
-    recipe, tagger, batches, n_in_epoch = make_steps(data_dir, n_steps)
-    optimizer, encoder = make_optimizer(tagger, recipe.optimizer), tagger.encoder
+    recipe = load_recipe("weibo/flat")
+    setup = set_up(recipe, seed=1, data_dir=data_dir)
+    tagger, encoder = setup.tagger.train(), setup.tagger.encoder
+    optimizer = make_optimizer(tagger, recipe.optimizer)
+    golds = golds_of(setup.sources, tagger.tags, recipe.data.scheme, setup.labels)
+    options: dict[str, Any] = {"vocabulary": setup.vocabulary, "golds": golds, "regime": recipe.user_words, "seed": 1}
+    train_set = TrainingSet(setup.train, setup.train_lattices, **options)
+    epoch = plan_of(recipe, train_set.n_nodes(0)).batches(0)
+    batches = [train_set.collate([train_set.example(number, 0) for number in batch]) for batch in epoch[:n_steps]]
 
     def train(forward: Callable[[LatticeBatch], torch.Tensor]) -> None:
         encoder.forward = forward
@@ -69,26 +75,12 @@ def bench_steps(data_dir: Path, *, n_rounds: int, n_steps: int = N_STEPS) -> dic
     shipped: Any = encoder.forward
     ways = {"shipped": lambda: train(shipped), "literal": lambda: train(lambda batch: literal_encode(encoder, batch))}
     taken = in_turns(ways, n_rounds=n_rounds)
-    return {
-        "n_steps": n_steps,
-        "steps_in_an_epoch": n_in_epoch,
-        **{f"{name}_ms": t.clock / n_steps * 1e3 for name, t in taken.items()},
-        **{f"{name}_processor_ms": t.processor / n_steps * 1e3 for name, t in taken.items()},
-        "ratio": taken["literal"].clock / taken["shipped"].clock,
-        "processor_ratio": taken["literal"].processor / taken["shipped"].processor,
-    }
-
-
-def make_steps(data_dir: Path, n_steps: int) -> tuple[Recipe, Tagger, list[LatticeBatch], int]:
-    """The Weibo recipe, its untrained network, some batches of its first epoch, and how many the epoch has."""
-    recipe = load_recipe("weibo/flat")
-    setup = set_up(recipe, seed=1, data_dir=data_dir)
-    golds = golds_of(setup.sources, setup.tagger.tags, recipe.data.scheme, setup.labels)
-    options: dict[str, Any] = {"vocabulary": setup.vocabulary, "golds": golds, "regime": recipe.user_words, "seed": 1}
-    train_set = TrainingSet(setup.train, setup.train_lattices, **options)
-    first = plan_of(recipe, train_set.n_nodes(0)).batches(0)
-    batches = [train_set.collate([train_set.example(number, 0) for number in batch]) for batch in first[:n_steps]]
-    return recipe, setup.tagger.train(), batches, len(first)
+    row: dict[str, Any] = {"n_steps": n_steps, "steps_in_an_epoch": len(epoch)}
+    for what, of_turns in (("", "clock"), ("processor_", "processor")):
+        seconds = {name: getattr(t, of_turns) for name, t in taken.items()}
+        row |= {f"{name}_{what}ms": s / n_steps * 1e3 for name, s in seconds.items()}
+        row[f"{what}ratio"] = seconds["literal"] / seconds["shipped"]
+    return row
 
 
 def bench_padding(data_dir: Path) -> list[dict[str, Any]]:

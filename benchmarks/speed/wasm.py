@@ -24,9 +24,9 @@ from threading import Thread
 from typing import Annotated, Any
 
 from benchmarks.accuracy.parity import differences
-from benchmarks.data import texts_of
+from benchmarks.data import tagger, texts_of
 from benchmarks.measure import environment, seconds_of
-from cige.api import NER, load
+from cige.api import NER
 from cige.errors import CigeError
 from cige.text.utf16 import utf16_offsets
 
@@ -68,8 +68,7 @@ def bench(
     """Equality, and speed."""
     if not (folder / "cige.wasm").is_file():
         raise CigeError(f"{folder}: no build for browsers; run python web/build.py first")
-    ner = load(precision="float32")  # what WebAssembly computes in
-    assert isinstance(ner, NER)
+    ner = tagger(precision="float32")  # what WebAssembly computes in
     every = sentences_and_odd(data_dir, texts)
     requests: dict[str, dict[str, Any]] = {  # options of a call, by what a table says of them
         "as they are": {},

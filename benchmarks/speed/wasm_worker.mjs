@@ -1,4 +1,4 @@
-// What bench_wasm.py runs in node: texts of a JSON file through a folder that web/build.py wrote, one at a time.
+// What wasm.py runs in node: texts of a JSON file through a folder that web/build.py wrote, one at a time.
 //
 // node wasm_worker.mjs FOLDER GIVEN.json; GIVEN holds { texts, requests: [options, ...] }. Written are the seconds until
 // the model was there and until the first answer, the entities of each text under each request, and the milliseconds

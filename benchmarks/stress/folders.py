@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -96,13 +97,10 @@ def corpus() -> list[tuple[str, Callable[[Path], None]]]:
 
     found: list[tuple[str, Callable[[Path], None]]] = []
     for what, file, changes in (("weights", "model", crafted.WEIGHTS), ("words", "vocabulary", crafted.VOCABULARY)):
-        for name, own in changes.items():
-            rewrite = lambda folder, file=file, own=own: crafted.rewrite(folder, f"{file}.safetensors", own)  # noqa: E731
-            found.append((f"{what}: {name}", rewrite))
-    found += [(f"config: {name}", lambda folder, name=name: of_config(folder, name)) for name in crafted.CONFIG]
-    for name, facts in crafted.FACTS.items():
-        found.append((f"facts: {name}", lambda folder, facts=facts: crafted.sign(folder, **facts)))
-    return found
+        path = f"{file}.safetensors"
+        found += [(f"{what}: {x}", partial(crafted.rewrite, name=path, change=y)) for x, y in changes.items()]
+    found += [(f"config: {name}", partial(of_config, name=name)) for name in crafted.CONFIG]
+    return found + [(f"facts: {name}", partial(crafted.sign, **facts)) for name, facts in crafted.FACTS.items()]
 
 
 @dataclass(frozen=True)

@@ -103,14 +103,9 @@ async def soak(address: str, n: int, seed: int, connections: int, pid: int) -> d
     await asyncio.gather(*(client() for _ in range(connections)))
     samples.append((n, memory_of(pid)))
     settled = [size for number, size in samples if number >= n // 10]
-    return {
-        "n_requests": n,
-        "statuses": {str(status): count for status, count in sorted(statuses.items())},
-        "requests_per_second": n / (time.monotonic() - started),
-        "megabytes": samples,
-        "growth_megabytes": settled[-1] - settled[0],
-        "most_megabytes": max(settled),
-    }
+    found: dict[str, Any] = {"n_requests": n, "statuses": {str(k): count for k, count in sorted(statuses.items())}}
+    found |= {"requests_per_second": n / (time.monotonic() - started), "megabytes": samples}
+    return found | {"growth_megabytes": settled[-1] - settled[0], "most_megabytes": max(settled)}
 
 
 def check(text: str, entities: Sequence[dict[str, Any]], *, utf16: bool = False) -> Found:
