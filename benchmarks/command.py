@@ -51,13 +51,13 @@ def parser_of(function: Callable[..., Any], *, prog: str, description: str | Non
             continue
         options |= {"type": kind, "metavar": metavar}
         if parameter.kind is not Parameter.KEYWORD_ONLY:
-            parser.add_argument(name, **options, **({"nargs": "*"} if several else {}))
+            parser.add_argument(name, **options | ({"nargs": "*"} if several else {}))
             continue
         if name == DATA and default:
             options["default"] = Path(default)
         needed = parameter.default is Parameter.empty and default in (Parameter.empty, None)
-        many = {"nargs": "+", "action": "extend"} if several else {}
-        parser.add_argument(option, dest=name, required=needed, **options, **many)
+        options |= {"nargs": "+", "action": "extend"} if several else {}
+        parser.add_argument(option, dest=name, required=needed, **options)
     return parser
 
 

@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -88,6 +90,34 @@ def test_every_option_is_explained(name):
     for action in parser._actions:
         assert action.help, f"{name}: {action.dest} has no help"
     assert options_of(module.bench).keys() <= {action.dest for action in parser._actions}
+
+
+def printed_commands() -> dict[str, list[str]]:
+    """The benchmarks that pages and cards name with options: name -> its commands."""
+    found: dict[str, list[str]] = {}
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/cige/bundled*/*.md")):
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        spans = re.findall(r"`[^`\n]*python -m[ \n]benchmarks\b([^`]*)`", text)
+        for options in (*spans, *re.findall(r"^[A-Z_=1 ]*python -m benchmarks (.*)$", text, re.MULTILINE)):
+            if options.strip() and page.name != "CHANGELOG.md":
+                found.setdefault(options.split()[0], []).append(" ".join(options.split()[1:]))
+    return found
+
+
+@pytest.mark.parametrize(("name", "commands"), printed_commands().items())
+def test_the_commands_of_the_pages_can_be_parsed(name, commands, monkeypatch):
+    monkeypatch.setenv("CIGE_DATA", "data")
+    assert name in NAMES or name == "NAME", f"{name} is no benchmark"
+    for options in (x for x in commands if " " in x):  # others name a benchmark, or one of its options
+        path = main.benchmarks()[name].relative_to(ROOT).with_suffix("")
+        try:
+            module = import_module(".".join(path.parts))
+        except ModuleNotFoundError as reason:
+            pytest.skip(str(reason))
+        parser = parser_of(module.bench, prog=name, description=None)
+        parser.add_argument("--json")
+        values = [re.sub(r"^(?:[A-Z]+|速率)$", "1", word) for word in shlex.split(options, comments=True)]
+        assert parser.parse_args(values), options
 
 
 def test_an_unknown_name_is_told(capsys):
