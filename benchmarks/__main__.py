@@ -16,7 +16,7 @@ import ast
 import difflib
 import inspect
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,8 @@ def run(name: str, path: Path, argv: Sequence[str]) -> int:
         return 0
     rows: list[Mapping[str, Any]] = []
     result: dict[str, Any] = {}
-    for item in [found] if isinstance(found, Mapping) else found:
+    items: Iterable[dict[str, Any]] = [dict(found)] if isinstance(found, Mapping) else found
+    for item in items:
         if not isinstance(found, Mapping) and tables.keys().isdisjoint(item):
             rows.append(item)
             print(measure.line(item), flush=True)

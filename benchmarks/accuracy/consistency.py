@@ -7,6 +7,7 @@ join several articles. The ways take turns, and the fastest of three counts.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,7 +61,7 @@ def row_of(ner: NER, source: Source, size: int) -> dict[str, Any]:
     def read(name: str) -> None:
         answers[name] = list(ner.pipe(texts, labels=ner.labels, consistent=name == "with"))
 
-    taken = in_turns({name: lambda name=name: read(name) for name in ("without", "with")}, n_rounds=N_ROUNDS)
+    taken = in_turns({name: partial(read, name) for name in ("without", "with")}, n_rounds=N_ROUNDS)
     found = {name: [judge.spans(entities) for entities in answer] for name, answer in answers.items()}
     for name, spans in found.items():
         scores = percent(score(judge.gold(documents), spans).overall)

@@ -12,6 +12,7 @@ what counts then, and processor milliseconds elsewhere.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -62,11 +63,11 @@ def case(crf: CRF, length: int, *, n_rounds: int, device: str) -> dict[str, Any]
             torch.testing.assert_close(found, expected, rtol=1e-3, atol=2e-3)
     assert [path for [path] in one_by_one(own, "decode", arrays, listed)] == own.decode(arrays, listed)
     ways: dict[str, Callable[[], Any]] = {
-        f"log Z, {name}": lambda form=form: with_gradient(form, crf, emissions, n_chars) for name, form in forms.items()
+        f"log Z, {name}": partial(with_gradient, form, crf, emissions, n_chars) for name, form in forms.items()
     }
     for name, method in (("best tags", "decode"), ("marginals", "marginals")):
-        ways[f"{name}, one by one"] = lambda method=method: one_by_one(own, method, arrays, listed)
-        ways[f"{name}, shipped"] = lambda method=method: getattr(own, method)(arrays, listed)
+        ways[f"{name}, one by one"] = partial(one_by_one, own, method, arrays, listed)
+        ways[f"{name}, shipped"] = partial(getattr(own, method), arrays, listed)
     taken = in_turns(ways, n_rounds=n_rounds, device=device)
     row = {"n_chars": length} | {f"{name}_ms": timing.processor * 1e3 for name, timing in taken.items()}
     return row | {f"{name}_clock_ms": timing.clock * 1e3 for name, timing in taken.items()}

@@ -41,7 +41,7 @@ def bench(
     *,
     input: Annotated[Path, "a sentence a line"],
     rows: Annotated[int, "its first lines"] = 200_000,
-    ways: Annotated[Sequence[str], WAYS] = tuple(WAYS),
+    ways: Annotated[Sequence[str], WAYS, "that are compared"] = tuple(WAYS),
     rounds: int = 1,
 ) -> dict[str, Any]:
     """A row for each way and round; those of a round stand beside each other, and each is compared with its plain."""

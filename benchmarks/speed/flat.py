@@ -5,6 +5,7 @@ The two forms take turns, so that a busy machine slows both; the ratio is what c
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def compare(
             with torch.inference_mode():
                 encode()
 
-    ways = {name: lambda encode=encode: run(encode) for name, encode in forms.items()}
+    ways = {name: partial(run, encode) for name, encode in forms.items()}
     taken = in_turns(ways, n_rounds=n_rounds, device=device)
     shipped, literal = taken["shipped"], taken["literal"]
     row = {"n_sentences": len(n_nodes), "n_nodes": max(n_nodes), "pass": "forward + backward" if train else "forward"}

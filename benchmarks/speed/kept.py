@@ -19,7 +19,9 @@ WAYS = ("given back", "kept")
 N_PASSES = 5
 
 
-def bench(models: Annotated[Sequence[str], KNOWN] = tuple(KNOWN), *, rounds: int = 3) -> Iterator[dict[str, Any]]:
+def bench(
+    models: Annotated[Sequence[str], KNOWN, "architectures"] = tuple(KNOWN), *, rounds: int = 3
+) -> Iterator[dict[str, Any]]:
     """A row a model: milliseconds a step and megabytes, each way."""
     for name in models:
         turns = [{way: in_process(run_passes, name, way) for way in WAYS} for _ in range(rounds)]

@@ -7,6 +7,7 @@ machine `--clock cpu` counts the process's own seconds. Freed memory is kept, as
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import torch
@@ -34,7 +35,7 @@ EXPECTED = (  # ratios of two speeds: (what, speed, speed that it is measured by
 
 
 def bench(
-    models: Annotated[Sequence[str], KNOWN] = tuple(KNOWN),
+    models: Annotated[Sequence[str], KNOWN, "architectures"] = tuple(KNOWN),
     *,
     sentences: Annotated[int, "how many of them"] = 64,
     rounds: int = 5,
@@ -48,7 +49,7 @@ def bench(
     taggers = {name: make_tagger(name, device, dataset) for name in models}
     batches = make_batches(sentences, device)
     ways = {
-        (name, kind, size): lambda tagger=tagger, kind=kind, size=size: read(tagger, batches[size], kind)
+        (name, kind, size): partial(read, tagger, batches[size], kind)
         for name, tagger in taggers.items()
         for size in BATCH_SIZES
         for kind in ("forward", "predict")

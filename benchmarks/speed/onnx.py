@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -93,9 +94,7 @@ def speeds(
     """Sentences of each runtime a second on the clock and a processor second, and how much faster than PyTorch."""
     source, target = work_dir / "texts.txt", work_dir / "found.jsonl"
     source.write_text("\n".join(texts), encoding="utf-8")
-    ways = {
-        name: lambda ner=ner: predict_file(ner, source, target, batch_size=batch_size) for name, ner in ners.items()
-    }
+    ways = {name: partial(predict_file, ner, source, target, batch_size=batch_size) for name, ner in ners.items()}
     literal = ways.pop("literal", None)
     taken = in_turns(ways, n_rounds=n_rounds)
     found = {name: len(texts) / t.clock for name, t in taken.items()}

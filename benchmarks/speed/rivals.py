@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -86,7 +87,7 @@ def races(
 def race(
     rivals: Sequence[programs.Program], texts: Sequence[str], *, batch_size: int, n_rounds: int, elapsed: bool
 ) -> dict[str, float]:
-    ways = {rival.name: lambda rival=rival: rival.read(texts, batch_size) for rival in rivals}
+    ways = {rival.name: partial(rival.read, texts, batch_size) for rival in rivals}
     used = {rival.name: rival.processor_seconds for rival in rivals}
     taken = in_turns(ways, n_rounds=n_rounds, processors=used)
     n_chars, ours = sum(map(len, texts)), taken[rivals[0].name]

@@ -12,6 +12,7 @@ multiplications with additions per second, those of the runtime by their precisi
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,7 +47,7 @@ def bench(
     *,
     data_dir: Path,
     texts: int = 270,
-    forms: Annotated[Sequence[str], FORMS] = FORMS,
+    forms: Annotated[Sequence[str], FORMS, "of the weights"] = FORMS,
     rounds: int = 5,
     threads: int = 1,
 ) -> dict[str, Any]:
@@ -112,7 +113,7 @@ def long_texts(ner: NER, data_dir: Path, *, n_rounds: int) -> list[dict[str, Any
     joined = "".join("".join(text.split()) for text in texts_of(data_dir, "weibo", "train"))
     texts = {"joined": joined[:N_LONG], "nothing but characters": "".join(filter(str.isalnum, joined))[:N_LONG]}
     ways: dict[str, Callable[[], Any]] = {"sentences": lambda: list(ner.pipe(sentences, batch_size=32))}
-    ways |= {name: lambda text=text: ner(text) for name, text in texts.items()}
+    ways |= {name: partial(ner, text) for name, text in texts.items()}
     sizes = {"sentences": sum(map(len, sentences))} | {name: len(text) for name, text in texts.items()}
     cost = {name: 1e6 * t.processor / sizes[name] for name, t in in_turns(ways, n_rounds=n_rounds).items()}
     return [

@@ -10,6 +10,7 @@ import gc
 import random
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
@@ -72,7 +73,7 @@ def measured(n_words: int, n_rounds: int, from_file: bool) -> dict[str, Any]:
         gc.collect()
     memory = megabytes()["VmRSS"] - before
     first = seconds_of(lambda: ner.lexicon.add("另一个新词"))[0]
-    more = [seconds_of(lambda word=word: ner.lexicon.add(word))[0] for word in extra]
+    more = [seconds_of(partial(ner.lexicon.add, word))[0] for word in extra]
     relabelled = seconds_of(lambda: ner.lexicon.add(one, label="PRODUCT"))[0]
     removed = seconds_of(lambda: ner.lexicon.remove(one))[0]
     own = ["罗氏婴儿配方粉"]

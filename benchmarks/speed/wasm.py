@@ -85,7 +85,7 @@ def bench(
     sentences = [k for k, text in enumerate(every) if 10 <= len(text) <= 100]
     by_form = {
         "WebAssembly in node": [given["milliseconds"][k] for k in sentences],
-        "native": [1e3 * seconds_of(lambda k=k: ner(every[k]))[0] for k in sentences],
+        "native": [1e3 * seconds_of(partial(ner, every[k]))[0] for k in sentences],
     }
     into_page = every[: -len(ODD) : max(1, (texts - len(ODD)) // typed)][:typed]
     version = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout.strip()

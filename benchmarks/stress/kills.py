@@ -39,7 +39,7 @@ MOST_RUNS_OF_A_JOB = 20
 
 def bench(
     *,
-    engines: Annotated[Sequence[str], ENGINES] = ENGINES,
+    engines: Annotated[Sequence[str], ENGINES, "of the jobs"] = ENGINES,
     runs: Annotated[int, "of each engine"] = 20,
     kills: Annotated[int, "in each run"] = 2,
     jobs_only: Annotated[bool, "kill whole jobs of local processes, no single workers"] = False,

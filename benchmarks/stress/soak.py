@@ -34,7 +34,7 @@ N_SAMPLES = 20
 
 
 def bench(
-    what: Annotated[Sequence[str], ("memory", "offsets")] = ("memory", "offsets"),
+    what: Annotated[Sequence[str], ("memory", "offsets"), "what is looked at"] = ("memory", "offsets"),
     *,
     requests: Annotated[int, "whose memory is measured"] = 100_000,
     texts: Annotated[int, "whose offsets are checked"] = 100_000,
