@@ -9,8 +9,9 @@ override export TEXT := $(value TEXT)
 BIN = $(VENV)/bin
 
 # `make serve` answers over HTTP, with a page at http://127.0.0.1:8000; `make docs` builds the documentation site.
+# `make bench` lists what can be measured, and `make bench NAME=match OPTIONS="--rounds 3"` measures it.
 # `make web` compiles the runtime to WebAssembly and builds build/web, a page that finds entities in the browser.
-.PHONY: ner serve test lint types docs web wheel check-wheel check-image sanitize clean \
+.PHONY: ner serve test lint types bench docs web wheel check-wheel check-image sanitize clean \
   install-core install-serve install-dev install-docs install-web install-setuptools_scm
 
 ner: $(VENV)/.core
@@ -28,6 +29,9 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
+
+bench: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks $(NAME) $(OPTIONS)
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

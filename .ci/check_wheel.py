@@ -45,7 +45,7 @@ IN_SOURCE = [
     *("LICENSE", "CITATION.cff", "CHANGELOG.md", "README.md", "constraints.txt", "setup.py", "pyproject.toml"),
     *("src/cige/runtime/native/flat.h", "src/cige/runtime/native/flat.c", "src/cige/nn/native/rows.h"),
     *("src/cige/nn/native/kernels.c", "src/cige/lexicon/walk.c", "src/cige/instruction_sets/cpu.c"),
-    *("tests/conftest.py", "benchmarks/bench_flat.py", "examples/news.txt"),
+    *("tests/conftest.py", "benchmarks/speed/flat.py", "examples/news.txt"),
 ]
 NOT_OURS = ("pip", "setuptools")  # of every environment
 CORE_MB = 168  # all that the core installs beside pip and setuptools; two models ship

@@ -1,21 +1,20 @@
-"""What the benchmarks share: ways that take turns, medians, the machine, a table of rows and a JSON file.
+"""What benchmarks share: ways that take turns, fresh processes, medians, the machine, tables of rows and JSON files.
 
 A shared machine gives a process more or less of a core from one second to the next. So the ways that are compared take
 turns, the median of each counts, and beside the clock stand processor seconds, which other processes hardly change.
 """
 
-from __future__ import annotations
-
-import argparse
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
+from unittest import mock
 
 from rich import box
 from rich.console import Console
@@ -26,29 +25,68 @@ from cige.json_text import to_json
 PACKAGES = ("cige", "numpy", "torch", "onnxruntime")
 
 
-@dataclass(frozen=True)
-class Timing:
-    """Medians over the rounds, in seconds.
+class Timing(NamedTuple):
+    """Seconds of each round on the clock, and of the processor in all threads together; their medians."""
 
-    Attributes:
-        clock: on the clock.
-        processor: of all threads together.
+    clocks: tuple[float, ...]
+    processors: tuple[float, ...]
+
+    @property
+    def clock(self) -> float:
+        return median(self.clocks)
+
+    @property
+    def processor(self) -> float:
+        return median(self.processors)
+
+    def ratios(self, other: "Timing", *, clock: bool = False) -> list[float]:
+        """How many times the seconds of the other way it took in each round; what else ran slowed both."""
+        ours, theirs = (t.clocks if clock else t.processors for t in (self, other))
+        return [a / b for a, b in zip(ours, theirs, strict=True)]
+
+
+def in_turns(
+    ways: Mapping[Any, Callable[[], Any]],
+    *,
+    n_rounds: int,
+    device: str = "cpu",
+    processors: Mapping[Any, Callable[[], float]] = {},
+) -> dict[Any, Timing]:
+    """Run each way once to warm up and then `n_rounds` times, turn by turn; a way ends when `device` has finished.
+
+    Args:
+        processors: for ways whose work is done by another process, the processor seconds that it has used so far.
     """
-
-    clock: float
-    processor: float
-
-
-def in_turns(ways: Mapping[str, Callable[[], Any]], *, n_rounds: int, device: str = "cpu") -> dict[str, Timing]:
-    """Run each way once to warm up and then `n_rounds` times, turn by turn; a way ends when `device` has finished."""
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    taken: dict[Any, list[tuple[float, float]]] = {name: [] for name in ways}
     for _ in range(n_rounds + 1):
         for name, run in ways.items():
-            clock, processor = time.perf_counter(), time.process_time()
+            used = processors.get(name, time.process_time)
+            clock, processor = time.perf_counter(), used()
             run()
             finish(device)
-            taken[name].append((time.perf_counter() - clock, time.process_time() - processor))
-    return {name: Timing(*map(median, zip(*rounds[1:], strict=True))) for name, rounds in taken.items()}
+            taken[name].append((time.perf_counter() - clock, used() - processor))
+    return {name: Timing(*zip(*rounds[1:], strict=True)) for name, rounds in taken.items()}
+
+
+def seconds_of(run: Callable[[], Any]) -> tuple[float, float]:
+    """Of one call: (on the clock, of the processor)."""
+    clock, processor = time.perf_counter(), time.process_time()
+    run()
+    return time.perf_counter() - clock, time.process_time() - processor
+
+
+def in_process(function: Callable[..., Any], *arguments: Any, **variables: str) -> Any:
+    """What a function of a module returns in a fresh process of one thread, with some variables of the environment."""
+    pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+    with mock.patch.dict(os.environ, {"OMP_NUM_THREADS": "1"} | variables), pool:
+        return pool.submit(function, *arguments).result()
+
+
+def megabytes(pid: int | str = "self", file: str = "status") -> dict[str, float]:
+    """The sizes in /proc/PID/status (VmHWM: the most that was resident) or in smaps_rollup."""
+    lines = Path(f"/proc/{pid}/{file}").read_text(encoding="utf-8").splitlines()
+    sizes = (line.partition(":") for line in lines if line.endswith(" kB"))
+    return {name: int(value.split()[0]) / 1024 for name, _, value in sizes}
 
 
 def finish(device: str) -> None:
@@ -59,16 +97,6 @@ def finish(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def options(doc: str | None, *, n_rounds: int, n_threads: int | None = 2) -> argparse.ArgumentParser:
-    """A parser with the options of every benchmark; those without `n_threads` use one."""
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=n_rounds, help="turns of each way (default: %(default)s)")
-    if n_threads is not None:
-        parser.add_argument("--threads", type=int, default=n_threads, help="of each way (default: %(default)s)")
-    parser.add_argument("--json", metavar="FILE", help="write the result to this file")
-    return parser
-
-
 def use_threads(n_threads: int) -> None:
     """Threads of PyTorch from now on, and of ONNX Runtime for models that are loaded from now on."""
     import torch
@@ -77,60 +105,50 @@ def use_threads(n_threads: int) -> None:
     torch.set_num_threads(n_threads)
 
 
-def add_device_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--device", default="cpu", help="cpu (default) or cuda")
-
-
-def add_data_option(parser: argparse.ArgumentParser) -> None:
-    given = os.environ.get("CIGE_DATA")
-    parser.add_argument(
-        "--data-dir", default=given, required=given is None, type=Path, help="holds ner/ and lexicon/ ($CIGE_DATA)"
-    )
-
-
 def environment(*, threads: int, n_rounds: int, device: str = "cpu") -> dict[str, Any]:
     """Machine, versions, threads and rounds, as JSON can hold them."""
-    return {
-        "machine": platform.processor() or platform.machine(),
-        "device": device_name(device),
-        "n_cores": os.cpu_count(),
-        "threads": threads,
-        "rounds": n_rounds,
-        "python": platform.python_version(),
-    } | {name: found for name in PACKAGES if (found := _version(name))}
+    facts: dict[str, Any] = {"machine": platform.processor() or platform.machine(), "device": device}
+    if device.startswith("cuda"):
+        import torch
 
-
-def device_name(device: str) -> str:
-    """What a GPU calls itself; "cpu" for a CPU."""
-    if not device.startswith("cuda"):
-        return device
-    import torch
-
-    return torch.cuda.get_device_name(device)
+        facts["device"] = torch.cuda.get_device_name(device)
+    facts |= {"n_cores": os.cpu_count(), "threads": threads, "rounds": n_rounds, "python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            facts[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return facts
 
 
 def report(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print rows as a table; the keys of the first are its head."""
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
     for name in rows[0]:
         table.add_column(name.replace("_", " "), justify="left" if isinstance(rows[0][name], str) else "right")
     for row in rows:
         table.add_row(*(_shown(row.get(name)) for name in rows[0]))
-    Console(width=None if os.isatty(1) else 140, highlight=False).print(table)
+    Console(width=None if os.isatty(1) else 140, highlight=False).print(f"\n{title}", table)
 
 
-def write(result: Mapping[str, Any], path: str | None) -> None:
+def line(row: Mapping[str, Any]) -> str:
+    """A row in one line, while others are still measured."""
+    return ", ".join(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in row.items())
+
+
+def told(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All rows, each printed when it is there."""
+    found = []
+    for row in rows:
+        found.append(row)
+        print(line(row), flush=True)
+    return found
+
+
+def write(result: Mapping[str, Any], path: str | Path | None) -> None:
     """Write a result as JSON, if a file was asked for; floats to four figures."""
     if path is not None:
-        text = to_json(_rounded(result), indent=1)
-        Path(path).write_text(text + "\n", encoding="utf-8")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+        Path(path).write_text(to_json(_rounded(result), indent=1) + "\n", encoding="utf-8")
 
 
 def _shown(value: Any) -> str:

@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import bench_tables
 import pytest
 
 import cige
+from benchmarks.accuracy import tables
 from cige.api import NER
 from cige.data.names_of_model import names_of
 from cige.data.registry import load_split
@@ -134,11 +134,11 @@ def test_a_prediction_process_stays_small():
     assert int(lines[-1]) < 600_000
 
 
-@pytest.mark.parametrize("name", bench_tables.SETS)
+@pytest.mark.parametrize("name", tables.SETS)
 def test_tables_give_as_many_right_entities_with_tabs_and_spaces_as_with_commas(ner, name, shared_data):
-    cells = bench_tables.cells_of(load_split(name, "dev", data_dir=shared_data), bench_tables.SETS[name])
+    cells = tables.cells_of(load_split(name, "dev", data_dir=shared_data), tables.SETS[name])
     found = {
-        row["separator"]: row["right"] for row in bench_tables.bench_tables(ner, bench_tables.made_rows(cells, 60))
+        row["separator"]: row["right"] for row in tables.rows_of(ner, tables.made_rows(cells, 60))
     }
     most = max(found["，"], found[","])
     for separator in ("tab", "two spaces", "four spaces", "two wide spaces", "aligned columns"):

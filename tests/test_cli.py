@@ -189,8 +189,6 @@ def test_a_folder_of_somebody_else_is_not_written_to(run, data, tmp_path, option
 
 
 def test_a_missing_extra_is_told_how_to_get(run, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "cige.commands.bench", None)
-
     def fail(name):
         raise ModuleNotFoundError("No module named 'gensim'", name="gensim")
 
@@ -384,7 +382,7 @@ def test_user_words_gain(run, model, tmp_path):
     assert "R of unseen" in out and "names and random n-grams" in out
 
 
-# ---- lexicon, vectors, data, bench, info
+# ---- lexicon, vectors, data, info
 
 
 def test_lexicon_build_match_and_info(run, tmp_path):
@@ -442,19 +440,11 @@ def test_data_convert_and_repair(run, data, tmp_path):
     assert read_sentences(tmp_path / "repaired.bmes")[0].spans == (Span(0, 2, "LOC"),)
 
 
-def test_every_benchmark_has_a_name():
-    from cige.commands import bench
-
-    scripts = {path.stem.removeprefix("bench_") for path in bench.FOLDER.glob("bench_*.py")}
-    assert scripts | {bench.FIGURES} == set(bench.NAMES)
-
-
-def test_bench_says_where_benchmarks_are(run, monkeypatch, tmp_path):
-    monkeypatch.setattr("cige.commands.bench.FOLDER", tmp_path)
-    code, _, err = run("bench", "match")
-    assert code == 2 and "source tree" in err
-    (tmp_path / "bench_match.py").write_text("import sys; print('ran', sys.argv[1:])")
-    assert run("bench", "match", "--rounds", "2")[1] == "ran ['--rounds', '2']\n"
+def test_the_former_verb_of_benchmarks_says_where_they_are(run):
+    code, out, err = run("bench", "match", "--rounds", "2")
+    assert (code, out) == (2, "") and "source tree" in err and "`python -m benchmarks match --rounds 2`" in err
+    assert "`python -m benchmarks NAME`" in run("bench")[2] and err.count("\n") == 1
+    assert "bench" not in VERBS and "did you mean" not in err
 
 
 def test_info(run, model):
@@ -506,14 +496,6 @@ def test_search_hands_its_options_on(run, monkeypatch, tmp_path):
     assert (given["n_trials"], given["seeds"], given["space"]) == (2, [1, 2], {"batches.batch_size": [8, 10]})
 
 
-@pytest.mark.parametrize("name", ["flat", "match", "predict", "significance"])
-def test_each_benchmark_starts(name):
-    done = subprocess.run(
-        [sys.executable, "-m", "cige.cli", "bench", name, "--help"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0 and "usage" in done.stdout, done.stderr
-
-
 # ---- what is reported, and errors
 
 
@@ -546,7 +528,7 @@ def test_evaluate_lists_errors_and_tells_labels_that_are_wrong(run, model, data,
 def test_the_examples_of_the_help_can_be_parsed(verb):
     lines = (command_of(verb).__doc__ or "").replace("\\\n", " ").split("\n")
     for line in lines:
-        if line.startswith("  cige ") and verb != "bench":  # the benchmarks' own help has their examples
+        if line.startswith("  cige "):
             words = shlex.split(re.split(r" [>|]+ ", line)[0], comments=True)
             assert words[1] in VERBS, line
             parser_of(words[1]).parse_args(words[2:])

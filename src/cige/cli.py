@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
@@ -38,7 +39,6 @@ CORE_VERBS = {
     "names": "show, build and extend the list of names that a model reads",
     "vectors": "train and convert vectors",
     "data": "download, describe and convert labelled data",
-    "bench": "measure speed and memory",
     "average": "write the mean of the weights of several trained models",
     "compact": "write a smaller model folder for prediction",
     "export": "write a model for ONNX Runtime, which needs no PyTorch",
@@ -49,6 +49,8 @@ CORE_VERBS = {
 # verb -> what it does; those of extensions come last
 VERBS = CORE_VERBS | {verb: what for added in extensions() for verb, what in added.verbs.items()}
 _ALIASES = {old: new for added in extensions() for old, new in added.aliases.items()}
+# former verb -> what takes its place, for one version
+_MOVED = {"bench": "benchmarks are part of the source tree: there, run `python -m benchmarks {}`"}
 _COMMANDS = {verb: added.commands for added in extensions() for verb in added.verbs}
 
 
@@ -93,6 +95,8 @@ def _complete() -> None:
 def _run(argv: list[str]) -> int:
     if argv and argv[0] in _ALIASES:
         argv = [*_ALIASES[argv[0]], *argv[1:]]
+    if argv and argv[0] in _MOVED:
+        raise CigeError(_MOVED[argv[0]].format(shlex.join(argv[1:]) or "NAME"))
     if not argv or argv[0] not in VERBS:
         return _run_without_verb(argv)
     args = parser_of(argv[0]).parse_args(argv[1:])

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-figures = pytest.importorskip("figures", reason="needs matplotlib")
+figures = pytest.importorskip("benchmarks.figures", reason="needs matplotlib")
 
 SPEEDS = {way: 10.0 for way in figures.WAYS}
 RESULTS = {
@@ -53,5 +53,5 @@ def test_each_result_gives_its_figures(tmp_path):
 
 def test_what_is_no_result_is_told(tmp_path):
     (tmp_path / "crf.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(figures.CigeError, match=r"crf.json: not a result of bench_crf.py"):
+    with pytest.raises(figures.CigeError, match=r"crf.json: not a result of the benchmark crf"):
         figures.draw_figures(tmp_path, tmp_path / "figures")

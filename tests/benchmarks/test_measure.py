@@ -2,7 +2,7 @@
 
 import json
 
-import measure
+from benchmarks import measure
 
 
 def test_ways_take_turns_and_the_first_is_for_warming_up():

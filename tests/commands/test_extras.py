@@ -45,7 +45,6 @@ COMMANDS: dict[str, tuple[list[str], str | None]] = {
     "names": (["info"], None),
     "vectors": (["train", "raw.txt", "vectors.bin"], "train"),
     "data": (["stats", "dev.bmes"], None),
-    "bench": (["train"], "train"),
     "average": (["model", "model", "--output", "mean"], "train"),
     "compact": (["model", "small"], "train"),
     "export": (["onnx", "graph"], "train"),

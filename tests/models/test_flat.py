@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import replace
-from pathlib import Path
 
 import kernel_forms
 import numpy as np
@@ -12,12 +10,12 @@ import pytest
 import tiny
 import torch
 
+from benchmarks.parts.literal_flat import literal_encode
 from cige.data.batch import LatticeBatch, collate
 from cige.data.tags import spans_to_tags
 from cige.models.flat import RELEASED, FlatConfig, FlatView, flat_view, hidden_pairs
 from cige.models.model import LatticeModel
 
-ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ["人和药店设在南京市长江大桥", "李明", "", "中国银行的经理来自清华大学，今天天气很好"]
 LONG = TEXTS[3] * 3
 VARIANTS = [
@@ -257,14 +255,11 @@ def test_a_users_word_that_is_a_base_word_is_two_nodes():
 @pytest.mark.parametrize("n_layers", [1, 2])
 @pytest.mark.parametrize("distances", [("hh", "th", "ht", "tt"), ("hh",)])
 def test_equals_the_literal_transcription(form, n_layers, distances):
-    spec = importlib.util.spec_from_file_location("literal_flat", ROOT / "benchmarks/literal_flat.py")
-    literal = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(literal)
     model = made(replace(tiny.CONFIG, n_layers=n_layers, distances=distances))
     batch, _ = model.encode([*TEXTS[:2], LONG])
     with torch.no_grad():
         out = model.tagger.encoder(batch)
-        expected = literal.literal_encode(model.tagger.encoder, batch)
+        expected = literal_encode(model.tagger.encoder, batch)
     torch.testing.assert_close(out[batch.char_mask], expected[batch.char_mask], atol=1e-5, rtol=0)
 
 

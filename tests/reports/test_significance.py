@@ -7,10 +7,10 @@ import itertools
 
 import numpy as np
 import pytest
-from bench_significance import Tables, case, points_per_skill
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.accuracy.significance import Tables, case, points_per_skill
 from cige.data.sentence import Span
 from cige.reports.significance import Difference, all_differences, holm, sentence_counts
 

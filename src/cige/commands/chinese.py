@@ -45,7 +45,6 @@ _TRANSLATIONS = {
     "show, build and extend the list of names that a model reads": "查看、建立、扩充模型所读的名称表",
     "train and convert vectors": "训练和转换向量",
     "download, describe and convert labelled data": "下载、描述、转换标注数据",
-    "measure speed and memory": "测量速度和内存",
     "write the mean of the weights of several trained models": "对几个训练好的模型的权重取平均",
     "write a smaller model folder for prediction": "写出更小的、供预测用的模型目录",
     "write a model for ONNX Runtime, which needs no PyTorch": "导出给 ONNX Runtime 的模型，不需要 PyTorch",

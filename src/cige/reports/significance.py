@@ -15,7 +15,7 @@ same kind? The test has three properties, which `docs/results.md`, "What the p v
    system was chosen on the same sentences, so each pair was a candidate.
 
 Sources: paired bootstrap in NLP: Koehn (2004), Berg-Kirkpatrick et al. (2012); resampling two crossed factors: Owen
-(2007), "The pigeonhole bootstrap". `benchmarks/bench_significance.py` measures how often the test distinguishes equal
+(2007), "The pigeonhole bootstrap". `benchmarks/accuracy/significance.py` measures how often the test distinguishes equal
 systems.
 """
 
