@@ -19,6 +19,7 @@ from cige.data.tags import spans_to_tags, tags_to_spans
 from cige.data.vocabulary import USER
 from cige.lattice.lattice import Lattice
 from cige.models.flat import RELEASED
+from cige.models.lebert import RELEASED as RELEASED_LEBERT
 from cige.models.lr_cnn import EQUATIONS
 from cige.models.model import LatticeModel
 from cige.models.nflat import RELEASED as RELEASED_NFLAT
@@ -41,6 +42,7 @@ SMALL: dict[str, dict] = {  # settings beside those of NO_DROPOUT: small widths,
     },
     "cgn": {"lstm_width": 24, "head_width": 6, "graph_width": 16, "lstm_dropout_prob": 0.0, "graph_dropout_prob": 0.0},
     "bert_crf": {"bert": "made on the spot", "bert_tuned": False, "hidden_widths": (32,), "hidden_dropout_prob": 0.0},
+    "lebert": {"bert": "made on the spot", "bert_tuned": False, "adapter_dropout_prob": 0.0},
     "bilstm_crf": {"lstm_width": 32},
     "lattice_lstm": {"lstm_width": 32},
     "lgn": {
@@ -89,6 +91,8 @@ VARIANTS = {  # other forms of a model: (architecture, settings)
     "flat, released": ("flat", RELEASED),
     "nflat, released": ("nflat", RELEASED_NFLAT),
     "nflat, characters first": ("nflat", {"order": "characters_first"}),
+    "lebert, released": ("lebert", RELEASED_LEBERT),
+    "lebert, plain residual": ("lebert", {"residual": "plain"}),
     "lr_cnn, equations": ("lr_cnn", {**EQUATIONS, "long_words": True}),
 }
 
@@ -132,6 +136,10 @@ NOTHING_TO_DROP = {  # settings that all models share, of inputs that these do n
     ("multi_digraph", "word_dropout_prob"),  # of words it reads the gazetteers alone
     ("lr_cnn, equations", "attention_dropout_prob"),  # the equations have no global state
 } | {(name, "word_dropout_prob") for name in WITHOUT_WORDS}
+NOTHING_TO_DROP |= {(name, "embed_dropout_prob") for name in ("lebert", "lebert, released", "lebert, plain residual")}
+NOTHING_TO_DROP |= {
+    ("lebert, plain residual", name) for name in ("word_dropout_prob", "adapter_dropout_prob")
+}  # adds 0
 
 
 def dropouts_of(name: str) -> list[str]:

@@ -18,6 +18,7 @@ ablations are `relations=None` (-Rel), `distances=False` (-Dis) and `embedding_w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -33,6 +34,7 @@ from cige.nn.dropout import Dropout
 from cige.nn.fused_attention import fused_attention
 from cige.nn.masked_attention import by_head
 
+ChangeAfter = tuple[int, Callable[[Tensor], Tensor]]
 LAYER_NORM_EPS = 1e-12
 INITIAL_SD = 0.02
 
@@ -171,13 +173,22 @@ class LatticeBert(nn.Module):
         hidden = self.encode(batch, rows)
         return LatticeBertOutput(hidden, torch.tanh(self.pooler(hidden[:, 0])))
 
-    def encode(self, batch: TokenBatch, rows: Tensor | None = None) -> Tensor:
-        """float[B, N, D], or float[B, M, D] of `rows`, in any order."""
+    def encode(self, batch: TokenBatch, rows: Tensor | None = None, change: ChangeAfter | None = None) -> Tensor:
+        """float[B, N, D], or float[B, M, D] of `rows`, in any order.
+
+        Args:
+            change: (number of a layer, from 1; what changes its output float[B, N, D]).
+        """
         hidden, scores = self.embeddings(batch), self._scores(batch)
-        *lower, last = self.layers
-        for layer in lower:
-            hidden = self._through(layer, hidden, scores)
-        return self._through(last, hidden, scores, rows)
+        after_layer, changed = change or (0, None)
+        for number, layer in enumerate(self.layers, start=1):
+            is_last, is_changed = number == self.config.n_layers, changed is not None and number == after_layer
+            hidden = self._through(layer, hidden, scores, rows if is_last and not is_changed else None)
+            if changed is not None and is_changed:
+                hidden = changed(hidden)
+                if is_last and rows is not None:
+                    hidden = _gathered(hidden, rows)
+        return hidden
 
     def _through(self, layer: nn.Module, *inputs: Tensor | None) -> Tensor:
         if self.recomputes_layers and self.training and torch.is_grad_enabled():
@@ -240,7 +251,7 @@ class LatticeBertLayer(nn.Module):
         """float[B, N, D], from float[B, N, D] and the position scores float[B, H, N, N]; only `rows`, if given."""
         queries = hidden
         if rows is not None:
-            queries = hidden.gather(1, rows[:, :, None].expand(-1, -1, hidden.shape[2]))  # [B, M, D]
+            queries = _gathered(hidden, rows)
             scores = scores.gather(2, rows[:, None, :, None].expand(-1, scores.shape[1], -1, scores.shape[3]))
         queries = self.attention_norm(queries + self.dropout(self.attention(queries, hidden, scores)))
         changed = self.ff_out(F.gelu(self.ff_in(queries), approximate="tanh"))
@@ -274,6 +285,11 @@ class LatticeAttention(nn.Module):
         """float[B, H, N, N]."""
         query, key = (by_head(x, self.n_heads) for x in (self.query(hidden), self.key(hidden)))
         return scored_probabilities(query, key, scores, scale=self.scale)
+
+
+def _gathered(hidden: Tensor, rows: Tensor) -> Tensor:
+    """float[B, M, D], the rows int64[B, M] of float[B, N, D]."""
+    return hidden.gather(1, rows[:, :, None].expand(-1, -1, hidden.shape[2]))
 
 
 def initialise(module: nn.Module) -> None:
