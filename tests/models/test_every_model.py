@@ -91,8 +91,7 @@ VARIANTS = {  # other forms of a model: (architecture, settings)
     "flat, released": ("flat", RELEASED),
     "nflat, released": ("nflat", RELEASED_NFLAT),
     "nflat, characters first": ("nflat", {"order": "characters_first"}),
-    "lebert, released": ("lebert", RELEASED_LEBERT),
-    "lebert, plain residual": ("lebert", {"residual": "plain"}),
+    "lebert, released, over a tuned BERT": ("lebert", {**RELEASED_LEBERT, "bert_tuned": True}),
     "lr_cnn, equations": ("lr_cnn", {**EQUATIONS, "long_words": True}),
 }
 

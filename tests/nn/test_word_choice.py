@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cige.data.batch import LatticeBatch, collate
 from cige.data.vocabulary import N_SPECIAL, USER, EncodedLattice
-from cige.nn.word_choice import choose_words
+from cige.nn.word_choice import PlacedWords, choose_words
 
 CHOICES = ["longest", "left"]
 
@@ -27,7 +27,9 @@ def chosen(n_chars: int, words: list[tuple[int, int, bool]], *, max_words: int, 
 
 
 def as_sets(batch: LatticeBatch, **options: object) -> list[list[set[int]]]:
-    found = choose_words(batch, **options).numpy()
+    is_user, n_chars = batch.words == USER, batch.chars.shape[1]
+    words = PlacedWords(batch.word_starts, batch.word_ends, batch.word_mask, is_user, n_chars)
+    found = choose_words(words, **options).numpy()
     return [
         [set(np.flatnonzero(row).tolist()) for row in rows[:n]] for rows, n in zip(found, batch.n_chars, strict=True)
     ]

@@ -1,6 +1,7 @@
 """Measure speed and memory; options after the name are passed to the benchmark (`cige bench flat --help`).
 
 Examples:
+  cige bench adapter    words at the input of a BERT (Lattice-BERT) or after one of its layers, pre-trained alike
   cige bench bulk       memory of each additional process of `cige annotate`
   cige bench coverage   requested and measured recall of `recall=`, and calibration of scores
   cige bench crf        the CRF against reference implementations
@@ -46,10 +47,10 @@ from cige.errors import CigeError
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 FIGURES = "figures"
 NAMES = (
-    *("bulk", "card", "consistency", "coverage", "crf", "domains", "engines", "flat", "fuzz", "kept", "kernels"),
-    *("kills", "lattice", "left_out", "lexicon", "match", "models", "onnx", "parity", "peers", "precision", "predict"),
-    *("pretrain", "rivals", "runtime", "scaling", "serve", "significance", "soak", "suggest", "tables", "tokens"),
-    *("train", "user_words_scale", "wasm"),
+    *("adapter", "bulk", "card", "consistency", "coverage", "crf", "domains", "engines", "flat", "fuzz", "kept"),
+    *("kernels", "kills", "lattice", "left_out", "lexicon", "match", "models", "onnx", "parity", "peers"),
+    *("precision", "predict", "pretrain", "rivals", "runtime", "scaling", "serve", "significance", "soak", "suggest"),
+    *("tables", "tokens", "train", "user_words_scale", "wasm"),
     FIGURES,
 )
 

@@ -38,13 +38,14 @@ import torch
 from torch import Tensor
 
 from cige.data.batch import LatticeBatch
+from cige.data.vocabulary import USER
 from cige.errors import ModelError
 from cige.models.config import ModelConfig
 from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import BetweenLayers, CharFeatures, CharPlaces
 from cige.nn.embeddings import InputSizes
 from cige.nn.lexicon_adapter import LexiconAdapter, Residual
-from cige.nn.word_choice import WordChoice, choose_words
+from cige.nn.word_choice import PlacedWords, WordChoice, choose_words
 from cige.recipes.ranges import within
 
 
@@ -140,7 +141,7 @@ class LebertEncoder(LatticeEncoder[LebertConfig]):
         if adapter is None:
             return self.features(batch), None
         values = adapter.values(self.embeddings.words(batch))  # [B, K, D]
-        chosen = choose_words(batch, max_words=self.config.max_words, choice=self.config.word_choice)  # [B, T, W]
+        chosen = self._chosen(batch)  # [B, T, W]
         shares = values.new_zeros(chosen.shape, dtype=torch.float32)
 
         def change(hidden: Tensor, places: CharPlaces) -> Tensor:
@@ -153,3 +154,9 @@ class LebertEncoder(LatticeEncoder[LebertConfig]):
 
         features = self.features(batch, BetweenLayers(self.config.after_layer, change))
         return features, shares
+
+    def _chosen(self, batch: LatticeBatch) -> Tensor:
+        """bool[B, T, W]: which words each character reads."""
+        is_user, n_chars = batch.words == USER, batch.chars.shape[1]
+        words = PlacedWords(batch.word_starts, batch.word_ends, batch.word_mask, is_user, n_chars)
+        return choose_words(words, max_words=self.config.max_words, choice=self.config.word_choice)

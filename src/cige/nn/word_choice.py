@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from cige.data.batch import LatticeBatch
-from cige.data.vocabulary import USER
-
 WordChoice = Literal["longest", "left"]
 
 
-def choose_words(batch: LatticeBatch, *, max_words: int, choice: WordChoice) -> Tensor:
+@dataclass(frozen=True)
+class PlacedWords:
+    """The words over B sentences of at most T characters, in any order, padded to W.
+
+    Attributes:
+        starts, ends: int64[B, W], half-open [start, end) in characters.
+        is_word: bool[B, W], False for padding.
+        is_user: bool[B, W], the user's words.
+        n_chars: T.
+    """
+
+    starts: Tensor
+    ends: Tensor
+    is_word: Tensor
+    is_user: Tensor
+    n_chars: int
+
+    def inside(self) -> Tensor:
+        """bool[B, T, W]: whether word w contains character t."""
+        place = torch.arange(self.n_chars, device=self.starts.device)[:, None]  # [T, 1]
+        return (self.starts[:, None] <= place) & (place < self.ends[:, None]) & self.is_word[:, None]
+
+
+def choose_words(words: PlacedWords, *, max_words: int, choice: WordChoice) -> Tensor:
     """bool[B, T, W]: whether character t reads word w, of which no character reads more than `max_words`.
 
     Args:
@@ -22,33 +43,27 @@ def choose_words(batch: LatticeBatch, *, max_words: int, choice: WordChoice) -> 
             all of its characters, or by none if its first character has no room left; a word of one character is read
             only where there is no other.
     """
-    place = torch.arange(batch.chars.shape[1], device=batch.chars.device)[:, None]  # [T, 1]
-    inside = (batch.word_starts[:, None] <= place) & (place < batch.word_ends[:, None])  # [B, T, W]
-    inside = inside & batch.word_mask[:, None]
-    return (_longest if choice == "longest" else _from_left)(batch, inside, max_words)
+    return (_longest if choice == "longest" else _from_left)(words, words.inside(), max_words)
 
 
-def _longest(batch: LatticeBatch, inside: Tensor, max_words: int) -> Tensor:
-    limit = batch.chars.shape[1] + 1  # larger than any place or length
-    shortness = limit - (batch.word_ends - batch.word_starts)
-    order = (((batch.words != USER) * limit + shortness) * limit + batch.word_starts).argsort(
-        dim=1, stable=True
-    )  # [B, W]
-    order = order[:, None].expand_as(inside)
+def _longest(words: PlacedWords, inside: Tensor, max_words: int) -> Tensor:
+    limit = words.n_chars + 1  # larger than any place or length
+    shortness = limit - (words.ends - words.starts)
+    key = (~words.is_user * limit + shortness) * limit + words.starts
+    order = key.argsort(dim=1, stable=True)[:, None].expand_as(inside)
     ranked = inside.gather(2, order)
     chosen = ranked & (ranked.cumsum(2) <= max_words)
     return torch.zeros_like(inside).scatter(2, order, chosen)
 
 
-def _from_left(batch: LatticeBatch, inside: Tensor, max_words: int) -> Tensor:
-    starts, ends = batch.word_starts, batch.word_ends
-    is_long = ends - starts > 1
-    n_read = torch.zeros_like(batch.chars)  # [B, T], words that each character reads so far
-    taken = torch.zeros_like(batch.word_mask)
-    order = (starts * (batch.chars.shape[1] + 1) + ends).argsort(dim=1, stable=True)  # simulated user words come last
+def _from_left(words: PlacedWords, inside: Tensor, max_words: int) -> Tensor:
+    is_long = words.ends - words.starts > 1
+    n_read = inside.new_zeros(inside.shape[:2], dtype=torch.long)  # [B, T], words that each character reads so far
+    taken = torch.zeros_like(words.is_word)
+    order = (words.starts * (words.n_chars + 1) + words.ends).argsort(dim=1, stable=True)
     for word in order.T[:, :, None]:  # [B, 1], one word of each sentence
-        has_room = n_read.gather(1, starts.gather(1, word)) < max_words
-        fits = has_room & (is_long & batch.word_mask).gather(1, word)  # [B, 1]
+        has_room = n_read.gather(1, words.starts.gather(1, word)) < max_words
+        fits = has_room & (is_long & words.is_word).gather(1, word)  # [B, 1]
         taken = taken.scatter(1, word, fits)
         n_read = n_read + (inside.gather(2, word[:, None].expand(-1, inside.shape[1], -1))[:, :, 0] & fits)
     alone = inside & ~is_long[:, None] & (n_read == 0)[:, :, None]
