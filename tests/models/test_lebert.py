@@ -112,6 +112,9 @@ def test_users_words_in_prediction(bert, tmp_path):
     assert abs(ner.model.emissions(ner.model.lattices([text])) - before).max() > 1e-4
     ner.lexicon.remove("罕见名字")
     assert abs(ner.model.emissions(ner.model.lattices([text])) - before).max() < 1e-6
+    drawn = [ner.explain(text, maps=True, removals=False, words=words).maps[-1] for words in (["罕见名字"], [])]
+    assert drawn[0].name == "read from words" and "罕见名字" in drawn[0].columns and "罕见名字" not in drawn[1].columns
+    assert drawn[0].heads[0, :, drawn[0].columns.index("罕见名字")].tolist() == [0, 1, 1, 1, 1, 0, 0]
 
 
 @pytest.mark.parametrize("tuned", [True, False])
