@@ -46,7 +46,7 @@ def test_words_at_the_input_and_after_a_layer_are_compared(tmp_path, monkeypatch
     vectors = np.random.default_rng(0).normal(size=(len(words), 6)).astype(np.float32)
     np.savez(tmp_path / "word.npz", words="\n".join(words), vectors=vectors, counts=np.ones(len(words), np.int64))
     settings = bench_adapter.Settings(
-        tiny_corpus.data_folder(tmp_path / "corpus"),
+        tiny_corpus.data_folder(tmp_path / "corpus", segment_words=True),
         tiny_tasks.pair_folder(tmp_path / "tasks"),
         tmp_path / "word.npz",
         changes=["short.n_steps=2", "long.n_steps=0", "training.eval_every=2 steps", "schedule.warmup=1 steps"],

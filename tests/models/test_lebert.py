@@ -187,8 +187,12 @@ def test_settings_that_are_refused(bert):
         recipe_from_dict(values | {"model": {"bert": "x", "use_bigrams": True}})
     with pytest.raises(RecipeError, match=r"model\.max_words is 0, expected at least 1"):
         recipe_from_dict(values | {"model": {"bert": "x", "max_words": 0}})
-    with pytest.raises(ModelError, match=r"model\.after_layer is 3, but the encoder .* has 2 layers"):
+    with pytest.raises(ModelError, match=r"model\.after_layer is 3, but .* has 2 layers; expected from 1 to 2"):
         made(bert, after_layer=3)
+    features = BertFeatures.load(bert, tuned=True)
+    features.n_layers = 0  # as of an encoder of another form
+    with pytest.raises(ModelError, match=r"model\.bert is .*, between whose layers no words can be read"):
+        tiny.model(config=LebertConfig(bert=str(bert)), architecture="lebert", features=features)
     sizes = InputSizes(n_rows=(3, 3, 3), n_tuned=(3, 3, 3), widths=(4, 4, 4))
     with pytest.raises(ValueError, match="names no BERT"):
         LebertEncoder(config=LebertConfig(), sizes=sizes)

@@ -96,7 +96,7 @@ class LebertEncoder(LatticeEncoder[LebertConfig]):
 
     Raises:
         ValueError: there are no features, so the config names no BERT.
-        ModelError: the BERT has no layer with the number `after_layer`.
+        ModelError: the BERT has no layer with the number `after_layer`, or no layers between which words can be read.
     """
 
     features: CharFeatures
@@ -107,10 +107,15 @@ class LebertEncoder(LatticeEncoder[LebertConfig]):
         super().__init__(config, sizes, features, chars=False, words=config.use_words)
         self.adapter: LexiconAdapter | None = None
         if config.use_words:
+            if not features.n_layers:
+                raise ModelError(
+                    f"model.bert is {config.bert}, between whose layers no words can be read; expected a BERT with a "
+                    "list of layers, or a Lattice-BERT or BERT-our without an adapter of its own"
+                )
             if config.after_layer > features.n_layers:
                 raise ModelError(
-                    f"model.after_layer is {config.after_layer}, but the encoder {config.bert} has {features.n_layers} "
-                    "layers after which words can be read; expected one of them"
+                    f"model.after_layer is {config.after_layer}, but {config.bert} has {features.n_layers} layers; "
+                    f"expected from 1 to {features.n_layers}"
                 )
             self.adapter = LexiconAdapter(
                 width=features.width,
