@@ -138,8 +138,8 @@ def _read_windows(bert: LatticeBert, plan: _Plan, between: BetweenLayers | None)
     device = bert.pooler.weight.device
     parts = [torch.zeros(0, bert.out_width, device=device)]
     is_core = np.zeros(sum(one.n_tokens for one in plan.inputs), bool)
-    for places in plan.places() if between is not None else ():
-        is_core[places] = True
+    for of_text in plan.places() if between is not None else ():
+        is_core[of_text] = True
     n_read = 0
     for numbers in plan.batches:
         batch = collate_tokens([plan.inputs[number] for number in numbers]).to(device)
