@@ -22,10 +22,10 @@ of the released code, "left", prefers words that begin early and are short, and 
 A character without words reads none of them (`no_word="nothing"`): its sum is 0. In the paper, it reads the trained
 vector of padding (`no_word="vector"`), as [CLS] and [SEP] do.
 
-Further deviations: dropout on v is drawn for a word and not for each of its characters. The word vectors are those of
-the other models, whereas the paper's are 200 wide and those that training reads start with its dev and test words. The
-released code trains Wa and, by mistake, BERT's own token table at other rates than it says; here both are as declared,
-Wa with the adapter and the token table with BERT. Long texts are read in windows, and never cut. `residual="plain"` is
+Further deviations: dropout on v is drawn for a word and not for each of its characters. Word vectors are those of the
+other models, and only the rows of words in training text are trained; those of the released code are 200 wide, and its
+vocabulary has the words of dev and test too. The released code means to train the adapter at one rate and BERT at
+another, and by mistake exchanges them for Wa and for BERT's token table. Long texts are read in windows, and never cut. `residual="plain"` is
 ours. Without words (`use_words=False`) the model is BERT-CRF.
 """
 
