@@ -25,8 +25,8 @@ vector of padding (`no_word="vector"`), as [CLS] and [SEP] do.
 Further deviations: dropout on v is drawn for a word and not for each of its characters. Word vectors are those of the
 other models, and only the rows of words in training text are trained; those of the released code are 200 wide, and its
 vocabulary has the words of dev and test too. The released code means to train the adapter at one rate and BERT at
-another, and by mistake exchanges them for Wa and for BERT's token table. Long texts are read in windows, and never cut. `residual="plain"` is
-ours. Without words (`use_words=False`) the model is BERT-CRF.
+another, and by mistake exchanges them for Wa and for BERT's token table. Long texts are read in windows, and never cut.
+`residual="plain"` is ours. Without words (`use_words=False`) the model is BERT-CRF.
 """
 
 from __future__ import annotations
