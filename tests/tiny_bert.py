@@ -15,9 +15,15 @@ N_POSITIONS = 20
 
 
 def write_bert(
-    folder: Path, *, lower_case: bool = True, seed: int = 0, pooler: bool = True, n_positions: int = N_POSITIONS
+    folder: Path,
+    *,
+    lower_case: bool = True,
+    seed: int = 0,
+    pooler: bool = True,
+    n_positions: int = N_POSITIONS,
+    n_layers: int = 1,
 ) -> Path:
-    """Write config, weights and vocabulary of one layer as transformers writes them; returns `folder`."""
+    """Write config, weights and vocabulary as transformers writes them; returns `folder`."""
     from transformers import BertConfig, BertModel, BertTokenizer
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -26,7 +32,7 @@ def write_bert(
     config = BertConfig(
         vocab_size=len(VOCABULARY),
         hidden_size=16,
-        num_hidden_layers=1,
+        num_hidden_layers=n_layers,
         num_attention_heads=2,
         intermediate_size=32,
         initializer_range=0.5,

@@ -1,7 +1,12 @@
-"""The benchmark of tokens measures what it says."""
+"""The benchmarks of Lattice-BERT measure what they say."""
 
+import numpy as np
 import pytest
+import tiny_corpus
+import tiny_pretraining
+import tiny_tasks
 
+from benchmarks.accuracy import adapter
 from benchmarks.speed import tokens
 from cige.errors import CigeError
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
@@ -25,3 +30,40 @@ def test_a_corpus_without_text_is_refused(tmp_path):
     JointVocabulary(pieces=[*SPECIAL, "研"], words=[]).save(tmp_path / "vocab")
     with pytest.raises(CigeError, match="no line with text"):
         tokens.bench(tmp_path / "corpus.txt", vocab=tmp_path / "vocab")
+
+
+def test_words_at_the_input_and_after_a_layer_are_compared(tmp_path, monkeypatch):
+    """Each model is pre-trained once and fine-tuned with each seed; a second call runs nothing again."""
+    texts = {"Lattice-BERT": tiny_pretraining.TEXT, "BERT-our": tiny_pretraining.TEXT + OF_CHARACTERS}
+    recipes = {}
+    for number, (name, text) in enumerate(texts.items()):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(text.replace("dropout_prob: 0.1}", "dropout_prob: 0.1, relations: null}"), encoding="utf-8")
+        recipes[name] = str(path)
+    monkeypatch.setattr(adapter, "RECIPES", recipes)
+    words = tiny_corpus.WORDS
+    vectors = np.random.default_rng(0).normal(size=(len(words), 6)).astype(np.float32)
+    np.savez(tmp_path / "word.npz", words="\n".join(words), vectors=vectors, counts=np.ones(len(words), np.int64))
+    settings = adapter.Settings(
+        tiny_corpus.data_folder(tmp_path / "corpus", segment_words=True),
+        tiny_tasks.pair_folder(tmp_path / "tasks"),
+        tmp_path / "word.npz",
+        changes=["short.n_steps=2", "long.n_steps=0", "training.eval_every=2 steps", "schedule.warmup=1 steps"],
+        layers=(1, 2),
+        residual="plain",
+        tasks=("afqmc",),
+        tuning=["training.n_epochs=1", "max_pieces=40"],
+        n_seeds=2,
+    )
+    rows = list(adapter.rows_of(settings, tmp_path / "runs"))
+    names = ["Lattice-BERT", "BERT-our", "BERT-our, words after layer 1", "BERT-our, words after layer 2"]
+    assert [row["model"] for row in rows] == names
+    assert all(" ± " in row["afqmc accuracy"] and row["fine-tuning minutes"] > 0 for row in rows)
+    assert len({row["million tokens"] for row in rows[1:]}) == 1 and rows[0]["million tokens"] > 0
+    written = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("result.json")}
+    assert len(written) == 2 + 4 * 2
+    assert list(adapter.rows_of(settings, tmp_path / "runs")) == rows
+    assert {path: path.stat().st_mtime_ns for path in written} == written
+
+
+OF_CHARACTERS = "instances: {use_words: false, masking: words}\n"

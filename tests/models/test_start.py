@@ -18,7 +18,7 @@ from cige.models.registry import ARCHITECTURES
 from cige.models.start import copy_weights, tables_of
 
 TEXTS = ["李明在南京市长江大桥。", "好", "中国银行的经理来自清华大学，龘"]
-NAMES = sorted(name for name in ARCHITECTURES if name != "bert_crf")  # which has no input without a BERT
+NAMES = sorted(name for name in ARCHITECTURES if name not in ("bert_crf", "lebert"))  # no input without a BERT
 
 
 def source_of(architecture: str) -> LatticeModel:

@@ -26,6 +26,7 @@ from cige.models.build import Vectors, build_tagger, input_tables
 from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
 from cige.nn.bert import BertFeatures
+from cige.nn.char_features import BetweenLayers
 from cige.text.windows import overlapping_windows
 from cige.training.objective import learning_rate_scales
 from cige.training.recipe import Recipe, TaggerOptimizerConfig, load_recipe, recipe_from_dict, recipe_to_yaml
@@ -370,3 +371,44 @@ def test_the_recipe_for_weibo_is_the_papers(tmp_path):
     again = tmp_path / "again.yaml"
     again.write_text(recipe_to_yaml(found), encoding="utf-8")
     assert load_recipe(again) == found
+
+
+# between its layers
+
+
+@pytest.mark.parametrize("after_layer", [1, 2])
+@torch.no_grad()
+def test_a_change_between_layers_knows_the_character_of_each_vector(tmp_path, after_layer):
+    """Also in windows of a long text; the change of a layer that is not the last is read by the next one."""
+    folder = write_bert(tmp_path / "bert", n_layers=2)
+    features = BertFeatures.load(folder, tuned=False).eval()
+    texts = [*TEXTS, "".join(CHINESE[:50])]
+    batch = batch_of(texts)
+    n_core = torch.zeros(batch.chars.shape)
+
+    def change(hidden, places):
+        sentence = places.sentences[:, None].expand_as(places.chars)
+        assert hidden.shape[:2] == places.chars.shape == places.core.shape and (places.chars[:, 0] == -1).all()
+        n_core.index_put_((sentence[places.core], places.chars[places.core]), torch.ones(()), accumulate=True)
+        hidden = hidden.clone()
+        hidden[:, :, 0], hidden[:, :, 1] = places.chars, sentence
+        return hidden
+
+    found = features(batch, BetweenLayers(after_layer, change))
+    assert torch.equal(n_core, batch.char_mask.float())
+    if after_layer == 2:
+        for row, text in enumerate(texts):
+            assert found[row, : len(text), :2].tolist() == [[t, row] for t in range(len(text))]
+    else:
+        assert not torch.allclose(found, features(batch))
+        unchanged = features(batch, BetweenLayers(1, lambda hidden, places: hidden))
+        torch.testing.assert_close(unchanged, features(batch))
+
+
+def test_a_fixed_bert_passes_gradients_to_a_change_alone(bert):
+    features = BertFeatures.load(bert, tuned=False).train()
+    assert features.n_layers == 1 and not features.bert.training
+    scale = torch.ones((), requires_grad=True)
+    features(batch_of(TEXTS), BetweenLayers(1, lambda hidden, places: hidden * scale)).sum().backward()
+    assert scale.grad is not None and all(w.grad is None for w in features.parameters())
+    assert not features(batch_of(TEXTS)).requires_grad

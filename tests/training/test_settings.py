@@ -31,6 +31,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "dcsan": {"width": 16, "n_cross_heads": 2, "n_self_heads": 2, "ff_width": 16},
     "cgn": {"lstm_width": 8, "head_width": 6, "graph_width": 8},
     "bert_crf": {"bert": "given", "hidden_widths": [8]},
+    "lebert": {"bert": "given"},
     "bilstm_crf": {"lstm_width": 8},
     "lattice_lstm": {"lstm_width": 8},
     "lgn": {"width": 12, "n_steps": 2, "n_heads": 2, "head_width": 6, "place_width": 4},
@@ -52,7 +53,7 @@ def recipe_of(name: str, **model: Any) -> Recipe:
 @pytest.fixture(scope="module")
 def bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bert")
-    tiny_bert.write_bert(folder)
+    tiny_bert.write_bert(folder, n_layers=3)
     return folder
 
 

@@ -44,6 +44,7 @@ ARCHITECTURES = {
     "bilstm_crf": Architecture("cige.models.bilstm_crf", "BiLstmCrfConfig", "BiLstmCrfEncoder"),
     "tener": Architecture("cige.models.tener", "TenerConfig", "TenerEncoder"),
     "bert_crf": Architecture("cige.models.bert_crf", "BertCrfConfig", "BertCrfEncoder"),
+    "lebert": Architecture("cige.models.lebert", "LebertConfig", "LebertEncoder"),
     "lattice_lstm": Architecture("cige.models.lattice_lstm", "LatticeLstmConfig", "LatticeLstmEncoder"),
     "flat": Architecture("cige.models.flat", "FlatConfig", "FlatEncoder"),
     "nflat": Architecture("cige.models.nflat", "NflatConfig", "NflatEncoder"),

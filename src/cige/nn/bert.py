@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,14 @@ from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
 from cige.errors import ModelError
-from cige.nn.char_features import CharFeatures
+from cige.nn.char_features import BetweenLayers, CharFeatures, CharPlaces
 from cige.text.windows import overlapping_windows
 
 _PROBES = 8  # Chinese characters with which a tokenizer is checked
+
+# The change that the current forward pass makes between two layers. Hooks on the layers read it here, because the
+# models of transformers pass nothing on to their layers; a context is of one thread, so others can read meanwhile.
+_CURRENT: ContextVar[tuple[BetweenLayers, CharPlaces] | None] = ContextVar("between_layers", default=None)
 
 
 class BertFeatures(CharFeatures):
@@ -48,6 +54,10 @@ class BertFeatures(CharFeatures):
         self.n_chars_at_once = int(min(n_positions, tokenizer.model_max_length)) - 2  # type: ignore[type-var, operator]
         self._ids: dict[str, int] = {}  # a cache that grows with the characters that are read
         self._check_tokenizer()
+        layers = list(getattr(getattr(bert, "encoder", None), "layer", []))  # BERT, RoBERTa, ELECTRA and their like
+        self.n_layers = len(layers)
+        for number, layer in enumerate(layers, start=1):
+            layer.register_forward_hook(partial(_after_layer, number))
         self.train(self.training)
 
     @classmethod
@@ -88,15 +98,19 @@ class BertFeatures(CharFeatures):
             self.bert.eval()  # dropout would add noise to the features of a fixed BERT
         return self
 
-    def forward(self, batch: LatticeBatch) -> Tensor:
+    def forward(self, batch: LatticeBatch, between: BetweenLayers | None = None) -> Tensor:
         """float[B, T, width]; zero on padding."""
         n_padded = batch.chars.shape[1]
         plan = _WindowPlan([len(text) for text in batch.texts], n_padded, n_at_once=self.n_chars_at_once)
         if not plan.windows:
             return torch.zeros(len(batch), n_padded, self.width, device=batch.chars.device)
         ids, mask = self._tokens(batch.texts, plan, batch.chars.device)
-        with nullcontext() if self.tuned else torch.no_grad():
-            hidden = self.bert(input_ids=ids, attention_mask=mask).last_hidden_state[:, 1:].float()  # without [CLS]
+        before = _CURRENT.set(None if between is None else (between, plan.char_places(*ids.shape, device=ids.device)))
+        try:
+            with nullcontext() if self.tuned or between is not None else torch.no_grad():
+                hidden = self.bert(input_ids=ids, attention_mask=mask).last_hidden_state[:, 1:].float()  # without [CLS]
+        finally:
+            _CURRENT.reset(before)
         window, place = (torch.from_numpy(x).to(ids.device) for x in (plan.window, plan.place))
         return hidden[window, place] * batch.char_mask[:, :, None]
 
@@ -153,6 +167,27 @@ class _WindowPlan:
                 self.window[sentence, core] = len(self.windows)
                 self.place[sentence, core] = np.arange(w.core_start - w.start, w.core_end - w.start)
                 self.windows.append((sentence, w.start, w.end))
+
+    def char_places(self, n_rows: int, n_places: int, device: torch.device) -> CharPlaces:
+        """The characters of the rows [CLS] characters [SEP] of all windows."""
+        chars = np.full((n_rows, n_places), -1, np.int64)
+        core = np.zeros((n_rows, n_places), bool)
+        for row, (sentence, start, end) in enumerate(self.windows):
+            chars[row, 1 : 1 + end - start] = np.arange(start, end)
+            core[row, 1 : 1 + end - start] = self.window[sentence, start:end] == row
+        sentences = np.array([sentence for sentence, _, _ in self.windows], np.int64)
+        return CharPlaces(*map(torch.from_numpy, (sentences, chars, core))).to(device)
+
+
+def _after_layer(number: int, layer: nn.Module, inputs: Any, output: Any) -> Any:
+    """A hook: the output of a layer, or what the current forward pass changes it to."""
+    current = _CURRENT.get()
+    if current is None or current[0].after_layer != number:
+        return output
+    between, places = current
+    if isinstance(output, tuple):  # transformers before version 5
+        return (between.change(output[0], places), *output[1:])
+    return between.change(output, places)
 
 
 @contextmanager

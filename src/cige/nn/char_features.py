@@ -2,26 +2,75 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
+import torch
 from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
+
+
+@dataclass(frozen=True)
+class CharPlaces:
+    """The characters of a LatticeBatch that R rows of L hidden vectors belong to; a row is a window of a sentence.
+
+    Attributes:
+        sentences: int64[R], the number of each row's sentence in the batch.
+        chars: int64[R, L], the number of the character in its sentence at each place, or -1 for [CLS], [SEP], words and
+            padding. At a piece of several characters, it is the first of them.
+        core: bool[R, L], whether the character at this place gets its vector from this row; of overlapping windows,
+            this is so in one.
+    """
+
+    sentences: Tensor
+    chars: Tensor
+    core: Tensor
+
+    def to(self, device: torch.device | str) -> CharPlaces:
+        """The same places on `device`."""
+        return CharPlaces(self.sentences.to(device), self.chars.to(device), self.core.to(device))
+
+
+class Change(Protocol):
+    """What changes hidden vectors."""
+
+    def __call__(self, hidden: Tensor, places: CharPlaces) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class BetweenLayers:
+    """A change of the hidden vectors of a pre-trained encoder after one of its layers.
+
+    Attributes:
+        after_layer: number of the layer, from 1.
+        change: (hidden float[R, L, D], their places) -> float[R, L, D], which the next layer reads.
+    """
+
+    after_layer: int
+    change: Change
 
 
 class CharFeatures(nn.Module):
     """A pre-trained encoder: a BERT (`nn/bert.py`), or one of an extension.
 
     Attributes:
-        width: the size of a character's vector.
+        width: the size of a character's vector, and of the hidden vectors of its layers.
+        n_layers: the number of its layers after which hidden vectors can be changed; 0 if they cannot.
         tuned: whether it is fine-tuned; otherwise it has no gradient.
     """
 
     width: int
+    n_layers: int
     tuned: bool
 
-    def forward(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, width]; zero on padding."""
+    def forward(self, batch: LatticeBatch, between: BetweenLayers | None = None) -> Tensor:
+        """float[B, T, width]; zero on padding.
+
+        Args:
+            between: a change after one layer. Gradients reach it even if the encoder is not fine-tuned.
+        """
         raise NotImplementedError
 
     def save_pretrained(self, folder: Path) -> None:

@@ -13,13 +13,16 @@ import tiny_run
 import torch
 
 from cige.cli import main
+from cige.data.batch import LatticeBatch
 from cige.engine.optimizer import make_optimizer
 from cige.errors import ModelError
 from cige.lattice_bert.encoder.features import LatticeBertFeatures
+from cige.lattice_bert.encoder.token_batch import collate_tokens
 from cige.models.dcsan import DcsanConfig
 from cige.models.features import load_features
 from cige.models.model import LatticeModel
 from cige.models.registry import architecture
+from cige.nn.char_features import BetweenLayers
 from cige.training.objective import learning_rate_scales
 from cige.training.recipe import Recipe, TaggerOptimizerConfig
 from cige.training.setup import set_up
@@ -31,6 +34,7 @@ SMALL = {
     "dcsan": DcsanConfig(width=32, n_cross_heads=4, n_self_heads=4, ff_width=64),
     "bilstm_crf": architecture("bilstm_crf").config_class()(lstm_width=16),
     "soft_lexicon": architecture("soft_lexicon").config_class()(lstm_width=16),
+    "lebert": architecture("lebert").config_class()(after_layer=2),
 }
 
 
@@ -112,6 +116,75 @@ def test_gradients_and_rates(folder, tuned):
     batch, _ = model(folder).encode(TEXTS)
     tagger.encoder(batch)[batch.char_mask].square().sum().backward()
     assert all(dict(tagger.named_parameters())[name].grad is not None for name in own)
+
+
+# between its layers
+
+
+@pytest.mark.parametrize("after_layer", [1, 2])
+@pytest.mark.parametrize("words", [None, []], ids=["lattice", "characters alone"])
+@torch.no_grad()
+def test_a_change_between_layers_knows_the_character_of_each_vector(after_layer, words):
+    """Also in windows, at pieces of several characters, and beside tokens that are words."""
+    features = LatticeBertFeatures(pretrained=tiny_lattice_bert.pretrained(words=words), tuned=False).eval()
+    texts = [*TEXTS, "李明 2020年"]
+    batch = model_batch(texts)
+    n_core = torch.zeros(batch.chars.shape)
+
+    def change(hidden, places):
+        sentence = places.sentences[:, None].expand_as(places.chars)
+        assert hidden.shape[:2] == places.chars.shape == places.core.shape and (places.chars[places.core] >= 0).all()
+        n_core.index_put_((sentence[places.core], places.chars[places.core]), torch.ones(()), accumulate=True)
+        hidden = hidden.clone()
+        hidden[:, :, 0], hidden[:, :, 1] = places.chars, sentence
+        return hidden
+
+    found = features(batch, BetweenLayers(after_layer, change))
+    if after_layer < features.n_layers:
+        assert not torch.allclose(found, features(batch))
+        return
+    for row, text in enumerate(texts):
+        first = [0, 1, -1, 3, 3, 3, 3, 7] if "2020" in text else range(len(text))  # no piece covers the space
+        for t, char in enumerate(first):
+            assert n_core[row, t] == (char == t), (text, t)
+            assert found[row, t, :2].tolist() == ([char, row] if char >= 0 else [0, 0])
+
+
+def model_batch(texts: list[str]) -> LatticeBatch:
+    return tiny.model().encode(texts)[0]
+
+
+@pytest.mark.parametrize("after_layer", [1, 2])
+@torch.no_grad()
+def test_only_the_wanted_rows_of_what_was_changed(after_layer):
+    pretrained = tiny_lattice_bert.pretrained()
+    bert, tokenizer = pretrained.bert, pretrained.tokenizer
+    batch = collate_tokens([tokenizer.encode(text) for text in ("李明在北京。", "今天")])
+    rows = torch.tensor([[3, 0], [1, 2]])
+    change = after_layer, lambda hidden: hidden.flip(2)
+    whole = bert.encode(batch, change=change)
+    torch.testing.assert_close(bert.encode(batch, rows, change), whole.gather(1, rows[:, :, None].expand(-1, -1, 16)))
+    assert not torch.allclose(whole, bert.encode(batch))
+    torch.testing.assert_close(bert.encode(batch, change=(after_layer, lambda hidden: hidden)), bert.encode(batch))
+
+
+@torch.no_grad()
+def test_lebert_over_bert_our_reads_words_that_its_encoder_does_not_know(tmp_path):
+    pretrained = tiny_lattice_bert.pretrained(words=[])
+    pretrained.save(tmp_path / "bert_our")
+    made = model(tmp_path / "bert_our", name="lebert")
+    text, other = "请罕见名字说话", "今天天气很好"
+    for weight in made.tagger.encoder.adapter.parameters():
+        weight.normal_(std=0.5)
+    alone = made.tagger.encoder.features(made.encode([text])[0])
+    before = emissions(made, [text]), emissions(made, [other])
+    made.lexicon.add("罕见名字")
+    assert not torch.allclose(emissions(made, [text]), before[0], atol=1e-4)
+    torch.testing.assert_close(emissions(made, [other]), before[1], atol=1e-6, rtol=0)
+    torch.testing.assert_close(made.tagger.encoder.features(made.encode([text])[0]), alone)
+    texts = [text, "南京市长江大桥" * 6]
+    together = emissions(made, texts)
+    torch.testing.assert_close(together, torch.cat([emissions(made, [one]) for one in texts]), atol=1e-5, rtol=1e-5)
 
 
 # by recipe

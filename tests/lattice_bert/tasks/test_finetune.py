@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import killed
 import killed_tuning
+import numpy as np
 import pytest
 import same_path
 import tiny_tasks as tiny
@@ -17,6 +18,8 @@ from tiny_tasks import QUICK
 from cige.engine.run_folder import read_result
 from cige.engine.trainer import Trainer
 from cige.errors import CigeError, DataError, ModelError, RecipeError
+from cige.lattice_bert.encoder.add_adapter import add_adapter
+from cige.lattice_bert.encoder.word_adapter import WordAdapterConfig
 from cige.lattice_bert.tasks.examples import TextExample
 from cige.lattice_bert.tasks.finetune import TuningResult, finetune
 from cige.lattice_bert.tasks.grid import GridResult, TaskRow, tune_task
@@ -25,6 +28,7 @@ from cige.lattice_bert.tasks.registry import PAPER_TASKS, TASKS, get_task
 from cige.lattice_bert.tasks.tables import table_1, tables
 from cige.lattice_bert.tasks.task_data import load_split, load_task_data
 from cige.lattice_bert.tasks.tuned import TunedModel
+from cige.lexicon.vectors import VectorTable
 from cige.recipes.strict import changed
 
 
@@ -61,6 +65,20 @@ def test_a_run(data, model_folder, tmp_path, one_thread):
     before = (result.folder / "result.json").stat().st_mtime_ns
     assert tune(data, model_folder, tmp_path / "run") == result  # read, not repeated
     assert (result.folder / "result.json").stat().st_mtime_ns == before
+
+
+def test_a_model_of_characters_with_a_word_adapter(data, tmp_path, one_thread):
+    """Fine-tuning trains the adapter with the rest, and the folder of the result reads alike."""
+    vectors = VectorTable(tiny.WORDS, np.random.default_rng(0).normal(size=(len(tiny.WORDS), 6)).astype(np.float32))
+    made = add_adapter(tiny.pretrained(words=[]), vectors, WordAdapterConfig(n_words=99, word_width=6))
+    made.save(tmp_path / "model")
+    result = tune(data, tmp_path / "model", tmp_path / "run")
+    model = TunedModel.from_pretrained(result.model)
+    assert model.score(data.dev, model.predict(data.dev)) == pytest.approx(result.dev)
+    before, after = made.bert.adapter.state_dict(), model.pretrained.bert.adapter.state_dict()
+    assert all((before[name] != after[name]).any() for name in before)
+    bare = sum(p.numel() for p in tiny.pretrained(words=[]).bert.parameters())
+    assert sum(p.numel() for p in model.pretrained.bert.parameters()) > bare
 
 
 def test_seeds_decide(data, model_folder, tmp_path, one_thread):

@@ -5,6 +5,7 @@ Examples:
   cige lattice-bert pretrain data corpus.txt.xz --vocab vocabulary --output data
   cige lattice-bert pretrain run pretrain/tiny --data data --output runs/tiny
   cige lattice-bert pretrain table runs/tiny runs/tiny_bert_our
+  cige lattice-bert pretrain adapter runs/tiny_bert_our/model --vectors word.npz --output runs/tiny_adapter
   cige lattice-bert pretrain describe --model runs/tiny/model
   cige lattice-bert pretrain explain --model runs/tiny/model --tuned runs/ner/model "研究生活很充实"
 """
@@ -20,6 +21,7 @@ SUB_VERBS = {
     "data": "a corpus as shards of tokenised text",
     "run": "pre-train with a recipe",
     "table": "the results of finished runs on held-out text, side by side",
+    "adapter": "add a word adapter to a BERT-our, as an alternative to words at its input",
     "describe": "the size of a model and its cost per character, or statistics of data",
     "explain": "the attention that each lattice token of a text receives, before and after fine-tuning",
 }

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from cige.data.batch import LatticeBatch
 from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
 from cige.lattice_bert.encoder.reading import read_texts
-from cige.nn.char_features import CharFeatures
+from cige.nn.char_features import BetweenLayers, CharFeatures
 
 
 class LatticeBertFeatures(CharFeatures):
@@ -30,6 +30,7 @@ class LatticeBertFeatures(CharFeatures):
         self.vocabulary, self.tokenizer, self.facts = pretrained.vocabulary, pretrained.tokenizer, pretrained.facts
         self.tuned = tuned
         self.width = self.bert.out_width
+        self.n_layers = self.bert.config.n_layers if self.bert.adapter is None else 0
         self.train(self.training)
 
     @classmethod
@@ -52,10 +53,10 @@ class LatticeBertFeatures(CharFeatures):
             self.bert.eval()  # dropout would add noise to the features of a fixed encoder
         return self
 
-    def forward(self, batch: LatticeBatch) -> Tensor:
+    def forward(self, batch: LatticeBatch, between: BetweenLayers | None = None) -> Tensor:
         """float[B, T, width]; zero on padding and on characters that no word piece covers."""
-        with nullcontext() if self.tuned else torch.no_grad():
-            features = read_texts(self.bert, self.tokenizer, batch.texts)
+        with nullcontext() if self.tuned or between is not None else torch.no_grad():
+            features = read_texts(self.bert, self.tokenizer, batch.texts, between)
         n_padded = batch.chars.shape[1]
         return torch.stack(
             [F.pad(text.char_vectors, (0, 0, 0, n_padded - len(text.char_vectors))) for text in features]

@@ -18,8 +18,10 @@ ablations are `relations=None` (-Rel), `distances=False` (-Dis) and `embedding_w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +35,10 @@ from cige.nn.dropout import Dropout
 from cige.nn.fused_attention import fused_attention
 from cige.nn.masked_attention import by_head
 
+if TYPE_CHECKING:
+    from cige.lattice_bert.encoder.word_adapter import WordAdapter
+
+ChangeAfter = tuple[int, Callable[[Tensor], Tensor]]
 LAYER_NORM_EPS = 1e-12
 INITIAL_SD = 0.02
 
@@ -133,6 +139,7 @@ class LatticeBert(nn.Module):
     """Encodes token lattices to one vector per token.
 
     Attributes:
+        adapter: what reads words in an encoder of characters, as an alternative to words at the input; None at first.
         recomputes_layers: whether training keeps only the input of each layer and computes the rest again for the
             gradient (gradient checkpointing): less memory, a third more computation, the same gradient.
     """
@@ -159,7 +166,21 @@ class LatticeBert(nn.Module):
         self.layers = nn.ModuleList(LatticeBertLayer(config) for _ in range(config.n_layers))
         self.pooler = nn.Linear(config.width, config.width)
         self.out_width = config.width
+        self.adapter: WordAdapter | None = None
         initialise(self)
+
+    def copy_with(self, adapter: WordAdapter) -> LatticeBert:
+        """A copy of this encoder, which must be one of characters alone, that reads words by an adapter."""
+        found = LatticeBert(self.config)
+        found.load_state_dict(self.state_dict())
+        found.adapter = adapter
+        return found
+
+    @property
+    def token_tables(self) -> list[tuple[nn.Module, str]]:
+        """The modules and attributes of the tables of token vectors, whose rows are numbered one after another."""
+        tables: list[tuple[nn.Module, str]] = [(self.embeddings, "tokens")]
+        return tables if self.adapter is None else [*tables, (self.adapter, "words")]
 
     def forward(self, batch: TokenBatch, rows: Tensor | None = None) -> LatticeBertOutput:
         """Encode a batch.
@@ -171,13 +192,40 @@ class LatticeBert(nn.Module):
         hidden = self.encode(batch, rows)
         return LatticeBertOutput(hidden, torch.tanh(self.pooler(hidden[:, 0])))
 
-    def encode(self, batch: TokenBatch, rows: Tensor | None = None) -> Tensor:
-        """float[B, N, D], or float[B, M, D] of `rows`, in any order."""
+    def encode(self, batch: TokenBatch, rows: Tensor | None = None, change: ChangeAfter | None = None) -> Tensor:
+        """float[B, N, D], or float[B, M, D] of `rows`, in any order; words that an adapter reads have zeros.
+
+        Args:
+            change: (number of a layer, from 1; what changes its output float[B, N, D]); not for an encoder with an
+                adapter, which is a change of its own.
+        """
+        adapter = self.adapter
+        if adapter is None:
+            return self._encode(batch, rows, change)
+        if change is not None:
+            raise ValueError(
+                "this encoder reads words by an adapter; a second change between its layers is not possible"
+            )
+        split = adapter.split(batch)
+        n_pieces = self.embeddings.tokens.num_embeddings
+        own = adapter.config.after_layer, partial(adapter, split=split, n_pieces=n_pieces)
+        if rows is None:
+            return _spread(self._encode(split.pieces, None, own), batch)
+        is_piece = _is_piece(batch).gather(1, rows)
+        place = torch.where(is_piece, batch.starts.gather(1, rows), 0)
+        return self._encode(split.pieces, place, own) * is_piece[:, :, None]
+
+    def _encode(self, batch: TokenBatch, rows: Tensor | None, change: ChangeAfter | None) -> Tensor:
         hidden, scores = self.embeddings(batch), self._scores(batch)
-        *lower, last = self.layers
-        for layer in lower:
-            hidden = self._through(layer, hidden, scores)
-        return self._through(last, hidden, scores, rows)
+        after_layer, changed = change or (0, None)
+        for number, layer in enumerate(self.layers, start=1):
+            is_last, is_changed = number == self.config.n_layers, changed is not None and number == after_layer
+            hidden = self._through(layer, hidden, scores, rows if is_last and not is_changed else None)
+            if changed is not None and is_changed:
+                hidden = changed(hidden)
+                if is_last and rows is not None:
+                    hidden = _gathered(hidden, rows)
+        return hidden
 
     def _through(self, layer: nn.Module, *inputs: Tensor | None) -> Tensor:
         if self.recomputes_layers and self.training and torch.is_grad_enabled():
@@ -188,8 +236,13 @@ class LatticeBert(nn.Module):
     def attention_received(self, batch: TokenBatch) -> Tensor:
         """float[B, N]: the share of attention that each token gets, over all layers, heads and real tokens (Figure 4).
 
-        Shares of a text sum to 1; 0 on padding.
+        Shares of a text sum to 1; 0 on padding, and on words that an adapter reads.
         """
+        if self.adapter is not None:
+            return _spread(self._received(self.adapter.split(batch).pieces)[:, :, None], batch)[:, :, 0]
+        return self._received(batch)
+
+    def _received(self, batch: TokenBatch) -> Tensor:
         hidden, scores, is_query = self.embeddings(batch), self._scores(batch), batch.mask[:, None, :, None]
         total = torch.zeros(batch.ids.shape, device=hidden.device)
         for module in self.layers:
@@ -240,7 +293,7 @@ class LatticeBertLayer(nn.Module):
         """float[B, N, D], from float[B, N, D] and the position scores float[B, H, N, N]; only `rows`, if given."""
         queries = hidden
         if rows is not None:
-            queries = hidden.gather(1, rows[:, :, None].expand(-1, -1, hidden.shape[2]))  # [B, M, D]
+            queries = _gathered(hidden, rows)
             scores = scores.gather(2, rows[:, None, :, None].expand(-1, scores.shape[1], -1, scores.shape[3]))
         queries = self.attention_norm(queries + self.dropout(self.attention(queries, hidden, scores)))
         changed = self.ff_out(F.gelu(self.ff_in(queries), approximate="tanh"))
@@ -274,6 +327,22 @@ class LatticeAttention(nn.Module):
         """float[B, H, N, N]."""
         query, key = (by_head(x, self.n_heads) for x in (self.query(hidden), self.key(hidden)))
         return scored_probabilities(query, key, scores, scale=self.scale)
+
+
+def _gathered(hidden: Tensor, rows: Tensor) -> Tensor:
+    """float[B, M, D], the rows int64[B, M] of float[B, N, D]."""
+    return hidden.gather(1, rows[:, :, None].expand(-1, -1, hidden.shape[2]))
+
+
+def _spread(of_pieces: Tensor, batch: TokenBatch) -> Tensor:
+    """float[B, N, D], the rows of pieces float[B, P, D] at the tokens of a batch; zeros for words and padding."""
+    is_piece = _is_piece(batch)
+    return _gathered(of_pieces, torch.where(is_piece, batch.starts, 0)) * is_piece[:, :, None]
+
+
+def _is_piece(batch: TokenBatch) -> Tensor:
+    """bool[B, N]: the tokens that are neither words nor padding."""
+    return batch.mask & (batch.starts == batch.ends)
 
 
 def initialise(module: nn.Module) -> None:

@@ -25,6 +25,7 @@ from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.encoder.network import LatticeBert, LatticeBertConfig
 from cige.lattice_bert.encoder.reading import TextFeatures, read_texts
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
+from cige.lattice_bert.encoder.word_adapter import WordAdapter, WordAdapterConfig
 from cige.lattice_bert.kinds import PRETRAINED
 
 FORMAT_VERSION = 1
@@ -50,9 +51,11 @@ class PretrainedLatticeBert:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.config.n_tokens != len(self.vocabulary):
+        adapter = self.bert.adapter
+        n_tokens = self.config.n_tokens + (0 if adapter is None else adapter.config.n_words)
+        if n_tokens != len(self.vocabulary):
             raise ModelError(
-                f"a network of {self.config.n_tokens:,} tokens and a vocabulary of {len(self.vocabulary):,}; they do "
+                f"a network of {n_tokens:,} tokens and a vocabulary of {len(self.vocabulary):,}; they do "
                 "not belong together, and ids would refer to the wrong vectors"
             )
 
@@ -105,6 +108,8 @@ class PretrainedLatticeBert:
             "vocabulary_fingerprint": self.vocabulary.fingerprint,
             "facts": self.facts,
         }
+        if self.bert.adapter is not None:
+            about["adapter"] = asdict(self.bert.adapter.config)
         try:
             with atomic_folder(folder) as aside:
                 save_file(weights, aside / WEIGHTS)
@@ -162,5 +167,8 @@ def _read_network(about: dict[str, Any], weights: dict[str, torch.Tensor]) -> La
     network: LatticeBertForPreTraining | LatticeBert
     with torch.device("meta"):  # skip random initialisation, because the file has all weights
         network = LatticeBert(config) if n_classes is None else LatticeBertForPreTraining(config, n_classes)
+        if "adapter" in about:
+            bert = network if isinstance(network, LatticeBert) else network.bert
+            bert.adapter = WordAdapter(WordAdapterConfig(**about["adapter"]), width=config.width)
     network.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
     return network.requires_grad_().eval()

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from cige.data.padding import pad_rows
 from cige.lattice_bert.encoder.network import LatticeBert
 from cige.lattice_bert.encoder.token_batch import collate_tokens
-from cige.lattice_bert.encoder.token_inputs import TokenInputs
+from cige.lattice_bert.encoder.token_inputs import SPECIAL, TokenInputs
 from cige.lattice_bert.encoder.token_lattice import TokenLattice
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.nn.budget import batches_by_budget
+from cige.nn.char_features import BetweenLayers, CharPlaces
 from cige.text.windows import Window, overlapping_windows
 
 N_SPECIAL = 2  # [CLS] and [SEP]
@@ -47,8 +50,12 @@ class TextFeatures:
         return self.token_vectors[torch.from_numpy(~self.lattice.is_piece)]
 
 
-def read_texts(bert: LatticeBert, tokenizer: LatticeTokenizer, texts: Sequence[str]) -> list[TextFeatures]:
+def read_texts(
+    bert: LatticeBert, tokenizer: LatticeTokenizer, texts: Sequence[str], between: BetweenLayers | None = None
+) -> list[TextFeatures]:
     """Read texts; gradients flow to `bert` if they are enabled.
+
+    `between` changes hidden vectors; its sentences are `texts`, and tokens that are words have no character.
 
     A text with more pieces than the model has positions is read in windows that overlap by half; each token gets its
     vector from the window in whose middle it lies.
@@ -57,7 +64,7 @@ def read_texts(bert: LatticeBert, tokenizer: LatticeTokenizer, texts: Sequence[s
         ValueError: a word of the text is longer than half of the model's positions.
     """
     plan = _Plan(list(tokenizer.tokenize_all(texts)), tokenizer, max_pieces=bert.config.max_positions - N_SPECIAL)
-    vectors = _read_windows(bert, plan)
+    vectors = _read_windows(bert, plan, between)
     return [
         TextFeatures(lattice, vectors[places], _char_vectors(lattice, vectors[places]))
         for lattice, places in zip(plan.lattices, plan.places(), strict=True)
@@ -87,6 +94,22 @@ class _Plan:
         batches = batches_by_budget(sizes, max_sentences=MAX_TEXTS, max_pairs=MAX_PAIRS)
         self.batches = [[int(order[k]) for k in batch] for batch in batches]
 
+    def char_places(self, numbers: list[int], is_core: np.ndarray) -> CharPlaces:
+        """The characters of the tokens of a batch.
+
+        Args:
+            numbers: the numbers of its windows.
+            is_core: bool[S], which of the tokens of these windows, one window after the other, give a vector.
+        """
+        sentence_of = {number: text for text, windows in enumerate(self._windows) for number, _ in windows}
+        inputs = [self.inputs[number] for number in numbers]
+        chars = [np.where(one.starts == one.ends, one.char_starts, SPECIAL) for one in inputs]
+        core = np.split(is_core, np.cumsum([one.n_tokens for one in inputs])[:-1])
+        is_char = [own & (row != SPECIAL) for own, row in zip(core, chars, strict=True)]
+        sentences = np.array([sentence_of[number] for number in numbers], np.int64)
+        padded = (sentences, pad_rows(chars, fill=SPECIAL), pad_rows(is_char).astype(bool))
+        return CharPlaces(*map(torch.from_numpy, padded))
+
     def places(self) -> list[np.ndarray]:
         """int64[n] for each text: the index of each token's vector among those of all batches."""
         offsets = np.zeros(len(self.inputs), np.int64)
@@ -110,13 +133,23 @@ class _Plan:
         return found
 
 
-def _read_windows(bert: LatticeBert, plan: _Plan) -> Tensor:
+def _read_windows(bert: LatticeBert, plan: _Plan, between: BetweenLayers | None) -> Tensor:
     """float[S, D]: the vectors of all tokens of all windows, batch after batch."""
     device = bert.pooler.weight.device
     parts = [torch.zeros(0, bert.out_width, device=device)]
+    is_core = np.zeros(sum(one.n_tokens for one in plan.inputs), bool)
+    for of_text in plan.places() if between is not None else ():
+        is_core[of_text] = True
+    n_read = 0
     for numbers in plan.batches:
         batch = collate_tokens([plan.inputs[number] for number in numbers]).to(device)
-        parts.append(bert.encode(batch)[batch.mask].float())
+        change = None
+        if between is not None:
+            n_tokens = int(batch.n_tokens.sum())
+            places = plan.char_places(numbers, is_core[n_read : n_read + n_tokens]).to(device)
+            n_read += n_tokens
+            change = between.after_layer, partial(between.change, places=places)
+        parts.append(bert.encode(batch, change=change)[batch.mask].float())
     return torch.cat(parts)
 
 

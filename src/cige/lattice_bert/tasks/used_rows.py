@@ -12,30 +12,37 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from cige.lattice_bert.encoder.network import LatticeBert
 from cige.lattice_bert.tasks.items import Item
 
 
 class UsedRows:
-    """Replaces a model's token table until `put_back`.
+    """Replaces a model's token tables until `put_back`.
 
     Args:
-        bert: the model whose table is replaced.
+        bert: the model whose tables are replaced.
         items: every item that the model will read in the meantime; they must be passed through `renumber`.
     """
 
     def __init__(self, bert: LatticeBert, items: Sequence[Item]):
-        self._bert = bert
-        self._whole: nn.Embedding = bert.embeddings.tokens
         ids = [inputs.ids for item in items for inputs in item.inputs]
         self.rows = np.unique(np.concatenate(ids)) if ids else np.zeros(0, np.int32)
-        part = self._whole.weight.detach()[torch.from_numpy(self.rows).long()].clone()
-        bert.embeddings.tokens = nn.Embedding.from_pretrained(part, freeze=False)
+        self._tables: list[tuple[nn.Module, str, nn.Embedding, Tensor]] = []  # owner, attribute, whole table, rows
+        first = 0
+        for owner, name in bert.token_tables:
+            whole = getattr(owner, name)
+            last = first + whole.num_embeddings
+            rows = torch.from_numpy(self.rows[(self.rows >= first) & (self.rows < last)]).long() - first
+            if not len(rows):
+                rows = torch.zeros(1, dtype=torch.long)  # an empty table could not be read, even at padding
+            self._tables.append((owner, name, whole, rows))
+            setattr(owner, name, nn.Embedding.from_pretrained(whole.weight.detach()[rows].clone(), freeze=False))
+            first = last
 
     def renumber(self, items: Sequence[Item]) -> list[Item]:
-        """The same items with token ids of the smaller table."""
+        """The same items with token ids of the smaller tables."""
         return [
             replace(
                 item,
@@ -48,7 +55,7 @@ class UsedRows:
 
     @torch.no_grad()
     def put_back(self) -> None:
-        """Restore the model's whole table, with the rows that were trained."""
-        learnt = self._bert.embeddings.tokens.weight.to(self._whole.weight.device)
-        self._whole.weight[torch.from_numpy(self.rows).long()] = learnt
-        self._bert.embeddings.tokens = self._whole
+        """Restore the model's whole tables, with the rows that were trained."""
+        for owner, name, whole, rows in self._tables:
+            whole.weight[rows] = getattr(owner, name).weight.to(whole.weight.device)
+            setattr(owner, name, whole)
