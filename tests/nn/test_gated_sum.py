@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from cige.nn.gated_sum import gated_shares, gated_sum
+from cige.nn.gated_sum import gated_shares, gated_sum, quick_tanh
 
 
 def drawn(n_values: int) -> list[torch.Tensor]:
@@ -35,3 +35,9 @@ def test_gates_may_be_in_bfloat16():
     rough = gated_sum(gates.bfloat16(), values[0].bfloat16(), *values[1:])
     assert rough.dtype == torch.float32
     torch.testing.assert_close(rough, gated_sum(gates, *values), atol=0.1, rtol=0.02)
+
+
+def test_a_quick_tanh_is_a_tanh():
+    x = torch.cat([torch.linspace(-12, 12, 999), torch.tensor([0.0, 1e-6, -1e30, 1e30])])
+    torch.testing.assert_close(quick_tanh(x), torch.tanh(x), atol=2e-7, rtol=0)
+    assert torch.autograd.gradcheck(quick_tanh, torch.linspace(-3, 3, 7, dtype=torch.float64, requires_grad=True))

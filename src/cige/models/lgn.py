@@ -39,7 +39,7 @@ from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.edges import EdgeRelations, Edges, edge_attention
 from cige.nn.embeddings import InputSizes
-from cige.nn.gated_sum import gated_sum
+from cige.nn.gated_sum import gated_sum, quick_tanh
 from cige.nn.masked_attention import attention_of_one, by_head
 from cige.nn.ragged import RealRows, SpacedRows, spaced_rows
 from cige.nn.recurrent import mirrored_positions, take
@@ -333,7 +333,7 @@ class LatticeCell(nn.Module):
         """float[N, width], the updated `states[0]`."""
         z = self.gates(torch.cat([*states, *(self.dropout(x) for x in read)], -1))
         n_gates = self.n_gates * states[0].shape[-1]
-        return gated_sum(z[:, :n_gates], torch.tanh(z[:, n_gates:]), *states)
+        return gated_sum(z[:, :n_gates], quick_tanh(z[:, n_gates:]), *states)
 
 
 def _mean(x: Tensor, mask: Tensor) -> Tensor:

@@ -47,7 +47,7 @@ from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
-from cige.nn.gated_sum import gated_shares, gated_sum
+from cige.nn.gated_sum import gated_shares, gated_sum, quick_tanh
 from cige.nn.masked_attention import masked_attention
 from cige.nn.ragged import RealRows, SpacedRows, spaced_rows
 from cige.nn.sinusoid import sinusoid
@@ -195,9 +195,11 @@ class LrCnnEncoder(LatticeEncoder[LrCnnConfig]):
         slots = word_slots(batch, n_layers=n_layers, long_words=self.config.long_words).to(vectors)
         is_empty = slots.sum(-1, keepdim=True) == 0
         read = slots @ vectors + is_empty * self.no_word  # [2, L, B, T, word_width]
-        by_char = rows.pack(F.pad(read, (0, 0, 0, n_layers)).permute(2, 3, 0, 1, 4))  # [N, 2, L, word_width]
+        n_chars, n_spaced = slots.shape[3], rows.numbers.shape[1]
+        char = (rows.places % n_spaced).clamp(max=max(0, n_chars - 1))  # a gap has the words of any character
+        by_char = read.flatten(2, 3).index_select(2, rows.sentence * n_chars + char)  # [2, L, N, word_width]
         return [
-            [gate.of_words(by_char[:, self.directions[k % n_directions], layer]) for k, gate in enumerate(self.gates)]
+            [gate.of_words(by_char[self.directions[k % n_directions], layer]) for k, gate in enumerate(self.gates)]
             for layer in range(n_layers)
         ]
 
@@ -228,18 +230,22 @@ class LrCnnEncoder(LatticeEncoder[LrCnnConfig]):
             streams = given.streams[layer]
             if layer > 0:
                 own = windows.of_neighbours(below)
-                added = [
-                    gate.add_own(words, x, n_values)
+                sums = [
+                    gate.add_whole(gate.add_own(words, x, n_values), whole, n_values, in_place=True)
                     for gate, words, x in zip(self.gates, of_words[layer], own, strict=False)
                 ]
-                streams = [*(Stream(x, sums) for x, sums in zip(own, added, strict=True)), *streams]
+                sums += [
+                    gate.add_whole(stream.sums, whole, n_values)
+                    for gate, stream in zip(self.gates[len(own) :], streams, strict=False)
+                ]
+                own += [stream.convolved for stream in streams]
+                streams = [Stream(*pair) for pair in zip(own, sums, strict=True)]
             outputs, gates = [], []
-            for gate, stream, of_feedback in zip(self.gates, streams, fed, strict=False):
-                sums = gate.add_whole(stream.sums, whole if layer > 0 else None, n_values)
-                gates.append(
-                    sums[:, self.config.width :] if of_feedback is None else of_feedback + sums[:, self.config.width :]
-                )
-                values = [torch.tanh(sums[:, : self.config.width]), stream.convolved]
+            for stream, of_feedback in zip(streams, fed, strict=False):
+                of_u, of_gates = stream.sums.split([self.config.width, stream.sums.shape[1] - self.config.width], 1)
+                of_gates = of_gates[:, : n_values * self.config.width]
+                gates.append(of_gates if of_feedback is None else of_feedback + of_gates)
+                values = [quick_tanh(of_u), stream.convolved]
                 outputs.append(gated_sum(gates[-1], *values, *([] if feedback is None else [feedback])))
             state = sum(outputs[1:], outputs[0]) * spaced.is_real[:, None]
             states.append(state)
@@ -294,12 +300,12 @@ class Windows(nn.Module):
     def of_neighbours(self, below: list[Tensor]) -> list[Tensor]:
         """float[N, width] of each direction, from the layers below, float[N, width]."""
         convolved = zip(self.neighbours, below, self.neighbour_offsets, strict=False)
-        return [torch.tanh(linear(windows(x, offsets))) for linear, x, offsets in convolved]
+        return [quick_tanh(linear(windows(x, offsets))) for linear, x, offsets in convolved]
 
     def of_shortcuts(self, bottom: Tensor) -> list[Tensor]:
         """float[N, width] of each direction, from X_0."""
         convolved = zip(self.shortcuts, self.shortcut_offsets, strict=False)
-        return [torch.tanh(linear(windows(bottom, offsets))) for linear, offsets in convolved]
+        return [quick_tanh(linear(windows(bottom, offsets))) for linear, offsets in convolved]
 
 
 def windows(x: Tensor, offsets: list[int]) -> Tensor:
@@ -353,12 +359,17 @@ class StreamGate(nn.Module):
         rows = slice(None if n_values is None else (1 + n_values) * self.width)
         return torch.addmm(sums[..., rows], convolved, self.sums.weight[rows, : self.width].t())
 
-    def add_whole(self, sums: Tensor, whole: Tensor | None, n_values: int | None = None) -> Tensor:
+    def add_whole(
+        self, sums: Tensor, whole: Tensor | None, n_values: int | None = None, *, in_place: bool = False
+    ) -> Tensor:
         """The sums and what G adds, if there is a G, of the first n_values or of all."""
         rows = slice(None if n_values is None else (1 + n_values) * self.width)
         if whole is None:
             return sums[:, rows]
-        return torch.addmm(sums[:, rows], whole, self.sums.weight[rows, -self.width :].t())
+        weight = self.sums.weight[rows, -self.width :].t()
+        if in_place:  # without a copy of the sums
+            return sums.addmm_(whole.to(sums.dtype), weight.to(sums.dtype))
+        return torch.addmm(sums[:, rows], whole, weight)
 
 
 class GlobalState(nn.Module):
