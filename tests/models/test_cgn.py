@@ -120,10 +120,14 @@ def test_every_row_of_attention_sums_to_one():
     model = made()
     batch, _ = model.encode([TEXT, "李明", ""])
     with torch.no_grad():
-        _, attention = model.tagger.encoder._encode(batch)
+        _, attention, nodes = model.tagger.encoder._encode(batch)
     assert len(attention) == 3 * model.config.n_layers
-    for layer in attention:
-        torch.testing.assert_close(layer.sum(-1), torch.ones_like(layer[..., 0]))
+    for k, (edges, shares) in enumerate(attention):
+        is_read = torch.ones(edges.n_queries, dtype=torch.bool)
+        if k % model.config.n_layers == model.config.n_layers - 1:  # of the last layer, only characters are read
+            is_read = torch.zeros_like(is_read).index_fill(0, nodes.chars, True)
+        sums = torch.zeros(edges.n_queries, shares.shape[1]).index_add(0, edges.query, shares)
+        torch.testing.assert_close(sums, is_read.float()[:, None].expand_as(sums))
 
 
 def test_a_character_reads_only_words_that_it_meets():

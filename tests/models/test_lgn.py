@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from cige.models import lgn as module
 from cige.models.lgn import Aggregation, DirectedGraph, LatticeCell, LgnConfig, LgnEncoder
 from cige.models.model import LatticeModel
+from cige.nn.edges import Edges
 
 SMALL = LgnConfig(
     width=8, n_steps=3, n_heads=2, head_width=6, place_width=4, embed_dropout_prob=0.0, word_dropout_prob=0.0,
@@ -141,22 +141,25 @@ def test_equals_the_equations(variant):
         torch.testing.assert_close(model.tagger.encoder(batch)[0], expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("n_queries", "has_places", "projects_no_keys"), [(1, False, True), (2, False, False), (1, True, False)]
-)
-def test_one_query_alone_reads_keys_that_are_not_projected(n_queries, has_places, projects_no_keys, monkeypatch):
-    calls = []
-    usual = module.attention_of_one
-    monkeypatch.setattr(module, "attention_of_one", lambda *given, **named: calls.append(1) or usual(*given, **named))
+@pytest.mark.parametrize("has_places", [False, True])
+def test_one_query_alone_and_queries_along_edges_read_alike(has_places):
+    """A query that has edges to all keys of a sentence reads what the only query of that sentence reads."""
     part = Aggregation(SMALL, key_width=8 + 4 * has_places).eval()
-    query, keys, allowed = torch.randn(2, n_queries, 8), torch.randn(2, 5, 8), torch.ones(2, n_queries, 5).bool()
-    places = (torch.zeros(2, n_queries, 5, dtype=torch.int64), torch.zeros(3, 4)) if has_places else None
-    found, _ = part(query, keys, allowed, places=places)
-    assert bool(calls) == projects_no_keys
-    for b in range(2):
-        of_one = [torch.cat([key, torch.zeros(4 * has_places)]) for key in keys[b]]
-        for q in range(n_queries):
-            torch.testing.assert_close(found[b, q], attend(part, query[b, q], of_one), atol=1e-5, rtol=1e-5)
+    query, keys, vectors = torch.randn(2, 8), torch.randn(2, 5, 8), torch.randn(3, 4)
+    codes = torch.tensor([0, 1, 1, 2, 2, 0, 0, 0, 1])  # of all edges: the second query has no edge to the last key
+    edges = Edges(torch.tensor([0] * 5 + [1] * 4), torch.arange(9), 2, 10)
+    places = (codes, vectors) if has_places else None
+    found, shares = part(query, keys.flatten(0, 1), edges, places=places)
+    whole = [
+        torch.cat([key, vectors[code]]) if has_places else key
+        for key, code in zip(keys.view(10, 8), codes, strict=False)
+    ]
+    expected = torch.stack([attend(part, query[0], whole[:5]), attend(part, query[1], whole[5:])])
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(shares[:5].sum(0), torch.ones(2))
+    if not has_places:
+        allowed = torch.tensor([[True] * 5, [True] * 4 + [False]])
+        torch.testing.assert_close(part.of_one(query, keys, allowed), expected, atol=1e-5, rtol=1e-5)
 
 
 @torch.no_grad()

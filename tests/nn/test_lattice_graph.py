@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from cige.data.batch import LatticeBatch
 from cige.lattice.lattice import Lattice
 from cige.nn.lattice_graph import (
+    NearGraph,
     begin_end_graph,
     containing_graph,
+    every_pair,
     mention_edges,
+    near_graph,
     node_spans,
     span_relations,
     transition_graph,
@@ -62,22 +65,35 @@ def sentences(draw) -> list[tuple[int, list[tuple[int, int]]]]:
     return made
 
 
+def dense(near: NearGraph, holds: torch.Tensor) -> torch.Tensor:
+    """bool[B, N, N]: the edges for which bool[E] holds."""
+    graph = torch.zeros(*near.rows.mask.shape, near.rows.mask.shape[1], dtype=torch.bool)
+    places = near.rows.mask.nonzero()  # sentence and node of each real node
+    for i, j in zip(near.edges.query[holds].tolist(), near.edges.key[holds].tolist(), strict=True):
+        assert places[i, 0] == places[j, 0]
+        graph[places[i, 0], places[i, 1], places[j, 1]] = True
+    return graph
+
+
 @pytest.mark.parametrize("name", GRAPHS)
 @given(made=sentences())
 @settings(max_examples=60, deadline=None)
 def test_edges_are_those_of_each_sentence(name, made):
     batch = batch_of(made)
     nodes = node_spans(batch)
-    graph = GRAPHS[name](nodes)
+    near = near_graph(nodes)
+    holds = GRAPHS[name](near.pairs)
+    graph = dense(near, holds)
+    assert torch.equal(graph, GRAPHS[name](every_pair(nodes)) & nodes.pairs)  # no edge is between nodes that are far
     n_padded = batch.chars.shape[1]
     assert (graph == graph.transpose(1, 2)).all()
-    assert graph.diagonal(dim1=1, dim2=2).all()
+    assert torch.equal(graph.diagonal(dim1=1, dim2=2), nodes.mask)
 
     def place(node: tuple[str, int]) -> int:
         return node[1] + (n_padded if node[0] == "w" else 0)
 
     for row, (n, spans) in enumerate(made):
-        expected = torch.eye(graph.shape[1], dtype=torch.bool)
+        expected = torch.diag(nodes.mask[row])
         for a, b in edges_of(name, n, spans):
             expected[place(a), place(b)] = True
         assert torch.equal(graph[row], expected)
@@ -86,22 +102,25 @@ def test_edges_are_those_of_each_sentence(name, made):
 def test_without_words_nodes_are_characters():
     batch = batch_of([(4, [(0, 2), (1, 4)]), (2, [])])
     nodes = node_spans(batch, use_words=False)
-    assert nodes.mask.tolist() == [[True] * 4, [True, True, False, False]] and not nodes.is_word.any()
+    pairs = every_pair(nodes)
+    assert nodes.mask.tolist() == [[True] * 4, [True, True, False, False]] and not pairs.is_word_i.any()
     chain = [
         [True, True, False, False],
         [True, True, True, False],
         [False, True, True, True],
         [False, False, True, True],
     ]
-    assert transition_graph(nodes)[0].tolist() == chain == begin_end_graph(nodes)[0].tolist()
-    assert torch.equal(containing_graph(nodes)[0], torch.eye(4, dtype=torch.bool))
+    assert transition_graph(pairs)[0].tolist() == chain == begin_end_graph(pairs)[0].tolist()
+    assert torch.equal(containing_graph(pairs)[0], torch.eye(4, dtype=torch.bool))
+    near = near_graph(nodes)
+    assert near.chars.tolist() == [0, 1, 2, 3, 4, 5] == list(range(near.edges.n_queries))
 
 
 @given(made=sentences())
 @settings(max_examples=60, deadline=None)
 def test_each_pair_of_nodes_has_one_relation(made):
     batch = batch_of(made)
-    codes = span_relations(node_spans(batch))
+    codes = span_relations(every_pair(node_spans(batch)))
     n_padded = batch.chars.shape[1]
     for row, (n, words) in enumerate(made):
         nodes = [(t, (t, t + 1)) for t in range(n)] + [(n_padded + k, span) for k, span in enumerate(words)]

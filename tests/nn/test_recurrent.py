@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from cige.nn.recurrent import BiRecurrent, mirrored_positions, take
+from cige.nn.recurrent import BiRecurrent, mirrored_positions, stretches, take
 
 N_CHARS = [5, 1, 0, 3]
 
@@ -67,3 +67,32 @@ def test_mirroring_is_its_own_inverse_and_leaves_padding():
 def test_odd_widths_are_refused():
     with pytest.raises(ValueError, match="even"):
         BiRecurrent(in_width=4, out_width=5)
+
+
+def test_stretches_end_where_an_eighth_of_the_batch_has_ended():
+    assert stretches([9, 9, 5, 4, 2, 0], 9) == [(0, 4, 6), (4, 9, 3)]  # 2 comes too early, 5 too soon after 4
+    assert stretches([20, 12, 12, 6], 20) == [(0, 6, 4), (6, 12, 3), (12, 20, 1)]
+    assert stretches([7, 7], 7) == [(0, 7, 2)] and stretches([0, 0], 0) == [(0, 0, 2)]
+    assert stretches([30] * 15 + [10], 30) == [(0, 30, 16)]
+
+
+@pytest.mark.parametrize("n_layers", [1, 2])
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_a_batch_in_stretches_is_read_as_its_sentences_are(cell, n_layers):
+    torch.manual_seed(0)
+    model = BiRecurrent(in_width=4, out_width=6, n_layers=n_layers, cell=cell)
+    lengths = torch.tensor([6, 20, 0, 13, 6, 1])
+    x = torch.randn(len(lengths), 20, 4)
+    assert len(stretches(sorted(lengths.tolist(), reverse=True), 20)) > 2
+    model(x, lengths).square().sum().backward()
+    together = [w.grad.clone() for w in model.parameters()]
+    model.zero_grad()
+    out = model(x, lengths)
+    for row, inputs, n in zip(out, x, lengths.tolist(), strict=True):
+        assert not row[n:].any()
+        if n:
+            alone = model(inputs[None, :n], torch.tensor([n]))[0]
+            torch.testing.assert_close(row[:n], alone)
+            alone.square().sum().backward()
+    for w, expected in zip(model.parameters(), together, strict=True):
+        torch.testing.assert_close(w.grad, expected, atol=1e-5, rtol=1e-4)

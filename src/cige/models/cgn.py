@@ -15,7 +15,8 @@ Network", EMNLP 2019.
 
 Here, as in every model of this package, R has its own width and is the input of a linear layer and the CRF; in the
 released code each graph has one output per tag, and log-probabilities of tags are fused. A linear layer converts word
-vectors to the width of H (in the paper they have this width). Switches of the released code: `average_heads=False` (one
+vectors to the width of H (in the paper they have this width). Attention runs along the edges alone (nn/edges.py), over
+nodes without padding. Switches of the released code: `average_heads=False` (one
 head in the last layer), `n_layers`, and `fusion` (its n, v and m). Attention matrices are initialised as in that code
 (Xavier, gain 1.414), the BiLSTM as in PyTorch.
 """
@@ -34,9 +35,17 @@ from cige.models.config import ModelConfig
 from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
+from cige.nn.edges import Edges, from_keys, from_queries, softmax_by_query, sum_over_heads, weighted_sums
 from cige.nn.embeddings import InputSizes
-from cige.nn.lattice_graph import begin_end_graph, containing_graph, node_spans, transition_graph
-from cige.nn.masked_attention import hide
+from cige.nn.lattice_graph import (
+    NearGraph,
+    begin_end_graph,
+    containing_graph,
+    near_graph,
+    node_spans,
+    transition_graph,
+)
+from cige.nn.ragged import RealRows
 from cige.nn.recurrent import BiRecurrent
 
 
@@ -100,36 +109,43 @@ class CgnEncoder(LatticeEncoder[CgnConfig]):
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and attention to words float[B, T, W], averaged over graphs, layers and heads."""
-        features, layers = self._encode(batch)
-        n_chars = features.shape[1]
+        features, layers, graph = self._encode(batch)
         if not self.config.use_words:
             return self.without_words(features, batch)
-        attention = torch.stack([layer.mean(1) for layer in layers]).mean(0)  # [B, N, N]
-        return features, attention[:, :n_chars, n_chars:] * batch.char_mask[:, :, None]
+        n_padded, n_chars = graph.rows.numbers.numel(), features.shape[1]
+        n_nodes = n_chars + batch.words.shape[1]  # of a sentence, N
+        attention = features.new_zeros(n_padded * n_nodes)
+        for edges, probabilities in layers:
+            pairs = graph.rows.places[edges.query] * n_nodes + graph.rows.places[edges.key] % n_nodes
+            attention.index_add_(0, pairs, probabilities.mean(1).to(attention.dtype) / len(layers))
+        return features, attention.view(len(features), n_nodes, n_nodes)[:, :n_chars, n_chars:]
 
-    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[Tensor]]:
-        """Character features, and each graph's and layer's attention float[B, H, N, N]."""
+    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[tuple[Edges, Tensor]], NearGraph]:
+        """Character features, each graph's and layer's edges with their attention float[E, H], and the nodes."""
         chars = self.read_chars(batch)
         context = self.lstm_dropout(self.lstm(chars, batch.n_chars))  # [B, T, lstm_width]
-        nodes = context
+        padded = context
         if self.word_projection is not None:
-            nodes = torch.cat([context, self.word_projection(self.embeddings.words(batch))], 1)  # [B, N, ..]
-        spans = node_spans(batch, use_words=self.config.use_words)
+            padded = torch.cat([context, self.word_projection(self.embeddings.words(batch))], 1)  # [B, T + W, ..]
+        near = near_graph(node_spans(batch, use_words=self.config.use_words))
+        nodes = near.rows.pack(padded)  # [N, lstm_width]
         graphs = {
-            "transition": transition_graph(spans),
-            "containing": containing_graph(spans),
-            "lattice": begin_end_graph(spans),
+            "transition": transition_graph(near.pairs),
+            "containing": containing_graph(near.pairs),
+            "lattice": begin_end_graph(near.pairs),
         }
         outputs, attention = [], []
         for name, graph in graphs.items():
-            out, layers = self.graphs[name](nodes, graph)
-            outputs.append(out[:, : context.shape[1]])
+            to_chars = near.edges.where(graph & ~near.pairs.is_word_i)
+            out, layers = self.graphs[name](nodes, near.edges.where(graph), to_chars, near.chars)
+            outputs.append(out)
             attention += layers
-        return self.fusion(context, outputs), attention
+        chars_only = RealRows.of(batch.char_mask)
+        return chars_only.pad(self.fusion(chars_only.pack(context), outputs)), attention, near
 
 
 class GraphAttention(nn.Module):
-    """§3.3: layers of graph attention; float[B, N, width] -> float[B, N, graph_width]."""
+    """§3.3: layers of graph attention; float[N, width] of nodes -> float[M, graph_width] of the M characters."""
 
     def __init__(self, config: CgnConfig, width: int):
         super().__init__()
@@ -140,45 +156,59 @@ class GraphAttention(nn.Module):
         self.last = GraphAttentionLayer(config, widths[-1], config.graph_width, n_heads=n_last)
         self.dropout = Dropout(config.graph_dropout_prob)
 
-    def forward(self, nodes: Tensor, graph: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """The output, and each layer's attention float[B, H, N, N]; `graph`, bool[B, N, N], masks the attention."""
+    def forward(
+        self, nodes: Tensor, edges: Edges, to_chars: Edges, chars: Tensor
+    ) -> tuple[Tensor, list[tuple[Edges, Tensor]]]:
+        """The output, and each layer's edges with their attention float[E, H].
+
+        Args:
+            edges: all edges of the graph; to_chars: those whose queries are characters, which the last layer reads.
+            chars: int64[M], the characters among the nodes.
+        """
         attention = []
         for layer in self.layers:
-            heads, probabilities = layer(self.dropout(nodes), graph)
-            nodes = F.elu(heads).transpose(1, 2).flatten(2)
-            attention.append(probabilities)
-        heads, probabilities = self.last(self.dropout(nodes), graph)
-        return F.elu(heads.mean(1)), [*attention, probabilities]
+            weights, values = layer(self.dropout(nodes), edges)
+            heads = weighted_sums(layer.dropout(weights), values, edges, layer.n_heads).unflatten(
+                1, (layer.n_heads, -1)
+            )
+            nodes = F.elu(heads[:, :, :-2]).flatten(1)
+            attention.append((edges, weights.detach()))
+        weights, values = self.last(self.dropout(nodes), to_chars)
+        shares = self.last.dropout(weights) / self.last.n_heads
+        mean = sum_over_heads(shares, values, to_chars.of_queries(chars), self.last.n_heads)
+        return F.elu(mean[:, :-2]), [*attention, (to_chars, weights.detach())]
 
 
 class GraphAttentionLayer(nn.Module):
-    """One layer of graph attention: float[B, N, in_width] -> float[B, H, N, head_width]."""
+    """The attention of one layer float[E, H], and its values float[N, H * (head_width + 2)], from float[N, in_width].
+
+    The last two numbers of each head are not values, but a_query W h and a_key W h.
+    """
 
     def __init__(self, config: CgnConfig, in_width: int, head_width: int, n_heads: int | None = None):
         super().__init__()
-        n_heads = n_heads or config.n_heads
+        self.n_heads = n_heads or config.n_heads
         self.slope = config.leaky_slope
-        self.weight = nn.Parameter(torch.empty(n_heads, in_width, head_width))
-        self.query = nn.Parameter(torch.empty(n_heads, head_width, 1))
-        self.key = nn.Parameter(torch.empty(n_heads, head_width, 1))
+        self.weight = nn.Parameter(torch.empty(self.n_heads, in_width, head_width))
+        self.query = nn.Parameter(torch.empty(self.n_heads, head_width, 1))
+        self.key = nn.Parameter(torch.empty(self.n_heads, head_width, 1))
         self.dropout = Dropout(config.graph_dropout_prob)
         for parameter in (self.weight, self.query, self.key):
             for head in parameter:
                 nn.init.xavier_uniform_(head.data, gain=1.414)
 
-    def forward(self, nodes: Tensor, graph: Tensor) -> tuple[Tensor, Tensor]:
-        """The output of each head, and its attention float[B, H, N, N] (without gradient)."""
-        # All heads are one product; W a_query and W a_key do not depend on the nodes: [H, in_width, 1] each.
+    def forward(self, nodes: Tensor, edges: Edges) -> tuple[Tensor, Tensor]:
+        # All heads are one product; W a_query and W a_key do not depend on the nodes: [H, in_width, 1] each. Values are
+        # not copied without their last two numbers, which takes longer than to sum these with them.
         heads = torch.cat([self.weight, self.weight @ self.query, self.weight @ self.key], 2)
-        products = (nodes @ heads.transpose(0, 1).flatten(1)).unflatten(2, (len(heads), -1)).transpose(1, 2)
-        values, of_query, of_key = products.contiguous().split([products.shape[3] - 2, 1, 1], 3)  # [B, H, N, d or 1]
-        scores = F.leaky_relu(of_query + of_key.transpose(2, 3), self.slope)  # [B, H, N, N]
-        probabilities = torch.softmax(hide(scores, graph[:, None]), -1)
-        return self.dropout(probabilities) @ values, probabilities.detach()
+        values = nodes @ heads.transpose(0, 1).flatten(1)
+        of_query, of_key = values.unflatten(1, (self.n_heads, -1))[:, :, -2:].unbind(2)  # [N, H]
+        scores = F.leaky_relu(from_queries(of_query, edges) + from_keys(of_key, edges), self.slope)  # [E, H]
+        return softmax_by_query(scores, edges), values
 
 
 class Fusion(nn.Module):
-    """§3.4: fuses the outputs of the BiLSTM and the graphs to float[B, T, graph_width]."""
+    """§3.4: fuses the outputs of the BiLSTM and the graphs."""
 
     def __init__(self, config: CgnConfig):
         super().__init__()
@@ -192,6 +222,10 @@ class Fusion(nn.Module):
         nn.init.xavier_uniform_(self.matrix.weight)
 
     def forward(self, context: Tensor, graphs: list[Tensor]) -> Tensor:
+        """float[M, lstm_width], float[M, graph_width] of each graph -> float[M, graph_width]."""
         if self.kind == "matrix":
             return self.matrix(torch.cat([context, *graphs], -1))
-        return (torch.stack([self.matrix(context), *graphs], -2) * self.weights).sum(-2)
+        fused = self.matrix(context) * self.weights[0]
+        for weight, of_graph in zip(self.weights[1:], graphs, strict=True):
+            fused = fused + weight * of_graph
+        return fused

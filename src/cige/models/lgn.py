@@ -19,6 +19,9 @@ LN for all; keys include vectors of a word's length and of a character's positio
 attend to a no-word edge, which is never updated. Each step has its own attention and LN; cells are shared by all steps.
 The backward graph is the forward one over the mirrored sentence. If word vectors have another width than the states, a
 linear layer converts them. Linear layers are initialised by Xavier's method, the LSTM as in PyTorch.
+
+Characters and words are rows without padding, and attention runs along the few edges between them (nn/edges.py); only
+the global node's attention, which reads everything, is over padded rows.
 """
 
 from __future__ import annotations
@@ -34,8 +37,11 @@ from cige.models.config import ModelConfig
 from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
+from cige.nn.edges import EdgeRelations, Edges, edge_attention
 from cige.nn.embeddings import InputSizes
-from cige.nn.masked_attention import Relations, attention_of_one, by_head, masked_attention
+from cige.nn.gated_sum import gated_sum, quick_tanh
+from cige.nn.masked_attention import attention_of_one, by_head
+from cige.nn.ragged import RealRows, SpacedRows, spaced_rows
 from cige.nn.recurrent import mirrored_positions, take
 
 BEGIN, MIDDLE, END = range(3)  # position of a character in a word
@@ -79,48 +85,45 @@ class LgnConfig(ModelConfig):
 
 @dataclass(frozen=True)
 class WordGraph:
-    """The words of a batch as edges over characters, in the order of one direction.
+    """The M words of a batch as edges over the N rows of its characters, in the order of one direction.
 
     Attributes:
-        begins: int64[B, W], the first character of each word in this direction; 0 for padding.
-        ends_at: bool[B, T, 1 + W], whether a character is the last one of a word in this direction; index 0 is the
-            no-word edge, which ends at every character.
-        places: int64[B, W, T], the position of a character in a word: BEGIN, MIDDLE or END in the order of the text,
-            independent of the direction; undefined outside the word.
-        covers: bool[B, W, T], the characters of each word; all False for padding.
-        lengths: int64[B, W], the number of characters of each word.
-        word_mask: bool[B, W]. char_mask: bool[B, T].
+        chars: the rows of characters; words: the rows of words.
+        begins: int64[M], the first character of each word in this direction.
+        to_nodes: from each character to the words that end at it, and to the no-word edge, which is key M.
+        to_words: from each word to its characters.
+        places: int64, for the edges of `to_words` the position in the word: BEGIN, MIDDLE or END in the order of the
+            text, independent of the direction.
+        lengths: int64[M], the number of characters of each word.
     """
 
+    chars: SpacedRows
+    words: RealRows
     begins: Tensor
-    ends_at: Tensor
+    to_nodes: Edges
+    to_words: Edges
     places: Tensor
-    covers: Tensor
     lengths: Tensor
-    word_mask: Tensor
-    char_mask: Tensor
 
 
-def word_graph(batch: LatticeBatch, *, backward: bool) -> WordGraph:
-    """The forward graph, or the backward graph, which is that of the reversed sentences with padding at their end."""
-    first, last = batch.word_starts, batch.word_ends - 1
-    if backward:
-        first, last = batch.n_chars[:, None] - 1 - first, batch.n_chars[:, None] - 1 - last
-    begins, ends = torch.minimum(first, last), torch.maximum(first, last)
-    position = torch.arange(batch.chars.shape[1], device=first.device)
-    places = torch.where(position == first[:, :, None], BEGIN, MIDDLE)
-    places = torch.where(position == last[:, :, None], END, places)
-    covers = (begins[:, :, None] <= position) & (position <= ends[:, :, None]) & batch.word_mask[:, :, None]
-    ends_at = (ends[:, None] == position[:, None]) & batch.word_mask[:, None]
-    return WordGraph(
-        begins=begins * batch.word_mask,
-        ends_at=F.pad(ends_at, (1, 0), value=True),
-        places=places,
-        covers=covers,
-        lengths=batch.word_ends - batch.word_starts,
-        word_mask=batch.word_mask,
-        char_mask=batch.char_mask,
-    )
+def word_graph(batch: LatticeBatch, chars: SpacedRows, words: RealRows, *, backward: bool) -> WordGraph:
+    """The forward graph, or the backward graph, which is that of the reversed sentences."""
+    starts, ends, sentence = words.pack(batch.word_starts), words.pack(batch.word_ends), words.sentence  # [M]
+    n_words, n_rows, lengths = len(starts), len(chars.is_real), ends - starts
+    position = batch.n_chars[sentence] - ends if backward else starts
+    begins = chars.rows.numbers[sentence, position]
+    last = begins + lengths - 1
+    order = last.argsort(stable=True)
+    without_no_word = Edges(last[order], order, n_rows, n_words)
+    to_nodes, _ = without_no_word.with_one_more(torch.full_like(chars.rows.places, n_words), n_words + 1)
+
+    word = torch.repeat_interleave(lengths)
+    offset = torch.arange(len(word), device=word.device) - (lengths.cumsum(0) - lengths)[word]
+    at_last = offset == lengths[word] - 1
+    is_begin, is_end = (at_last, offset == 0) if backward else (offset == 0, at_last)
+    places = torch.where(is_end, END, torch.where(is_begin, BEGIN, MIDDLE))
+    to_words = Edges(word, begins[word] + offset, n_words, n_rows)
+    return WordGraph(chars, words, begins, to_nodes, to_words, places, lengths)
 
 
 class LgnEncoder(LatticeEncoder[LgnConfig]):
@@ -149,22 +152,37 @@ class LgnEncoder(LatticeEncoder[LgnConfig]):
         In the forward graph, the last character of a word attends to it, and in the backward graph the first one.
         """
         features, attention = self._encode(batch)
-        return features, torch.stack(attention).mean(0) * batch.char_mask[:, :, None]
+        n_chars, n_words = features.shape[1], batch.words.shape[1]
+        shares = features.new_zeros(len(features), n_chars, n_words)
+        for graph, of_steps, last in zip(
+            *zip(*attention, strict=True), (batch.word_ends - 1, batch.word_starts), strict=True
+        ):
+            is_word = graph.to_nodes.key < graph.to_nodes.n_keys - 1
+            word = graph.words.places[graph.to_nodes.key[is_word]]  # in [B * W]
+            place = word // max(1, n_words) * n_chars + last.flatten()[word]  # in [B * T]
+            share = torch.stack(of_steps)[:, is_word].mean((0, 2)).to(shares.dtype) / len(attention)
+            shares.view(-1).index_add_(0, place * n_words + word % max(1, n_words), share)
+        return features, shares
 
-    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[Tensor]]:
-        """Character features, and for each direction and step the nodes' attention to words float[B, T, W]."""
+    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[tuple[WordGraph, list[Tensor]]]]:
+        """Character features, and for each direction its graph and each step's attention of nodes float[E, H]."""
         if not self.config.use_words:
             batch = replace(batch, n_words=torch.zeros_like(batch.n_words))
-        chars = self.read_chars(batch)
-        words = self.word_projection(self.embeddings.words(batch))
-        mirrored = mirrored_positions(batch.n_chars, chars.shape[1])
+        chars, spaced, words = self.read_chars(batch), spaced_rows(batch.char_mask, gap=1), RealRows.of(batch.word_mask)
+        vectors = self.word_projection(words.pack(self.embeddings.words(batch)))
         forward, backward = self.directions
-        ahead, attention = forward(chars, words, word_graph(batch, backward=False), self.parts)
-        from_end, more = backward(take(chars, mirrored), words, word_graph(batch, backward=True), self.parts)
-        states = [torch.cat([a, take(b, mirrored)], -1) for a, b in zip(ahead, from_end, strict=True)]
-        stacked = torch.stack(states, 2)  # [B, T, n_steps + 1, 2 * width]
-        weights = torch.softmax(torch.sigmoid(self.step_weight(stacked)), 2)
-        return (weights * stacked).sum(2), [*attention, *(take(a, mirrored) for a in more)]
+        graph = word_graph(batch, spaced, words, backward=False)
+        ahead, attention = forward(chars, vectors, graph, self.parts)
+        mirrored = mirrored_positions(batch.n_chars, chars.shape[1])
+        reversed_graph = word_graph(batch, spaced, words, backward=True)
+        from_end, more = backward(take(chars, mirrored), vectors, reversed_graph, self.parts)
+        numbers = spaced.rows.numbers
+        mirrored_rows = spaced.rows.pack(numbers.gather(1, mirrored_positions(batch.n_chars, numbers.shape[1])))
+        in_order = torch.stack(from_end, 1).index_select(0, mirrored_rows)
+        stacked = torch.cat([torch.stack(ahead, 1), in_order], 2)  # [N, n_steps + 1, 2 * width]
+        weights = torch.softmax(torch.sigmoid(self.step_weight(stacked)), 1)
+        features = spaced.rows.pad((weights * stacked).sum(1))[:, : chars.shape[1]]
+        return features, [(graph, attention), (reversed_graph, more)]
 
 
 class SharedParts(nn.Module):
@@ -178,7 +196,7 @@ class SharedParts(nn.Module):
         self.norm = nn.LayerNorm(config.width)
 
     def length_vectors(self, lengths: Tensor) -> Tensor:
-        """int64[B, W] -> float[B, W, place_width]."""
+        """int64[M] -> float[M, place_width]."""
         return self.lengths(lengths.clamp(1, self.lengths.num_embeddings) - 1)
 
 
@@ -204,36 +222,46 @@ class DirectedGraph(nn.Module):
     def forward(
         self, chars: Tensor, words: Tensor, graph: WordGraph, parts: SharedParts
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """float[B, T, width] for each of n_steps + 1 states, and each step's attention to words float[B, T, W]."""
-        is_edge = F.pad(graph.word_mask, (1, 0), value=True)  # [B, 1 + W], first the no-word edge
-        no_word = parts.no_word.expand(len(chars), 1, -1)
-        lengths = F.pad(parts.length_vectors(graph.lengths), (0, 0, 1, 0))  # [B, 1 + W, place_width]
+        """float[N, width] for each of n_steps + 1 states, and each step's attention along `to_nodes` float[E, H].
 
-        nodes, _ = self.lstm(chars)
-        nodes = nodes * graph.char_mask[:, :, None]
-        edges = words * graph.word_mask[:, :, None]
-        whole = _mean(torch.cat([no_word, edges], 1), is_edge) + _mean(nodes, graph.char_mask)  # g, [B, 1, width]
-        node_sum, edge_sum, global_sum = nodes, edges, whole
+        Args:
+            chars: float[B, T, C]; words: float[M, width].
+        """
+        is_real, of_node, of_word = graph.chars.is_real[:, None], graph.chars.rows.sentence, graph.words.sentence
+        is_node = graph.chars.is_padded_real  # [B, T + 1]
+        is_edge = F.pad(graph.words.mask, (1, 0), value=True)  # [B, 1 + W], first the no-word edge
+        no_word = parts.no_word[None]  # [1, width]
+        lengths = F.pad(parts.length_vectors(graph.lengths), (0, 0, 0, 1))  # [M + 1, place_width]
+
+        nodes, edges = graph.chars.pack(self.lstm(chars)[0]) * is_real, words
+        whole = _mean(self._every_edge(no_word, edges, graph), is_edge) + _mean(graph.chars.rows.pad(nodes), is_node)
+        node_sum, edge_sum, global_sum = nodes, edges, whole  # whole is g, [B, width]
         states, attention = [nodes], []
         for k, edges_to_node in enumerate(self.edges_to_node):
-            every_edge = torch.cat([no_word, edges], 1)  # [B, 1 + W, width]
-            begins = nodes.gather(1, graph.begins[:, :, None].expand(-1, -1, nodes.shape[2]))  # [B, W, width]
-            keys = torch.cat([every_edge, F.pad(begins, (0, 0, 1, 0)), lengths], 2)
-            at_nodes, weights = edges_to_node(nodes, keys, graph.ends_at)
-            whole_of_nodes, _ = self.nodes_to_global[k](whole, nodes, graph.char_mask[:, None])
-            whole_of_edges, _ = self.edges_to_global[k](whole, every_edge, is_edge[:, None])
-            at_whole = torch.cat([whole_of_nodes, whole_of_edges], 2)  # [B, 1, 2 * width]
+            begins = F.pad(nodes.index_select(0, graph.begins), (0, 0, 0, 1))
+            keys = torch.cat([torch.cat([edges, no_word]), begins, lengths], 1)  # [M + 1, ..], last the no-word edge
+            at_nodes, weights = edges_to_node(nodes, keys, graph.to_nodes)
+            attention.append(weights)
+            whole_of_nodes = self.nodes_to_global[k].of_one(whole, graph.chars.rows.pad(nodes), is_node)
+            whole_of_edges = self.edges_to_global[k].of_one(whole, self._every_edge(no_word, edges, graph), is_edge)
+            at_whole = torch.cat([whole_of_nodes, whole_of_edges], 1)  # [B, 2 * width]
             previous = F.pad(nodes, (0, 0, 1, -1))  # the state of the previous character, zeros for the first
-            new_nodes = self.node_cell([nodes, previous], [at_nodes, at_whole.expand(-1, nodes.shape[1], -1)])
+            new_nodes = self.node_cell([nodes, previous], [at_nodes, at_whole.index_select(0, of_node)]) * is_real
             states.append(new_nodes)
-            attention.append(weights.mean(1)[..., 1:])
             if k == len(self.nodes_to_edge):
                 break
-            at_edges, _ = self.nodes_to_edge[k](edges, nodes, graph.covers, places=(graph.places, parts.places.weight))
-            edge_sum = edge_sum + self.edge_cell([edges], [at_edges, at_whole.expand(-1, edges.shape[1], -1)])
+            places = (graph.places, parts.places.weight)
+            at_edges, _ = self.nodes_to_edge[k](edges, nodes, graph.to_words, places=places)
+            edge_sum = edge_sum + self.edge_cell([edges], [at_edges, at_whole.index_select(0, of_word)])
             node_sum, global_sum = node_sum + new_nodes, global_sum + self.global_cell([whole], [at_whole])
-            nodes, edges, whole = parts.norm(node_sum), parts.norm(edge_sum), parts.norm(global_sum)
+            nodes, edges, whole = parts.norm(node_sum) * is_real, parts.norm(edge_sum), parts.norm(global_sum)
         return states, attention
+
+    @staticmethod
+    def _every_edge(no_word: Tensor, edges: Tensor, graph: WordGraph) -> Tensor:
+        """float[B, 1 + W, width]: the no-word edge and the words of each sentence."""
+        padded = graph.words.pad(edges)
+        return torch.cat([no_word.expand(len(padded), 1, -1), padded], 1)
 
 
 class Aggregation(nn.Module):
@@ -253,40 +281,41 @@ class Aggregation(nn.Module):
             nn.init.xavier_uniform_(linear.weight)
 
     def forward(
-        self, query: Tensor, keys: Tensor, allowed: Tensor, *, places: tuple[Tensor, Tensor] | None = None
+        self, query: Tensor, keys: Tensor, edges: Edges, *, places: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, Tensor]:
-        """float[B, Q, width], and the attention float[B, H, Q, K].
+        """float[n_queries, width], and the attention along the edges float[E, H].
 
         Args:
-            query: float[B, Q, width].
-            keys: float[B, K, ..], which are the values too.
-            allowed: bool[B, Q, K].
-            places: int64[B, Q, K] codes, and a vector for each code, which is appended to the key.
+            query: float[n_queries, width].
+            keys: float[n_keys, ..], which are the values too.
+            places: int64[E] codes, and a vector for each code, which is appended to the key.
         """
-        queries = by_head(self.query(query) * self.scale, self.n_heads)
-        if query.shape[1] == 1 and places is None:
-            read, probabilities = attention_of_one(
-                queries, keys, allowed, key=self.key, value=self.value, dropout=self.dropout
-            )
-        else:
-            key, value, relations = self._project(keys, places)
-            read, probabilities = masked_attention(
-                queries, key, value, allowed, relations=relations, dropout=self.dropout
-            )
+        key, value, relations = self._project(keys, places)
+        queries = self.query(query) * self.scale
+        read, probabilities = edge_attention(
+            queries, key, value, edges, self.n_heads, relations=relations, dropout=self.dropout
+        )
         return self.norm(query + F.leaky_relu(self.output(read))), probabilities
 
-    def _project(self, keys: Tensor, places: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor, Relations | None]:
-        """Keys and values float[B, H, K, d], and the parts that places add to them."""
-        own, weights = keys.shape[2], (self.key.weight, self.value.weight)
-        both = F.linear(  # one product for keys and values
-            keys, torch.cat([weight[:, :own] for weight in weights]), torch.cat([self.key.bias, self.value.bias])
+    def of_one(self, query: Tensor, keys: Tensor, allowed: Tensor) -> Tensor:
+        """float[B, width]: one query float[B, width] for each sentence, keys float[B, K, width] and bool[B, K]."""
+        queries = by_head(self.query(query)[:, None] * self.scale, self.n_heads)
+        read, _ = attention_of_one(
+            queries, keys, allowed[:, None], key=self.key, value=self.value, dropout=self.dropout
         )
-        key, value = (by_head(x, self.n_heads) for x in both.chunk(2, -1))
+        return self.norm(query + F.leaky_relu(self.output(read[:, 0])))
+
+    def _project(
+        self, keys: Tensor, places: tuple[Tensor, Tensor] | None
+    ) -> tuple[Tensor, Tensor, EdgeRelations | None]:
+        """Keys and values float[n_keys, H * d], and the parts that places add to them."""
+        own, weights = keys.shape[1], (self.key.weight, self.value.weight)
+        key, value = (F.linear(keys, linear.weight[:, :own], linear.bias) for linear in (self.key, self.value))
         if places is None:
             return key, value, None
         codes, vectors = places
         tables = [by_head(F.linear(vectors, weight[:, own:])[None], self.n_heads)[0] for weight in weights]
-        return key, value, Relations(codes, *tables)
+        return key, value, EdgeRelations(codes, *tables)
 
 
 class LatticeCell(nn.Module):
@@ -301,13 +330,12 @@ class LatticeCell(nn.Module):
             nn.init.xavier_uniform_(block)
 
     def forward(self, states: list[Tensor], read: list[Tensor]) -> Tensor:
-        """float[B, N, width], the updated `states[0]`."""
-        z = torch.cat([*states, *(self.dropout(x) for x in read)], -1)
-        *gates, new = self.gates(z).chunk(self.n_gates + 1, -1)
-        shares = torch.softmax(torch.sigmoid(torch.stack(gates)), 0)
-        return (shares * torch.stack([torch.tanh(new), *states])).sum(0)
+        """float[N, width], the updated `states[0]`."""
+        z = self.gates(torch.cat([*states, *(self.dropout(x) for x in read)], -1))
+        n_gates = self.n_gates * states[0].shape[-1]
+        return gated_sum(z[:, :n_gates], quick_tanh(z[:, n_gates:]), *states)
 
 
 def _mean(x: Tensor, mask: Tensor) -> Tensor:
-    """The masked mean of float[B, N, D] over N, float[B, 1, D]; zeros if the mask bool[B, N] is empty."""
-    return (x * mask[:, :, None]).sum(1, keepdim=True) / mask.sum(1).clamp(min=1)[:, None, None]
+    """The masked mean of float[B, N, D] over N, float[B, D]; zeros if the mask bool[B, N] is empty."""
+    return (x * mask[:, :, None]).sum(1) / mask.sum(1).clamp(min=1)[:, None]

@@ -25,6 +25,11 @@ are trained.
 The released code reads at most one word per position and layer, and no words longer than the widest window. Here,
 several words at one position are averaged, and longer words are read with the top layer where they begin and end
 (`long_words`). Gates are initialised by Xavier's normal method and zero, the other layers as in PyTorch.
+
+The sentences of a batch are one sequence without padding, with rows of zeros between them that no window can bridge.
+Whatever depends on X_0 and words alone, but not on F, is computed in the first pass: the convolutions of X_0, their and
+the words' parts of the gates, and G of the first layer. While dropout is active, each pass draws its own, and only the
+words' parts are the same.
 """
 
 from __future__ import annotations
@@ -42,7 +47,9 @@ from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
+from cige.nn.gated_sum import gated_shares, gated_sum, quick_tanh
 from cige.nn.masked_attention import masked_attention
+from cige.nn.ragged import RealRows, SpacedRows, spaced_rows
 from cige.nn.sinusoid import sinusoid
 
 FORWARD, BACKWARD = range(2)  # whether a window begins or ends with its character
@@ -133,73 +140,151 @@ class LrCnnEncoder(LatticeEncoder[LrCnnConfig]):
         In a layer, it is the weight of u, which the word is an input of, averaged over the streams and the elements of
         a state; layers are weighted by the scale attention. All weights are those of the last pass.
         """
-        features, scales, streams = self._encode(batch)
+        features, scales, streams, rows = self._encode(batch)
         if not self.config.use_words:
             return self.without_words(features, batch)
+        n_chars = features.shape[1]
         slots = word_slots(batch, n_layers=self.config.n_layers, long_words=self.config.long_words).to(features)
         shares = features.new_zeros(*features.shape[:2], batch.words.shape[1])
         for layer, of_layer in enumerate(streams):
-            for k, weight in enumerate(of_layer):
-                of_word = weight[:, :, None] * slots[self.directions[k % len(self.directions)], layer]
-                shares = shares + scales[:, :, layer + 1, None] * of_word / len(of_layer)
+            of_scale = scales[:, layer + 1]
+            for k, gates in enumerate(of_layer):
+                weight = gated_shares(gates, self.n_values)[:, 0].mean(-1)  # [N]
+                weight = rows.pad(of_scale * weight)[:, :n_chars, None] / len(of_layer)
+                shares = shares + weight * slots[self.directions[k % len(self.directions)], layer]
         return features, shares * batch.char_mask[:, :, None]
 
-    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, Tensor, list[list[Tensor]]]:
-        """Character features, weights of X_0 to X_L float[B, T, L + 1], and the weight of u float[B, T] of each
-        layer's streams."""
+    @property
+    def n_values(self) -> int:
+        """What the gates of the last pass weight: u, C and, if there is an earlier pass, F."""
+        return 3 if self.config.n_passes > 1 else 2
+
+    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, Tensor, list[list[Tensor]], RealRows]:
+        """Character features, weights of X_0 to X_L float[N, L + 1], the gates float[N, n_values * width] of each
+        layer's streams in the last pass, and the N rows of the batch."""
         chars = self.read_chars(batch)
         if self.config.use_positions:
             place = torch.arange(1, chars.shape[1] + 1, device=chars.device)
             position = sinusoid(place, self.config.position_width, "interleaved").to(chars)
             chars = torch.cat([chars, self.input_dropout(position.expand(len(chars), -1, -1))], -1)
-        bottom = torch.tanh(self.input(chars)) * batch.char_mask[:, :, None]  # X_0
-        words = self._words(batch)
+        spaced = spaced_rows(batch.char_mask, gap=self.config.n_layers)
+        packed = spaced.pack(chars)
+        bottom = torch.tanh(self.input(packed)) * spaced.is_real[:, None]  # X_0
+        of_words = self._words_in_gates(batch, spaced.rows)
+        from_bottom = self._from_bottom(bottom, of_words, spaced)
         feedback: Tensor | None = None
-        for _ in range(self.config.n_passes):
-            states, streams = self._read(bottom, words, feedback, batch.char_mask)
+        for k in range(self.config.n_passes):
+            if k > 0 and self._draws:
+                from_bottom = self._from_bottom(bottom, of_words, spaced)
+            states, gates = self._read(from_bottom, of_words, feedback, spaced)
             feedback = states[-1]
-        out, scales = self.scales(torch.stack(states, 2))
-        return out, scales, streams
+        out, scales = self.scales(torch.stack(states, 1))
+        return spaced.rows.pad(out)[:, : chars.shape[1]], scales, gates, spaced.rows
 
-    def _words(self, batch: LatticeBatch) -> Tensor | None:
-        """float[2, L, B, T, word_width]: the word vector that each layer reads at each character, per direction."""
+    @property
+    def _draws(self) -> bool:
+        """Whether dropout is active, which differs from pass to pass."""
+        return self.training and (self.config.state_dropout_prob > 0 or self.config.attention_dropout_prob > 0)
+
+    def _words_in_gates(self, batch: LatticeBatch, rows: RealRows) -> list[list[Tensor]]:
+        """What words add to the gates of each layer and stream, with the bias: float[N, D] or, without words, [D]."""
+        n_layers, n_directions = self.config.n_layers, len(self.directions)
         if self.no_word is None:
-            return None
+            return [[gate.sums.bias for gate in self.gates] for _ in range(n_layers)]
         vectors = self.embeddings.words(batch)
-        slots = word_slots(batch, n_layers=self.config.n_layers, long_words=self.config.long_words).to(vectors)
+        slots = word_slots(batch, n_layers=n_layers, long_words=self.config.long_words).to(vectors)
         is_empty = slots.sum(-1, keepdim=True) == 0
-        return slots @ vectors + is_empty * self.no_word
+        read = slots @ vectors + is_empty * self.no_word  # [2, L, B, T, word_width]
+        n_chars, n_spaced = slots.shape[3], rows.numbers.shape[1]
+        char = (rows.places % n_spaced).clamp(max=max(0, n_chars - 1))  # a gap has the words of any character
+        by_char = read.flatten(2, 3).index_select(2, rows.sentence * n_chars + char)  # [2, L, N, word_width]
+        return [
+            [gate.of_words(by_char[self.directions[k % n_directions], layer]) for k, gate in enumerate(self.gates)]
+            for layer in range(n_layers)
+        ]
+
+    def _from_bottom(self, bottom: Tensor, of_words: list[list[Tensor]], spaced: SpacedRows) -> FromBottom:
+        source = self.dropout(bottom)
+        whole = self.whole(bottom, None, spaced) if self.whole is not None else None
+        n_directions = len(self.directions)
+        streams: list[list[Stream]] = []
+        for layer, windows in enumerate(self.layers):
+            own = windows.of_neighbours([source] * n_directions) if layer == 0 else windows.of_shortcuts(source)
+            first = 0 if layer == 0 else n_directions  # the number of the first of these streams
+            gates = self.gates[first : first + len(own)]
+            sums = [gate.add_own(words, x) for gate, words, x in zip(gates, of_words[layer][first:], own, strict=False)]
+            if layer == 0:
+                sums = [gate.add_whole(x, whole) for gate, x in zip(gates, sums, strict=True)]
+            streams.append([Stream(*pair) for pair in zip(own, sums, strict=True)])
+        return FromBottom(bottom, source, whole, streams)
 
     def _read(
-        self, bottom: Tensor, words: Tensor | None, feedback: Tensor | None, mask: Tensor
+        self, given: FromBottom, of_words: list[list[Tensor]], feedback: Tensor | None, spaced: SpacedRows
     ) -> tuple[list[Tensor], list[list[Tensor]]]:
-        """One pass: X_0 to X_L, each float[B, T, width], and the weight of u in each layer and stream."""
-        states = [bottom]
+        """One pass: X_0 to X_L, each float[N, width], and the gates of each layer and stream."""
+        n_values = 2 if feedback is None else 3
+        states, whole, below = [given.bottom], given.whole, [given.source] * len(self.directions)
+        fed = [gate.feedback(feedback) if feedback is not None and gate.feedback else None for gate in self.gates]
         shares: list[list[Tensor]] = []
-        whole = self.whole(bottom, None, mask) if self.whole is not None else None
-        source = self.dropout(bottom)
-        below = [source for _ in self.directions]  # the next input of each direction's convolution
-        for layer, convolve in enumerate(self.layers):
-            convolved = convolve(below, source)
-            streams = []
-            for k, own in enumerate(convolved):
-                inputs = [words[self.directions[k % len(self.directions)], layer]] if words is not None else []
-                inputs += [whole] if whole is not None else []
-                streams.append(self.gates[k](own, inputs, feedback))
-            state = torch.stack([out for out, _ in streams]).sum(0) * mask[:, :, None]
+        for layer, windows in enumerate(self.layers):
+            streams = given.streams[layer]
+            if layer > 0:
+                own = windows.of_neighbours(below)
+                sums = [
+                    gate.add_whole(gate.add_own(words, x, n_values), whole, n_values, in_place=True)
+                    for gate, words, x in zip(self.gates, of_words[layer], own, strict=False)
+                ]
+                sums += [
+                    gate.add_whole(stream.sums, whole, n_values)
+                    for gate, stream in zip(self.gates[len(own) :], streams, strict=False)
+                ]
+                own += [stream.convolved for stream in streams]
+                streams = [Stream(*pair) for pair in zip(own, sums, strict=True)]
+            outputs, gates = [], []
+            for stream, of_feedback in zip(streams, fed, strict=False):
+                of_u, of_gates = stream.sums.split([self.config.width, stream.sums.shape[1] - self.config.width], 1)
+                of_gates = of_gates[:, : n_values * self.config.width]
+                gates.append(of_gates if of_feedback is None else of_feedback + of_gates)
+                values = [quick_tanh(of_u), stream.convolved]
+                outputs.append(gated_sum(gates[-1], *values, *([] if feedback is None else [feedback])))
+            state = sum(outputs[1:], outputs[0]) * spaced.is_real[:, None]
             states.append(state)
-            shares.append([share for _, share in streams])
+            shares.append(gates)
             if self.whole is not None and layer + 1 < self.config.n_layers:
-                whole = self.whole(state, whole, mask)
+                whole = self.whole(state, whole, spaced)
             if self.config.convolve_states:
                 below = [self.dropout(state)] * len(self.directions)
             else:
-                below = [self.dropout(own * mask[:, :, None]) for own in convolved[: len(self.directions)]]
+                neighbours = [stream.convolved for stream in streams[: len(self.directions)]]
+                below = [self.dropout(own * spaced.is_real[:, None]) for own in neighbours]
         return states, shares
 
 
+@dataclass(frozen=True)
+class Stream:
+    """C of a stream float[N, width], and the sums of u and of the gates so far float[N, (1 + n_values) * width]."""
+
+    convolved: Tensor
+    sums: Tensor
+
+
+@dataclass(frozen=True)
+class FromBottom:
+    """What depends on X_0 and words alone.
+
+    Attributes:
+        bottom: X_0. source: X_0 after dropout. whole: G of the first layer.
+        streams: for each layer, its streams that convolve X_0: all in the first layer, and shortcuts in the others.
+    """
+
+    bottom: Tensor
+    source: Tensor
+    whole: Tensor | None
+    streams: list[list[Stream]]
+
+
 class Windows(nn.Module):
-    """§3.1, the convolutions of one layer: C of each stream, first of both directions, then of their shortcuts."""
+    """§3.1, the convolutions of one layer: C of the layer below in both directions, and of their shortcuts."""
 
     def __init__(self, config: LrCnnConfig, layer: int):
         super().__init__()
@@ -212,21 +297,22 @@ class Windows(nn.Module):
         self.neighbour_offsets = ([0, 1], [-reach, 1 - reach])
         self.shortcut_offsets = (list(range(layer + 1)), list(range(-layer, 1)))
 
-    def forward(self, below: list[Tensor], bottom: Tensor) -> list[Tensor]:
-        """float[B, T, width] for each stream, from the layers below each direction and from X_0."""
-        neighbours = zip(self.neighbours, below, self.neighbour_offsets, strict=False)
-        shortcuts = zip(self.shortcuts, self.shortcut_offsets, strict=False)
-        return [
-            *(torch.tanh(linear(windows(x, offsets))) for linear, x, offsets in neighbours),
-            *(torch.tanh(linear(windows(bottom, offsets))) for linear, offsets in shortcuts),
-        ]
+    def of_neighbours(self, below: list[Tensor]) -> list[Tensor]:
+        """float[N, width] of each direction, from the layers below, float[N, width]."""
+        convolved = zip(self.neighbours, below, self.neighbour_offsets, strict=False)
+        return [quick_tanh(linear(windows(x, offsets))) for linear, x, offsets in convolved]
+
+    def of_shortcuts(self, bottom: Tensor) -> list[Tensor]:
+        """float[N, width] of each direction, from X_0."""
+        convolved = zip(self.shortcuts, self.shortcut_offsets, strict=False)
+        return [quick_tanh(linear(windows(bottom, offsets))) for linear, offsets in convolved]
 
 
 def windows(x: Tensor, offsets: list[int]) -> Tensor:
-    """float[B, T, D] -> float[B, T, n * D]: row t is the concatenation of rows t + offset, zeros outside the text."""
-    left, n_chars = max(0, -min(offsets)), x.shape[1]
+    """float[N, D] -> float[N, n * D]: row t is the concatenation of rows t + offset, zeros outside."""
+    left, n_rows = max(0, -min(offsets)), len(x)
     padded = F.pad(x, (0, 0, left, max(0, max(offsets))))
-    return torch.cat([padded[:, left + offset : left + offset + n_chars] for offset in offsets], -1)
+    return torch.cat([padded[left + offset : left + offset + n_rows] for offset in offsets], -1)
 
 
 def word_slots(batch: LatticeBatch, *, n_layers: int, long_words: bool = True) -> Tensor:
@@ -245,13 +331,17 @@ def word_slots(batch: LatticeBatch, *, n_layers: int, long_words: bool = True) -
 
 
 class StreamGate(nn.Module):
-    """The gate of one stream: a weighted sum of u = tanh(..), C and F, from a convolution C, the word, G and F."""
+    """The gate of one stream: its sums over a convolution C, the word, G and F, part by part.
+
+    They are those of u before its tanh and of the gates of u, C and F: float[N, (1 + n_values) * width].
+    """
 
     def __init__(self, config: LrCnnConfig, word_width: int):
         super().__init__()
         width = config.width
         in_width = width * (2 if config.global_state else 1) + (word_width if config.use_words else 0)
         n_values = 3 if config.n_passes > 1 else 2
+        self.width = width
         self.sums = nn.Linear(in_width, (1 + n_values) * width)  # of u, then of the gates of u, C and F
         self.feedback = nn.Linear(width, n_values * width) if config.n_passes > 1 else None
         for linear in (self.sums, self.feedback):
@@ -260,17 +350,26 @@ class StreamGate(nn.Module):
                 for block in linear.weight.data.split(width):
                     nn.init.xavier_normal_(block)
 
-    def forward(self, convolved: Tensor, inputs: list[Tensor], feedback: Tensor | None) -> tuple[Tensor, Tensor]:
-        """float[B, T, width], and the weight of u, the mean of its numbers: float[B, T]."""
-        width, n_sums = convolved.shape[-1], 3 if feedback is None else 4
-        rows = slice(0, n_sums * width)
-        sums = F.linear(torch.cat([convolved, *inputs], -1), self.sums.weight[rows], self.sums.bias[rows])
-        gates, values = sums[..., width:], [torch.tanh(sums[..., :width]), convolved]
-        if feedback is not None and self.feedback is not None:
-            gates = gates + self.feedback(feedback)
-            values.append(feedback)
-        weights = torch.softmax(torch.sigmoid(gates.unflatten(-1, (-1, width))), -2)  # [B, T, 2 or 3, width]
-        return (weights * torch.stack(values, -2)).sum(-2), weights[..., 0, :].mean(-1)
+    def of_words(self, words: Tensor) -> Tensor:
+        """The bias and what words add, float[N, word_width]."""
+        return F.linear(words, self.sums.weight[:, self.width : self.width + words.shape[1]], self.sums.bias)
+
+    def add_own(self, sums: Tensor, convolved: Tensor, n_values: int | None = None) -> Tensor:
+        """The sums and what C adds, of the first n_values or of all."""
+        rows = slice(None if n_values is None else (1 + n_values) * self.width)
+        return torch.addmm(sums[..., rows], convolved, self.sums.weight[rows, : self.width].t())
+
+    def add_whole(
+        self, sums: Tensor, whole: Tensor | None, n_values: int | None = None, *, in_place: bool = False
+    ) -> Tensor:
+        """The sums and what G adds, if there is a G, of the first n_values or of all."""
+        rows = slice(None if n_values is None else (1 + n_values) * self.width)
+        if whole is None:
+            return sums[:, rows]
+        weight = self.sums.weight[rows, -self.width :].t()
+        if in_place:  # without a copy of the sums
+            return sums.addmm_(whole.to(sums.dtype), weight.to(sums.dtype))
+        return torch.addmm(sums[:, rows], whole, weight)
 
 
 class GlobalState(nn.Module):
@@ -286,14 +385,15 @@ class GlobalState(nn.Module):
         for linear in (self.query, self.key, self.value, self.output):
             nn.init.xavier_normal_(linear.weight)
 
-    def forward(self, states: Tensor, before: Tensor | None, mask: Tensor) -> Tensor:
-        """float[B, T, width] of a layer's states and of G before -> G."""
-        query = self.query(states) * states.shape[2] ** -0.5
-        allowed = mask[:, None].expand(-1, states.shape[1], -1)
-        read, _ = masked_attention(
-            query[:, None], self.key(states)[:, None], self.value(states)[:, None], allowed, dropout=self.dropout
+    def forward(self, states: Tensor, before: Tensor | None, spaced: SpacedRows) -> Tensor:
+        """float[N, width] of a layer's states and of G before -> G."""
+        allowed = spaced.is_padded_real[:, None].expand(-1, spaced.is_padded_real.shape[1], -1)
+        query, key, value = (
+            spaced.rows.pad(x)[:, None]
+            for x in (self.query(states) * states.shape[1] ** -0.5, self.key(states), self.value(states))
         )
-        read = self.norm(states + self.dropout(self.output(read)))
+        read, _ = masked_attention(query, key, value, allowed, dropout=self.dropout)
+        read = self.norm(states + self.dropout(self.output(spaced.rows.pack(read))))
         if before is None:
             return read
         gate = torch.sigmoid(self.update(torch.cat([read, before], -1)))
@@ -310,7 +410,7 @@ class ScaleAttention(nn.Module):
         self.dropout = Dropout(config.state_dropout_prob)
 
     def forward(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """float[B, T, L + 1, width] -> float[B, T, width], and the weights float[B, T, L + 1]."""
+        """float[N, L + 1, width] -> float[N, width], and the weights float[N, L + 1]."""
         inner = torch.tanh(self.inner(self.dropout(states.sum(-1))))
         weights = torch.softmax(torch.tanh(self.outer(self.dropout(inner))), -1)
-        return (weights[:, :, None] @ states).squeeze(2), weights
+        return (weights[:, None] @ states).squeeze(1), weights

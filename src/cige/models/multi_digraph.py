@@ -18,11 +18,14 @@ reproduced: mentions at the end of a sentence were missed, the last edge of othe
 character, and both labels of neighbouring characters pointed backwards. The vector of the bigram that ends with a
 character is that of the previous character, whereas the code has a second table. W is initialised from a normal
 distribution with standard deviation 0.02 as in that code, the GRU and LSTM as in PyTorch.
+
+Characters are rows without padding. Most labels have edges to few characters or, as that of user words, to none in most
+batches: messages are computed where there are edges, and products of zeros are left out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +38,7 @@ from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
 from cige.nn.lattice_graph import MentionEdges, mention_edges
+from cige.nn.ragged import SpacedRows, spaced_rows
 from cige.nn.recurrent import BiRecurrent
 
 
@@ -85,12 +89,14 @@ class MultiDigraphEncoder(LatticeEncoder[MultiDigraphConfig]):
             begin = self.embeddings.char_width - self.bigram_width
             bigrams = chars[:, :, begin : begin + self.bigram_width]
             chars = torch.cat([chars, F.pad(bigrams, (0, 0, 1, -1))], -1)  # zeros before the first character
-        states = self.char_projection(chars) * batch.char_mask[:, :, None]
-        edges = mention_edges(batch, self._member(batch))
-        ends = states.new_zeros(len(states), 2, 0, states.shape[2])
+        spaced = spaced_rows(batch.char_mask, gap=1)
+        states = self.char_projection(spaced.pack(chars)) * spaced.is_real[:, None]  # [N, D]
+        mentions: list[Mentions] = []
         if self.gazetteers is not None:
-            ends = self.gazetteers(self._user_vector(batch)).expand(len(states), -1, -1, -1)
-        return self.lstm(self.graph(states, ends, edges, batch.char_mask), batch.n_chars)
+            ends = self.gazetteers(self._user_vector(batch))
+            mentions = mentions_in(mention_edges(batch, self._member(batch)), ends, spaced)
+        padded = spaced.rows.pad(self.graph(states, mentions, spaced))
+        return self.lstm(padded[:, : chars.shape[1]], batch.n_chars)
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and each word's share float[B, T, W] of the edges that lead to a character.
@@ -139,6 +145,46 @@ class GazetteerNodes(nn.Module):
         return torch.einsum("egi,giw->egw", self.vectors + own, self.weight) + self.bias
 
 
+@dataclass(frozen=True)
+class Mentions:
+    """The edges of one gazetteer, whose ends are rows of the characters of a batch, and its two nodes.
+
+    Attributes:
+        gazetteer: its number.
+        first: int64[F], the characters with which mentions begin; first_sentence: int64[F].
+        inner: int64[I], the characters after which a mention continues.
+        last: int64[K], the characters with which mentions end; last_sentence: int64[K].
+        start, end: float[B, D], the states of the start node and the end node in each sentence.
+    """
+
+    gazetteer: int
+    first: Tensor
+    first_sentence: Tensor
+    inner: Tensor
+    last: Tensor
+    last_sentence: Tensor
+    start: Tensor
+    end: Tensor
+
+
+def mentions_in(edges: MentionEdges, ends: Tensor, spaced: SpacedRows) -> list[Mentions]:
+    """The mentions of each gazetteer that has any in the batch.
+
+    Args:
+        ends: float[2, G, D], initial states of the gazetteers' start and end nodes.
+    """
+    n_sentences, _, n_chars = edges.first.shape
+    numbers = spaced.rows.numbers[:, :n_chars]  # [B, T]
+    found = []
+    for g, has_mentions in enumerate(edges.first.any(2).any(0).tolist()):
+        if not has_mentions:
+            continue
+        first, inner, last = (x[:, g].nonzero(as_tuple=True) for x in (edges.first, edges.inner, edges.last))
+        start, end = (state.expand(n_sentences, -1) for state in ends[:, g])
+        found.append(Mentions(g, numbers[first], first[0], numbers[inner], numbers[last], last[0], start, end))
+    return found
+
+
 class AdaptedGgnn(nn.Module):
     """§3.2: n_steps of a gated graph network with weights for each edge label.
 
@@ -158,60 +204,69 @@ class AdaptedGgnn(nn.Module):
         self.alpha = nn.Parameter(torch.ones(n_labels))
         self.cell = nn.GRUCell(n_labels * width, width)
 
-    def forward(self, chars: Tensor, ends: Tensor, edges: MentionEdges, mask: Tensor) -> Tensor:
-        """The final states of characters, float[B, T, D].
+    def forward(self, chars: Tensor, mentions: list[Mentions], spaced: SpacedRows) -> Tensor:
+        """The final states of characters, float[N, D], from the initial ones."""
+        for step in range(self.n_steps):
+            new_chars = self._update(self._to_chars(chars, mentions, spaced), chars) * spaced.is_real[:, None]
+            if step + 1 < self.n_steps:  # start and end nodes are not read after the last step
+                mentions = [self._update_ends(chars, own) for own in mentions]
+            chars = new_chars
+        return chars
 
-        Args:
-            chars: float[B, T, D], initial states.
-            ends: float[B, 2, G, D], initial states of the gazetteers' start and end nodes.
-            edges: bool[B, G, T] each.
-            mask: bool[B, T], real characters.
-        """
-        first, inner, last = (
-            x.transpose(1, 2)[..., None].to(chars.dtype) for x in (edges.first, edges.inner, edges.last)
-        )  # float[B, T, G, 1]
-        share = torch.sigmoid(self.alpha)
-        weight, bias = self.weight * share[:, None, None], self.bias * share[:, None]
-        states = torch.cat([chars, ends.flatten(1, 2)], 1)  # [B, T + 2G, D]
-        for _ in range(self.n_steps):
-            read = self._read(states, weight, bias, (first, inner, last), mask)  # [B, T + 2G, labels * D]
-            states = self.cell(read.flatten(0, 1), states.flatten(0, 1)).view_as(states)
-        return states[:, : chars.shape[1]]
+    def _to_chars(self, chars: Tensor, mentions: list[Mentions], spaced: SpacedRows) -> Tensor:
+        """The sum of what a_v adds to the GRU's gates, float[N, 3 * D]."""
+        width = chars.shape[1]
+        sent = self._messages(chars, slice(0, 2)) * spaced.is_real[:, None]  # [N, 2 * D], to the next and the previous
+        sent = F.pad(sent, (0, 0, 1, 1))
+        received = torch.cat([sent[:-2, :width], sent[2:, width:]], 1)
+        sums = F.linear(received, self.cell.weight_ih[:, : 2 * width], self.cell.bias_ih)
+        for own in mentions:
+            along, against = self._labels(own)
+            rows = torch.cat([own.inner + 1, own.first])
+            received = torch.cat(
+                [self._messages(chars[own.inner], along), self._messages(own.start, along)[own.first_sentence]]
+            )
+            sums = sums.index_add(0, rows, self._to_gates(received, along).to(sums.dtype))
+            rows = torch.cat([own.inner, own.last])
+            received = torch.cat(
+                [self._messages(chars[own.inner + 1], against), self._messages(own.end, against)[own.last_sentence]]
+            )
+            sums = sums.index_add(0, rows, self._to_gates(received, against).to(sums.dtype))
+        return sums
 
-    def _read(
-        self, states: Tensor, weight: Tensor, bias: Tensor, edges: tuple[Tensor, Tensor, Tensor], mask: Tensor
-    ) -> Tensor:
-        """a_v of every node, given the labels' matrices float[labels, D, D] and biases float[labels, D]."""
-        n_groups, (first, inner, last) = self.n_groups, edges
-        n_chars = states.shape[1] - 2 * n_groups
-        chars, ends = states[:, :n_chars], states[:, n_chars:].unflatten(1, (2, n_groups))
-        sent = F.linear(chars, weight.transpose(1, 2).flatten(0, 1), bias.flatten())  # all labels in one product
-        sent = sent.unflatten(2, bias.shape) * mask[:, :, None, None]  # [B, T, labels, D]
-        along, against = sent[:, :, 2:].split(n_groups, 2) if n_groups else (sent[:, :, 2:], sent[:, :, 2:])
-        of_start, of_end = slice(2, 2 + n_groups), slice(2 + n_groups, None)
-        from_start = torch.einsum("bgi,giw->bgw", ends[:, 0], weight[of_start]) + bias[of_start]
-        from_end = torch.einsum("bgi,giw->bgw", ends[:, 1], weight[of_end]) + bias[of_end]
-        to_chars = torch.cat(
-            [
-                _from_previous(sent[:, :, :1]),
-                _from_next(sent[:, :, 1:2]),
-                first * from_start[:, None] + _from_previous(inner * along),
-                last * from_end[:, None] + inner * _from_next(against),
-            ],
-            2,
-        )  # [B, T, labels, D]
-        gazetteer = torch.arange(n_groups, device=states.device)
-        to_ends = sent.new_zeros(len(sent), 2, n_groups, *sent.shape[2:])  # [B, 2, G, labels, D]
-        to_ends[:, 0, gazetteer, 2 + n_groups + gazetteer] = (first * against).sum(1)
-        to_ends[:, 1, gazetteer, 2 + gazetteer] = (last * along).sum(1)
-        return torch.cat([to_chars, to_ends.flatten(1, 2)], 1).flatten(2)
+    def _update_ends(self, chars: Tensor, own: Mentions) -> Mentions:
+        """The mentions with the next states of the start node and the end node."""
+        along, against = self._labels(own)
 
+        def updated(state: Tensor, rows: Tensor, sentence: Tensor, label: slice) -> Tensor:
+            messages = self._messages(chars[rows], label)
+            received = messages.new_zeros(state.shape).index_add(0, sentence, messages)
+            return self._update(self._to_gates(received, label) + self.cell.bias_ih, state)
 
-def _from_previous(x: Tensor) -> Tensor:
-    """The message of the previous character, with zeros at the first. [B, T, labels, D]."""
-    return F.pad(x, (0, 0, 0, 0, 1, -1))
+        start = updated(own.start, own.first, own.first_sentence, against)
+        end = updated(own.end, own.last, own.last_sentence, along)
+        return replace(own, start=start, end=end)
 
+    def _labels(self, own: Mentions) -> tuple[slice, slice]:
+        """The labels of the gazetteer's edges, and of those in the opposite direction."""
+        along, against = 2 + own.gazetteer, 2 + self.n_groups + own.gazetteer
+        return slice(along, along + 1), slice(against, against + 1)
 
-def _from_next(x: Tensor) -> Tensor:
-    """The message of the next character, with zeros at the last. [B, T, labels, D]."""
-    return F.pad(x, (0, 0, 0, 0, -1, 1))
+    def _messages(self, states: Tensor, labels: slice) -> Tensor:
+        """sigmoid(alpha) (W h + b) for each label, float[N, labels * D]."""
+        share = torch.sigmoid(self.alpha[labels])
+        weight, bias = self.weight[labels] * share[:, None, None], self.bias[labels] * share[:, None]
+        return F.linear(states, weight.transpose(1, 2).flatten(0, 1), bias.flatten())
+
+    def _to_gates(self, received: Tensor, label: slice) -> Tensor:
+        """What a label's part of a_v adds to the GRU's gates, without the bias: float[N, 3 * D]."""
+        width = received.shape[1]
+        return F.linear(received, self.cell.weight_ih[:, label.start * width : label.stop * width])
+
+    def _update(self, of_input: Tensor, states: Tensor) -> Tensor:
+        """The GRU, given the sums of its gates over a_v with their bias."""
+        width = states.shape[1]
+        of_state = F.linear(states, self.cell.weight_hh, self.cell.bias_hh)
+        reset, update = torch.sigmoid(of_input[:, : 2 * width] + of_state[:, : 2 * width]).chunk(2, 1)
+        new = torch.tanh(of_input[:, 2 * width :] + reset * of_state[:, 2 * width :])
+        return new + update * (states - new)

@@ -24,6 +24,9 @@ ours:
   information to pass between any two nodes; it has its own attention, residual connection and normalisation, like the
   relay of the Star-Transformer;
 - widths, heads, layers and dropout. Matrices are initialised by Xavier's method, the GRU as in PyTorch.
+
+Neighbours are few: attention to them runs along edges (nn/edges.py), over nodes without padding. `porous=False` scores
+all pairs of padded nodes.
 """
 
 from __future__ import annotations
@@ -39,9 +42,11 @@ from cige.models.config import ModelConfig
 from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
+from cige.nn.edges import EdgeRelations, Edges, edge_attention
 from cige.nn.embeddings import InputSizes
-from cige.nn.lattice_graph import N_NEAR, NodeSpans, node_spans, span_relations
-from cige.nn.masked_attention import Relations, by_head, masked_attention
+from cige.nn.lattice_graph import N_NEAR, NodeSpans, every_pair, near_graph, node_spans, span_relations
+from cige.nn.masked_attention import Relations, attention_of_one, by_head, masked_attention
+from cige.nn.ragged import RealRows
 from cige.nn.recurrent import BiRecurrent
 from cige.nn.sinusoid import sinusoid
 
@@ -107,15 +112,15 @@ class PltEncoder(LatticeEncoder[PltConfig]):
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and attention to words float[B, T, W], averaged over layers and heads."""
-        features, layers = self._encode(batch)
-        n_chars, n_words = features.shape[1], batch.words.shape[1]
+        features, layers, pairs = self._encode(batch)
         if not self.config.use_words:
             return self.without_words(features, batch)
-        attention = torch.stack([layer.mean(1) for layer in layers]).mean(0)  # [B, N, N or N + 1]
-        return features, attention[:, :n_chars, n_chars : n_chars + n_words] * batch.char_mask[:, :, None]
+        n_chars = features.shape[1]
+        attention = pairs.by_pair(torch.stack(layers).mean((0, -1)))  # [B, N, N]
+        return features, attention[:, :n_chars, n_chars:].to(features.dtype) * batch.char_mask[:, :, None]
 
-    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[Tensor]]:
-        """Character features, and each layer's attention float[B, H, N, N], or N + 1 with the pivot last."""
+    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[Tensor], Neighbours]:
+        """Character features, each layer's attention float[E, H], and the neighbours that it is for."""
         x = self.char_projection(self.read_chars(batch))
         n_chars = x.shape[1]
         if self.word_projection is not None:
@@ -123,22 +128,114 @@ class PltEncoder(LatticeEncoder[PltConfig]):
         nodes = node_spans(batch, use_words=self.config.use_words)
         place = torch.arange(n_chars + 1, device=x.device)
         x = x + F.embedding(nodes.starts, sinusoid(place, self.config.width, "interleaved")).to(x)
-        codes, allowed = node_pairs(nodes, porous=self.config.porous)
-        pivot = (x * nodes.mask[:, :, None]).sum(1, keepdim=True) / nodes.mask.sum(1).clamp(min=1)[:, None, None]
+        pairs = neighbours(nodes) if self.config.porous else all_nodes(nodes)
+        pivot = (x * nodes.mask[:, :, None]).sum(1) / nodes.mask.sum(1).clamp(min=1)[:, None]  # [B, D]
+        x = pairs.rows.pack(x)  # [M, D]
         attention = []
         for layer in self.layers:
-            x, pivot, probabilities = layer(x, pivot, codes, allowed, nodes.mask)
+            x, pivot, probabilities = layer(x, pivot, pairs)
             attention.append(probabilities)
-        return self.gru(x[:, :n_chars], batch.n_chars), attention
+        return self.gru(pairs.rows.pad(x)[:, :n_chars], batch.n_chars), attention, pairs
 
 
-def node_pairs(nodes: NodeSpans, *, porous: bool) -> tuple[Tensor, Tensor]:
-    """Relations int64[B, N, N], and the attention mask, bool[B, N, N]; a pivot is the last column."""
-    codes = span_relations(nodes)
-    if not porous:
-        return codes, nodes.pairs
-    is_near = (codes < N_NEAR) & nodes.pairs
-    return F.pad(codes.clamp(max=PIVOT), (0, 1), value=PIVOT), F.pad(is_near, (0, 1), value=True)
+class Pairs:
+    """The pairs of nodes that attend to one another in a batch, and their relations.
+
+    Attributes:
+        rows: the M real nodes among the padded ones [B, N].
+    """
+
+    rows: RealRows
+
+    def read(
+        self, query: Tensor, key: Tensor, value: Tensor, relations: RelationVectors, dropout: Dropout
+    ) -> tuple[Tensor, Tensor]:
+        """float[M, D] from float[M, D] each, and the attention float[E, H] of E pairs (without gradient)."""
+        raise NotImplementedError
+
+    def by_pair(self, shares: Tensor) -> Tensor:
+        """float[B, N, N] of float[E], the shares of all pairs."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class RelationVectors:
+    """float[R, d] for each relation, added to keys and, unless None, to values; shared by the heads."""
+
+    keys: Tensor
+    values: Tensor | None
+    n_heads: int
+
+
+@dataclass(frozen=True)
+class Neighbours(Pairs):
+    """Each node with its neighbours and, last, the pivot of its sentence; the pivots follow the nodes as keys.
+
+    Attributes:
+        edges: from M nodes to M + B keys.
+        codes: int64[E], the relation of each edge.
+        places: int64[E], the place of a pair in [B, N, N], and B * N * N for edges to the pivot.
+    """
+
+    rows: RealRows
+    edges: Edges
+    codes: Tensor
+    places: Tensor
+
+    def read(
+        self, query: Tensor, key: Tensor, value: Tensor, relations: RelationVectors, dropout: Dropout
+    ) -> tuple[Tensor, Tensor]:
+        vectors = EdgeRelations(self.codes, relations.keys, relations.values)
+        return edge_attention(query, key, value, self.edges, relations.n_heads, relations=vectors, dropout=dropout)
+
+    def by_pair(self, shares: Tensor) -> Tensor:
+        n_sentences, n_nodes = self.rows.numbers.shape
+        n_pairs = n_sentences * n_nodes**2
+        placed = shares.new_zeros(n_pairs + 1).index_add_(0, self.places, shares)
+        return placed[:n_pairs].view(n_sentences, n_nodes, n_nodes)
+
+
+@dataclass(frozen=True)
+class AllNodes(Pairs):
+    """Every node with every node of its sentence: relations int64[B, N, N], and bool[B, N, N] for real pairs."""
+
+    rows: RealRows
+    codes: Tensor
+    allowed: Tensor
+
+    def read(
+        self, query: Tensor, key: Tensor, value: Tensor, relations: RelationVectors, dropout: Dropout
+    ) -> tuple[Tensor, Tensor]:
+        n_heads, values = relations.n_heads, relations.values
+        read, probabilities = masked_attention(
+            *(by_head(self.rows.pad(x), n_heads) for x in (query, key, value)),
+            self.allowed,
+            relations=Relations(
+                self.codes,
+                relations.keys.expand(n_heads, -1, -1),
+                values.expand(n_heads, -1, -1) if values is not None else None,
+            ),
+            dropout=dropout,
+        )
+        return self.rows.pack(read), probabilities.transpose(0, 1).flatten(1).t()
+
+    def by_pair(self, shares: Tensor) -> Tensor:
+        return shares.view(self.codes.shape)
+
+
+def neighbours(nodes: NodeSpans) -> Neighbours:
+    near = near_graph(nodes)
+    rows, n_real, (n_sentences, n_nodes) = near.rows, near.edges.n_queries, nodes.mask.shape
+    edges, places = near.edges.with_one_more(n_real + rows.sentence, n_real + n_sentences)
+    codes = torch.full_like(edges.query, PIVOT)
+    codes[places] = span_relations(near.pairs)
+    pairs = torch.full_like(edges.query, n_sentences * n_nodes**2)
+    pairs[places] = rows.places[near.edges.query] * n_nodes + rows.places[near.edges.key] % max(1, n_nodes)
+    return Neighbours(rows, edges, codes, pairs)
+
+
+def all_nodes(nodes: NodeSpans) -> AllNodes:
+    return AllNodes(RealRows.of(nodes.mask), span_relations(every_pair(nodes)), nodes.pairs)
 
 
 class PorousLayer(nn.Module):
@@ -158,24 +255,20 @@ class PorousLayer(nn.Module):
         for linear in (self.ff_in, self.ff_out):
             nn.init.xavier_uniform_(linear.weight)
 
-    def forward(
-        self, x: Tensor, pivot: Tensor, codes: Tensor, allowed: Tensor, mask: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Nodes float[B, N, D], pivot float[B, 1, D], and the nodes' attention; see `node_pairs` for the pairs."""
+    def forward(self, x: Tensor, pivot: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
+        """Nodes float[M, D], pivots float[B, D], and the nodes' attention float[E, H]."""
         keys = x
         if self.pivot_attention is not None and self.pivot_norm is not None:
-            everything, all_real = torch.cat([x, pivot], 1), F.pad(mask, (0, 1), value=True)
-            read, _ = self.pivot_attention(pivot, everything, all_real[:, None])
-            pivot = self.pivot_norm(pivot + read)
-            keys = torch.cat([x, pivot], 1)
-        read, probabilities = self.attention(x, keys, allowed, codes)
+            pivot = self.pivot_norm(pivot + self.pivot_attention.of_pivot(pivot, x, pairs.rows))
+            keys = torch.cat([x, pivot])
+        read, probabilities = self.attention(x, keys, pairs)
         x = self.attention_norm(x + read)
         changed = self.dropout(self.ff_out(self.dropout(F.relu(self.ff_in(x)))))
         return self.ff_norm(x + changed), pivot, probabilities
 
 
 class LatticeAttention(nn.Module):
-    """Multi-head attention, with vectors of the relation between query and key if there are relations."""
+    """Multi-head attention; that of nodes has vectors of the relation between query and key."""
 
     def __init__(self, config: PltConfig, *, n_relations: int):
         super().__init__()
@@ -193,24 +286,22 @@ class LatticeAttention(nn.Module):
             if vectors is not None:
                 nn.init.xavier_uniform_(vectors)
 
-    def forward(
-        self, query: Tensor, keys: Tensor, allowed: Tensor, codes: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """float[B, Q, D] and the attention float[B, H, Q, K]; allowed bool[B, Q, K], codes int64[B, Q, K]."""
-        relations = None
-        if self.key_relations is not None and codes is not None:
-            keys_of, values_of = self.key_relations, self.value_relations
-            relations = Relations(
-                codes,
-                keys_of.expand(self.n_heads, -1, -1),
-                values_of.expand(self.n_heads, -1, -1) if values_of is not None else None,
-            )
-        read, probabilities = masked_attention(
-            by_head(self.query(query) * self.scale, self.n_heads),
-            by_head(self.key(keys), self.n_heads),
-            by_head(self.value(keys), self.n_heads),
-            allowed,
-            relations=relations,
-            dropout=self.dropout,
+    def forward(self, x: Tensor, keys: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
+        """float[M, D] of the nodes, and their attention float[E, H]."""
+        assert self.key_relations is not None
+        read, probabilities = pairs.read(
+            self.query(x) * self.scale,
+            self.key(keys),
+            self.value(keys),
+            RelationVectors(self.key_relations, self.value_relations, self.n_heads),
+            self.dropout,
         )
         return self.output(read), probabilities
+
+    def of_pivot(self, pivot: Tensor, x: Tensor, rows: RealRows) -> Tensor:
+        """float[B, D]: what each pivot reads from the nodes of its sentence and from itself."""
+        keys = torch.cat([rows.pad(x), pivot[:, None]], 1)  # [B, N + 1, D]
+        is_real = F.pad(rows.mask, (0, 1), value=True)[:, None]
+        query = by_head(self.query(pivot[:, None]) * self.scale, self.n_heads)
+        read, _ = attention_of_one(query, keys, is_real, key=self.key, value=self.value, dropout=self.dropout)
+        return self.output(read)[:, 0]

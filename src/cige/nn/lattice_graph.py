@@ -4,17 +4,21 @@
     0 1 2 3 4 5 6
     南京市 市长 长江大桥   a word is the half-open span of its characters
 
-Edges are a dense bool[B, N, N]: a sentence has 80 nodes on average, and attention over them is dense as well.
+A graph says which pairs of nodes have an edge: of all pairs of a padded batch, bool[B, N, N], or of the pairs of near
+nodes alone, bool[E]. All edges of all graphs are between near nodes, which share a character or are adjacent; a node
+has some eight of them, itself included, and a sentence has 80 nodes on average.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from cige.data.batch import LatticeBatch
+from cige.nn.edges import Edges
+from cige.nn.ragged import RealRows
 
 
 @dataclass(frozen=True)
@@ -23,13 +27,13 @@ class NodeSpans:
 
     Attributes:
         starts, ends: int64[B, N], half-open spans in characters.
-        is_word: bool[N].
+        n_chars: T; the first nodes are characters, the others are words.
         mask: bool[B, N], real nodes.
     """
 
     starts: Tensor
     ends: Tensor
-    is_word: Tensor
+    n_chars: int
     mask: Tensor
 
     @property
@@ -37,75 +41,159 @@ class NodeSpans:
         """bool[B, N, N]: whether both nodes are real rather than padding."""
         return self.mask[:, :, None] & self.mask[:, None, :]
 
+
+@dataclass(frozen=True)
+class NodePairs:
+    """Pairs of real nodes (i, j); all tensors have one shape, or are broadcast to one.
+
+    Attributes:
+        starts_i, ends_i, starts_j, ends_j: int64, the spans of both nodes.
+        is_word_i, is_word_j: bool.
+        is_self: bool, whether i is j.
+    """
+
+    starts_i: Tensor
+    ends_i: Tensor
+    starts_j: Tensor
+    ends_j: Tensor
+    is_word_i: Tensor
+    is_word_j: Tensor
+    is_self: Tensor
+
     @property
-    def self_loops(self) -> Tensor:
-        """bool[N, N]: self-loops of all nodes, including padding, so that every node has a neighbour."""
-        return torch.eye(len(self.is_word), dtype=torch.bool, device=self.mask.device)
+    def backward(self) -> NodePairs:
+        """The pairs (j, i)."""
+        return NodePairs(
+            starts_i=self.starts_j,
+            ends_i=self.ends_j,
+            starts_j=self.starts_i,
+            ends_j=self.ends_i,
+            is_word_i=self.is_word_j,
+            is_word_j=self.is_word_i,
+            is_self=self.is_self,
+        )
 
     @property
     def follows(self) -> Tensor:
-        """bool[B, N, N]: whether node j begins where node i ends."""
-        return (self.ends[:, :, None] == self.starts[:, None, :]) & self.pairs
+        """Whether node j begins where node i ends."""
+        return self.ends_i == self.starts_j
 
     @property
     def contains(self) -> Tensor:
-        """bool[B, N, N]: whether node i contains all characters of node j."""
-        inside = (self.starts[:, :, None] <= self.starts[:, None, :]) & (self.ends[:, None, :] <= self.ends[:, :, None])
-        return inside & self.pairs
+        """Whether node i contains all characters of node j."""
+        return (self.starts_i <= self.starts_j) & (self.ends_j <= self.ends_i)
 
 
 def node_spans(batch: LatticeBatch, *, use_words: bool = True) -> NodeSpans:
     """The nodes of a batch; without words, only its characters."""
-    position = torch.arange(batch.chars.shape[1], device=batch.chars.device).expand_as(batch.chars)  # [B, T]
+    n_chars = batch.chars.shape[1]
+    position = torch.arange(n_chars, device=batch.chars.device).expand_as(batch.chars)  # [B, T]
+    chars = NodeSpans(position, position + 1, n_chars, batch.char_mask)
     if not use_words:
-        return NodeSpans(position, position + 1, torch.zeros_like(position[0], dtype=torch.bool), batch.char_mask)
-    is_word = torch.arange(batch.chars.shape[1] + batch.words.shape[1], device=position.device) >= batch.chars.shape[1]
-    return NodeSpans(
-        starts=torch.cat([position, batch.word_starts], 1),
-        ends=torch.cat([position + 1, batch.word_ends], 1),
-        is_word=is_word,
-        mask=torch.cat([batch.char_mask, batch.word_mask], 1),
+        return chars
+    return replace(
+        chars,
+        starts=torch.cat([chars.starts, batch.word_starts], 1),
+        ends=torch.cat([chars.ends, batch.word_ends], 1),
+        mask=torch.cat([chars.mask, batch.word_mask], 1),
     )
 
 
-def containing_graph(nodes: NodeSpans) -> Tensor:
-    """bool[B, N, N], symmetric with self-loops: a word and each of its characters."""
-    edges = nodes.contains & nodes.is_word[:, None] & ~nodes.is_word
-    return edges | edges.transpose(1, 2) | nodes.self_loops
+def every_pair(nodes: NodeSpans) -> NodePairs:
+    """All pairs of the nodes of each sentence, [B, N, N]; those of padding are undefined (see `NodeSpans.pairs`)."""
+    is_word = torch.arange(nodes.mask.shape[1], device=nodes.mask.device) >= nodes.n_chars
+    return NodePairs(
+        starts_i=nodes.starts[:, :, None],
+        ends_i=nodes.ends[:, :, None],
+        starts_j=nodes.starts[:, None],
+        ends_j=nodes.ends[:, None],
+        is_word_i=is_word[:, None],
+        is_word_j=is_word,
+        is_self=torch.eye(len(is_word), dtype=torch.bool, device=is_word.device),
+    )
 
 
-def transition_graph(nodes: NodeSpans) -> Tensor:
-    """bool[B, N, N], symmetric with self-loops: characters and words that follow each other directly."""
-    edges = nodes.follows
-    return edges | edges.transpose(1, 2) | nodes.self_loops
+@dataclass(frozen=True)
+class NearGraph:
+    """The near nodes of each node of a batch, itself included, over real nodes alone.
+
+    Attributes:
+        rows: the real nodes among the padded ones [B, T + W]; nodes are numbered in this order.
+        edges: the pairs (i, j) of near nodes, sorted by i.
+        pairs: the spans of both nodes of each edge, int64[E].
+        chars: int64[M], the characters among the nodes.
+    """
+
+    rows: RealRows
+    edges: Edges
+    pairs: NodePairs
+    chars: Tensor
 
 
-def begin_end_graph(nodes: NodeSpans) -> Tensor:
-    """bool[B, N, N], symmetric with self-loops: neighbouring characters, and a word with its first and last one."""
-    is_edge_of_word = nodes.starts[:, :, None] == nodes.starts[:, None, :]
-    is_edge_of_word = is_edge_of_word | (nodes.ends[:, :, None] == nodes.ends[:, None, :])
-    edges = nodes.pairs & is_edge_of_word & nodes.is_word[:, None] & ~nodes.is_word
-    edges = edges | (nodes.follows & ~nodes.is_word[:, None] & ~nodes.is_word)
-    return edges | edges.transpose(1, 2) | nodes.self_loops
+def near_graph(nodes: NodeSpans) -> NearGraph:
+    """The edges between all nodes that share a character or are adjacent."""
+    rows = RealRows.of(nodes.mask)
+    # Spans of padding are near nothing.
+    starts = nodes.starts.masked_fill(~nodes.mask, nodes.n_chars + 2)
+    ends = nodes.ends.masked_fill(~nodes.mask, -1)
+    begins_before_end = starts[:, :, None] <= ends[:, None]  # [B, N, N], whether i begins at or before the end of j
+    pairs = (begins_before_end & begins_before_end.transpose(1, 2)).flatten().nonzero()[:, 0]
+    n_nodes = nodes.mask.shape[1]
+    i = pairs // max(1, n_nodes)  # in [B * N]
+    sentence = i // max(1, n_nodes)
+    first = sentence * n_nodes  # of the sentence's nodes
+    j = pairs - i * n_nodes + first
+    starts, ends, numbers = nodes.starts.flatten(), nodes.ends.flatten(), rows.numbers.flatten()
+    spans = NodePairs(
+        starts_i=starts.index_select(0, i),
+        ends_i=ends.index_select(0, i),
+        starts_j=starts.index_select(0, j),
+        ends_j=ends.index_select(0, j),
+        is_word_i=i - first >= nodes.n_chars,
+        is_word_j=j - first >= nodes.n_chars,
+        is_self=i == j,
+    )
+    n_real = len(rows.places)
+    edges = Edges(numbers.index_select(0, i), numbers.index_select(0, j), n_real, n_real)
+    chars = rows.numbers[:, : nodes.n_chars][nodes.mask[:, : nodes.n_chars]]
+    return NearGraph(rows, edges, spans, chars)
+
+
+def containing_graph(pairs: NodePairs) -> Tensor:
+    """bool, symmetric with self-loops: a word and each of its characters."""
+    holds = pairs.contains & pairs.is_word_i & ~pairs.is_word_j
+    back = pairs.backward
+    return holds | (back.contains & back.is_word_i & ~back.is_word_j) | pairs.is_self
+
+
+def transition_graph(pairs: NodePairs) -> Tensor:
+    """bool, symmetric with self-loops: characters and words that follow each other directly."""
+    return pairs.follows | pairs.backward.follows | pairs.is_self
+
+
+def begin_end_graph(pairs: NodePairs) -> Tensor:
+    """bool, symmetric with self-loops: neighbouring characters, and a word with its first and last one."""
+    shares_an_end = (pairs.starts_i == pairs.starts_j) | (pairs.ends_i == pairs.ends_j)
+    of_chars = (pairs.follows | pairs.backward.follows) & ~pairs.is_word_i & ~pairs.is_word_j
+    return (shares_an_end & (pairs.is_word_i != pairs.is_word_j)) | of_chars | pairs.is_self
 
 
 SAME, LEFT, RIGHT, CONTAINS, INSIDE, CROSSES, BEFORE, AFTER = range(8)  # relation of node j to node i
 N_NEAR = 6  # relations of nodes that share a character or are adjacent: SAME to CROSSES
 
 
-def span_relations(nodes: NodeSpans) -> Tensor:
-    """int64[B, N, N]: the relation of the span of node j to that of node i; each pair has one relation.
+def span_relations(pairs: NodePairs) -> Tensor:
+    """int64: the relation of the span of node j to that of node i; each pair has one relation.
 
     SAME: the same characters (a node and itself, or two words at one position). LEFT, RIGHT: j ends where i begins, or
     begins where i ends. CONTAINS: j lies within i. INSIDE: i lies within j. CROSSES: they share some characters, and
-    each has others. BEFORE, AFTER: there are characters between them. Values of padding are undefined.
+    each has others. BEFORE, AFTER: there are characters between them.
     """
-    starts_i, ends_i = nodes.starts[:, :, None], nodes.ends[:, :, None]
-    starts_j, ends_j = nodes.starts[:, None, :], nodes.ends[:, None, :]
+    starts_i, ends_i, starts_j, ends_j = pairs.starts_i, pairs.ends_i, pairs.starts_j, pairs.ends_j
     code = torch.full_like(starts_i - starts_j, CROSSES)
     for relation, holds in (  # if two hold, the later one wins
-        (CONTAINS, (starts_i <= starts_j) & (ends_j <= ends_i)),
-        (INSIDE, (starts_j <= starts_i) & (ends_i <= ends_j)),
+        (CONTAINS, pairs.contains),
+        (INSIDE, pairs.backward.contains),
         (SAME, (starts_i == starts_j) & (ends_i == ends_j)),
         (BEFORE, ends_j < starts_i),
         (AFTER, ends_i < starts_j),

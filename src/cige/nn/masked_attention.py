@@ -80,7 +80,7 @@ def attention_of_one(
         query: float[B, H, 1, d], scaled.
         keys: float[B, K, w].
         allowed: bool[B, 1, K].
-        key, value: from w to H * d.
+        key, value: from w to H * d, both with or both without a bias.
         dropout: dropout on the probabilities.
 
     Returns:
@@ -90,13 +90,16 @@ def attention_of_one(
     of_key, of_value = (x.weight.view(n_heads, head_width, -1) for x in (key, value))  # [H, d, w]
     alone = query[:, :, 0].transpose(0, 1)  # [H, B, d]
     folded = (alone @ of_key).transpose(0, 1)  # [B, H, w]
-    # This term is the same for all keys and changes nothing, but gives every parameter a gradient.
-    bias = (query[:, :, 0] * key.bias.view(n_heads, head_width)).sum(2, keepdim=True)  # [B, H, 1]
-    scores = folded @ keys.transpose(1, 2) + bias  # [B, H, K]
+    scores = folded @ keys.transpose(1, 2)  # [B, H, K]
+    if key.bias is not None:
+        # This term is the same for all keys and changes nothing, but gives every parameter a gradient.
+        scores = scores + (query[:, :, 0] * key.bias.view(n_heads, head_width)).sum(2, keepdim=True)
     probabilities = _masked_softmax(scores, allowed)
     kept = dropout(probabilities) if dropout is not None else probabilities
     read = (kept @ keys).transpose(0, 1) @ of_value.transpose(1, 2)  # [H, B, d]
-    out = read.transpose(0, 1) + kept.sum(2, keepdim=True) * value.bias.view(n_heads, head_width)  # [B, H, d]
+    out = read.transpose(0, 1)  # [B, H, d]
+    if value.bias is not None:
+        out = out + kept.sum(2, keepdim=True) * value.bias.view(n_heads, head_width)
     return out.flatten(1)[:, None], probabilities.detach()[:, :, None]
 
 
