@@ -17,6 +17,10 @@
 #error "-ffast-math lets the compiler assume that no NaN and no infinity occurs; these kernels must pass them on"
 #endif
 
+#if defined(_WIN32) && defined(__AVX__) && !defined(__clang__)
+#error "GCC does not align vectors of 32 and 64 bytes on the stack of Windows (its bug 54412): compile with Clang"
+#endif
+
 #if defined(__AVX512F__)
 #define WIDTH 16 /* floats of a vector */
 #elif defined(__AVX__)

@@ -5,6 +5,7 @@
 
 #if defined(__AVX512BW__) && __has_include(<avx512bf16intrin.h>)
 #include "../../nn/native/maxima.h"
+#include "../../nn/native/processor.h"
 
 #define TARGET __attribute__((target("avx512bf16")))
 #define GROUP 2
@@ -42,7 +43,7 @@ static inline TARGET vector_t finished(sums_t sums, const Factors *factors, vect
 
 #include "product_narrow.h"
 
-int has_bf16(void) { return __builtin_cpu_supports("avx512bf16") != 0; }
+int has_bf16(void) { return processor_has_bf16(); }
 
 void product_bf16(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
                   float *y, int64_t y_step, int mode) {

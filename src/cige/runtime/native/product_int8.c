@@ -12,6 +12,7 @@
 
 #if defined(__AVX512BW__) && __has_include(<avx512vnniintrin.h>)
 #include "../../nn/native/maxima.h"
+#include "../../nn/native/processor.h"
 
 #define TARGET __attribute__((target("avx512vnni")))
 #define GROUP 4
@@ -52,7 +53,7 @@ static inline TARGET vector_t finished(sums_t sums, const Factors *factors, vect
 
 #include "product_narrow.h"
 
-int has_int8(void) { return __builtin_cpu_supports("avx512vnni") != 0; }
+int has_int8(void) { return processor_has_vnni(); }
 int64_t int8_bytes(void) { return 1; }
 
 #elif defined(HAS_INTEGERS16)
