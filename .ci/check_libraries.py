@@ -34,9 +34,10 @@ def called_of_python() -> list[str]:
 
 def stub() -> str:
     """C for a python3.dll in which nothing works: for linking, and for what does not call Python."""
-    types = r"PyMODINIT_FUNC|PyInit_.*|Py_(UCS4|ssize_t|RETURN_NONE|None|INCREF|LIMITED_API)|PyModuleDef.*|PyMethodDef|PyCFunction"
-    names = [name for name in called_of_python() if not re.fullmatch(types, name)]
-    names += ["PyModule_Create2", "_Py_NoneStruct", "Py_IncRef"]
+    others = r"PyInit_.*|Py(MODINIT_FUNC|ModuleDef_HEAD_INIT)|Py_(UCS4|ssize_t|RETURN_NONE|None|INCREF|LIMITED_API)"
+    names = [name for name in called_of_python() if not re.fullmatch(others, name)]
+    names += ["PyModule_Create2", "PyType_GetFlags", "_PyArg_ParseTuple_SizeT", "_Py_BuildValue_SizeT"]  # behind macros
+    names += ["_Py_NoneStruct", "Py_IncRef"]
     return "\n".join(f"__declspec(dllexport) void {name}(void) {{ __builtin_trap(); }}" for name in dict.fromkeys(names))
 
 

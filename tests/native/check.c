@@ -7,7 +7,44 @@
 
 #include "check.h"
 
+#if defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#define SUFFIX ".pyd"
+#else
+#include <dlfcn.h>
+#define SUFFIX ".abi3.so"
+#endif
+
 int n_wrong;
+
+void *open_library(const char *folder, const char *module) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s%s", folder, module, SUFFIX);
+#if defined(_WIN32)
+  void *library = LoadLibraryA(path);
+  if (!library) fprintf(stderr, "%s: error %lu\n", path, GetLastError());
+#else
+  void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* lazily: what it asks of Python is not there */
+  if (!library) fprintf(stderr, "%s\n", dlerror());
+#endif
+  if (!library) exit(2);
+  return library;
+}
+
+Function function_of(void *library, const char *name) {
+#if defined(_WIN32)
+  Function function = (Function)(void (*)(void))GetProcAddress(library, name);
+#else
+  Function function;
+  *(void **)&function = dlsym(library, name);
+#endif
+  if (!function) {
+    fprintf(stderr, "there is no %s\n", name);
+    exit(2);
+  }
+  return function;
+}
 
 int main(int n_arguments, char **arguments) {
   if (n_arguments != 3) return 2;

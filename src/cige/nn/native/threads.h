@@ -9,14 +9,15 @@
 #define MAX_THREADS 64
 
 #if defined(_WIN32)
-#define WIN32_LEAN_AND_MEAN /* few of its names and macros */
 #include <process.h>
-#include <windows.h>
+
+/* As windows.h declares them, whose many names would meet ours (INT8). */
+__declspec(dllimport) unsigned long __stdcall WaitForSingleObject(void *handle, unsigned long milliseconds);
+__declspec(dllimport) int __stdcall CloseHandle(void *handle);
 
 typedef struct {
   void *(*work)(void *);
-  void *part;
-  HANDLE handle;
+  void *part, *handle;
 } Thread;
 
 static unsigned __stdcall begin(void *argument) {
@@ -26,12 +27,12 @@ static unsigned __stdcall begin(void *argument) {
 }
 
 static inline int starts(Thread *thread) { /* the C library's, since work uses it */
-  thread->handle = (HANDLE)_beginthreadex(NULL, 0, begin, thread, 0, NULL);
+  thread->handle = (void *)_beginthreadex(NULL, 0, begin, thread, 0, NULL);
   return thread->handle != NULL;
 }
 
 static inline void join(const Thread *thread) {
-  WaitForSingleObject(thread->handle, INFINITE);
+  WaitForSingleObject(thread->handle, 0xffffffff); /* however long it takes */
   CloseHandle(thread->handle);
 }
 

@@ -19,8 +19,9 @@ static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n,
   (void)linear;
   for (int64_t k = 0; k < n; k += 2 * WIDTH) {
     const int64_t left = n - k;
-    const __mmask16 low = left < WIDTH ? (1u << left) - 1 : 0xffff;
-    const __mmask16 high = left < WIDTH ? 0 : left < 2 * WIDTH ? (1u << (left - WIDTH)) - 1 : 0xffff;
+    const __mmask16 low = (__mmask16)(left < WIDTH ? (1u << left) - 1 : 0xffff);
+    const __mmask16 high =
+        (__mmask16)(left < WIDTH ? 0 : left < 2 * WIDTH ? (1u << (left - WIDTH)) - 1 : 0xffff);
     const __m512 a = _mm512_maskz_loadu_ps(low, x + k), b = _mm512_maskz_loadu_ps(high, x + k + WIDTH);
     _mm512_storeu_si512(groups + k / GROUP, (__m512i)_mm512_cvtne2ps_pbh(b, a));
   }
