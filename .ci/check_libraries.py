@@ -1,6 +1,6 @@
 """Checks compiled libraries of any system: that all are there, what they export, and what they ask of the system.
 
-    python .ci/check_libraries.py win-amd64 portable,avx2,avx512 FOLDER    # FOLDER: the --build-lib of setup.py build_ext
+    python .ci/check_libraries.py win-amd64 portable,avx2,avx512 FOLDER    # FOLDER: --build-lib of setup.py build_ext
     python .ci/check_libraries.py --stub-of-python                         # C with what the sources call of Python
 
 Needs the package lief, which reads the libraries of Linux, macOS and Windows. A problem is printed, and the exit status
@@ -38,7 +38,9 @@ def stub() -> str:
     names = [name for name in called_of_python() if not re.fullmatch(others, name)]
     names += ["PyModule_Create2", "PyType_GetFlags", "_PyArg_ParseTuple_SizeT", "_Py_BuildValue_SizeT"]  # behind macros
     names += ["_Py_NoneStruct", "Py_IncRef"]
-    return "\n".join(f"__declspec(dllexport) void {name}(void) {{ __builtin_trap(); }}" for name in dict.fromkeys(names))
+    return "\n".join(
+        f"__declspec(dllexport) void {name}(void) {{ __builtin_trap(); }}" for name in dict.fromkeys(names)
+    )
 
 
 def expected(levels: list[str]) -> dict[str, list[str]]:
@@ -58,7 +60,6 @@ def expected(levels: list[str]) -> dict[str, list[str]]:
 
 def main(platform: str, levels: str, folder: str) -> int:
     kind = "PE" if platform.startswith("win") else "MACHO" if platform.startswith("macosx") else "ELF"
-    machine = re.compile({"PE": "AMD64", "MACHO": "ARM64|X86_64", "ELF": "X86_64|AARCH64"}[kind])
     problems, n_functions = [], 0
     modules = expected(levels.split(","))
     for module, functions in modules.items():
@@ -69,7 +70,9 @@ def main(platform: str, levels: str, folder: str) -> int:
         library = lief.parse(str(found[0]))
         if library.format.name != kind:
             problems.append(f"{module} is {library.format.name}, expected {kind}")
-        exported = {function.name.removeprefix("_" if kind == "MACHO" else "") for function in library.exported_functions}
+        exported = {
+            function.name.removeprefix("_" if kind == "MACHO" else "") for function in library.exported_functions
+        }
         for name in (f"PyInit_{module.rpartition('/')[2]}", *functions):
             n_functions += 1
             if name not in exported:
@@ -79,7 +82,7 @@ def main(platform: str, levels: str, folder: str) -> int:
                 problems.append(f"{module} needs {name}")
     for problem in problems:
         print(f"WRONG: {problem}")
-    print(f"{platform}: {len(modules)} libraries ({kind}, {machine.pattern}) export {n_functions} functions")
+    print(f"{platform}: {len(modules)} libraries ({kind}) export {n_functions} functions")
     return int(bool(problems))
 
 

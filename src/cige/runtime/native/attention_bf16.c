@@ -246,5 +246,5 @@ void narrow_scores(const Work *w, int n_vectors, int64_t h, int64_t first_lane) 
 void narrow_softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *factor) {
   (void)w, (void)n_vectors, (void)h, (void)factor;
 }
-float narrow_share(const Work *w, int64_t j, int64_t lane) { return (void)w, (void)j, (void)lane, 0; }
+float narrow_share(const Work *w, int64_t j, int64_t lane) { return (void)w, (void)j, (void)lane, 0.0f; }
 #endif

@@ -37,7 +37,7 @@ void look_up_rows(const Table *table, const int32_t *rows, int64_t n, float *to,
     } else if (table->n_bytes == 1) {
       const int8_t *from = (const int8_t *)table->fixed + row * width;
       const float scale = from_half(table->scale[row]);
-      for (int64_t k = 0; k < width; k++) to[k] = from[k] * scale;
+      for (int64_t k = 0; k < width; k++) to[k] = (float)from[k] * scale;
     } else if (table->n_bytes == 2) {
       const uint16_t *from = (const uint16_t *)table->fixed + row * width;
       for (int64_t k = 0; k < width; k++) to[k] = from_half(from[k]);

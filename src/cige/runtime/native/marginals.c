@@ -197,7 +197,9 @@ int find_candidates(const Chain *c, const Room *w, int64_t n, const Families *fa
       const int64_t f = c->label[place] < 0 ? -1 : families->family[c->label[place]];
       if (f < 0) continue;
       const double a = w->alpha[t * S + place], b = w->beta[t * S + place];
-      const double share = a * b > 1e-300 && power < 600 ? a * b * factor : a && b ? exp(log(a) + log(b) + power) : 0;
+      const double share = a * b > 1e-300 && power < 600 ? a * b * factor
+                           : a != 0 && b != 0            ? exp(log(a) + log(b) + power)
+                                                         : 0;
       inside[t * S + f] += share;
       if (c->prefix[place] == 1 || c->prefix[place] == 4) opens[t * S + f] += share;
       if (c->is_open || c->prefix[place] == 3 || c->prefix[place] == 4) closes[t * S + f] += share;
