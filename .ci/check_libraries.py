@@ -22,8 +22,9 @@ PYTHONS = r"\b_?Py[A-Z]?[A-Za-z0-9]*_[A-Za-z0-9_]+"
 SYSTEM = {
     "ELF": r"lib(c|m|pthread)\.so\.6|libpthread\.so\.0|libc\.so|ld-linux.*",
     "MACHO": r"/usr/lib/libSystem\.B\.dylib",
-    "PE": r"(?i)python3\.dll|kernel32\.dll|ucrtbase\.dll|api-ms-win-crt-.*\.dll",
+    "PE": r"(?i)python3\.dll|kernel32\.dll|msvcrt\.dll|ucrtbase\.dll|api-ms-win-crt-.*\.dll",
 }
+MACHINES = {"amd64": ("amd64",), "x86_64": ("x86_64",), "arm64": ("arm64",), "aarch64": ("aarch64",)}  # lief's names
 
 
 def called_of_python() -> list[str]:
@@ -77,7 +78,16 @@ def main(platform: str, levels: str, folder: str) -> int:
             n_functions += 1
             if name not in exported:
                 problems.append(f"{module} does not export {name}")
-        for name in library.libraries if kind != "MACHO" else [part.name for part in library.libraries]:
+        header = library.header
+        machine = {"PE": "machine", "MACHO": "cpu_type", "ELF": "machine_type"}[kind]
+        if getattr(header, machine).name.lower() not in MACHINES[platform.rpartition("-")[2]]:
+            problems.append(f"{module} is for {getattr(header, machine).name}")
+        needed = (
+            library.libraries
+            if kind != "MACHO"
+            else [part.name for part in library.libraries if part.command.name != "ID_DYLIB"]
+        )
+        for name in needed:
             if not re.fullmatch(SYSTEM[kind], name):
                 problems.append(f"{module} needs {name}")
     for problem in problems:
