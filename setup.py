@@ -13,14 +13,16 @@ on this machine use, `core` for the same without the kernels of training, which 
 """
 
 import os
-import platform
 import re
+import shutil
+import subprocess
 import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from itertools import chain
 from pathlib import Path
+from sysconfig import get_platform
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -42,12 +44,51 @@ HEADERS = (
     "rows_of_tables",
 )  # of the runtime
 
-# What the architecture guarantees, whatever the environment's CFLAGS ask for, since the last option counts.
-LEVELS = {"portable": []}
-if platform.machine().lower() in ("x86_64", "amd64") and sys.maxsize > 2**32 and sys.platform != "darwin":
-    avx2 = ["-mavx2", "-mfma"]
-    avx512 = [*avx2, "-mavx512f", "-mavx512vl", "-mavx512bw", "-mavx512dq"]
-    LEVELS = {name: ["-march=x86-64", *more] for name, more in {"portable": [], "avx2": avx2, "avx512": avx512}.items()}
+# Levels by architecture, from slow to fast. -march is what the architecture guarantees, whatever the environment's
+# CFLAGS ask for, since the last option counts.
+AVX2 = ["-march=x86-64", "-mavx2", "-mfma"]
+LEVELS_OF = {
+    "x86_64": {
+        "portable": ["-march=x86-64"],
+        "avx2": AVX2,
+        "avx512": [*AVX2, "-mavx512f", "-mavx512vl", "-mavx512bw", "-mavx512dq"],
+    },
+    "aarch64": {"portable": []},
+}
+NAMES = {"amd64": "x86_64", "arm64": "aarch64"}  # of Windows and macOS
+
+
+def architectures(platform: str) -> list[str]:
+    """Those that one build is for, most often one; macOS compiles for two at once where Python was built so."""
+    if platform.startswith("macosx"):
+        named = re.findall(r"-arch\s+(\S+)", os.environ.get("ARCHFLAGS", ""))
+        if not named and platform.endswith("universal2"):
+            named = ["x86_64", "arm64"]
+        if named:
+            return [NAMES.get(name, name) for name in dict.fromkeys(named)]
+    name = platform.rpartition("-")[2]
+    name = NAMES.get(name, name)
+    return [name if sys.maxsize > 2**32 else "of 32 bits"]
+
+
+def levels_of(platform: str) -> dict[str, list[str]]:
+    """{level: flags} for a platform as sysconfig names it, such as linux-x86_64, win-amd64 or macosx-11.0-arm64."""
+    known = {name: LEVELS_OF.get(name, {"portable": []}) for name in architectures(platform)}
+    if len(known) == 1:
+        return next(iter(known.values()))
+    apple = {"aarch64": "arm64"}
+    return {  # each half of the library gets flags of its own, and one that has no such level is like the portable one
+        level: [
+            part
+            for name, own in known.items()
+            for flag in own.get(level, ())
+            for part in (f"-Xarch_{apple.get(name, name)}", flag)
+        ]
+        for level in dict.fromkeys(chain(*known.values()))
+    }
+
+
+LEVELS = levels_of(get_platform())
 
 PARTS = os.environ.get("CIGE_BUILD", "") or "all"
 if PARTS not in ("all", "here", "core", "none"):
@@ -56,10 +97,39 @@ if PARTS not in ("all", "here", "core", "none"):
 # -ffast-math would let the compiler take NaN and infinity for impossible; a kernel hid a NaN that way once. One of its
 # parts is needed for speed: without -fno-trapping-math, GCC 12 leaves loops with a selection unvectorised, and
 # softmax.c is up to six times slower. It changes no value. Sums are kept in lanes by the sources themselves (rows.h).
+# -ffp-contract=fast, a product and a sum in one step, is what GCC does unasked and Clang does not.
 # -g0, since what Python was built with may ask for debugging information, which takes a sixth of the time.
 # CIGE_CFLAGS adds to them, for sanitizers (.ci/sanitize).
 OWN = os.environ.get("CIGE_CFLAGS", "").split()
-FLAGS = ["-O3", "-g0", "-std=gnu11", "-fno-fast-math", "-fno-trapping-math", "-pthread", *OWN]
+FLAGS = ["-O3", "-g0", "-std=gnu11", "-fno-fast-math", "-fno-trapping-math", "-ffp-contract=fast", "-pthread", *OWN]
+LINKED = ["-pthread", "-lm"]
+
+# What Python calls besides PyInit_*. Windows exports nothing else; other systems export every function.
+CALLED = {
+    "kernels": [
+        *("span_attention_forward", "span_attention_backward", "softmax_dropout_forward", "softmax_dropout_backward"),
+        "vocabulary_gradient",
+    ],
+    "runtime": [
+        *("panel_width", "has_precision", "int8_bytes", "one_product", "fill_codes", "rows_of_lattices"),
+        *("flat_emissions", "read_chain", "lstm_layer", "read_lattices", "source_checksum"),
+    ],
+    "cpu": ["cpu_has_avx2", "cpu_has_avx512"],
+}
+
+
+def for_compiler(kind: str, flags: list[str]) -> list[str]:
+    """Flags of GCC and Clang, for setuptools' kinds of compilers: "unix", "mingw32", or "msvc", which is clang-cl here.
+
+    Windows has its own threads, and its mathematics are in the C library.
+    """
+    if kind == "unix":
+        return flags
+    flags = [flag for flag in flags if flag not in LINKED]
+    return [f"/clang:{flag}" for flag in flags] if kind == "msvc" else flags
+
+
+CLANG_FOLDERS = [rf"{os.environ.get('PROGRAMFILES', '')}\LLVM\bin"]  # where its installer puts it
 
 
 class BuildExtensions(build_ext):
@@ -69,6 +139,26 @@ class BuildExtensions(build_ext):
         super().finalize_options()
         self.parallel = self.parallel or True  # True: as many as there are cores
         self.pool = ThreadPoolExecutor(None if self.parallel is True else self.parallel)
+
+    def build_extensions(self) -> None:
+        """Take clang-cl for Microsoft's compiler, which has no vectors as types; its linker stays."""
+        kind = self.compiler.compiler_type
+        if kind == "msvc":
+            if not self.compiler.initialized:
+                self.compiler.initialize(self.plat_name)
+            clang = shutil.which("clang-cl", path=os.pathsep.join([os.environ.get("PATH", ""), *CLANG_FOLDERS]))
+            if clang is None:
+                self.warn("no clang-cl was found, so nothing is compiled and NumPy is used; install LLVM from llvm.org")
+                self.extensions = []
+            self.compiler.cc = clang
+        for ext in self.extensions:
+            ext.extra_compile_args = for_compiler(kind, ext.extra_compile_args)
+            ext.extra_link_args = [] if kind == "msvc" else for_compiler(kind, ext.extra_link_args)
+        super().build_extensions()
+
+    def get_libraries(self, ext: Extension) -> list[str]:
+        """For MinGW the stable interface's library, not one version's; Python's headers name it to clang-cl."""
+        return [*ext.libraries, "python3"] if self.compiler.compiler_type == "mingw32" else super().get_libraries(ext)
 
     def build_extension(self, ext: Extension) -> None:
         """Compile into one folder per extension, since the levels of the kernels share sources."""
@@ -92,14 +182,24 @@ class BuildWheel(bdist_wheel):
         return super().get_tag()
 
 
-def levels_here() -> list[str]:
-    """The levels whose instructions Linux lists for this processor; all levels on other systems."""
+def features_here() -> set[str] | None:
+    """What this x86-64 processor has, as the flags of compilers name it; None on systems that do not tell a script."""
+    if sys.platform == "darwin":
+        command = ["sysctl", "-n", "machdep.cpu.features", "machdep.cpu.leaf7_features"]
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        return {*told.stdout.lower().split()} if told.returncode == 0 else None
     listed = Path("/proc/cpuinfo")
     flags = re.search(r"^flags\s*:(.*)", listed.read_text(), re.MULTILINE) if listed.exists() else None
-    if flags is None:
+    return None if flags is None else {*flags[1].split()}
+
+
+def levels_here() -> list[str]:
+    """The level that programs on this machine use; all levels where that is not known."""
+    features = features_here()
+    if features is None:
         return [*LEVELS]
-    known = {f"-m{flag}" for flag in flags[1].split()} | {"-march=x86-64"}
-    return [name for name, options in LEVELS.items() if known.issuperset(options)]
+    known = {f"-m{feature}" for feature in features} | {"-march=x86-64"}
+    return [name for name, options in LEVELS.items() if known.issuperset(options)][-1:]
 
 
 def kernels(level: str, options: list[str]) -> Extension:
@@ -108,8 +208,9 @@ def kernels(level: str, options: list[str]) -> Extension:
         f"cige.nn.native.{module}",
         sources=[f"{NATIVE}/{name}.c" for name in ("kernels", "softmax", "vocabulary", "module")],
         depends=[f"{NATIVE}/{name}.h" for name in ("bf16", "maxima", "rows", "threads")],
+        export_symbols=[*CALLED["kernels"]],
         extra_compile_args=[*FLAGS, *options],
-        extra_link_args=["-pthread", "-lm"],
+        extra_link_args=LINKED,
         **ABI | {"define_macros": [*ABI["define_macros"], ("KERNELS_MODULE", module)]},
     )
 
@@ -120,14 +221,15 @@ def runtime(level: str, options: list[str]) -> Extension:
     module = f"_runtime_{level}"
     sources = sorted([*Path(RUNTIME).glob("*.[ch]"), *Path(NATIVE).glob("*.h")], key=lambda file: file.name)
     checksum = zlib.crc32(b"".join(file.read_bytes() for file in sources))  # see runtime/native/__init__.py
-    headers = [f"{NATIVE}/{name}.h" for name in ("maxima", "rows", "threads")]
+    headers = [f"{NATIVE}/{name}.h" for name in ("maxima", "processor", "rows", "threads")]
     headers += [f"{RUNTIME}/{name}.h" for name in HEADERS]
     return Extension(
         f"cige.runtime.native.{module}",
         sources=[f"{NATIVE}/module.c", *(f"{RUNTIME}/{name}.c" for name in names)],
         depends=headers,
+        export_symbols=[*CALLED["runtime"]],
         extra_compile_args=[*FLAGS, *options],
-        extra_link_args=["-pthread", "-lm"],
+        extra_link_args=LINKED,
         **ABI
         | {
             "define_macros": [
@@ -144,6 +246,8 @@ def processor() -> Extension:
     return Extension(
         "cige.instruction_sets._cpu",
         sources=[f"{PROCESSOR}/cpu.c", f"{NATIVE}/module.c"],
+        depends=[f"{NATIVE}/processor.h"],
+        export_symbols=[*CALLED["cpu"]],
         extra_compile_args=[*FLAGS, *LEVELS["portable"]],
         **ABI | {"define_macros": [*ABI["define_macros"], ("KERNELS_MODULE", "_cpu")]},
     )
@@ -152,7 +256,7 @@ def processor() -> Extension:
 def lexicon(name: str, *others: str) -> Extension:
     sources = [f"{LEXICON}/{source}.c" for source in (name, *others)]
     depends = [f"{LEXICON}/{other}.h" for other in others]
-    flags = ["-O3", "-g0", *OWN]
+    flags = ["-O3", "-g0", "-std=gnu11", *OWN]
     return Extension(f"cige.lexicon._{name}", sources=sources, depends=depends, extra_compile_args=flags, **ABI)
 
 
@@ -160,7 +264,7 @@ def extensions() -> list[Extension]:
     """Those of CIGE_BUILD; the ones that take longest come first."""
     if PARTS == "none":
         return []
-    levels = [*LEVELS] if PARTS == "all" else levels_here()[-1:]
+    levels = [*LEVELS] if PARTS == "all" else levels_here()
     return [
         *(runtime(level, LEVELS[level]) for level in reversed(levels)),
         *(kernels(level, LEVELS[level]) for level in reversed(levels) if PARTS != "core"),

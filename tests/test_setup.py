@@ -1,11 +1,13 @@
-"""Which compiled parts setup.py builds, by the environment variable CIGE_BUILD."""
+"""Which compiled parts setup.py builds, by CIGE_BUILD, by platform and by the kind of compiler."""
 
 from __future__ import annotations
 
 import platform
 import runpy
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +19,17 @@ ALWAYS = [
     "cige.lexicon._packed",
     "cige.lexicon._parse",
 ]
+
+
+@pytest.fixture
+def script(monkeypatch) -> dict:
+    """The names that setup.py defines."""
+    if not SETUP.exists():
+        pytest.skip("needs setup.py, which an installed package lacks")
+    monkeypatch.setattr(setuptools, "setup", lambda **_: None)
+    monkeypatch.chdir(SETUP.parent)
+    monkeypatch.delenv("ARCHFLAGS", raising=False)
+    return runpy.run_path(str(SETUP))
 
 
 @pytest.fixture
@@ -65,3 +78,90 @@ def test_none_builds_nothing(built):
 def test_other_values_are_errors_that_list_the_known(built):
     with pytest.raises(SystemExit, match="CIGE_BUILD=some: expected all, here, core or none"):
         built("some")
+
+
+@pytest.mark.parametrize("platform_name", ["linux-x86_64", "win-amd64", "macosx-10.13-x86_64"])
+def test_x86_has_all_levels_on_every_system(platform_name, script):
+    levels = script["levels_of"](platform_name)
+    assert list(levels) == ["portable", "avx2", "avx512"]
+    assert all(flags[0] == "-march=x86-64" for flags in levels.values())
+    assert {"-mavx2", "-mfma"} < {*levels["avx2"]} < {*levels["avx512"]}
+
+
+@pytest.mark.parametrize("platform_name", ["linux-aarch64", "win-arm64", "macosx-11.0-arm64"])
+def test_arm_has_its_own_levels_on_every_system(platform_name, script):
+    assert script["levels_of"](platform_name) == script["LEVELS_OF"]["aarch64"]
+
+
+@pytest.mark.parametrize("platform_name", ["win32", "linux-riscv64", "linux-i686"])
+def test_other_processors_have_one_level_without_flags(platform_name, script):
+    assert script["levels_of"](platform_name) == {"portable": []}
+
+
+def test_both_halves_of_a_universal_library_have_flags_of_their_own(script, monkeypatch):
+    levels = script["levels_of"]("macosx-10.13-universal2")
+    assert list(levels)[:3] == ["portable", "avx2", "avx512"]
+    assert levels["portable"][:2] == ["-Xarch_x86_64", "-march=x86-64"]
+    assert [*zip(levels["avx2"][::2], levels["avx2"][1::2], strict=True)].count(("-Xarch_x86_64", "-mavx2")) == 1
+    monkeypatch.setenv("ARCHFLAGS", "-arch arm64")
+    assert script["levels_of"]("macosx-10.13-universal2") == script["LEVELS_OF"]["aarch64"]
+
+
+def test_flags_are_those_of_the_kind_of_compiler(script):
+    flags = ["-O3", "-pthread", "-mavx2"]
+    assert script["for_compiler"]("unix", flags) == flags
+    assert script["for_compiler"]("mingw32", flags) == ["-O3", "-mavx2"]
+    assert script["for_compiler"]("msvc", flags) == ["/clang:-O3", "/clang:-mavx2"]
+
+
+def test_windows_exports_what_python_calls(script):
+    from cige.runtime import native
+
+    assert {*script["CALLED"]["runtime"]} == {*native._FUNCTIONS, "source_checksum"}
+    exported = {part.name: {*part.export_symbols} for part in script["extensions"]()}
+    assert exported["cige.runtime.native._runtime_portable"] == {*script["CALLED"]["runtime"]}
+    assert exported["cige.nn.native._kernels_portable"] == {*script["CALLED"]["kernels"]}
+    assert exported["cige.instruction_sets._cpu"] == {*script["CALLED"]["cpu"]}
+
+
+def test_a_mac_tells_its_features_by_sysctl(script, monkeypatch):
+    """What a Mac with AVX2 answers; where sysctl says nothing, every level is built."""
+    here = script["levels_here"]
+    names = here.__globals__
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setitem(names, "LEVELS", script["levels_of"]("macosx-10.13-x86_64"))
+    answer = SimpleNamespace(returncode=0, stdout="FPU SSE4.2 FMA AVX1.0\nBMI1 AVX2 ERMS\n")
+    monkeypatch.setitem(names, "subprocess", SimpleNamespace(run=lambda *_, **__: answer))
+    assert here() == ["avx2"]
+    answer.returncode = 1
+    assert here() == ["portable", "avx2", "avx512"]
+
+
+class Microsoft:
+    """As setuptools' compiler of Windows: its cc is known once it is initialised."""
+
+    compiler_type, initialized = "msvc", False
+
+    def initialize(self, platform_name: str) -> None:
+        self.initialized, self.cc = True, "cl.exe"
+
+
+@pytest.mark.parametrize("there_is_clang", [True, False])
+def test_windows_compiles_with_clang_or_not_at_all(there_is_clang, script, monkeypatch):
+    command = script["BuildExtensions"](setuptools.Distribution())
+    part = setuptools.Extension("part", ["part.c"], extra_compile_args=["-O3", "-pthread"], extra_link_args=["-lm"])
+    command.plat_name, command.compiler, command.extensions = "win-amd64", Microsoft(), [part]
+    found = SimpleNamespace(which=lambda name, path: f"C:/LLVM/{name}.exe" if there_is_clang else None)
+    monkeypatch.setitem(type(command).build_extensions.__globals__, "shutil", found)
+    told: list[str] = []
+    monkeypatch.setattr(command, "warn", told.append)
+    built: list[object] = []
+    monkeypatch.setattr(
+        setuptools.command.build_ext.build_ext, "build_extensions", lambda self: built.extend(self.extensions)
+    )
+    command.build_extensions()
+    if there_is_clang:
+        assert (command.compiler.cc, built, told) == ("C:/LLVM/clang-cl.exe", [part], [])
+        assert (part.extra_compile_args, part.extra_link_args) == (["/clang:-O3"], [])
+    else:
+        assert built == [] and "install LLVM" in told[0]

@@ -112,7 +112,7 @@ static int forward_task(const Attention *a, int64_t task, float *unused) {
   }
   for (int64_t i = first; i < last; i++) {
     const int64_t asking = b * Q + i;
-    memset(score, 0, H * s * sizeof(float));
+    memset(score, 0, (size_t)(H * s) * sizeof(float));
     for (int64_t h = 0; h < H; h++) {
       const float *query = a->query + ((h * a->B + b) * Q + i) * d;
       for (int64_t k = 0; k < d; k++) add_scaled(score + h * s, query[k], keys + (h * d + k) * s, n);
@@ -128,7 +128,7 @@ static int forward_task(const Attention *a, int64_t task, float *unused) {
         for (int64_t j = 0; j < n; j++) row[j] = hidden[j] ? HIDDEN : row[j];
       }
       softmax(row, n);
-      memcpy(a->probability + ((h * a->B + b) * Q + i) * N, row, n * sizeof(float));
+      memcpy(a->probability + ((h * a->B + b) * Q + i) * N, row, (size_t)n * sizeof(float));
       float *out = a->out + (asking * H + h) * d;
       for (int64_t k = 0; k < d; k++) out[k] = dot(row, values + (h * d + k) * s, n);
     }
@@ -163,7 +163,7 @@ static void position_gradients(const Attention *a, int64_t asking, int64_t n, co
   const int32_t *index = a->index + asking * a->N;
   for (int64_t g = 0; g < n_groups; g++) {
     const int64_t h0 = g * HEADS, n_heads = a->H - h0 < HEADS ? a->H - h0 : HEADS;
-    memset(by_node, 0, n * sizeof(heads_t));
+    memset(by_node, 0, (size_t)n * sizeof(heads_t));
     for (int64_t h = 0; h < n_heads; h++)
       for (int64_t j = 0; j < n; j++) ((float *)(by_node + j))[h] = grad_score[(h0 + h) * s + j];
     const heads_t *query = (const heads_t *)a->position + asking * row_size + g;
@@ -194,10 +194,10 @@ static int backward_task(const Attention *a, int64_t b, float *grad_table) {
     const int64_t asking = b * Q + i;
     for (int64_t h = 0; h < H; h++) {
       const int64_t of_head = (h * a->B + b) * Q + i;
-      memcpy(probability, a->probability + of_head * N, n * sizeof(float)); /* its padding is 0 */
+      memcpy(probability, a->probability + of_head * N, (size_t)n * sizeof(float)); /* its padding is 0 */
       const float *grad_out = a->grad_out + (asking * H + h) * d, *query = a->query + of_head * d;
       float *grad_query = a->grad_query + of_head * d, *row = grad_score + h * s;
-      memset(row, 0, s * sizeof(float));
+      memset(row, 0, (size_t)s * sizeof(float));
       for (int64_t k = 0; k < d; k++) {
         add_scaled(row, grad_out[k], values + (h * d + k) * s, n);
         add_scaled(grad_values + (h * d + k) * s, grad_out[k], probability, n);
@@ -277,7 +277,7 @@ int span_attention_backward(const int64_t *sizes, const float *query, const floa
   Worker workers[MAX_THREADS];
   int failed = 0;
   for (int64_t t = 0; t < n_threads; t++) {
-    float *own = t ? calloc(stride(n_floats), sizeof(float)) : grad_table;
+    float *own = t ? calloc((size_t)stride(n_floats), sizeof(float)) : grad_table;
     workers[t] = (Worker){.attention = &attention, .task = backward_task, .n_tasks = attention.B, .next = &next,
                           .grad_table = own};
     failed |= !own;

@@ -17,6 +17,10 @@
 #error "-ffast-math lets the compiler assume that no NaN and no infinity occurs; these kernels must pass them on"
 #endif
 
+#if defined(_WIN32) && defined(__AVX__) && !defined(__clang__)
+#error "GCC does not align vectors of 32 and 64 bytes on the stack of Windows (its bug 54412): compile with Clang"
+#endif
+
 #if defined(__AVX512F__)
 #define WIDTH 16 /* floats of a vector */
 #elif defined(__AVX__)
@@ -33,7 +37,7 @@ static inline vector_t *vectors(float *row) { return (vector_t *)row; }
 static inline const vector_t *const_vectors(const float *row) { return (const vector_t *)row; }
 
 /* Memory for n floats whose first stands at the begin of a cache line, as every row of stride(n) does then. */
-static inline size_t in_bytes(int64_t n) { return n * sizeof(float) + 63; }
+static inline size_t in_bytes(int64_t n) { return (size_t)n * sizeof(float) + 63; }
 static inline float *aligned(void *memory) { return (float *)(((uintptr_t)memory + 63) & ~(uintptr_t)63); }
 
 static inline int64_t stride(int64_t n) { return (n + WIDTH - 1) / WIDTH * WIDTH; }

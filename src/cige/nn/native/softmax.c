@@ -57,7 +57,7 @@ static inline uint32_t random_bits(uint64_t key, uint32_t j) { /* murmur3's last
     for (int64_t j = 0; j < n; j++) probability[j] = NARROW(buffer[j] * share);                               \
     if (dropped)                                                                                              \
       for (int64_t j = 0; j < n; j++)                                                                         \
-        dropped[j] = NARROW(random_bits(key, j) >= threshold ? buffer[j] * scaled : 0.0f);                    \
+        dropped[j] = NARROW(random_bits(key, (uint32_t)j) >= threshold ? buffer[j] * scaled : 0.0f);          \
   }                                                                                                           \
   static void backward_##NAME(const TYPE *probability, const TYPE *dropped, const TYPE *from, TYPE *out,      \
                               int64_t n, float scale, float *buffer) {                                        \
@@ -86,7 +86,7 @@ static void *work(void *argument) {
   float *buffer = aligned(memory);
   rows->failed = !memory;
   for (int64_t i = rows->first; i < rows->last && memory; i++) {
-    const uint64_t key = mix(mix(rows->seed) + i);
+    const uint64_t key = mix(mix((uint64_t)rows->seed) + (uint64_t)i);
     if (rows->from && rows->is_bf16)
       backward_bf16(AT(rows->probability, uint16_t), AT(rows->dropped, uint16_t), AT(rows->from, uint16_t),
                     AT(rows->out, uint16_t), n, rows->scale, buffer);
@@ -110,7 +110,7 @@ static int run(const int64_t *sizes, double prob, const void *from, void *probab
   for (int64_t t = 0; t < n_threads; t++)
     rows[t] = (Rows){.first = sizes[0] * t / n_threads, .last = sizes[0] * (t + 1) / n_threads, .n = sizes[1],
                      .is_bf16 = sizes[2], .seed = sizes[4], .threshold = (uint32_t)(prob * 4294967296.0),
-                     .scale = 1 / (1 - prob), .from = from, .probability = probability, .dropped = dropped,
+                     .scale = (float)(1 / (1 - prob)), .from = from, .probability = probability, .dropped = dropped,
                      .out = out};
   in_threads(work, rows, sizeof(Rows), n_threads);
   for (int64_t t = 0; t < n_threads; t++) failed |= rows[t].failed;

@@ -83,7 +83,7 @@ int vocabulary_gradient(const int64_t *sizes, void *scores, const int64_t *targe
   Rows rows[MAX_THREADS];
   int failed = 0;
   for (int64_t t = 0; t < n_threads; t++) {
-    float *own = t && bias ? calloc(V, sizeof(float)) : bias; /* the first adds to what was given */
+    float *own = t && bias ? calloc((size_t)V, sizeof(float)) : bias; /* the first adds to what was given */
     rows[t] = (Rows){S * t / n_threads, S * (t + 1) / n_threads, V, sizes[2], scores, targets, loss, own, right};
     failed |= bias && !own;
   }

@@ -132,7 +132,7 @@ static void pair_scores(const Work *w, int64_t first, int64_t n_lanes) {
       const float *row = w->layer->word_relation[w->reach[i] * f->n_reaches + w->reach[j]] + column * n_rows * HP;
       float *to = w->by_pair + (j * LANES + l) * HP;
       if (f->is_bias) {
-        memcpy(to, row, HP * sizeof(float));
+        memcpy(to, row, (size_t)HP * sizeof(float));
         continue;
       }
       for (int64_t h = 0; h < HP; h += WIDTH) {
@@ -188,7 +188,7 @@ static void note_attention(const Work *w, int64_t first, int64_t n_lanes, const 
     for (int64_t l = 0; l < n_lanes; l++) {
       const float share = w->flat->attention == BFLOAT16 ? narrow_share(w, j, l) : w->score[j * LANES + l];
       nodes->attention[(first + l) * nodes->n_words + j - nodes->n_chars] +=
-          share * ((const float *)factor)[l] / (w->flat->n_heads * w->flat->n_layers);
+          share * ((const float *)factor)[l] / (float)(w->flat->n_heads * w->flat->n_layers);
     }
 }
 
@@ -217,9 +217,9 @@ int attend(const Flat *f, const Layer *layer, const Nodes *nodes, int words_ask)
   const int64_t T = nodes->n_chars, W = nodes->n_words, n = T + W, HP = stride(f->n_heads), size = f->step * LANES;
   const int64_t n_scores = n * LANES > f->head_width * HP ? n * LANES : f->head_width * HP;
   const int64_t n_floats = 5 * size + n_scores + (words_ask ? n * LANES * HP : 0);
-  const size_t n_bytes = n * (3 * sizeof(float *) + 2 * sizeof(int64_t)) + in_bytes(n_floats);
+  const size_t n_bytes = (size_t)n * (3 * sizeof(float *) + 2 * sizeof(int64_t)) + in_bytes(n_floats);
   const int64_t more = f->attention == BFLOAT16 ? narrow_bytes(f, n) : f->attention == INT16 ? int16_bytes(f, n) : 0;
-  char *memory = malloc(n_bytes + more);
+  char *memory = malloc(n_bytes + (size_t)more);
   if (!memory) return 1;
   Work w = {.flat = f, .layer = layer, .nodes = nodes, .n = n};
   w.key = (const float **)memory, w.value = w.key + n, w.relation = w.value + n;

@@ -23,8 +23,9 @@ static inline TARGET void narrow_row(uint32_t *to, const float *from, int64_t n)
   for (int64_t k = 0; k < n; k += 32) {
     const int64_t left = n - k < 32 ? n - k : 32;
     const __mmask32 mask = left == 32 ? 0xffffffff : (1u << left) - 1;
-    const __m512 a = _mm512_maskz_loadu_ps(mask & 0xffff, from + k), b = _mm512_maskz_loadu_ps(mask >> 16, from + k + 16);
-    _mm512_mask_storeu_epi32(to + k / 2, (1u << (left + 1) / 2) - 1, (__m512i)_mm512_cvtne2ps_pbh(b, a));
+    const __m512 a = _mm512_maskz_loadu_ps((__mmask16)(mask & 0xffff), from + k);
+    const __m512 b = _mm512_maskz_loadu_ps((__mmask16)(mask >> 16), from + k + 16);
+    _mm512_mask_storeu_epi32(to + k / 2, (__mmask16)((1u << (left + 1) / 2) - 1), (__m512i)_mm512_cvtne2ps_pbh(b, a));
   }
 }
 
@@ -52,7 +53,7 @@ TARGET void narrow_keys(Work *w, void *memory) {
   for (int64_t j = 0; j < n; j++) narrow_heads(to->key + j * n_words, w->key[j], f);
   for (int64_t j = 0; j < n; j += 2)
     for (int64_t k = 0; k < D; k += 16) {
-      const __mmask16 mask = D - k < 16 ? (1u << (D - k)) - 1 : 0xffff;
+      const __mmask16 mask = (__mmask16)(D - k < 16 ? (1u << (D - k)) - 1 : 0xffff);
       const __m512 first = _mm512_maskz_loadu_ps(mask, w->value[j] + k);
       const __m512 second = j + 1 < n ? _mm512_maskz_loadu_ps(mask, w->value[j + 1] + k) : _mm512_setzero_ps();
       _mm512_mask_storeu_epi32(to->value + j / 2 * f->width + k, mask, paired(first, second));
@@ -245,5 +246,5 @@ void narrow_scores(const Work *w, int n_vectors, int64_t h, int64_t first_lane) 
 void narrow_softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *factor) {
   (void)w, (void)n_vectors, (void)h, (void)factor;
 }
-float narrow_share(const Work *w, int64_t j, int64_t lane) { return (void)w, (void)j, (void)lane, 0; }
+float narrow_share(const Work *w, int64_t j, int64_t lane) { return (void)w, (void)j, (void)lane, 0.0f; }
 #endif

@@ -144,8 +144,8 @@ typedef struct {
 static void *work(void *argument) {
   Worker *worker = argument;
   const int64_t n = worker->longest, S = worker->n_lanes, n_trained = worker->n_states ? n : 0;
-  void *memory = malloc(((5 * n + n_trained) * S + S + n + 1) * sizeof(double) + 2 * n * sizeof(int64_t) +
-                        n * sizeof(int32_t) + n_trained * worker->n_states + 64);
+  void *memory = malloc((size_t)((5 * n + n_trained) * S + S + n + 1) * sizeof(double) +
+                        (size_t)n * (2 * sizeof(int64_t) + sizeof(int32_t)) + (size_t)(n_trained * worker->n_states) + 64);
   if (!memory) {
     worker->failed = 1;
     return NULL;
@@ -192,8 +192,9 @@ int read_chain(const Chain *chain, const int64_t *sizes, const int32_t *n_chars,
                const Rules *rules) {
   const int64_t B = sizes[0];
   const int finds_all = families && families->threshold;
-  int64_t longest = 0, n_found = 0, n_lanes = chain->n_lanes, n_states = 0, *before = malloc((B + 1) * sizeof(int64_t));
-  Candidates *candidates = finds_all ? calloc(B ? B : 1, sizeof(Candidates)) : NULL;
+  int64_t longest = 0, n_found = 0, n_lanes = chain->n_lanes, n_states = 0;
+  int64_t *before = malloc((size_t)(B + 1) * sizeof(int64_t));
+  Candidates *candidates = finds_all ? calloc((size_t)(B ? B : 1), sizeof(Candidates)) : NULL;
   int failed = !before || (finds_all && !candidates) ? NO_MEMORY : DONE;
   if (!failed) {
     before[0] = 0;
@@ -217,13 +218,13 @@ int read_chain(const Chain *chain, const int64_t *sizes, const int32_t *n_chars,
   }
   for (int64_t b = 0; b < B && candidates; b++) {
     if (!failed && candidates[b].n && n_found + candidates[b].n <= sizes[3])
-      memcpy(spans + n_found, candidates[b].spans, candidates[b].n * sizeof(ScoredSpan));
+      memcpy(spans + n_found, candidates[b].spans, (size_t)candidates[b].n * sizeof(ScoredSpan));
     n_found += candidates[b].n;
     free(candidates[b].spans);
   }
   if (!failed && finds_all && n_found > sizes[3]) failed = NO_ROOM;
   for (int64_t b = 0, n = 0; b < B && spans && !finds_all && !failed; n += n_spans[b++])
-    memmove(spans + n, spans + before[b], n_spans[b] * sizeof(ScoredSpan));
+    memmove(spans + n, spans + before[b], (size_t)n_spans[b] * sizeof(ScoredSpan));
   free(candidates);
   free(before);
   return failed;

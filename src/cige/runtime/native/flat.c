@@ -33,16 +33,16 @@ void look_up_rows(const Table *table, const int32_t *rows, int64_t n, float *to,
       if (table->n_bytes == 1) __builtin_prefetch(table->scale + later);
     }
     if (row < 0) {
-      memcpy(to, table->tuned + rows[r] * width, width * sizeof(float));
+      memcpy(to, table->tuned + rows[r] * width, (size_t)width * sizeof(float));
     } else if (table->n_bytes == 1) {
       const int8_t *from = (const int8_t *)table->fixed + row * width;
       const float scale = from_half(table->scale[row]);
-      for (int64_t k = 0; k < width; k++) to[k] = from[k] * scale;
+      for (int64_t k = 0; k < width; k++) to[k] = (float)from[k] * scale;
     } else if (table->n_bytes == 2) {
       const uint16_t *from = (const uint16_t *)table->fixed + row * width;
       for (int64_t k = 0; k < width; k++) to[k] = from_half(from[k]);
     } else {
-      memcpy(to, (const float *)table->fixed + row * width, width * sizeof(float));
+      memcpy(to, (const float *)table->fixed + row * width, (size_t)width * sizeof(float));
     }
   }
 }
@@ -58,13 +58,13 @@ static void norm(float *to, const float *a, const float *b, int64_t n, const flo
     total += x;
   }
   for (int64_t k = whole; k < n; k++) sum += to[k] = a[k] + b[k];
-  const float mean = (sum + sum_of_lanes(total)) / n;
+  const float mean = (sum + sum_of_lanes(total)) / (float)n;
   for (int64_t k = 0; k < whole; k += WIDTH) {
     const vector_t x = *const_vectors(to + k) - mean;
     squares += x * x;
   }
   for (int64_t k = whole; k < n; k++) square += (to[k] - mean) * (to[k] - mean);
-  const float factor = 1 / sqrtf((square + sum_of_lanes(squares)) / n + 1e-5f);
+  const float factor = 1 / sqrtf((square + sum_of_lanes(squares)) / (float)n + 1e-5f);
   for (int64_t k = 0; k < whole; k += WIDTH)
     *vectors(to + k) = (*const_vectors(to + k) - mean) * factor * *const_vectors(weight + k) + *const_vectors(bias + k);
   for (int64_t k = whole; k < n; k++) to[k] = (to[k] - mean) * factor * weight[k] + bias[k];
@@ -90,7 +90,7 @@ static void read_input(const Flat *f, const Sentences *s, int64_t b0, int64_t b1
   const int64_t n_chars = before[3 * b1] - c0, n_words = f->uses_words ? before[3 * b1 + 1] - w0 : 0;
   const int64_t per_panel = f->step / PANEL, width = f->bigram.width;
   for (int64_t i = 0; i < n_chars; i++)
-    memcpy(nodes + i * step, f->char_rows + s->chars[c0 + i] * f->n_char_numbers, n_parts * sizeof(float));
+    memcpy(nodes + i * step, f->char_rows + s->chars[c0 + i] * f->n_char_numbers, (size_t)n_parts * sizeof(float));
   if (f->has_bigrams) {
     look_up_rows(&f->bigram, s->bigrams + c0, n_chars, vectors_of, width);
     if (f->has_backoff)
@@ -152,7 +152,7 @@ static int read_group(Worker *worker, int64_t b0, int64_t b1) {
           .chars = nodes + c * wide, .words = nodes + (n_chars + w) * wide,
           .to_chars = attended + c * step, .to_words = attended + (n_chars + w) * step,
           .attention = worker->attention ? worker->attention + before[3 * b + 2] : NULL};
-      if (own.n_chars) failed |= attend(f, layer, &own, words_ask);
+      if (own.n_chars) failed |= attend(f, layer, &own, words_ask != 0);
     }
     for (int64_t i = 0; i < n_asking; i++) {
       float *row = attended + i * step;
@@ -183,7 +183,8 @@ static void *work(void *argument) {
 
 int flat_emissions(const Flat *flat, const Sentences *sentences, int64_t n_threads, float *emissions, float *attention) {
   const int64_t B = sentences->n_sentences;
-  int64_t *before = malloc((3 * (B + 1) + B + 1) * sizeof(int64_t)), *group = before + 3 * (B + 1), n_groups = 0;
+  int64_t *before = malloc((size_t)(3 * (B + 1) + B + 1) * sizeof(int64_t)), n_groups = 0;
+  int64_t *group = before + 3 * (B + 1);
   if (!before) return 1;
   before[0] = before[1] = before[2] = 0;
   int failed = 0;

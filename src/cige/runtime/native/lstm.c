@@ -48,13 +48,13 @@ static void *one_direction(void *argument) {
     return NULL;
   }
   float *state = aligned(memory), *cell = state + B * width, *gates = cell + B * width;
-  memset(state, 0, 2 * B * width * sizeof(float));
+  memset(state, 0, (size_t)(2 * B * width) * sizeof(float));
   for (int64_t t = 0, running = B;; t++) {
     while (running && l->n_chars[running - 1] <= t) running--;
     if (!running) break;
     for (int64_t b = 0; b < running; b++) {
       const int64_t row = l->first[b] + (direction ? l->n_chars[b] - 1 - t : t);
-      memcpy(gates + b * 4 * width, l->inputs + (2 * row + direction) * 4 * width, 4 * width * sizeof(float));
+      memcpy(gates + b * 4 * width, l->inputs + (2 * row + direction) * 4 * width, (size_t)(4 * width) * sizeof(float));
     }
     const Linear *recurrent = l->recurrent + direction;
     product(recurrent, 0, recurrent->n_panels, state, width, running, gates, 4 * width, ADD);

@@ -109,7 +109,7 @@ void find_marginals(const Chain *c, Room *w, int64_t n) {
   double sum = 0;
   for (int64_t i = 0; i < L; i++)
     if (c->end[i] != -INFINITY) sum += w->alpha[(n - 1) * S + i] * exp(c->end[i]);
-  w->all = log(sum) + w->alpha_power[n - 1] * LN2 + w->heights[n];
+  w->all = log(sum) + (double)w->alpha_power[n - 1] * LN2 + w->heights[n];
 }
 
 /* The tag of character t of a span; -1 where the scheme has none. `slot` is the set of copies that the tag before it is
@@ -136,7 +136,7 @@ static double share_of_stretch(const Chain *c, const Room *w, int64_t n, int64_t
   const int64_t S = c->n_lanes;
   int64_t slot = -1, at = place_in_span(c, w, label, start, end, start, &slot), t = start;
   if (at < 0) return 0;
-  double total = w->heights[start + 1] + w->alpha_power[start] * LN2 + log(w->alpha[start * S + at]);
+  double total = w->heights[start + 1] + (double)w->alpha_power[start] * LN2 + log(w->alpha[start * S + at]);
   while (++t < end + goes_on) {
     const int64_t next = place_in_span(c, w, label, start, end, t, &slot);
     if (next < 0) return 0;
@@ -144,7 +144,7 @@ static double share_of_stretch(const Chain *c, const Room *w, int64_t n, int64_t
     at = next;
   }
   t--;
-  total += log(w->beta[t * S + at]) + w->beta_power[t] * LN2 + w->heights[n] - w->heights[t + 1];
+  total += log(w->beta[t * S + at]) + (double)w->beta_power[t] * LN2 + w->heights[n] - w->heights[t + 1];
   const double share = exp(total - w->all);
   return share > 1 ? 1 : share;
 }
@@ -176,7 +176,7 @@ double probability_of_any(const Chain *c, const Room *w, int64_t n, int64_t star
 static int add_candidate(Candidates *found, ScoredSpan span) {
   if (found->n == found->room) {
     const int64_t room = 2 * found->room + 16;
-    ScoredSpan *more = realloc(found->spans, room * sizeof(ScoredSpan));
+    ScoredSpan *more = realloc(found->spans, (size_t)room * sizeof(ScoredSpan));
     if (!more) return 1;
     found->spans = more, found->room = room;
   }
@@ -190,14 +190,16 @@ int find_candidates(const Chain *c, const Room *w, int64_t n, const Families *fa
   const int64_t S = c->n_lanes, F = families->n_families;
   double *opens = w->weight, *inside = w->weight + F, *closes = w->best; /* free by now; of each character, S apart */
   for (int64_t t = 0; t < n; t++) {
-    const double power = (w->alpha_power[t] + w->beta_power[t]) * LN2 + w->heights[n] - w->all;
+    const double power = (double)(w->alpha_power[t] + w->beta_power[t]) * LN2 + w->heights[n] - w->all;
     const double factor = exp(power);
     for (int64_t f = 0; f < F; f++) opens[t * S + f] = inside[t * S + f] = closes[t * S + f] = 0;
     for (int64_t place = 0; place < c->n_tags; place++) {
       const int64_t f = c->label[place] < 0 ? -1 : families->family[c->label[place]];
       if (f < 0) continue;
       const double a = w->alpha[t * S + place], b = w->beta[t * S + place];
-      const double share = a * b > 1e-300 && power < 600 ? a * b * factor : a && b ? exp(log(a) + log(b) + power) : 0;
+      const double share = a * b > 1e-300 && power < 600 ? a * b * factor
+                           : a != 0 && b != 0            ? exp(log(a) + log(b) + power)
+                                                         : 0;
       inside[t * S + f] += share;
       if (c->prefix[place] == 1 || c->prefix[place] == 4) opens[t * S + f] += share;
       if (c->is_open || c->prefix[place] == 3 || c->prefix[place] == 4) closes[t * S + f] += share;

@@ -5,6 +5,7 @@
 
 #if defined(__AVX512BW__) && __has_include(<avx512bf16intrin.h>)
 #include "../../nn/native/maxima.h"
+#include "../../nn/native/processor.h"
 
 #define TARGET __attribute__((target("avx512bf16")))
 #define GROUP 2
@@ -18,8 +19,9 @@ static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n,
   (void)linear;
   for (int64_t k = 0; k < n; k += 2 * WIDTH) {
     const int64_t left = n - k;
-    const __mmask16 low = left < WIDTH ? (1u << left) - 1 : 0xffff;
-    const __mmask16 high = left < WIDTH ? 0 : left < 2 * WIDTH ? (1u << (left - WIDTH)) - 1 : 0xffff;
+    const __mmask16 low = (__mmask16)(left < WIDTH ? (1u << left) - 1 : 0xffff);
+    const __mmask16 high =
+        (__mmask16)(left < WIDTH ? 0 : left < 2 * WIDTH ? (1u << (left - WIDTH)) - 1 : 0xffff);
     const __m512 a = _mm512_maskz_loadu_ps(low, x + k), b = _mm512_maskz_loadu_ps(high, x + k + WIDTH);
     _mm512_storeu_si512(groups + k / GROUP, (__m512i)_mm512_cvtne2ps_pbh(b, a));
   }
@@ -42,7 +44,7 @@ static inline TARGET vector_t finished(sums_t sums, const Factors *factors, vect
 
 #include "product_narrow.h"
 
-int has_bf16(void) { return __builtin_cpu_supports("avx512bf16") != 0; }
+int has_bf16(void) { return processor_has_bf16(); }
 
 void product_bf16(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
                   float *y, int64_t y_step, int mode) {

@@ -12,6 +12,7 @@
 
 #if defined(__AVX512BW__) && __has_include(<avx512vnniintrin.h>)
 #include "../../nn/native/maxima.h"
+#include "../../nn/native/processor.h"
 
 #define TARGET __attribute__((target("avx512vnni")))
 #define GROUP 4
@@ -26,13 +27,13 @@ static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n,
   (void)linear;
   __m512 top = _mm512_setzero_ps();
   for (int64_t k = 0; k < n; k += WIDTH) {
-    const __mmask16 mask = n - k < WIDTH ? (1u << (n - k)) - 1 : 0xffff;
+    const __mmask16 mask = (__mmask16)(n - k < WIDTH ? (1u << (n - k)) - 1 : 0xffff);
     top = _mm512_max_ps(top, _mm512_abs_ps(_mm512_maskz_loadu_ps(mask, x + k)));
   }
   const float highest = _mm512_reduce_max_ps(top), factor = highest > 0 ? 127 / highest : 0;
   __m512i total = _mm512_setzero_si512();
   for (int64_t k = 0; k < n; k += WIDTH) {
-    const __mmask16 mask = n - k < WIDTH ? (1u << (n - k)) - 1 : 0xffff;
+    const __mmask16 mask = (__mmask16)(n - k < WIDTH ? (1u << (n - k)) - 1 : 0xffff);
     const __m512i wide = _mm512_cvtps_epi32(_mm512_maskz_loadu_ps(mask, x + k) * factor); /* to nearest, even */
     total = _mm512_add_epi32(total, wide);
     _mm_storeu_si128((__m128i *)(groups + k / GROUP), _mm512_cvtsepi32_epi8(wide));
@@ -52,7 +53,7 @@ static inline TARGET vector_t finished(sums_t sums, const Factors *factors, vect
 
 #include "product_narrow.h"
 
-int has_int8(void) { return __builtin_cpu_supports("avx512vnni") != 0; }
+int has_int8(void) { return processor_has_vnni(); }
 int64_t int8_bytes(void) { return 1; }
 
 #elif defined(HAS_INTEGERS16)

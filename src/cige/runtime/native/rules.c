@@ -43,7 +43,7 @@ void force_spans(const Chain *c, const Held *h, int64_t n, double *unary) {
 void fill_copies(const Held *h, int64_t n, Room *w) {
   const Chain *c = h->chain;
   const int64_t step = c->n_slots + 2, n_trained = c->base->n_lanes;
-  memset(w->states, 0, n * step);
+  memset(w->states, 0, (size_t)(n * step));
   for (int64_t k = 0; k < h->n_blocked; k++)
     if (h->blocked[2 * k + 1] - h->blocked[2 * k] == 1) w->states[h->blocked[2 * k] * step + 1] = 1;
   const int32_t *group = h->groups;

@@ -43,7 +43,7 @@ int read_lattices(const Vocabulary *vocabulary, const Flat *flat, const Chain *c
                   const int32_t *matches, const int32_t *labels, const uint8_t *is_closed,
                   const Families *families, ScoredSpan *spans, int32_t *n_spans, const Rules *rules) {
   const int64_t B = sizes[0], n_matches = sizes[1], total = sizes[3], step = flat->output.n_panels * PANEL;
-  int32_t *rows = malloc((3 * total + 3 * n_matches) * sizeof(int32_t) + in_bytes(total * step));
+  int32_t *rows = malloc((size_t)(3 * total + 3 * n_matches) * sizeof(int32_t) + in_bytes(total * step));
   if (!rows) return NO_MEMORY;
   int32_t *bigrams = rows + total, *tags = bigrams + total, *words = tags + total;
   int32_t *starts = words + n_matches, *ends = starts + n_matches;

@@ -11,7 +11,7 @@
 /* One square of 16 x 16: squares of half the size change places above and below the diagonal, four times. */
 static inline void transpose_square(const float *from, int64_t from_step, int64_t n_rows, int64_t n_columns, float *to,
                                     int64_t to_step) {
-  const __mmask16 read = n_columns < 16 ? (1u << n_columns) - 1 : 0xffff;
+  const __mmask16 read = (__mmask16)(n_columns < 16 ? (1u << n_columns) - 1 : 0xffff);
   const ints_t lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   __m512i row[16];
 #pragma GCC unroll 16
