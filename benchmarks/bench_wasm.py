@@ -81,7 +81,7 @@ def requests_of(texts: Sequence[str], labels: Sequence[str]) -> dict[str, dict[s
     return {
         "as they are": {},
         "coarse types": {"types": "coarse"},
-        "three labels": {"labels": ["PER", "LOC", "PER_NOM"], "min_score": 0.4},
+        "three labels": {"labels": ["PER", "LOC", "COMPANY"], "min_score": 0.4},
         "own words": {"words": some_words(texts, labels)},
     }
 

@@ -6,6 +6,7 @@
 import { Chain } from "./chain.js";
 import { npy, safetensors } from "./files.js";
 import { Flat } from "./flat.js";
+import { Gazetteers } from "./gazetteers.js";
 import { Lexicon } from "./lexicon.js";
 import { Memory } from "./memory.js";
 import { Selection } from "./selection.js";
@@ -61,7 +62,10 @@ export class NER {
     this.lexicon = new Lexicon(memory, this.rules, words);
     this.#mustKnow(this.lexicon.own);
     this.vocabulary = vocabulary(memory, rows);
-    this.flat = new Flat(memory, facts.config, weights);
+    this.wordLabels = new Map((facts.word_labels ?? []).map((label, k) => [label, k + 1]));
+    this.gazetteers = facts.config.gazetteers && rows.word_groups ? new Gazetteers(rows.word_groups.data, facts.n_groups) : null;
+    const { wordLabels: { size: nLabels }, gazetteers } = this;
+    this.flat = new Flat(memory, facts.config, weights, { nLabels, gazetteers });
     this.chain = new Chain(memory, weights, facts);
   }
 
@@ -116,7 +120,7 @@ export class NER {
 
   // Sets the spans of each lattice of a batch.
   #readBatch(batch, own, selection) {
-    const { memory, flat, chain, lexicon } = this, total = batch.reduce((n, x) => n + x.codes.length, 0);
+    const { memory, flat, chain } = this, total = batch.reduce((n, x) => n + x.codes.length, 0);
     const words = batch.flatMap((x) => x.words), codes = new Uint32Array(total);
     const isClosed = batch.some((x) => x.isClosed) ? new Uint8Array(total) : null;
     let first = 0;
@@ -125,11 +129,7 @@ export class NER {
       if (x.isClosed) isClosed.set(x.isClosed, first);
       first += x.codes.length;
     }
-    const number = new Map((this.facts.word_labels ?? []).map((label, k) => [label, k + 1]));
-    const labelOf = (id) => (id < lexicon.nBase ? null : own[id - lexicon.nBase].label);
-    const labels = words.some(([, , id]) => labelOf(id) !== null)
-      ? Int32Array.from(words, ([, , id]) => (labelOf(id) === null ? 0 : number.get(labelOf(id)) ?? number.size + 1))
-      : null;
+    const labels = this.#labelRows(words, own);
     const nChars = Int32Array.from(batch, (x) => x.codes.length), matches = Int32Array.from(words.flat());
     const sizes = BigInt64Array.from([batch.length, words.length, 1, total, total], BigInt);
     const arrays = [sizes, nChars, Int32Array.from(batch, (x) => x.words.length), codes, matches, labels, isClosed];
@@ -156,6 +156,16 @@ export class NER {
     }
   }
 
+  // int32[words]: the row that each word has in the table of labels, or null where the model reads none.
+  #labelRows(words, own) {
+    const { lexicon: { nBase }, wordLabels: known, gazetteers } = this;
+    const ofUser = (label) => (label === null ? 0 : known.get(label) ?? known.size + 1);
+    if (!gazetteers && words.every(([, , id]) => id < nBase || own[id - nBase].label === null)) return null;
+    return Int32Array.from(words, ([, , id]) =>
+      id < nBase ? gazetteers?.row(id, known.size) ?? 0 : ofUser(own[id - nBase].label),
+    );
+  }
+
   #prepare([, nChars, , codes, matches], batch, total, words) {
     const { memory } = this, rows = memory.allocate(4 * (2 * total + 3 * words.length));
     const of = (k) => rows + 4 * k, n = words.length;
@@ -178,7 +188,7 @@ export class NER {
         const score = selection.score(probability);
         if (edges && score >= selection.minScore) x.spans.push({ start: edges[0], end: edges[1], label, score });
       }
-      x.spans = withWholeWords(x.codes, x.spans, x.isClosed, this.facts.max_lengths);
+      x.spans = withWholeWords(x.codes, x.spans, x.isClosed, selection.maxLengths);
     });
   }
 

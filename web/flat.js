@@ -8,9 +8,11 @@ const FLOAT32 = 0; // of product.h: what weights are kept as
 const N_BYTES = { I8: 1, F16: 2, F32: 4 };
 
 export class Flat {
-  // config: of the network; arrays: of the whole tagger, as safetensors() gives them.
-  constructor(memory, config, arrays) {
-    this.memory = memory, this.arrays = arrays;
+  // config: of the network; arrays: of the whole tagger, as safetensors() gives them; nLabels: that words may
+  // have; gazetteers: of the words of its lexicon, or null.
+  constructor(memory, config, arrays, { nLabels, gazetteers }) {
+    this.memory = memory, this.arrays = arrays, this.nLabels = nLabels;
+    this.gazetteers = config.gazetteers ? gazetteers : null;
     this.config = { ...config, width: config.n_heads * config.head_width };
     this.panel = Number(memory.exports.panel_width());
     this.step = Math.ceil(this.config.width / this.panel) * this.panel;
@@ -100,7 +102,8 @@ export class Flat {
     const learn = this.linear(fromChar, bias, nChar);
     const charRows = memory.allocate(4 * char.nRows * learn.nOut), isKnown = memory.put(new Uint8Array(char.nRows));
     this.input = { char, charWord, nChar, learn, charRows, isKnown };
-    const labels = config.use_words && config.word_labels ? pointer(memory.put(this.#labelRows())) : pointer(0);
+    const readsLabels = config.use_words && (config.word_labels || this.gazetteers);
+    const labels = readsLabels ? pointer(memory.put(this.#labelRows())) : pointer(0);
     const none = [pointer(0), pointer(0), pointer(0), long(0), long(0), long(0)];
     const fromBigram = bigram ? this.linear(ofBigram, null, nBigram, 4) : this.linear(new Float32Array(4 * D), null, 1, 4);
     const fromWord = this.linear(words.weight, words.bias, word.width, 4);
@@ -122,9 +125,13 @@ export class Flat {
     return { weight, bias };
   }
 
-  // float32[n, 4 * step]: what the label of a word adds to its x, query, key and value in the first layer.
+  // float32[n, 4 * step]: what the label of a word, or its set of gazetteers, adds to its x, query, key and value in the
+  // first layer.
   #labelRows() {
-    const D = this.config.width, labels = Float64Array.from(this.weights("encoder.word_labels.weight")), n = labels.length / D;
+    const D = this.config.width, nLabels = this.nLabels + 2; // none, each that the model knows, and one that it does not
+    const ofLabels = this.config.word_labels ? this.weights("encoder.word_labels.weight") : new Float32Array(nLabels * D);
+    const ofSets = this.gazetteers?.rows(this.weights("encoder.gazetteers.weight")) ?? [];
+    const labels = Float64Array.from([...ofLabels, ...ofSets]), n = labels.length / D;
     const parts = this.#queryKeyValue(0), out = new Float32Array(n * 4 * this.step);
     for (let r = 0; r < n; r++) {
       const own = labels.subarray(r * D, (r + 1) * D);
