@@ -238,7 +238,9 @@ def main() -> int:
     except CigeError as reason:
         print(f"web/build.py: {reason}", file=sys.stderr)
         return 1
-    size, runtime = (sum(path.stat().st_size for path in paths) for paths in (_kept_files(given.out), [given.out / f"{RUNTIME}.gz"]))
+    size, runtime = (
+        sum(path.stat().st_size for path in paths) for paths in (_kept_files(given.out), [given.out / f"{RUNTIME}.gz"])
+    )
     print(f"{given.out}: a browser fetches {size / 1e6:.1f} MB, of which the runtime is {runtime / 1e3:.0f} kB")
     return 0
 

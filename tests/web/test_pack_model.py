@@ -67,7 +67,9 @@ def test_a_file_that_is_cut_short_is_reported(tmp_path):
 
 def test_every_word_and_bigram_has_the_vector_that_it_had(tmp_path):
     tiny.trained_model().save(tmp_path / "model")
-    weights, vocabulary = (load_file(tmp_path / "model" / name) for name in ("model.safetensors", "vocabulary.safetensors"))
+    weights, vocabulary = (
+        load_file(tmp_path / "model" / name) for name in ("model.safetensors", "vocabulary.safetensors")
+    )
     before = {name: array.copy() for name, array in (weights | vocabulary).items()}
     for table, rows in pack_model.TABLES.items():
         pack_model.order_rows(weights, table, vocabulary, rows)
