@@ -92,7 +92,7 @@ def requests_of(texts: Sequence[str], labels: Sequence[str]) -> dict[str, dict[s
 def in_node(
     folder: Path, texts: Sequence[str], requests: Sequence[Mapping[str, Any]], precision: str
 ) -> dict[str, Any]:
-    """What wasm_worker.mjs finds and measures in this precision; raises CigeError where there is no node or it failed."""
+    """What wasm_worker.mjs finds and measures; raises CigeError where there is no node or it failed."""
     node = shutil.which("node") or shutil.which("nodejs")
     if node is None:
         raise CigeError("no node found; install Node.js 18 or newer (apt-get install nodejs)")
@@ -138,8 +138,10 @@ def native_milliseconds(ner: NER, texts: Sequence[str]) -> list[float]:
 
 @contextmanager
 def served(folder: Path, sent: list[int]) -> Iterator[str]:
-    """The address of a static server of a folder on this machine, which is stopped at the end; the bytes of each file that
-    it sends are added to `sent`."""
+    """The address of a static server of a folder on this machine, which is stopped at the end.
+
+    The bytes of each file that it sends are added to `sent`.
+    """
 
     class Quiet(SimpleHTTPRequestHandler):
         def copyfile(self, source: Any, outputfile: Any) -> None:

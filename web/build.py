@@ -1,9 +1,10 @@
 """Build the folder that finds entities in a browser: `python web/build.py [OUT] [--model FOLDER]`.
 
 It holds the compiled runtime (cige.wasm), the tables and patterns by which texts are read (rules.json), the scripts and
-page beside this file, and the model. What is large is compressed here, with .gz behind its name, and decompressed in the
-page, so that it does not matter whether a server compresses what it sends. Any server of static files will do (`python -m http.server --directory OUT`);
-nothing is loaded from elsewhere, and once it has been opened the page needs no network.
+page beside this file, and the model. What is large is compressed here, with .gz behind its name, and decompressed in
+the page, so it does not matter whether a server compresses what it sends. Any server of static files will do
+(`python -m http.server --directory OUT`); nothing is loaded from elsewhere, and once it has been opened the page needs
+no network.
 
 The C sources are those of the package. The compiler is clang as the package ziglang carries it.
 """
@@ -39,7 +40,7 @@ from cige.tagging.windows import HALF_COMMA, READ_SPACE_AS, SENTENCE_MARK, SET_A
 from cige.text import cells, closed, normalize, windows
 
 sys.path.insert(0, str(Path(__file__).parent))
-from pack_model import write_gzip, write_packed_model  # noqa: E402
+from pack_model import write_gzip, write_packed_model
 
 HERE, PACKAGE = Path(__file__).parent, Path(cige.__file__).parent
 OUT = HERE.parent / "build" / "web"
@@ -238,9 +239,8 @@ def main() -> int:
     except CigeError as reason:
         print(f"web/build.py: {reason}", file=sys.stderr)
         return 1
-    size, runtime = (
-        sum(path.stat().st_size for path in paths) for paths in (_kept_files(given.out), [given.out / f"{RUNTIME}.gz"])
-    )
+    size = sum(path.stat().st_size for path in _kept_files(given.out))
+    runtime = (given.out / f"{RUNTIME}.gz").stat().st_size
     print(f"{given.out}: a browser fetches {size / 1e6:.1f} MB, of which the runtime is {runtime / 1e3:.0f} kB")
     return 0
 

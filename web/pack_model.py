@@ -29,8 +29,7 @@ GZIP_LEVEL = 9
 
 
 def write_packed_model(folder: Path, out: Path) -> None:
-    """Write the weights, the vocabulary and the trie of a model folder to `out` and `out`/lexicon, with .gz behind their
-    names."""
+    """Write the weights and the vocabulary of a model folder to `out`, and its trie to `out`/lexicon, all as .gz files."""
     weights, vocabulary = load_file(folder / WEIGHTS), load_file(folder / VOCABULARY)
     for table, rows in TABLES.items():
         if f"{table}.fixed" in weights:

@@ -1,4 +1,4 @@
-"""The page in Chromium: it finds what Python finds, keeps words and works without a network; all of it fits into 30 MB."""
+"""The page in Chromium: it finds what Python finds, keeps words, works without a network, and fits into 30 MB."""
 
 from __future__ import annotations
 

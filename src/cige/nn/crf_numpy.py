@@ -110,7 +110,7 @@ class NumpyCRF:
         logarithm per step. Read from its end, a sentence is a sentence with the transposed transitions, so one loop
         makes both.
         """
-        n_batch, n_steps, n_tags = unary.shape
+        n_batch, n_steps, _ = unary.shape
         steps = np.arange(n_steps)
         backwards, is_padding = np.maximum(last[:, None] - steps, 0), steps > last[:, None]  # [B, T]
         known = np.where(is_padding[:, :, None], 0, unary) if is_padding.any() else unary

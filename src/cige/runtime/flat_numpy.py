@@ -78,7 +78,7 @@ class NumpyFlat:
         relations: Relations,
         attention: list[np.ndarray] | None,
     ) -> np.ndarray:
-        """float32[n_asking, D], for the query nodes; the attention of each sentence is added to `attention`, if given."""
+        """float32[n_asking, D], for the query nodes; that of each sentence is added to `attention`, if given."""
         config, name = self._config, f"encoder.layers.{number}"
         scale = np.float32(config.head_width**-0.5 if config.scale_scores else 1.0)
         query = self._linear(x[:n_asking], f"{name}.attention.query") * scale
