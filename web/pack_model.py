@@ -29,7 +29,7 @@ GZIP_LEVEL = 9
 
 
 def write_packed_model(folder: Path, out: Path) -> None:
-    """Write the weights and the vocabulary of a model folder to `out`, and its trie to `out`/lexicon, all as .gz files."""
+    """Write the weights and the vocabulary of a model folder, and its trie to `out`/lexicon, all as .gz files."""
     weights, vocabulary = load_file(folder / WEIGHTS), load_file(folder / VOCABULARY)
     for table, rows in TABLES.items():
         if f"{table}.fixed" in weights:

@@ -153,8 +153,11 @@ class NumpyFlat:
             own, row, column = products.strides  # of [H, T, 2T - 1]
             shape, strides = (n_heads, n_chars, n_chars), (own, row + column, -column)
             diagonals = as_strided(products[:, :, n_chars - 1 :], shape, strides, writeable=False)  # [H, T, head_j]
-            having = sentence.reaches == reach
-            scores[:, :, having] = diagonals[:, :, sentence.heads[having]]
+            having = np.flatnonzero(sentence.reaches == reach)
+            if reach == 0 and len(having) == n_chars:  # the characters, whose heads are all there are, in order
+                scores[:, :, :n_chars] = diagonals
+            else:
+                scores[:, :, having] = diagonals[:, :, sentence.heads[having]]
         return scores
 
     def _of_words(self, number: int, position: np.ndarray | None, sentence: _Spans, relations: Relations) -> np.ndarray:
