@@ -57,7 +57,9 @@ def order_rows(weights: dict[str, np.ndarray], table: str, vocabulary: dict[str,
     weights[f"{table}.fixed"] = fixed[order]
     if len(weights[f"{table}.scale"]):
         weights[f"{table}.scale"] = weights[f"{table}.scale"][order]
-    vocabulary[rows] = np.where(named >= n_tuned, place[np.maximum(named - n_tuned, 0)], named).astype(named.dtype)
+    is_fixed = named >= n_tuned
+    vocabulary[rows] = named.copy()
+    vocabulary[rows][is_fixed] = place[named[is_fixed] - n_tuned]
 
 
 def packed(arrays: Mapping[str, np.ndarray]) -> bytes:

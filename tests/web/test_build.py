@@ -8,6 +8,7 @@ import tiny
 from web_build import WEB, build, pack_model
 
 from cige.errors import ModelError
+from cige.folders.hub import model_folder
 from cige.models.soft_lexicon_config import SoftLexiconConfig
 
 
@@ -17,8 +18,7 @@ def out(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "compile_runtime", lambda to: to.write_bytes(b"\0asm"))
     monkeypatch.setattr(build, "rules", lambda: {})
     monkeypatch.setattr(pack_model, "GZIP_LEVEL", 1)  # it need not be small here
-    tiny.trained_model().save(tmp_path / "model")
-    build.build(tmp_path / "web", str(tmp_path / "model"))
+    build.build(tmp_path / "web")
     return tmp_path / "web"
 
 
@@ -45,7 +45,7 @@ def test_every_file_that_the_page_asks_for_is_kept_for_use_without_a_network(out
 
 def test_the_version_changes_with_any_file(out):
     before, _ = kept_files(out)
-    build.build(out, str(out.parent / "model"))
+    build.build(out)
     assert kept_files(out)[0] == before
     for name in build.WORKERS:
         (out / name).write_text((WEB / name).read_text())
@@ -60,7 +60,7 @@ def test_both_workers_know_the_same_version(out):
 
 
 def test_the_page_has_a_colour_for_every_label_and_loads_nothing_from_elsewhere(out):
-    labels = json.loads((out.parent / "model" / "manifest.json").read_text())["labels"]
+    labels = json.loads((model_folder() / "manifest.json").read_text())["labels"]
     assert list(json.loads((out / "page.json").read_text())["colours"]) == labels
     for path in (*out.glob("*.js"), *out.glob("*.html"), *out.glob("*.css")):
         addresses = {*re.findall(r"https?://[\w.]*\w", path.read_text(encoding="utf-8"))}
