@@ -33,7 +33,7 @@ def test_every_file_that_the_page_asks_for_is_kept_for_use_without_a_network(out
     page, scripts = (out / "index.html").read_text(encoding="utf-8"), [path.read_text() for path in out.glob("*.js")]
     asked = {*re.findall(r'(?:src|href)="([\w.]+)"', page)}
     for script in scripts:
-        asked |= {name.removeprefix("./") for name in re.findall(r'"((?:\./)?\w+\.js(?:on)?)"', script)}
+        asked |= {name.removeprefix("./") for name in re.findall(r'(?<!json\()"((?:\./)?\w+\.js(?:on)?)"', script)}
         asked |= {f"{name}.gz" for name in re.findall(r'(?:json|bytes)\("([\w./]+)"\)', script)}
         asked |= {f"model/{name}.gz" for name in re.findall(r'arrays\("([\w./]+)"\)', script)}
     asked -= {"sw.js"}
