@@ -1,8 +1,10 @@
 """Build the folder that finds entities in a browser: `python web/build.py [OUT] [--model FOLDER]`.
 
 It holds the compiled runtime (cige.wasm), the tables and patterns by which texts are read (rules.json), the scripts and
-page beside this file, and the model. Any server of static files will do (`python -m http.server --directory OUT`);
-nothing is loaded from elsewhere, and once it has been opened the page needs no network.
+page beside this file, and the model. What is large is compressed here, with .gz behind its name, and decompressed in
+the page, so it does not matter whether a server compresses what it sends. Any server of static files will do
+(`python -m http.server --directory OUT`); nothing is loaded from elsewhere, and once it has been opened the page needs
+no network.
 
 The C sources are those of the package. The compiler is clang as the package ziglang carries it.
 """
@@ -22,6 +24,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import cige
@@ -36,16 +39,19 @@ from cige.tagging import edges
 from cige.tagging.windows import HALF_COMMA, READ_SPACE_AS, SENTENCE_MARK, SET_APART_BY
 from cige.text import cells, closed, normalize, windows
 
+sys.path.insert(0, str(Path(__file__).parent))
+from pack_model import write_gzip, write_packed_model
+
 HERE, PACKAGE = Path(__file__).parent, Path(cige.__file__).parent
 OUT = HERE.parent / "build" / "web"
 PAGE_FILES = ("*.js", "*.html", "package.json")
-WORKER = "sw.js"  # the service worker, which keeps all other files in the browser
-MODEL_FILES = ("manifest.json", "model.safetensors", "vocabulary.safetensors")
-LEXICON_FILES = ("manifest.json", "trie_keys.npy", "trie_numbers.npy", "user.json")
+WORKERS = ("sw.js", "worker.js")  # what keeps all other files in the browser, and what fetches the model
+RUNTIME = "cige.wasm"
+COPIED = ("manifest.json", "lexicon/manifest.json", "lexicon/user.json")  # of a model folder, besides its arrays
 SOURCES = (
     *(f"runtime/native/{name}.c" for name in ("product", "product_bf16", "product_int8", "attention")),
-    *(f"runtime/native/{name}.c" for name in ("attention_bf16", "flat", "chain", "lengths", "marginals")),
-    *(f"runtime/native/{name}.c" for name in ("rules", "rows", "spans")),
+    *(f"runtime/native/{name}.c" for name in ("attention_bf16", "attention_int16", "flat", "chain", "lengths")),
+    *(f"runtime/native/{name}.c" for name in ("marginals", "rules", "rows", "spans")),
     "lexicon/trie.c",
 )
 EXPORTED = (
@@ -72,21 +78,25 @@ def build(out: Path, model: str | None = None) -> None:
     if facts.get("architecture") != "flat" or (facts.get("config") or {}).get("bert"):
         raise ModelError(f"{folder}: architecture {facts.get('architecture')!r}; a browser reads FLAT without BERT")
     out.mkdir(parents=True, exist_ok=True)
-    compile_runtime(out / "cige.wasm")
-    (out / "rules.json").write_text(json.dumps(rules(), ensure_ascii=True), encoding="utf-8")
+    with TemporaryDirectory() as made:
+        compile_runtime(Path(made) / RUNTIME)
+        write_gzip(out / RUNTIME, (Path(made) / RUNTIME).read_bytes())
+    write_gzip(out / "rules.json", json.dumps(rules(), ensure_ascii=True).encode())
     for pattern in PAGE_FILES:
         for path in HERE.glob(pattern):
             shutil.copyfile(path, out / path.name)
-    (out / "model" / "lexicon").mkdir(parents=True, exist_ok=True)
-    for name in (*MODEL_FILES, *(f"lexicon/{name}" for name in LEXICON_FILES)):
-        shutil.copyfile(folder / name, out / "model" / name)
+    shutil.rmtree(out / "model", ignore_errors=True)
+    (out / "model" / "lexicon").mkdir(parents=True)
+    write_packed_model(folder, out / "model")
+    for name in COPIED:
+        write_gzip(out / "model" / name, (folder / name).read_bytes())
     terms = (HERE.parent / "LICENSE", folder / "MODEL_CARD.md", folder / "MODEL_CARD.zh.md")  # of code and weights
     for path in terms:
         if path.is_file():
             shutil.copyfile(path, out / path.name)
     (out / "page.css").write_text(_page_style(), encoding="utf-8")
     colours = {label: colour_of(label) for label in facts["labels"]}
-    megabytes = round(sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) / 1e6)
+    megabytes = round(sum(path.stat().st_size for path in _kept_files(out)) / 1e6)
     (out / "page.json").write_text(json.dumps({"colours": colours, "megabytes": megabytes}), encoding="utf-8")
     _list_kept_files(out)
 
@@ -99,20 +109,26 @@ def _page_style() -> str:
     return found[1]
 
 
-def _list_kept_files(out: Path) -> None:
-    """Tell the service worker of `out` which files there are, and a version that changes with any of them."""
-    written = ("*.js", "*.json", "*.css", "*.wasm", "index.html", "model/*.*", "model/lexicon/*")
+def _kept_files(out: Path) -> list[Path]:
+    """What the service worker keeps in the browser, in the order of the names."""
+    written = ("*.js", "*.json", "*.css", "*.gz", "index.html", "model/*.*", "model/lexicon/*")
     found = (path for pattern in written for path in out.glob(pattern))
-    kept = sorted(path for path in found if path.name not in (WORKER, "package.json"))
-    digest = hashlib.sha256()
+    return sorted(path for path in found if path.name not in ("sw.js", "package.json"))
+
+
+def _list_kept_files(out: Path) -> None:
+    """Tell the workers of `out` which files there are, and a version that changes with any of them."""
+    kept, digest = _kept_files(out), hashlib.sha256()
     for path in kept:
         digest.update(f"{path.name} {path.stat().st_size} ".encode() + path.read_bytes())
     names = ["./" if path.name == "index.html" else path.relative_to(out).as_posix() for path in kept]
-    worker = (out / WORKER).read_text(encoding="utf-8")
-    for mark, value in (('/*VERSION*/ ""', digest.hexdigest()[:16]), ("/*FILES*/ []", names)):
-        assert worker.count(mark) == 1, mark
-        worker = worker.replace(mark, json.dumps(value))
-    (out / WORKER).write_text(worker, encoding="utf-8")
+    values = {'/*VERSION*/ ""': digest.hexdigest()[:16], "/*FILES*/ []": names}
+    for worker, marks in zip(WORKERS, (values, ['/*VERSION*/ ""']), strict=True):
+        text = (out / worker).read_text(encoding="utf-8")
+        for mark in marks:
+            assert text.count(mark) == 1, mark
+            text = text.replace(mark, json.dumps(values[mark]))
+        (out / worker).write_text(text, encoding="utf-8")
 
 
 def compile_runtime(to: Path) -> None:
@@ -223,10 +239,9 @@ def main() -> int:
     except CigeError as reason:
         print(f"web/build.py: {reason}", file=sys.stderr)
         return 1
-    size = sum(path.stat().st_size for path in given.out.rglob("*") if path.is_file())
-    print(
-        f"{given.out}: {size / 1e6:.1f} MB; the runtime takes {(given.out / 'cige.wasm').stat().st_size / 1e3:.0f} kB"
-    )
+    size = sum(path.stat().st_size for path in _kept_files(given.out))
+    runtime = (given.out / f"{RUNTIME}.gz").stat().st_size
+    print(f"{given.out}: a browser fetches {size / 1e6:.1f} MB, of which the runtime is {runtime / 1e3:.0f} kB")
     return 0
 
 

@@ -4,10 +4,12 @@
 //   ner.find("罗氏婴儿配方粉在上海上市");  // [{ start, end, label, text, score }, ...]
 
 import { Chain } from "./chain.js";
-import { npy, safetensors } from "./files.js";
-import { Flat } from "./flat.js";
+import { safetensors } from "./files.js";
+import { Flat, FLOAT32, INT16 } from "./flat.js";
+import { Gazetteers } from "./gazetteers.js";
 import { Lexicon } from "./lexicon.js";
 import { Memory } from "./memory.js";
+import { unzipped } from "./packed.js";
 import { Selection } from "./selection.js";
 import { codesOf, stringOf, TextRules, withWholeWords } from "./text.js";
 import { vocabulary } from "./vocabulary.js";
@@ -15,32 +17,29 @@ import { vocabulary } from "./vocabulary.js";
 const KIND = "cige model", VERSION = 1, LEXICON_VERSION = 2;
 const BATCH = 16; // windows that are read together
 const MISSING = 2; // of chain.h: a table is still to be made
+const PRECISIONS = { int16: INT16, float32: FLOAT32 };
 const SPAN_BYTES = 24; // of ScoredSpan
 
 // Read a model.
 //
-// read: name of a file -> Promise of an ArrayBuffer. Asked for are cige.wasm, rules.json and the files of a model folder
-// under model/. Raises an Error that says which file is missing, cut short or of a model that only Python reads.
-export async function load(read) {
-  const json = async (name) => JSON.parse(new TextDecoder().decode(await read(name)));
-  const names = ["model.safetensors", "vocabulary.safetensors"], words = ["trie_keys.npy", "trie_numbers.npy"];
-  const [facts, lexiconFacts, user, rules, module, ...files] = await Promise.all([
+// read: name of a file -> Promise of an ArrayBuffer. Asked for are cige.wasm.gz, rules.json.gz and the files of the model
+// under model/. precision: "int16", in which products take half the time and scores differ by some ten thousandths, or
+// "float32". Raises an Error that says which file is missing, cut short or of a model that only Python reads.
+export async function load(read, { precision = "int16" } = {}) {
+  const bytes = (name) => read(`${name}.gz`).then((given) => unzipped(given, name));
+  const json = async (name) => JSON.parse(new TextDecoder().decode(await bytes(name)));
+  const arrays = async (name) => safetensors(await bytes(`model/${name}`), name);
+  const [facts, lexiconFacts, user, rules, module, weights, rows, trie] = await Promise.all([
     json("model/manifest.json"), json("model/lexicon/manifest.json"), json("model/lexicon/user.json"), json("rules.json"),
-    read("cige.wasm").then((bytes) => WebAssembly.compile(bytes)),
-    ...names.map((name) => read(`model/${name}`)), ...words.map((name) => read(`model/lexicon/${name}`)),
+    bytes("cige.wasm").then((code) => WebAssembly.compile(code)),
+    arrays("model.safetensors"), arrays("vocabulary.safetensors"), arrays("lexicon/trie.safetensors"),
   ]);
   mustBeReadable(facts, lexiconFacts);
-  [...names, ...words].forEach((name, k) => {
-    const expected = (k < names.length ? facts : lexiconFacts).files?.[name]?.bytes;
-    if (files[k].byteLength !== expected)
-      throw new Error(`${name}: ${files[k].byteLength} bytes, and its manifest says ${expected}; copy the model folder again`);
-  });
+  if (!(precision in PRECISIONS)) throw new Error(`given precision=${precision}; expected ${Object.keys(PRECISIONS).join(" or ")}`);
   const instance = await WebAssembly.instantiate(module, {});
   instance.exports._initialize?.();
-  return new NER(new Memory(instance.exports), facts, {
-    weights: safetensors(files[0], names[0]), rows: safetensors(files[1], names[1]),
-    words: { keys: npy(files[2], words[0]), numbers: npy(files[3], words[1]), facts: lexiconFacts, user }, rules,
-  });
+  const words = { keys: trie.keys.data, numbers: trie.numbers.data, facts: lexiconFacts, user };
+  return new NER(new Memory(instance.exports), facts, { weights, rows, words, rules, precision: PRECISIONS[precision] });
 }
 
 function mustBeReadable(facts, lexiconFacts) {
@@ -55,13 +54,16 @@ function mustBeReadable(facts, lexiconFacts) {
 }
 
 export class NER {
-  constructor(memory, facts, { weights, rows, words, rules }) {
+  constructor(memory, facts, { weights, rows, words, rules, precision }) {
     this.memory = memory, this.facts = facts;
     this.rules = new TextRules(rules);
     this.lexicon = new Lexicon(memory, this.rules, words);
     this.#mustKnow(this.lexicon.own);
     this.vocabulary = vocabulary(memory, rows);
-    this.flat = new Flat(memory, facts.config, weights);
+    this.wordLabels = new Map((facts.word_labels ?? []).map((label, k) => [label, k + 1]));
+    this.gazetteers = facts.config.gazetteers && rows.word_groups ? new Gazetteers(rows.word_groups.data, facts.n_groups) : null;
+    const { wordLabels: { size: nLabels }, gazetteers } = this;
+    this.flat = new Flat(memory, facts.config, weights, { nLabels, gazetteers, precision });
     this.chain = new Chain(memory, weights, facts);
   }
 
@@ -116,7 +118,7 @@ export class NER {
 
   // Sets the spans of each lattice of a batch.
   #readBatch(batch, own, selection) {
-    const { memory, flat, chain, lexicon } = this, total = batch.reduce((n, x) => n + x.codes.length, 0);
+    const { memory, flat, chain } = this, total = batch.reduce((n, x) => n + x.codes.length, 0);
     const words = batch.flatMap((x) => x.words), codes = new Uint32Array(total);
     const isClosed = batch.some((x) => x.isClosed) ? new Uint8Array(total) : null;
     let first = 0;
@@ -125,11 +127,7 @@ export class NER {
       if (x.isClosed) isClosed.set(x.isClosed, first);
       first += x.codes.length;
     }
-    const number = new Map((this.facts.word_labels ?? []).map((label, k) => [label, k + 1]));
-    const labelOf = (id) => (id < lexicon.nBase ? null : own[id - lexicon.nBase].label);
-    const labels = words.some(([, , id]) => labelOf(id) !== null)
-      ? Int32Array.from(words, ([, , id]) => (labelOf(id) === null ? 0 : number.get(labelOf(id)) ?? number.size + 1))
-      : null;
+    const labels = this.#labelRows(words, own);
     const nChars = Int32Array.from(batch, (x) => x.codes.length), matches = Int32Array.from(words.flat());
     const sizes = BigInt64Array.from([batch.length, words.length, 1, total, total], BigInt);
     const arrays = [sizes, nChars, Int32Array.from(batch, (x) => x.words.length), codes, matches, labels, isClosed];
@@ -156,6 +154,16 @@ export class NER {
     }
   }
 
+  // int32[words]: the row that each word has in the table of labels, or null where the model reads none.
+  #labelRows(words, own) {
+    const { lexicon: { nBase }, wordLabels: known, gazetteers } = this;
+    const ofUser = (label) => (label === null ? 0 : known.get(label) ?? known.size + 1);
+    if (!gazetteers && words.every(([, , id]) => id < nBase || own[id - nBase].label === null)) return null;
+    return Int32Array.from(words, ([, , id]) =>
+      id < nBase ? gazetteers?.row(id, known.size) ?? 0 : ofUser(own[id - nBase].label),
+    );
+  }
+
   #prepare([, nChars, , codes, matches], batch, total, words) {
     const { memory } = this, rows = memory.allocate(4 * (2 * total + 3 * words.length));
     const of = (k) => rows + 4 * k, n = words.length;
@@ -178,7 +186,7 @@ export class NER {
         const score = selection.score(probability);
         if (edges && score >= selection.minScore) x.spans.push({ start: edges[0], end: edges[1], label, score });
       }
-      x.spans = withWholeWords(x.codes, x.spans, x.isClosed, this.facts.max_lengths);
+      x.spans = withWholeWords(x.codes, x.spans, x.isClosed, selection.maxLengths);
     });
   }
 

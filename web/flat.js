@@ -4,14 +4,19 @@ import { long, pointer, real } from "./memory.js";
 import { Relations } from "./relations.js";
 
 const FIRST_CHARS = 64, FIRST_REACH = 15; // of the first tables of relations
-const FLOAT32 = 0; // of product.h: what weights are kept as
+export const FLOAT32 = 0, INT16 = 3; // of product.h: what weights are kept as
+const MOST_INT16 = 2047; // so that sums of 512 products stay below 2^31
 const N_BYTES = { I8: 1, F16: 2, F32: 4 };
 
 export class Flat {
-  // config: of the network; arrays: of the whole tagger, as safetensors() gives them.
-  constructor(memory, config, arrays) {
-    this.memory = memory, this.arrays = arrays;
+  // config: of the network; arrays: of the whole tagger, as safetensors() gives them; nLabels: that words may
+  // have; gazetteers: of the words of its lexicon, or null; precision: FLOAT32, or INT16 for products of 12-bit
+  // numbers.
+  constructor(memory, config, arrays, { nLabels, gazetteers, precision }) {
+    this.memory = memory, this.arrays = arrays, this.nLabels = nLabels;
+    this.gazetteers = config.gazetteers ? gazetteers : null;
     this.config = { ...config, width: config.n_heads * config.head_width };
+    this.precision = precision;
     this.panel = Number(memory.exports.panel_width());
     this.step = Math.ceil(this.config.width / this.panel) * this.panel;
     const { width } = this.config;
@@ -30,12 +35,13 @@ export class Flat {
   }
 
   // A linear layer packed for the compiled product, whose outputs have `nParts` equal parts, each in whole panels.
-  linear(weight, bias, nIn, nParts = 1) {
+  linear(weight, bias, nIn, nParts = 1, precision = this.precision) {
     const { memory, panel } = this, nOut = weight.length / nIn, own = nOut / nParts;
     const wide = Math.ceil(own / panel) * panel, n = nParts * wide;
     const padded = inParts(weight, nParts, wide, nIn), paddedBias = bias && inParts(bias, nParts, wide, 1);
-    const panels = memory.put(inPanels(padded, nIn, panel)), biases = memory.put(paddedBias ?? new Float32Array(n));
-    const fields = [long(nIn), long(n / panel), pointer(panels), pointer(biases), long(FLOAT32), pointer(0)];
+    const { numbers, scales } = precision === INT16 ? narrowed(padded, nIn) : wide32(padded, nIn);
+    const kept = [inPanels(numbers, panel), paddedBias ?? new Float32Array(n), scales].map((each) => each && memory.put(each));
+    const fields = [long(nIn), long(n / panel), pointer(kept[0]), pointer(kept[1]), long(precision), pointer(kept[2] ?? 0)];
     const address = memory.struct(fields);
     return {
       fields,
@@ -56,7 +62,7 @@ export class Flat {
         memory.free(to);
         return out;
       },
-      free: () => [panels, biases, address].forEach((each) => memory.free(each)),
+      free: () => [...kept, address].forEach((each) => memory.free(each)),
     };
   }
 
@@ -97,10 +103,11 @@ export class Flat {
         }
       bias.set(this.weights("encoder.embeddings.backoff.bias"), 4 * step);
     }
-    const learn = this.linear(fromChar, bias, nChar);
+    const learn = this.linear(fromChar, bias, nChar, 1, FLOAT32); // rows of characters are kept as they are
     const charRows = memory.allocate(4 * char.nRows * learn.nOut), isKnown = memory.put(new Uint8Array(char.nRows));
     this.input = { char, charWord, nChar, learn, charRows, isKnown };
-    const labels = config.use_words && config.word_labels ? pointer(memory.put(this.#labelRows())) : pointer(0);
+    const readsLabels = config.use_words && (config.word_labels || this.gazetteers);
+    const labels = readsLabels ? pointer(memory.put(this.#labelRows())) : pointer(0);
     const none = [pointer(0), pointer(0), pointer(0), long(0), long(0), long(0)];
     const fromBigram = bigram ? this.linear(ofBigram, null, nBigram, 4) : this.linear(new Float32Array(4 * D), null, 1, 4);
     const fromWord = this.linear(words.weight, words.bias, word.width, 4);
@@ -110,26 +117,35 @@ export class Flat {
     ];
   }
 
+  // float32[n, D] of rows float32[n, nIn] and weights [D, nIn].
+  #times(rows, weight, nIn) {
+    const layer = this.linear(weight, null, nIn, 1, FLOAT32), product = layer.rows(rows);
+    layer.free();
+    return product;
+  }
+
   // Weight [4D, nIn] and bias [4D]: x, and the first layer's query, key and value of it.
   #folded(name, nIn) {
     const D = this.config.width, weight = new Float32Array(4 * D * nIn), bias = new Float32Array(4 * D);
-    const own = Float64Array.from(this.weights(`${name}.weight`)), ownBias = Float64Array.from(this.weights(`${name}.bias`));
+    const own = this.weights(`${name}.weight`), ownBias = this.weights(`${name}.bias`), across = transposed(own, nIn);
     weight.set(own), bias.set(ownBias);
     this.#queryKeyValue(0).forEach((part, k) => {
-      weight.set(times(part.weight, own, D, nIn), (k + 1) * D * nIn);
-      bias.set(times(part.weight, ownBias, D, 1).map((x, r) => x + part.bias[r]), (k + 1) * D);
+      weight.set(transposed(this.#times(across, part.weight, D), D), (k + 1) * D * nIn);
+      bias.set(this.#times(ownBias, part.weight, D).map((x, r) => x + part.bias[r]), (k + 1) * D);
     });
     return { weight, bias };
   }
 
-  // float32[n, 4 * step]: what the label of a word adds to its x, query, key and value in the first layer.
+  // float32[n, 4 * step]: what the label of a word, or its set of gazetteers, adds to its x, query, key and value in the
+  // first layer.
   #labelRows() {
-    const D = this.config.width, labels = Float64Array.from(this.weights("encoder.word_labels.weight")), n = labels.length / D;
-    const parts = this.#queryKeyValue(0), out = new Float32Array(n * 4 * this.step);
-    for (let r = 0; r < n; r++) {
-      const own = labels.subarray(r * D, (r + 1) * D);
-      [own, ...parts.map((part) => times(part.weight, own, D, 1))].forEach((x, k) => out.set(x, (4 * r + k) * this.step));
-    }
+    const D = this.config.width, nLabels = this.nLabels + 2; // none, each that the model knows, and one that it does not
+    const ofLabels = this.config.word_labels ? this.weights("encoder.word_labels.weight") : new Float32Array(nLabels * D);
+    const ofSets = this.gazetteers?.rows(this.weights("encoder.gazetteers.weight")) ?? [];
+    const labels = Float32Array.from([...ofLabels, ...ofSets]), n = labels.length / D;
+    const parts = this.#queryKeyValue(0).map((part) => this.#times(labels, part.weight, D)), out = new Float32Array(n * 4 * this.step);
+    for (let r = 0; r < n; r++)
+      [labels, ...parts].forEach((x, k) => out.set(x.subarray(r * D, (r + 1) * D), (4 * r + k) * this.step));
     return out;
   }
 
@@ -138,8 +154,8 @@ export class Flat {
     return ["query", "key", "value"].map((part) => {
       const name = `encoder.layers.${number}.attention.${part}`, bias = this.arrays[`${name}.bias`];
       const isRaw = part === "key" && !projects;
-      const weight = isRaw ? new Float64Array(D * D).map((_, k) => +(k % (D + 1) === 0)) : Float64Array.from(this.weights(`${name}.weight`));
-      return { weight, bias: bias ? Float64Array.from(bias.data) : new Float64Array(D) };
+      const weight = isRaw ? new Float32Array(D * D).map((_, k) => +(k % (D + 1) === 0)) : this.weights(`${name}.weight`);
+      return { weight, bias: bias ? bias.data : new Float32Array(D) };
     });
   }
 
@@ -167,15 +183,17 @@ export class Flat {
     const { memory, config } = this;
     this.relations?.free();
     memory.free(this.layersAddress), memory.free(this.address);
-    const lanes = this.panel / 2, weights = (name) => this.weights(name), linear = (...given) => this.linear(...given);
-    const relations = (this.relations = new Relations({ memory, config, weights, linear, lanes }, nChars, maxReach));
+    const lanes = this.panel / 2, weights = (name) => this.weights(name), linear = (...given) => this.linear(...given, 1, FLOAT32);
+    const isNarrow = this.precision === INT16 && config.position_score !== "bias"; // "bias" has no products to narrow
+    const parts = { memory, config, weights, linear, lanes, narrowed: isNarrow ? narrowed : null };
+    const relations = (this.relations = new Relations(parts, nChars, maxReach));
     this.layersAddress = memory.struct(this.layers.map((layer, number) => [...layer, ...relations.fields(number)]));
     const isMasked = config.max_distance !== null && config.max_distance !== undefined;
     const numbers = [
       config.n_layers, config.n_heads, config.head_width, config.width, config.ff_width, this.step,
       relations.nChars, relations.columnStep, relations.maxReach + 1,
       config.residual, config.position_score === "bias", config.use_words, config.mask_self_matched,
-      config.max_distance ?? 0, isMasked, false, this.input.learn.nOut, // false: attention is not narrow
+      config.max_distance ?? 0, isMasked, this.precision, this.input.learn.nOut,
     ];
     this.address = memory.struct([
       ...numbers.map((n) => long(Number(n))), real(this.scale), ...this.inputFields, this.output.fields, pointer(this.layersAddress),
@@ -215,13 +233,42 @@ function inParts(x, nParts, wide, width) {
   return out;
 }
 
-// Rows of nIn weights in panels of `panel` rows, as product.h has them: float32[n / panel][nIn][panel].
-function inPanels(rows, nIn, panel) {
-  const out = new Float32Array(rows.length), n = rows.length / nIn;
+// Rows of words of 32 bits in panels of `panel` rows, as product.h has them: [n / panel][words of a row][panel].
+function inPanels({ words, perRow }, panel) {
+  const out = new Uint32Array(words.length), n = words.length / perRow;
   for (let r = 0; r < n; r++) {
-    const at = (r - (r % panel)) * nIn + (r % panel);
-    for (let k = 0; k < nIn; k++) out[at + k * panel] = rows[r * nIn + k];
+    const at = (r - (r % panel)) * perRow + (r % panel);
+    for (let k = 0; k < perRow; k++) out[at + k * panel] = words[r * perRow + k];
   }
+  return out;
+}
+
+function wide32(rows, nIn) {
+  return { numbers: { words: new Uint32Array(rows.buffer), perRow: nIn }, scales: null };
+}
+
+// Rows of float32 as whole numbers of 12 bits, two in a word, and a scale for each row; as to_int16 of runtime/precision.py.
+export function narrowed(rows, nIn) {
+  const n = rows.length / nIn, perRow = Math.ceil(nIn / 2), whole = new Int16Array(2 * n * perRow), scales = new Float32Array(n);
+  for (let r = 0; r < n; r++) {
+    let highest = 0;
+    for (let k = 0; k < nIn; k++) highest = Math.max(highest, Math.abs(rows[r * nIn + k]));
+    const factor = highest > 0 ? Math.fround(MOST_INT16 / highest) : 0;
+    for (let k = 0; k < nIn; k++) whole[2 * r * perRow + k] = toNearest(Math.fround(rows[r * nIn + k] * factor));
+    scales[r] = highest / MOST_INT16;
+  }
+  return { numbers: { words: new Uint32Array(whole.buffer), perRow }, scales };
+}
+
+// The nearest whole number, of two the even one.
+function toNearest(x) {
+  const rounder = 2 ** 52 + 2 ** 51; // a sum of this size has no fraction
+  return x + rounder - rounder;
+}
+
+function transposed(x, width) {
+  const n = x.length / width, out = new Float32Array(x.length);
+  for (let r = 0; r < n; r++) for (let k = 0; k < width; k++) out[k * n + r] = x[r * width + k];
   return out;
 }
 
@@ -229,16 +276,5 @@ function inPanels(rows, nIn, panel) {
 function columns(x, width, first, n) {
   const rows = x.length / width, out = new Float32Array(rows * n);
   for (let r = 0; r < rows; r++) out.set(x.subarray(r * width + first, r * width + first + n), r * n);
-  return out;
-}
-
-// float64[m, n] of [m, m] and [m, n].
-function times(a, b, m, n) {
-  const out = new Float64Array(m * n);
-  for (let i = 0; i < m; i++)
-    for (let k = 0; k < m; k++) {
-      const x = a[i * m + k];
-      for (let j = 0; j < n; j++) out[i * n + j] += x * b[k * n + j];
-    }
   return out;
 }

@@ -7,10 +7,10 @@ const LIST_ROOM = 16 + 12 * 1024; // bytes of RowList of trie.h: address, two nu
 const FAILED = { 1: "no memory for the words of a text; give it in parts", 2: "the lexicon names a word beyond its last" };
 
 export class Lexicon {
-  // keys, numbers: arrays of the files of those names; facts: the lexicon's manifest; user: its user.json.
+  // keys, numbers: arrays of the trie; facts: the lexicon's manifest; user: its user.json.
   constructor(memory, rules, { keys, numbers, facts, user }) {
     const { max_probes, n_words, max_chars } = facts;
-    if (keys.length !== numbers.length || !keys.length) throw new Error("lexicon: trie_keys.npy does not fit trie_numbers.npy");
+    if (keys.length !== numbers.length || !keys.length) throw new Error("lexicon: the keys of its trie do not fit the numbers");
     this.memory = memory, this.rules = rules, this.nBase = n_words;
     const fields = [memory.put(keys), memory.put(numbers), keys.length, max_probes, n_words, max_chars];
     this.trie = memory.put(BigUint64Array.from(fields, BigInt));

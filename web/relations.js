@@ -6,9 +6,10 @@ import { pointer } from "./memory.js";
 const PADDING = 64; // floats behind a row of the transposed form, which vectors may read
 
 export class Relations {
-  // linear: makes a layer of weights (see flat.js); nChars: of the longest sentence; maxReach: of the longest word.
-  constructor({ memory, config, weights, linear, lanes }, nChars, maxReach) {
-    Object.assign(this, { memory, config, nChars, maxReach, lanes, kept: [], rows: new Map() });
+  // linear: makes a layer of weights (see flat.js); narrowed: what makes numbers of 12 bits of float32, or null where
+  // attention is in float32; nChars: of the longest sentence; maxReach: of the longest word.
+  constructor({ memory, config, weights, linear, narrowed, lanes }, nChars, maxReach) {
+    Object.assign(this, { memory, config, narrowed, nChars, maxReach, lanes, kept: [] });
     this.isBias = config.position_score === "bias";
     this.nRows = 2 * nChars - 1;
     this.columnStep = 16 * (Math.ceil((this.nRows + PADDING) / 16) | 1);
@@ -78,10 +79,21 @@ export class Relations {
   }
 
   #columns(layer, key) {
-    const rows = this.#relation(layer, 0, key), width = rows.length / this.nRows;
-    const columns = new Float32Array(width * this.columnStep);
-    for (let r = 0; r < this.nRows; r++) for (let k = 0; k < width; k++) columns[k * this.columnStep + r] = rows[r * width + k];
+    const rows = this.#relation(layer, 0, key), { words, perRow, scales } = this.narrowed ? this.#inPairs(rows) : wide(rows, this.nRows);
+    const columns = new Uint32Array((perRow + (scales ? 1 : 0)) * this.columnStep);
+    for (let r = 0; r < this.nRows; r++)
+      for (let k = 0; k < perRow; k++) columns[k * this.columnStep + r] = words[r * perRow + k];
+    if (scales) columns.set(new Uint32Array(scales.buffer), perRow * this.columnStep);
     return this.memory.put(columns);
+  }
+
+  // Two neighbouring numbers of a head in a word; the last one of an odd number has a zero beside it.
+  #inPairs(rows) {
+    const H = this.config.n_heads, d = rows.length / this.nRows / H, even = 2 * Math.ceil(d / 2);
+    const padded = new Float32Array(this.nRows * H * even);
+    for (let r = 0; r < this.nRows * H; r++) padded.set(rows.subarray(r * d, (r + 1) * d), r * even);
+    const { numbers, scales } = this.narrowed(padded, H * even);
+    return { ...numbers, scales };
   }
 
   #rowsByHead(layer, query, key) {
@@ -93,6 +105,10 @@ export class Relations {
         for (let k = 0; k < perHead; k++) out[(r * perHead + k) * padded + h] = rows[(r * H + h) * perHead + k];
     return this.memory.put(out);
   }
+}
+
+function wide(rows, nRows) {
+  return { words: new Uint32Array(rows.buffer), perRow: rows.length / nRows, scales: null };
 }
 
 function sinusoid(positions, width, form) {

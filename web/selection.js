@@ -21,6 +21,7 @@ export class Selection {
     const reportable = new Set(names.values()), unknown = [...named].filter((label) => !reportable.has(label));
     if (unknown.length) throw new Error(`no label ${unknown.join(", ")}; the model reports ${[...reportable].sort().join(", ")}`);
     this.names = new Map([...names].filter(([, name]) => labels === null || named.has(name)));
+    this.maxLengths = maxLengths(facts.max_lengths ?? {}, this.names);
     const isFlat = !Object.keys(facts.parents ?? {}).length;
     this.knots = facts.calibration?.[isFlat ? "fine" : types]?.knots ?? null;
   }
@@ -45,6 +46,14 @@ export class Selection {
     const [[x0, y0], [x1, y1]] = [knots[above - 1], knots[above]];
     return y0 + ((y1 - y0) / (x1 - x0)) * (probability - x0);
   }
+}
+
+// { label: characters }: of an entity that is reported as this label, the most that any label allows that is reported as the
+// same. `names` maps labels to what they are reported as; a label without a limit is not in `limits`.
+function maxLengths(limits, names) {
+  const longest = {};
+  for (const [label, name] of names) longest[name] = Math.max(longest[name] ?? 0, limits[label] ?? Infinity);
+  return { ...limits, ...Object.fromEntries([...names].map(([label, name]) => [label, longest[name]])) };
 }
 
 // A label, its parent, the parent's parent, and so on; a circle ends where it closes.

@@ -7,8 +7,13 @@ const FILES = /*FILES*/ [];
 const OURS = `cige ${registration.scope} `;
 
 addEventListener("install", (event) => {
-  const requests = FILES.map((name) => new Request(name, { cache: "no-cache" }));
-  event.waitUntil(caches.open(OURS + VERSION).then((cache) => cache.addAll(requests)));
+  const fetchMissing = async () => {
+    const cache = await caches.open(OURS + VERSION);
+    const kept = await Promise.all(FILES.map((name) => cache.match(name))); // those of the model, from worker.js
+    const missing = FILES.filter((_, k) => !kept[k]);
+    await cache.addAll(missing.map((name) => new Request(name, { cache: "no-cache" })));
+  };
+  event.waitUntil(fetchMissing());
 });
 
 addEventListener("activate", (event) => {

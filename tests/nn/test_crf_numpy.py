@@ -101,16 +101,30 @@ def test_extreme_scores_stay_finite():
         assert marginals.probability(row, 0, path) == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize(("lengths", "n_masked"), [([5, 5], 0), ([5, 3], 2), ([5, 1], 4)])
-def test_sentences_of_equal_length_pay_for_no_mask(lengths, n_masked, monkeypatch):
-    calls = []
-    where = np.where
-    own = torch_crf(TAGS).in_numpy()
-    emissions = np.random.default_rng(3).normal(size=(2, 5, len(TAGS)))
-    monkeypatch.setattr("cige.nn.crf_numpy.np.where", lambda *given: calls.append(given) or where(*given))
-    own.marginals(emissions, lengths)
-    masks = [given for given in calls if len(given) == 3 and given[2] is own.end]
-    assert len(masks) == n_masked
+@pytest.mark.parametrize("lengths", [[7], [5, 3], [6, 6, 1], [9, 4, 2, 7, 1]])
+@pytest.mark.parametrize("allowed", CONSTRAINTS.values(), ids=CONSTRAINTS.keys())
+def test_few_and_many_sentences_are_read_alike(lengths, allowed, monkeypatch):
+    rng = np.random.default_rng(3)
+    own = random_crf(rng, allowed)
+    emissions = rng.normal(size=(len(lengths), max(lengths), len(TAGS))) * 5
+    emissions[0, 1:3, 1:] = -np.inf  # as in a closed stretch
+    found = {}
+    for many in (1, 100):
+        monkeypatch.setattr("cige.nn.crf_numpy.MANY", many)
+        marginals = own.marginals(emissions, lengths)
+        shares = [marginals.tag_probabilities(row)[:n] for row, n in enumerate(lengths)]
+        found[many] = own.decode(emissions, lengths), marginals.log_z, np.concatenate(shares)
+    assert found[1][0] == found[100][0]
+    np.testing.assert_allclose(found[1][1], found[100][1], atol=1e-9)
+    np.testing.assert_allclose(found[1][2], found[100][2], atol=1e-12)
+
+
+def test_probabilities_that_underflow_are_summed_as_logarithms():
+    own = random_crf(np.random.default_rng(4), CONSTRAINTS["constrained"])
+    emissions = np.zeros((1, 8, len(TAGS)))
+    emissions[0, :, TAGS.index("M-X")] = 2000.0  # of which a sentence cannot consist
+    assert own._scaled(emissions, np.array([7])) is None
+    assert np.isfinite(own.marginals(emissions, [8]).log_z).all()
 
 
 def test_an_empty_sentence_has_no_tags():

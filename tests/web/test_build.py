@@ -5,7 +5,7 @@ import re
 
 import pytest
 import tiny
-from web_build import WEB, build
+from web_build import WEB, build, pack_model
 
 from cige.errors import ModelError
 from cige.folders.hub import model_folder
@@ -17,6 +17,7 @@ def out(tmp_path, monkeypatch):
     """A folder as `build` writes it, with an empty runtime."""
     monkeypatch.setattr(build, "compile_runtime", lambda to: to.write_bytes(b"\0asm"))
     monkeypatch.setattr(build, "rules", lambda: {})
+    monkeypatch.setattr(pack_model, "GZIP_LEVEL", 1)  # it need not be small here
     build.build(tmp_path / "web")
     return tmp_path / "web"
 
@@ -32,12 +33,13 @@ def test_every_file_that_the_page_asks_for_is_kept_for_use_without_a_network(out
     page, scripts = (out / "index.html").read_text(encoding="utf-8"), [path.read_text() for path in out.glob("*.js")]
     asked = {*re.findall(r'(?:src|href)="([\w.]+)"', page)}
     for script in scripts:
-        asked |= {
-            name.removeprefix("./") for name in re.findall(r'"((?:\./|model/)?[\w/]+\.(?:js|json|wasm))"', script)
-        }
+        asked |= {name.removeprefix("./") for name in re.findall(r'(?<!json\()"((?:\./)?\w+\.js(?:on)?)"', script)}
+        asked |= {f"{name}.gz" for name in re.findall(r'(?:json|bytes)\("([\w./]+)"\)', script)}
+        asked |= {f"model/{name}.gz" for name in re.findall(r'arrays\("([\w./]+)"\)', script)}
     asked -= {"sw.js"}
-    assert {"page.js", "page.css", "worker.js", "cige.wasm", "rules.json", "model/manifest.json"} <= asked <= {*kept}
-    assert {"./", "model/model.safetensors", "model/lexicon/trie_keys.npy"} <= {*kept}
+    assert {"page.js", "page.css", "worker.js", "cige.wasm.gz", "rules.json.gz"} <= asked <= {*kept}
+    assert {"model/model.safetensors.gz", "model/lexicon/trie.safetensors.gz", "model/manifest.json.gz"} <= asked
+    assert "./" in kept
     assert all((out / name).exists() for name in kept)
 
 
@@ -45,10 +47,16 @@ def test_the_version_changes_with_any_file(out):
     before, _ = kept_files(out)
     build.build(out)
     assert kept_files(out)[0] == before
-    (out / "worker.js").write_text("// another\n")
-    (out / "sw.js").write_text((WEB / "sw.js").read_text())
+    for name in build.WORKERS:
+        (out / name).write_text((WEB / name).read_text())
+    (out / "page.js").write_text("// another\n")
     build._list_kept_files(out)
     assert kept_files(out)[0] != before
+
+
+def test_both_workers_know_the_same_version(out):
+    version, _ = kept_files(out)
+    assert f'const VERSION = "{version}";' in (out / "worker.js").read_text(encoding="utf-8")
 
 
 def test_the_page_has_a_colour_for_every_label_and_loads_nothing_from_elsewhere(out):

@@ -39,13 +39,16 @@ class NumpyFlat:
 
     def emissions(self, batch: RaggedLattices) -> np.ndarray:
         """float32[sum of n_chars, L]."""
-        return self._read(batch)[0]
+        return self._read(batch, None)
 
     def read_words(self, batch: RaggedLattices) -> tuple[np.ndarray, list[np.ndarray]]:
         """Emissions, and float32[n_chars, n_words] of each sentence: attention, averaged over layers and heads."""
-        return self._read(batch)
+        shape = zip(batch.n_chars.tolist(), batch.n_words.tolist(), strict=True)
+        attention = [np.zeros(pair, np.float32) for pair in shape]
+        return self._read(batch, attention), attention
 
-    def _read(self, batch: RaggedLattices) -> tuple[np.ndarray, list[np.ndarray]]:
+    def _read(self, batch: RaggedLattices, attention: list[np.ndarray] | None) -> np.ndarray:
+        """The emissions; what `read_words` returns besides is added to `attention`."""
         config = self._config
         n_chars = len(batch.chars)
         x = self._linear(self._char_input(batch), "encoder.char_projection")
@@ -56,12 +59,10 @@ class NumpyFlat:
             x = np.concatenate([x, words])  # [N, D]: all characters, then all words
         reach = int((batch.ends - batch.starts).max(initial=1)) - 1
         relations = self._relations.for_batch(int(batch.n_chars.max(initial=1)), max(0, reach))
-        shape = zip(batch.n_chars.tolist(), batch.n_words.tolist(), strict=True)
-        attention = [np.zeros(pair, np.float32) for pair in shape]
         for number in range(config.n_layers):
             n_asking = len(x) if number + 1 < config.n_layers else n_chars
             x = self._layer(number, x, n_asking, batch, relations, attention)
-        return self._linear(x[:n_chars], "output"), attention
+        return self._linear(x[:n_chars], "output")
 
     def _char_input(self, batch: RaggedLattices) -> np.ndarray:
         """float32[sum of n_chars, C]."""
@@ -75,9 +76,9 @@ class NumpyFlat:
         n_asking: int,
         batch: RaggedLattices,
         relations: Relations,
-        attention: list[np.ndarray],
+        attention: list[np.ndarray] | None,
     ) -> np.ndarray:
-        """float32[n_asking, D], for the query nodes; the attention of each sentence is added to `attention`."""
+        """float32[n_asking, D], for the query nodes; that of each sentence is added to `attention`, if given."""
         config, name = self._config, f"encoder.layers.{number}"
         scale = np.float32(config.head_width**-0.5 if config.scale_scores else 1.0)
         query = self._linear(x[:n_asking], f"{name}.attention.query") * scale
@@ -97,9 +98,8 @@ class NumpyFlat:
             shares = self._attend(number, query[asking], key[place], sentence, relations, scale)  # [H, Q, n]
             by_head = value[place].reshape(len(place), config.n_heads, -1).transpose(1, 0, 2)
             attended[asking] = (shares @ by_head).transpose(1, 0, 2).reshape(len(asking), -1)
-            to_words = shares[:, : sentence.n_chars, sentence.n_chars :].mean(0) / config.n_layers
-            if config.use_words:
-                attention[b] += to_words
+            if config.use_words and attention is not None:
+                attention[b] += shares[:, : sentence.n_chars, sentence.n_chars :].mean(0) / config.n_layers
         asked = x[:n_asking]
         x = self._norm(attended + (asked if config.residual else attended), f"{name}.attention_norm")
         changed = self._linear(np.maximum(self._linear(x, f"{name}.ff_in"), 0), f"{name}.ff_out")
@@ -146,15 +146,18 @@ class NumpyFlat:
         n_heads, n_chars = self._config.n_heads, sentence.n_chars
         first, n_columns = relations.n_chars - n_chars, 2 * n_chars - 1
         scores = np.empty((n_heads, n_chars, len(sentence.heads)), np.float32)
-        for reach in np.unique(sentence.reaches).tolist():
+        for reach in np.flatnonzero(np.bincount(sentence.reaches)).tolist():  # np.unique is slower
             columns = relations.columns(number, reach)[:, first : first + n_columns].reshape(n_heads, -1, n_columns)
             # The form "bias": one number per head, which does not depend on the query.
             products = np.repeat(columns, n_chars, 1) if position is None else position[:, :n_chars] @ columns
             own, row, column = products.strides  # of [H, T, 2T - 1]
             shape, strides = (n_heads, n_chars, n_chars), (own, row + column, -column)
             diagonals = as_strided(products[:, :, n_chars - 1 :], shape, strides, writeable=False)  # [H, T, head_j]
-            having = sentence.reaches == reach
-            scores[:, :, having] = diagonals[:, :, sentence.heads[having]]
+            having = np.flatnonzero(sentence.reaches == reach)
+            if reach == 0 and len(having) == n_chars:  # the characters, whose heads are all there are, in order
+                scores[:, :, :n_chars] = diagonals
+            else:
+                scores[:, :, having] = diagonals[:, :, sentence.heads[having]]
         return scores
 
     def _of_words(self, number: int, position: np.ndarray | None, sentence: _Spans, relations: Relations) -> np.ndarray:
@@ -185,8 +188,9 @@ class NumpyFlat:
         return y if bias is None else y + bias
 
     def _norm(self, x: np.ndarray, name: str) -> np.ndarray:
-        x = x - x.mean(1, keepdims=True)
-        x /= np.sqrt(np.square(x).mean(1, keepdims=True) + np.float32(1e-5))
+        part = np.float32(1 / x.shape[1])
+        x = x - x.sum(1, keepdims=True) * part
+        x /= np.sqrt(np.square(x).sum(1, keepdims=True) * part + np.float32(1e-5))
         return x * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
 
 

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
 from cige.data.sentence import Span
 from cige.lattice.lattice import Lattice
 from cige.lexicon.user_word import UNKNOWN_TYPE
+
+
+@lru_cache(maxsize=8)
+def _columns(tags: tuple[str, ...]) -> list[int]:
+    """The numbers of the tags of UNKNOWN_TYPE."""
+    return [k for k, tag in enumerate(tags) if tag.partition("-")[2] == UNKNOWN_TYPE]
 
 
 def without_unknown_type(
@@ -25,7 +32,7 @@ def without_unknown_type(
         emissions: float[B, T, L]; returned unchanged if nothing is ruled out.
         tags: the L tag names; labels: the labels that the model knows.
     """
-    columns = [k for k, tag in enumerate(tags) if tag.partition("-")[2] == UNKNOWN_TYPE]
+    columns = _columns(tuple(tags))
     rows = [k for k, lattice in enumerate(lattices) if not _unknown_words(lattice, labels)] if columns else []
     if not rows:
         return emissions

@@ -4,7 +4,8 @@
 
    AVX512-VNNI takes weights without sign, so they are kept with 128 added, and the sum begins with what that is too
    much. AVX2 has no such instruction: its products of 8-bit numbers saturate if both have 8 bits. So there numbers are
-   kept in 16 bits, two in a group. This takes as long with 12 bits as with 8, so only AVX2 has INT16. */
+   kept in 16 bits, two in a group. This takes as long with 12 bits as with 8, so only AVX2 has INT16, and WebAssembly, whose
+   instructions are the same but half as wide. */
 
 #include "product.h"
 
