@@ -262,11 +262,11 @@ class NER(EntityFinder):
         check_text(text)
         snapshot = self.with_words(words).lexicon.snapshot()
         parts = read_windows(text, snapshot, self.label_facts)
-        found = predict_spans(self.model, [part.lattice for part in parts])
+        spans = predict_spans(self.model, [part.lattice for part in parts])
         return Analysis(
             text=text,
             entities=merge_windows(
-                text, zip((part.window for part in parts), found, strict=True), overlapping=self.label_facts.nested
+                text, zip((part.window for part in parts), spans, strict=True), overlapping=self.label_facts.nested
             ),
             words=[word for part in parts for word in core_words(part, snapshot)],
             n_dropped=sum(part.lattice.n_dropped for part in parts),
@@ -361,12 +361,12 @@ class NER(EntityFinder):
         Raises:
             ModelError: the errors of `load`; or the model has no lexicon.
         """
-        found = load(path_or_hub_id, device, backend=backend, precision=precision, **hub_options)
-        if not isinstance(found, cls):
+        finder = load(path_or_hub_id, device, backend=backend, precision=precision, **hub_options)
+        if not isinstance(finder, cls):
             raise ModelError(
-                f"{path_or_hub_id}: opens as a {type(found).__name__}, which has no lexicon; use cige.load"
+                f"{path_or_hub_id}: opens as a {type(finder).__name__}, which has no lexicon; use cige.load"
             )
-        return found
+        return finder
 
     def save_pretrained(self, folder: str | PathLike[str]) -> None:
         """Write the model folder, including the user's words; it is written completely or not at all."""

@@ -41,8 +41,8 @@ def versions_of(finder: EntityFinder, folder: Path) -> Versions:
         return Versions(model, "")
     precision = getattr(finder.model, "precision", FLOAT32)
     snapshot = finder.lexicon.snapshot()
-    own = [[entry.text, entry.label, entry.mode] for entry in snapshot.user_entries]
-    return Versions(model, _hash([finder.lexicon.fingerprint, own, sorted(snapshot.hidden)]), precision)
+    user_words = [[entry.text, entry.label, entry.mode] for entry in snapshot.user_entries]
+    return Versions(model, _hash([finder.lexicon.fingerprint, user_words, sorted(snapshot.hidden)]), precision)
 
 
 def _hash(value: Any) -> str:

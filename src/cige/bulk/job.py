@@ -195,18 +195,18 @@ class Job:
             raise ModelError(f"a worker {differs} while the job runs; restore it")
         file = next(file for file in self.files if file.name == part.file)
         rows = read_rows(self.source, file, part, self.form, self.text_column)
-        found = iter(annotator.annotate([row.values[self.text_column] for row in rows if row.values is not None]))
-        pairs = [(row, Annotation(None, row.error) if row.values is None else next(found)) for row in rows]
+        annotations = iter(annotator.annotate([row.values[self.text_column] for row in rows if row.values is not None]))
+        pairs = [(row, Annotation(None, row.error) if row.values is None else next(annotations)) for row in rows]
         pairs = [(row, self._writable(row, annotation)) for row, annotation in pairs]
-        kept = [(row, a.entities) for row, a in pairs if a.entities is not None]
+        annotated = [(row, a.entities) for row, a in pairs if a.entities is not None]
         rejected = [(row, a.error) for row, a in pairs if a.entities is None]
         record: dict[str, Any] = {
             "part": part.number,
             "file": part.file,
             "first_row": part.first_row,
-            "rows": len(kept),
+            "rows": len(annotated),
             "rejected": len(rejected),
-            "entities": sum(len(entities) for _, entities in kept),
+            "entities": sum(len(entities) for _, entities in annotated),
         } | self._versions()
         if rejected:
             lines = [to_json(self._rejection(row, part, error), ensure_ascii=True) + "\n" for row, error in rejected]
@@ -214,7 +214,7 @@ class Job:
                 aside.write_text("".join(lines), encoding="utf-8")
         data = self._place("data", part, self.to)
         with atomic_file(data) as aside:
-            self._write_data(aside, part, file, kept)
+            self._write_data(aside, part, file, annotated)
             record |= {"bytes": aside.stat().st_size, "sha256": sha256(aside)}
         self._write(self._place("commits", part, "json"), record)
         return record
@@ -253,13 +253,13 @@ class Job:
             raw = repr(raw)
         return {"file": part.file or self.source.name, "row": row.number, "reason": error, "raw": raw}
 
-    def _write_data(self, path: Path, part: Part, file: InputFile, kept: list[tuple[Row, Any]]) -> None:
+    def _write_data(self, path: Path, part: Part, file: InputFile, annotated: list[tuple[Row, Any]]) -> None:
         columns = list(file.header) or [self.text_column]
-        sources = [self._source(part, row) for row, _ in kept]
+        sources = [self._source(part, row) for row, _ in annotated]
         if self.to != "parquet":
             rows = [
                 (row.values or {}) | source | {self.entities_column: entities}
-                for (row, entities), source in zip(kept, sources, strict=True)
+                for (row, entities), source in zip(annotated, sources, strict=True)
             ]
             added = SOURCE_COLUMNS if self.with_source else ()
             path.write_bytes(format_rows(rows, self.to, [*columns, *added], self.entities_column))
@@ -271,14 +271,14 @@ class Job:
 
         if self.form == "parquet":
             table = parquet_table(self.source / file.name if file.name else self.source, part)
-            table = chosen_rows(table, [row.number - part.first_row for row, _ in kept])
+            table = chosen_rows(table, [row.number - part.first_row for row, _ in annotated])
         else:
-            values = [[(row.values or {})[name] for row, _ in kept] for name in columns]
-            table = pa.table({name: pa.array(own, pa.string()) for name, own in zip(columns, values, strict=True)})
+            values = [[(row.values or {})[name] for row, _ in annotated] for name in columns]
+            table = pa.table({name: pa.array(cells, pa.string()) for name, cells in zip(columns, values, strict=True)})
         if self.with_source:
             for column, kind in zip(SOURCE_COLUMNS, (pa.string(), pa.int64()), strict=True):
                 table = table.append_column(column, pa.array([source[column] for source in sources], kind))
-        entities = entities_array([Annotation(found) for _, found in kept])
+        entities = entities_array([Annotation(of_row) for _, of_row in annotated])
         pq.write_table(table.append_column(self.entities_column, entities), path, compression="zstd")
 
     def _source(self, part: Part, row: Row) -> dict[str, Any]:
@@ -364,5 +364,7 @@ def with_parts(job: Job, parts: list[Part]) -> Job:
 
 def _differs(now: Versions, before: Versions) -> str:
     names = [name for name in ("model", "lexicon", "precision") if getattr(now, name) != getattr(before, name)]
-    said = (f"the {name} was {getattr(before, name) or 'none'} and is {getattr(now, name) or 'none'}" for name in names)
-    return "has another " + " and ".join(names) + f" ({', '.join(said)})"
+    differences = (
+        f"the {name} was {getattr(before, name) or 'none'} and is {getattr(now, name) or 'none'}" for name in names
+    )
+    return "has another " + " and ".join(names) + f" ({', '.join(differences)})"

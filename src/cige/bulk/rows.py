@@ -233,12 +233,12 @@ def _stretch(path: str, start: int, stop: int) -> bytes:
             _open.cache_clear()
             stream = _open(path)
         stream.seek(start)
-        found = stream.read(stop - start)
+        data = stream.read(stop - start)
     except UNPACKING_ERRORS as reason:
         raise DataError(f"{path} is damaged or cut short ({reason}); fetch or pack it again") from reason
-    if len(found) != stop - start:
-        raise DataError(f"{path}: {len(found):,} bytes at {start:,}, expected {stop - start:,}; it became shorter")
-    return found
+    if len(data) != stop - start:
+        raise DataError(f"{path}: {len(data):,} bytes at {start:,}, expected {stop - start:,}; it became shorter")
+    return data
 
 
 @lru_cache(maxsize=1)

@@ -141,13 +141,13 @@ def _words_of(args: argparse.Namespace) -> tuple[str, ...]:
     from cige.lexicon.word_versions import WordVersions
 
     begun_with = iter(versions_begun_with(Path(args.output)))
-    found = []
+    files = []
     for path in (Path(path).absolute() for path in args.lexicon_add):
         if path.is_dir():
             versions = WordVersions(path)
             path = versions.path(next(begun_with, None) or versions.current())
-        found.append(str(path))
-    return tuple(found)
+        files.append(str(path))
+    return tuple(files)
 
 
 def _first_reason(job: Job) -> str:

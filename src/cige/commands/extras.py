@@ -48,7 +48,7 @@ def reason_of(command: str, error: ModuleNotFoundError) -> str | None:
 
 def as_installed(message: str) -> str:
     """The message, with the commands that install an extra in the form that works in this installation."""
-    return _NAMED.sub(lambda found: install_command(found["extra"]), message)
+    return _NAMED.sub(lambda match: install_command(match["extra"]), message)
 
 
 def install_command(extra: str | None = None) -> str:
@@ -57,8 +57,8 @@ def install_command(extra: str | None = None) -> str:
 
 
 def _pip() -> str:
-    found = shutil.which("pip")
-    is_own = found is not None and Path(found).parent == Path(sys.executable).parent
+    path = shutil.which("pip")
+    is_own = path is not None and Path(path).parent == Path(sys.executable).parent
     return "pip" if is_own else f"{_quoted(sys.executable)} -m pip"
 
 

@@ -67,8 +67,8 @@ def _installation() -> dict[str, Any]:
     from cige import __version__
     from cige.runtime.native import level, n_threads
 
-    found = {"cige": __version__, "python": platform.python_version(), "threads": n_threads()}
-    return found | {"compiled kernels": level() or "none (slower)"} | _torch()
+    facts = {"cige": __version__, "python": platform.python_version(), "threads": n_threads()}
+    return facts | {"compiled kernels": level() or "none (slower)"} | _torch()
 
 
 def _torch() -> dict[str, Any]:

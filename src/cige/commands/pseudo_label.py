@@ -93,8 +93,8 @@ def _agreed(args: argparse.Namespace) -> Iterator:
     n_kept, texts = 0, (text for text in map(str.strip, sentences_of(args.source)))
     texts = (text for text in texts if args.chars[0] <= len(text) <= args.chars[1])
     while block := list(islice(texts, BLOCK)):
-        found = [list(finder.pipe(block, batch_size=64)) for finder in finders]
-        for text, *of_text in zip(block, *found, strict=True):
+        entities = [list(finder.pipe(block, batch_size=64)) for finder in finders]
+        for text, *of_text in zip(block, *entities, strict=True):
             spans = agreed_spans(of_text, judges, min_score=args.min_score)
             n_open = sum(span.end - span.start for span in spans if span.label == OPEN)
             if n_open > args.max_open * len(text) or (not spans and rng.random() >= args.keep_empty):

@@ -52,14 +52,14 @@ def run_list(args: argparse.Namespace) -> None:
     for pattern in args.patterns:
         if not any(fnmatchcase(name, pattern) for name in shipped()):
             raise RecipeError(no_such_recipe(pattern))
-    found = [x for x in shipped().values() if not args.patterns or any(fnmatchcase(x.name, p) for p in args.patterns)]
+    recipes = [x for x in shipped().values() if not args.patterns or any(fnmatchcase(x.name, p) for p in args.patterns)]
     console = make_console()
-    for number, kind in enumerate(dict.fromkeys(one.kind for one in found)):
+    for number, kind in enumerate(dict.fromkeys(one.kind for one in recipes)):
         heads = ("name", "data", "system") if kind == TAGGING else ("name",)
         table = Table(*heads, "description", box=None, pad_edge=False, title=f"{'' if number == 0 else chr(10)}{kind}")
         table.title_justify = "left"
         table.columns[0].no_wrap = True
-        for one in found:
+        for one in recipes:
             if one.kind == kind:
                 table.add_row(one.name, *((one.data, one.system) if kind == TAGGING else ()), one.about)
         console.print(table)

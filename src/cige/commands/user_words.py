@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> None:
     from cige.tagging.evaluation import user_word_trials
 
     lists = {path: read_words(path, spaces=True) for path in args.gazetteer}
-    for found in lists.values():
-        if found.report.n_refused:
-            print(f"cige: {found.report}", file=sys.stderr)
+    for words in lists.values():
+        if words.report.n_refused:
+            print(f"cige: {words.report}", file=sys.stderr)
     models: list[str | None] = args.model or [None]
     names = names_of_folders([model or "bundled" for model in models])
     sentences = read_sentences(args.data, repair=args.repair)
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> None:
             sentences,
             labels=labels,
             train=train,
-            gazetteers={path: found.user_words for path, found in lists.items()},
+            gazetteers={path: words.user_words for path, words in lists.items()},
             with_labels=with_labels,
             seed=args.seed,
         )

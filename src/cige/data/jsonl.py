@@ -76,13 +76,13 @@ def parse_json_lines(
                     f"{show_span(broken[0], sentence_text)} is discontinuous; only `head: pair_grid` with "
                     "pair_grid.scores: relations learns such entities"
                 )
-            kept, dropped = (sorted(set(spans)), []) if nested else outermost(spans)
+            outer, dropped = (sorted(set(spans)), []) if nested else outermost(spans)
             if dropped and not keep_outermost:
                 raise DataError(f"{show_span(dropped[0], sentence_text)} overlaps another entity; {NO_OVERLAPS}")
         except DataError as error:
             raise DataError(f"{name}, line {number}: {one_line(str(error))}") from None
         repairs += [Repair(number, f"{show_span(span, sentence_text)} overlapped a longer entity") for span in dropped]
-        sentences.append(Sentence(sentence_text, tuple(kept), number))
+        sentences.append(Sentence(sentence_text, tuple(outer), number))
     return LabelledFile(tuple(sentences), "jsonl" if form == "auto" else form, tuple(repairs))
 
 
@@ -186,10 +186,10 @@ def make_span(start: Any, end: Any, label: Any, text: str) -> Span:
 
 def check_surface(span: Span, surface: Any, text: str) -> None:
     """Raise a DataError if the text that a file gives for a span differs from the text at its offsets."""
-    found = span.text_in(text)
-    if surface != found:
+    in_text = span.text_in(text)
+    if surface != in_text:
         raise DataError(
-            f"the text of {span.label} is {surface!r}, but [{span.start}, {span.end}) of the sentence is {found!r}; "
+            f"the text of {span.label} is {surface!r}, but [{span.start}, {span.end}) of the sentence is {in_text!r}; "
             "offsets count code points, from 0"
         )
 

@@ -110,7 +110,7 @@ def learn_types(
     _check_types(lists, base)
     words = {name: _sound(name, listed) for name, listed in lists.items()}
     text = _RawText.read(texts, base, words)
-    own = text.entities(base, labels=base.labels)
+    entities = text.entities(base, labels=base.labels)
     silent = base.label_facts.silent
     recipe = _filled_in(recipe, base, words)
     output_dir = Path(output_dir)
@@ -122,7 +122,7 @@ def learn_types(
             labelled(
                 text.texts[k],
                 drawn_words(text.words[k], trust, np.random.default_rng((seed, number, k))),
-                own[k],
+                entities[k],
                 silent=silent,
                 learnt=learnt[k],
             )
@@ -185,13 +185,13 @@ class _RawText:
         band = bands_of(base.lexicon)
         counts, trust = {}, {}
         for name, listed in lists.items():
-            counts[name] = Counter(word.text for found in words for word in found if name in word.lists)
+            counts[name] = Counter(word.text for of_text in words for word in of_text if name in word.lists)
             if not counts[name]:
                 raise DataError(
                     f"{name}: the text uses no word of the list ({counted(len(listed), 'word')}, such as {listed[0]}); "
                     "expected raw text of the kind in which they occur"
                 )
-            by_band = trust_by_band((word for found in words for word in found), name, band)
+            by_band = trust_by_band((word for of_text in words for word in of_text), name, band)
             trust[name] = {word: by_band[band(word)] for word in counts[name]}
         return cls(list(windows), words, {name: len(listed) for name, listed in lists.items()}, counts, trust)
 
@@ -201,13 +201,13 @@ class _RawText:
 
     def trust_after(self, learnt: Sequence[Sequence[Entity]]) -> dict[str, dict[str, float]]:
         """The probability of listed words to be entities, given the predictions after a round."""
-        found: dict[str, Counter[str]] = {name: Counter() for name in self.counts}
+        predicted: dict[str, Counter[str]] = {name: Counter() for name in self.counts}
         for words, entities in zip(self.words, learnt, strict=True):
             places = {(e.start, e.end, e.label) for e in entities}
             for word in words:
                 for name in word.lists:
-                    found[name][word.text] += (word.start, word.end, name) in places
-        return {name: trust_of_words(self.counts[name], found[name], self.trust[name]) for name in self.counts}
+                    predicted[name][word.text] += (word.start, word.end, name) in places
+        return {name: trust_of_words(self.counts[name], predicted[name], self.trust[name]) for name in self.counts}
 
     def report(self, name: str, n_labelled: int) -> LearntType:
         counts = self.counts[name]
@@ -229,10 +229,10 @@ def _check_types(lists: Mapping[str, Sequence[str]], base: NER) -> None:
 
 
 def _sound(name: str, listed: Sequence[str]) -> list[str]:
-    found = [word for word in dict.fromkeys(map(normalize, listed)) if len(word) > 1]
-    if not found:
+    words = [word for word in dict.fromkeys(map(normalize, listed)) if len(word) > 1]
+    if not words:
         raise LexiconError(f"{name}: no word to learn from; expected words of two or more characters, one a line")
-    return found
+    return words
 
 
 def _count(sentences: Iterable[Sentence], names: Iterable[str]) -> dict[str, int]:

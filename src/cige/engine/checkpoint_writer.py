@@ -69,16 +69,16 @@ class CheckpointWriter:
         tensors: dict[str, Tensor] = {}
         rest = to_json(flatten(values, "run", tensors), ensure_ascii=True)
         part = own_part(tensors, self._rank, self._n_processes, copy=self._in_background)
-        own = part_name(self._rank, self._n_processes)
+        state_part = part_name(self._rank, self._n_processes)
         held = deepcopy(state)
 
         def work() -> None:
             if self._rank:
-                with reporting_write_errors(parts / own):
-                    part.write(parts / own)
+                with reporting_write_errors(parts / state_part):
+                    part.write(parts / state_part)
                 return
             with new_checkpoint(self._folder, held.step, held, origin=self._origin, n_kept=self._n_kept) as aside:
-                part.write(aside / own)
+                part.write(aside / state_part)
                 (aside / VALUES).write_text(rest, encoding="utf-8")
                 for rank in range(1, self._n_processes):
                     name = part_name(rank, self._n_processes)

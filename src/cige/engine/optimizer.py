@@ -61,9 +61,9 @@ def finish_updates(optimizer: torch.optim.Optimizer) -> None:
 @torch.no_grad()
 def clip_gradients(parameters: Iterable[nn.Parameter], config: OptimizerConfig) -> Tensor:
     """Clip the gradient in place; returns its norm before clipping."""
-    found = [_values(p) for p in parameters if p.grad is not None]
-    norm = whole(nn.utils.get_total_norm(found))
-    gradients = [values_of(gradient) for gradient in found]
+    values = [_values(p) for p in parameters if p.grad is not None]
+    norm = whole(nn.utils.get_total_norm(values))
+    gradients = [values_of(gradient) for gradient in values]
     if config.clip_norm is not None:
         torch._foreach_mul_(gradients, (config.clip_norm / (norm + 1e-6)).clamp(max=1.0))
     elif config.clip_value is not None:

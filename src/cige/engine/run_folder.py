@@ -58,19 +58,19 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
         aside.write_text(f"{_SEED}{seed}\n{dump_yaml(recipe)}", encoding="utf-8")
 
 
-def refuse_foreign(folder: Path, *, own: Collection[str] = ()) -> None:
+def refuse_foreign(folder: Path, *, files_of_run: Collection[str] = ()) -> None:
     """Raise a RecipeError if a run must not write to a folder, because it contains other files or is a file itself.
 
     Hidden files and logs are ignored, since users may redirect the messages of a run to a file in its folder.
 
     Args:
-        own: names of further files that show that cige wrote the folder.
+        files_of_run: names of further files that show that cige wrote the folder.
     """
     path = next((p for p in (folder, *folder.parents) if p.is_file()), None)
     if path is not None:
         where = "" if path == folder else f"{folder}: "
         raise RecipeError(f"{where}{path} is a file; expected a folder for the files of the run, give a new name")
-    if not folder.is_dir() or any((folder / name).exists() for name in (RECIPE, *own)):
+    if not folder.is_dir() or any((folder / name).exists() for name in (RECIPE, *files_of_run)):
         return
     foreign = sorted(p.name for p in folder.iterdir() if p.name[0] != "." and p.suffix != ".log")
     if foreign:
@@ -131,7 +131,7 @@ def differences(old: Any, new: Any) -> list[str]:
 
 
 def _flat(values: dict[str, Any], prefix: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in values.items():
-        found |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return found
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat

@@ -104,9 +104,9 @@ class Trainer:
         if checkpoint is None:
             return
         self.state = read_state(checkpoint, RunState.from_dict)
-        saved, own = StateFiles(checkpoint), trained_weights(self.network)
-        found = {name.removeprefix(_WEIGHT): s for name, s in saved.shapes.items() if name.startswith(_WEIGHT)}
-        wrong = sorted(name for name, _ in found.items() ^ {name: w.shape for name, w in own.items()}.items())
+        saved, weights = StateFiles(checkpoint), trained_weights(self.network)
+        shapes = {name.removeprefix(_WEIGHT): s for name, s in saved.shapes.items() if name.startswith(_WEIGHT)}
+        wrong = sorted(name for name, _ in shapes.items() ^ {name: w.shape for name, w in weights.items()}.items())
         if wrong:
             raise ModelError(
                 f"{checkpoint}: not the weights of this network ({wrong[0]} does not fit); start the run over with "
@@ -116,7 +116,7 @@ class Trainer:
             flat = json.loads((checkpoint / VALUES).read_text(encoding="utf-8"))
             state = restore(flat, lambda name: saved.read(name, self._like(name)))
             with torch.no_grad():
-                for name, weight in own.items():
+                for name, weight in weights.items():
                     weight.copy_(state["weights"][name])
             self._optimizer.load_state_dict(state["optimizer"])
             if self._average is not None:

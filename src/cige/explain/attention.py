@@ -116,7 +116,7 @@ def read_word_sets(
     read: Callable[[ReadWindow], WordSets] | None = _encoder_method(model, "word_sets")
     if read is None or not reads_words(model):
         raise ModelError(f"{_called(model)} has no word sets; models that have: {_models_with('word_sets')}")
-    found = []
+    word_sets = []
     for part in parts:
         window, sets = part.window, read(part)
         none = sets.none[0].tolist()
@@ -130,8 +130,8 @@ def read_word_sets(
                 for name, s in of_char.items()
             }
             empty = {name: weight for name, weight in zip("BME", none[k], strict=True) if not members[name]}
-            found.append(CharacterSets(window.start + k, part.lattice.text[k], members, empty))
-    return found
+            word_sets.append(CharacterSets(window.start + k, part.lattice.text[k], members, empty))
+    return word_sets
 
 
 def read_maps(model: PredictionModel, parts: Sequence[ReadWindow], snapshot: LexiconSnapshot) -> list[AttentionMap]:
@@ -147,18 +147,18 @@ def read_maps(model: PredictionModel, parts: Sequence[ReadWindow], snapshot: Lex
             f"{_called(model)} reads no words and has no attention to draw; models with attention maps: "
             f"{_models_with('attention_maps')}; every model that reads words shows how much of them it read"
         )
-    found = []
+    maps = []
     for part in parts:
         start, chars = part.window.start, list(part.lattice.text)
         n_chars = len(chars)
         for name, asking, answering, weights in read(part).named() if read else ():
             heads = weights[:, 0, :n_chars, :n_chars].float().cpu().numpy()
-            found.append(AttentionMap(name, asking, answering, start, chars, chars, heads))
+            maps.append(AttentionMap(name, asking, answering, start, chars, chars, heads))
         if words:
             listed = [lattice_word(k, part, snapshot).text for k in range(part.lattice.n_words)]
             shares = model.read_words([part.lattice])[1][:, :n_chars, : len(listed)]
-            found.append(AttentionMap(WORDS_READ, "characters", "words", start, chars, listed, shares))
-    return found
+            maps.append(AttentionMap(WORDS_READ, "characters", "words", start, chars, listed, shares))
+    return maps
 
 
 def has_word_sets(model: PredictionModel) -> bool:

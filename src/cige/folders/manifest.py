@@ -25,8 +25,8 @@ def write_manifest(folder: Path, **facts: Any) -> None:
     Files of subfolders that have their own manifest are not listed.
     """
     parts = [f.parent for f in folder.rglob(MANIFEST) if f.parent != folder]
-    own = [f for f in folder.rglob("*") if f.is_file() and f != folder / MANIFEST and not set(parts) & set(f.parents)]
-    names = sorted(f.relative_to(folder).as_posix() for f in own)
+    files = [f for f in folder.rglob("*") if f.is_file() and f != folder / MANIFEST and not set(parts) & set(f.parents)]
+    names = sorted(f.relative_to(folder).as_posix() for f in files)
     listing = {name: {"bytes": (folder / name).stat().st_size, "sha256": sha256(folder / name)} for name in names}
     text = to_json(facts | {"files": listing}, indent=1, sort_keys=True)
     (folder / MANIFEST).write_text(text, encoding="utf-8")
@@ -66,13 +66,13 @@ def read_manifest(
     except (OSError, ValueError, RecursionError) as reason:
         raise error(f"{folder / MANIFEST}: cannot be read ({reason}); save or copy the {kind} again") from reason
     if not isinstance(facts, dict) or facts.get("kind") != kind:
-        found = facts.get("kind") if isinstance(facts, dict) else type(facts).__name__
-        known = find_kind(found)
+        given = facts.get("kind") if isinstance(facts, dict) else type(facts).__name__
+        known = find_kind(given)
         use = f"; {known.use}" if known is not None else ""
-        raise error(f"{folder}: holds {_short(found)}, expected a {kind} folder{use}")
+        raise error(f"{folder}: holds {_short(given)}, expected a {kind} folder{use}")
     if not isinstance(facts.get("version"), int) or facts["version"] > version:
-        found = _short(facts.get("version"))
-        raise error(f"{folder}: {kind} format version {found}, this cige reads up to {version}; upgrade cige")
+        given = _short(facts.get("version"))
+        raise error(f"{folder}: {kind} format version {given}, this cige reads up to {version}; upgrade cige")
     listed = _listed_files(facts, folder, error)
     facts["files"] = dict(listed)
     for name, expected in listed:

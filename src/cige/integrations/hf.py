@@ -134,8 +134,8 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _group(entity: Entity) -> dict[str, Any]:
-    found = {"entity_group": entity.label, "score": entity.score, "word": entity.text}
-    return found | {"start": entity.start, "end": entity.end}
+    group = {"entity_group": entity.label, "score": entity.score, "word": entity.text}
+    return group | {"start": entity.start, "end": entity.end}
 
 
 def _characters(entity: Entity) -> Iterator[dict[str, Any]]:

@@ -177,8 +177,8 @@ class CigeComponent(Pipe):
         """The documents of a stream, in order; `nlp.pipe` calls this."""
         for docs in minibatch(stream, batch_size):
             try:
-                found = list(self.finder.pipe([doc.text for doc in docs], **self.request))
-                for doc, entities in zip(docs, found, strict=True):
+                answers = list(self.finder.pipe([doc.text for doc in docs], **self.request))
+                for doc, entities in zip(docs, answers, strict=True):
                     self._annotate(doc, entities)
             except Exception as error:
                 self.get_error_handler()(self.name, self, docs, error)

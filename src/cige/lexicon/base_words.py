@@ -41,10 +41,10 @@ class BaseWords:
 
     @classmethod
     def build(cls, words: WordBlob, counts: Sequence[int] | None) -> BaseWords:
-        kept = None if counts is None else np.asarray(counts, dtype=np.int64)
-        if kept is not None and np.array_equal(kept, kept.astype(np.uint32)):
-            kept = kept.astype(np.uint32)  # half the file size
-        return cls(words=words, counts=kept, matcher=Matcher.build(words))
+        counts_of_words = None if counts is None else np.asarray(counts, dtype=np.int64)
+        if counts_of_words is not None and np.array_equal(counts_of_words, counts_of_words.astype(np.uint32)):
+            counts_of_words = counts_of_words.astype(np.uint32)  # half the file size
+        return cls(words=words, counts=counts_of_words, matcher=Matcher.build(words))
 
     @classmethod
     def load(cls, folder: Path, facts: dict[str, Any]) -> BaseWords:

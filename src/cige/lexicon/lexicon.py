@@ -110,19 +110,19 @@ class Lexicon:
         """
         from cige.lexicon.words_file import read_words  # not needed to match
 
-        found = read_words(path, format=format, min_count=min_count, spaces=True, pairs=True)
-        if not found.words:
+        word_list = read_words(path, format=format, min_count=min_count, spaces=True, pairs=True)
+        if not word_list.words:
             raise LexiconError(
-                f"no usable word; expected words of two or more characters, one per line\n{found.report}"
+                f"no usable word; expected words of two or more characters, one per line\n{word_list.report}"
             )
-        rules = [word for word in found.triples() if word[2] != EVIDENCE]
-        listed, counts, report = found.words, found.counts, found.report
+        rules = [word for word in word_list.triples() if word[2] != EVIDENCE]
+        listed, counts, report = word_list.words, word_list.counts, word_list.report
         if rules:
-            keep = [mode == EVIDENCE for _, mode in found.of_words]
+            keep = [mode == EVIDENCE for _, mode in word_list.of_words]
             listed = list(compress(listed, keep))
             counts = counts and list(compress(counts, keep))
         words = WordBlob.from_words(listed)
-        del found, listed  # for millions of words, this frees a gigabyte, and building needs another
+        del word_list, listed  # for millions of words, this frees a gigabyte, and building needs another
         lexicon = cls(base=BaseWords.build(words, counts), report=report)
         lexicon._add(_usable(rules))
         return lexicon
@@ -260,9 +260,9 @@ class Lexicon:
         """
         from cige.lexicon.words_file import read_words
 
-        found = read_words(path, format=format, spaces=True)
-        self._add(_usable(found.triples()))
-        return found.report
+        listed = read_words(path, format=format, spaces=True)
+        self._add(_usable(listed.triples()))
+        return listed.report
 
     def remove(self, *words: str) -> None:
         """Undo `add` of user words, and stop matching base words, from now on.

@@ -99,14 +99,14 @@ class DcsanConfig(ModelConfig):
     """Train word vectors; False keeps all but the special ones (released code)."""
 
     def problems(self) -> list[str]:
-        found = []
+        problems = []
         if self.use_words and self.cross_attention and self.width % self.n_cross_heads:
-            found.append(f"model.width is {self.width}, expected a multiple of model.n_cross_heads")
+            problems.append(f"model.width is {self.width}, expected a multiple of model.n_cross_heads")
         if self.self_attention and (problem := head_problem(self.width, self.n_self_heads)):
-            found.append(f"model.n_self_heads: {problem}")
+            problems.append(f"model.n_self_heads: {problem}")
         if self.smoothing < 0:
-            found.append(f"model.smoothing is {self.smoothing}, expected 0 or more")
-        return found
+            problems.append(f"model.smoothing is {self.smoothing}, expected 0 or more")
+        return problems
 
 
 RELEASED: dict[str, Any] = {

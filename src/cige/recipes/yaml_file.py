@@ -64,19 +64,19 @@ def read_layer(path: Path, *, called: str) -> Layer:
 
 
 def _values(node: yaml.MappingNode, called: str, prefix: str, origins: dict[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key_node, value_node in node.value:
         name = str(key_node.value)
         key = f"{prefix}{name}"
         where = f"{called}:{key_node.start_mark.line + 1}"
-        if name in found:
+        if name in values:
             raise RecipeError(f"{where}: key {key!r} is given twice, first at {origins[key]}")
         origins[key] = where
         if isinstance(value_node, yaml.MappingNode):
-            found[name] = _values(value_node, called, f"{key}.", origins)
+            values[name] = _values(value_node, called, f"{key}.", origins)
         else:
-            found[name] = _scalar(value_node, where)
-    return found
+            values[name] = _scalar(value_node, where)
+    return values
 
 
 def _scalar(node: yaml.Node, where: str) -> Any:

@@ -244,10 +244,10 @@ class _Server:
             return _html(*reference(app.openapi()))
 
     def _options(self, body: schemas.ReadIn) -> dict[str, Any]:
-        asked = selection.Request.of(min_score=body.min_score, labels=body.labels, types=body.types)
+        request = selection.Request.of(min_score=body.min_score, labels=body.labels, types=body.types)
         reader = self._reader(body.model)
         options = {"words": usable(schemas.user_words(body.words)), "utf16": body.offsets == "utf16"}
-        return {"reader": reader, "request": asked, "consistent": body.consistent} | options
+        return {"reader": reader, "request": request, "consistent": body.consistent} | options
 
     def _reader(self, name: str | None) -> Reader:
         """The model with that name; the first one if there is no name."""
@@ -292,9 +292,9 @@ class _Server:
         try:
             await over
             if future.done() and not future.cancelled():
-                found: Answer = future.result()
-                self.metrics.answer(work.reader.name, work.n_chars, found.labels, work.reader.ner.labels)
-                return Response(found.body, media_type="application/json")
+                answer: Answer = future.result()
+                self.metrics.answer(work.reader.name, work.n_chars, answer.labels, work.reader.ner.labels)
+                return Response(answer.body, media_type="application/json")
             if left.done():
                 raise Refused("client_left", "the client left")
             milliseconds = round(1e3 * seconds)
@@ -324,8 +324,8 @@ async def _client_leaves(request: Request) -> None:
 
 
 def _html(content: str, policy: str) -> Response:
-    kept = {"content-security-policy": policy, "cache-control": "no-cache", "referrer-policy": "no-referrer"}
-    return HTMLResponse(content, headers=kept)
+    headers = {"content-security-policy": policy, "cache-control": "no-cache", "referrer-policy": "no-referrer"}
+    return HTMLResponse(content, headers=headers)
 
 
 def _path(name: str) -> Any:

@@ -57,8 +57,8 @@ class ExplainWork(TextsWork):
         self._check_nodes(of_texts, watch)
         labels: Counter[str] = Counter()
         results = []
-        for text, own in zip(self.texts, of_texts, strict=True):
-            result = self._explained(text, own, watch)
+        for text, ner_of_text in zip(self.texts, of_texts, strict=True):
+            result = self._explained(text, ner_of_text, watch)
             labels.update(entity["label"] for entity in result["entities"])
             results.append(result)
         head = response_head(self, version)
@@ -91,7 +91,7 @@ class ExplainWork(TextsWork):
             )
 
     def _explained(self, text: str, ner: NER, watch: Watch) -> dict[str, Any]:
-        found = explain(
+        evidence = explain(
             watch.watched(ner.model),
             text,
             removals=self.removals,
@@ -102,17 +102,17 @@ class ExplainWork(TextsWork):
         watch.check()
         drawn = {}
         if self.svg_width is not None:
-            _check_drawing(found.lattice, text, self.svg_width)
+            _check_drawing(evidence.lattice, text, self.svg_width)
             drawn["svg"] = draw_lattice(
-                found.lattice,
+                evidence.lattice,
                 text=text,
-                marks=to_marks(found),
-                emphasis=to_emphasis(found),
+                marks=to_marks(evidence),
+                emphasis=to_emphasis(evidence),
                 width=self.svg_width,
                 legend=False,
             )
         watch.check()
-        return evidence_dict(found, utf16=self.utf16) | drawn
+        return evidence_dict(evidence, utf16=self.utf16) | drawn
 
 
 def _check_drawing(lattice: Lattice, text: str, width: int) -> None:
@@ -144,10 +144,10 @@ def _n_compared(lattice: Lattice, text: str, width: int) -> int:
 
 def evidence_dict(evidence: Evidence, *, utf16: bool) -> dict[str, Any]:
     """Words, entities and removals of an explanation, with offsets in the requested unit."""
-    found = {name: value for name, value in evidence.to_dict().items() if name not in ("text", "word_sets", "maps")}
+    fields = {name: value for name, value in evidence.to_dict().items() if name not in ("text", "word_sets", "maps")}
     if utf16:
-        _move(found, utf16_offsets(evidence.text))
-    return found
+        _move(fields, utf16_offsets(evidence.text))
+    return fields
 
 
 def _move(value: Any, place: Any) -> None:

@@ -29,14 +29,14 @@ def named_models(given: Sequence[str]) -> dict[str, str]:
     Raises:
         ModelError: two models have the same name.
     """
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for spec in given or (BUNDLED,):
         parts = None if Path(spec).exists() else _NAMED.fullmatch(spec)
         name, source = (parts[1], parts[2]) if parts else (spec, spec)
-        if name in found:
+        if name in sources:
             raise ModelError(f"two models are called {name}; give them names: --model NAME={source}")
-        found[name] = source
-    return found
+        sources[name] = source
+    return sources
 
 
 def open_models(settings: Settings) -> dict[str, NER]:

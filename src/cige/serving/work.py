@@ -113,8 +113,8 @@ class EntitiesReading:
         """The texts in which found names also occur elsewhere, with these names as words."""
         if self.is_last:
             return None
-        found, texts = self.entities(spans, check), self.work.texts
-        names = names_of_texts(self.ner, texts, found, check)
+        of_texts, texts = self.entities(spans, check), self.work.texts
+        names = names_of_texts(self.ner, texts, of_texts, check)
         if not names:
             return None
         lexicon, facts = self.ner.lexicon, self.ner.label_facts
@@ -123,26 +123,28 @@ class EntitiesReading:
             for k, words in names.items()
             for part in windows(texts[k], lexicon.with_words(words).snapshot(), facts, check)
         ]
-        known = {k: entities for k, entities in enumerate(found) if k not in names}
+        known = {k: entities for k, entities in enumerate(of_texts) if k not in names}
         return EntitiesReading(self.work, self.ner, self.selection, self.version, parts, known, is_last=True)
 
     def answer(self, spans: list[list[ScoredSpan]], check: Check) -> Answer:
         """The response."""
-        utf16, found = self.work.utf16, self.entities(spans, check)
-        texts = zip(self.work.texts, found, strict=True)
+        utf16, of_texts = self.work.utf16, self.entities(spans, check)
+        texts = zip(self.work.texts, of_texts, strict=True)
         results = [entities_result(entities, text, utf16=utf16, check=check) for text, entities in texts]
-        labels = Counter(entity.label for entities in found for entity in entities)
+        labels = Counter(entity.label for entities in of_texts for entity in entities)
         return Answer(with_results(response_head(self.work, self.version), results), labels)
 
     def entities(self, spans: list[list[ScoredSpan]], check: Check) -> list[list[Entity]]:
         """The entities of each text, sorted, from the spans found in each lattice."""
         of_texts: list[list[tuple[Window, list[ScoredSpan]]]] = [[] for _ in self.work.texts]
-        for (k, part), found in zip(self.parts, spans, strict=True):
-            of_texts[k].append((part.window, found))
+        for (k, part), window_spans in zip(self.parts, spans, strict=True):
+            of_texts[k].append((part.window, window_spans))
         overlapping = self.selection.overlapping
         return [
-            self.known[k] if k in self.known else merge_windows(text, _checked(found, check), overlapping=overlapping)
-            for k, (text, found) in enumerate(zip(self.work.texts, of_texts, strict=True))
+            self.known[k]
+            if k in self.known
+            else merge_windows(text, _checked(window_spans, check), overlapping=overlapping)
+            for k, (text, window_spans) in enumerate(zip(self.work.texts, of_texts, strict=True))
         ]
 
 
@@ -155,13 +157,13 @@ def windows(text: str, snapshot: LexiconSnapshot, facts: LabelFacts, check: Chec
 
 
 def names_of_texts(
-    ner: NER, texts: Sequence[str], found: Sequence[list[Entity]], check: Check
+    ner: NER, texts: Sequence[str], of_texts: Sequence[list[Entity]], check: Check
 ) -> dict[int, list[UserWord]]:
     """Index of a text -> the names that were found in it and occur elsewhere in it too; other texts are left out."""
-    own = _CheckedSet(ner.lexicon.user_words, check)
+    user_words = _CheckedSet(ner.lexicon.user_words, check)
     names = {}
-    for k, (text, entities) in enumerate(zip(texts, found, strict=True)):
-        if words := names_to_look_for(text, entities, own=own):
+    for k, (text, entities) in enumerate(zip(texts, of_texts, strict=True)):
+        if words := names_to_look_for(text, entities, user_words=user_words):
             names[k] = words
     return names
 
@@ -180,9 +182,9 @@ class _CheckedSet(frozenset[str]):
 
 
 def _checked(
-    found: Sequence[tuple[Window, list[ScoredSpan]]], check: Check
+    windows: Sequence[tuple[Window, list[ScoredSpan]]], check: Check
 ) -> Iterator[tuple[Window, list[ScoredSpan]]]:
-    for item in found:
+    for item in windows:
         check()
         yield item
 

@@ -58,7 +58,7 @@ class Evaluation:
             "confusion": {label: dict(row) for label, row in self.confusion.items()},
             "calibration": {
                 "expected_error": expected_calibration_error(self.points),
-                "bins": [asdict(found) for found in reliability(self.points)],
+                "bins": [asdict(in_bin) for in_bin in reliability(self.points)],
             },
             "seconds": self.seconds,
             "sentences_per_second": self.sentences_per_second,
@@ -118,8 +118,8 @@ def evaluate(
         errors=tuple(list_errors(gold, predicted)),
         confusion=confusion(gold, predicted),
         points=tuple(
-            (e.score, (e.start, e.end, e.label) in own)
-            for own, entities in zip(keys, predicted, strict=True)
+            (e.score, (e.start, e.end, e.label) in gold_keys)
+            for gold_keys, entities in zip(keys, predicted, strict=True)
             for e in entities
         ),
     )
@@ -250,14 +250,14 @@ def random_ngrams(sentences: Sequence[Sentence], n_wanted: int, *, seed: int) ->
     rng = random.Random(seed)
     names = set(map(normalize, surfaces(sentences)))
     texts = [text for text in (normalize(s.text) for s in sentences) if len(text) >= 2]
-    found: dict[str, None] = {}
+    ngrams: dict[str, None] = {}
     for _ in range(20 * n_wanted if texts else 0):  # a small file may contain fewer than `n_wanted`
-        if len(found) == n_wanted:
+        if len(ngrams) == n_wanted:
             break
         text = rng.choice(texts)
         length = rng.choices(NGRAM_LENGTHS, NGRAM_PROBS)[0]
         start = rng.randrange(max(1, len(text) - length + 1))
         ngram = text[start : start + length]
         if ngram not in names and not reason_to_refuse(ngram, spaces=True):
-            found[ngram] = None
-    return list(found)
+            ngrams[ngram] = None
+    return list(ngrams)

@@ -48,15 +48,17 @@ def decode_grid(
             head scores relations, float[B, T, 2 M - 1, K + 2] (see nn/word_pairs.py).
     """
     limits = chosen.max_lengths(model.label_facts.max_lengths)
-    found = []
+    spans_of_lattices = []
     for row, lattice in enumerate(lattices):
-        own = scores[row, : lattice.n_chars]
+        own_scores = scores[row, : lattice.n_chars]
         if model.pair_grid.scores == "spans":
-            found.append(_reported(_spans(model, own, lattice, chosen, limits), own, lattice, model, chosen))
+            spans_of_lattices.append(
+                _reported(_spans(model, own_scores, lattice, chosen, limits), own_scores, lattice, model, chosen)
+            )
         else:
-            named = _of_relations(decode_relations(own, lattice, model.tags), lattice, model, chosen, limits)
-            found.append(_reported(named, None, lattice, model, chosen))
-    return found
+            named = _of_relations(decode_relations(own_scores, lattice, model.tags), lattice, model, chosen, limits)
+            spans_of_lattices.append(_reported(named, None, lattice, model, chosen))
+    return spans_of_lattices
 
 
 def _spans(
@@ -74,7 +76,7 @@ def _spans(
     for start, end in lattice.rules.blocked:
         if end - start <= band:
             is_open[start, end - start - 1] = False
-    found: list[ScoredSpan] = []
+    spans: list[ScoredSpan] = []
     for name, labels in chosen.families.items():
         missing = np.ones((n_chars, band))
         for label in labels:
@@ -85,15 +87,15 @@ def _spans(
         for start, more in zip(*(x.tolist() for x in np.nonzero(above)), strict=True):
             edges = (start, start + more + 1)
             if trimmed(lattice.text, *edges) == edges:
-                found.append(ScoredSpan(*edges, name, chosen.score(float(probability[start, more]))))
-    return found
+                spans.append(ScoredSpan(*edges, name, chosen.score(float(probability[start, more]))))
+    return spans
 
 
 def _of_relations(
     spans: Sequence[ScoredSpan], lattice: Lattice, model: _Model, chosen: Selection, limits: dict[str, int]
 ) -> list[ScoredSpan]:
     """The entities that rules allow, with the labels and scores with which they are reported."""
-    found: dict[tuple[int, int, str, Parts], ScoredSpan] = {}
+    best: dict[tuple[int, int, str, Parts], ScoredSpan] = {}
     for span in spans:
         name = chosen.name_of(span.label, model.labels)
         edges = (span.start, span.end)
@@ -109,29 +111,29 @@ def _of_relations(
         ):
             continue
         key = (*edges, name, span.parts)
-        if key not in found or found[key].score < chosen.score(span.score):
-            found[key] = replace(span, label=name, score=chosen.score(span.score))
-    return list(found.values())
+        if key not in best or best[key].score < chosen.score(span.score):
+            best[key] = replace(span, label=name, score=chosen.score(span.score))
+    return list(best.values())
 
 
 def _reported(
-    found: list[ScoredSpan], scores: np.ndarray | None, lattice: Lattice, model: _Model, chosen: Selection
+    spans: list[ScoredSpan], scores: np.ndarray | None, lattice: Lattice, model: _Model, chosen: Selection
 ) -> list[ScoredSpan]:
     """The spans, with those that rules add, sorted; `scores` are those of spans, or None."""
 
     def of_any_type(start: int, end: int) -> float:
         if scores is None or end - start > scores.shape[1]:
-            return max((s.score for s in found if (s.start, s.end) == (start, end)), default=0.0)
+            return max((s.score for s in spans if (s.start, s.end) == (start, end)), default=0.0)
         return float(1 - (1 - _logistic(scores[start, end - start - 1])).prod())
 
     for word in lattice.rules.typed:
-        found = _typed(found, word, of_any_type, model, chosen)
-    found = [span for span in found if span.score >= chosen.min_score]
+        spans = _typed(spans, word, of_any_type, model, chosen)
+    spans = [span for span in spans if span.score >= chosen.min_score]
     for forced in forced_starts(lattice):
         named = chosen.name_of_word(forced.label, model.labels)
         if named is not None:
-            found.append(ScoredSpan(forced.start, forced.end, named, 1.0, forced=True))
-    return sorted(found, key=lambda span: (span.start, span.end, span.label, span.parts))
+            spans.append(ScoredSpan(forced.start, forced.end, named, 1.0, forced=True))
+    return sorted(spans, key=lambda span: (span.start, span.end, span.label, span.parts))
 
 
 def _contains(edges: tuple[int, int], span: ForcedSpan) -> bool:

@@ -126,8 +126,8 @@ class Stream:
         parts = [read_window(t.text, window, self.snapshot, t.closed, t.rules, facts) for t, window in group]
         batch_size, max_pairs = (len(parts), _PAIRS_AT_ONCE) if self.is_compiled else (self.batch_size, MAX_PAIRS)
         lattices = [part.lattice for part in parts]
-        found = predict_spans(self.model, lattices, self.selection, batch_size=batch_size, max_pairs=max_pairs)
-        return [(part.window, part.lattice.n_dropped, spans) for part, spans in zip(parts, found, strict=True)]
+        of_lattices = predict_spans(self.model, lattices, self.selection, batch_size=batch_size, max_pairs=max_pairs)
+        return [(part.window, part.lattice.n_dropped, spans) for part, spans in zip(parts, of_lattices, strict=True)]
 
 
 class _Readers:

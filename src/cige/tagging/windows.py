@@ -51,8 +51,8 @@ class LatticeWord:
 
     def shown(self) -> str:
         """The word as shown in tables: `*` and its label mark a user word, and `!` marks a forced one."""
-        own = "*" if self.is_user else ""
-        return visible(self.text) + own + (self.label or "") + ("!" if self.mode == FORCE else "")
+        star = "*" if self.is_user else ""
+        return visible(self.text) + star + (self.label or "") + ("!" if self.mode == FORCE else "")
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ def read_window(
     inside = within(closed, window.start, window.start + len(read))
     for start, end in inside:
         read = read[:start] + re.sub(r"\s", READ_SPACE_AS, read[start:end]) + read[end:]
-    own = rules.within(window.start, window.start + len(read))
-    lattice = replace(build_lattice(read, snapshot), closed=tuple(inside), rules=own)
+    own_rules = rules.within(window.start, window.start + len(read))
+    lattice = replace(build_lattice(read, snapshot), closed=tuple(inside), rules=own_rules)
     if facts is None:
         return ReadWindow(window, lattice)
     if facts.wide_commas and "," in read:

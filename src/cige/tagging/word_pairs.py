@@ -27,14 +27,14 @@ def decode_relations(scores: np.ndarray, lattice: Lattice, labels: Sequence[str]
     n_chars, n_cells = scores.shape[:2]
     second = np.arange(n_chars)[:, None] + np.arange(n_cells) - n_cells // 2
     classes = np.where((second >= 0) & (second < n_chars), scores.argmax(-1), NONE)
-    found = []
+    spans = []
     for path in find_paths(classes):
         cells = _cells(path, n_cells // 2)
         probability = min(_probability(scores[first, cell], number) for first, cell, number in cells)
         parts = path.parts
-        own = parts if len(parts) > 1 else ()
-        found.append(ScoredSpan(parts[0][0], parts[-1][1], labels[path.type], probability, parts=own))
-    return sorted(found, key=lambda span: (span.start, span.end, span.label, span.parts))
+        of_entity = parts if len(parts) > 1 else ()
+        spans.append(ScoredSpan(parts[0][0], parts[-1][1], labels[path.type], probability, parts=of_entity))
+    return sorted(spans, key=lambda span: (span.start, span.end, span.label, span.parts))
 
 
 def _cells(path: Path, reach: int) -> list[tuple[int, int, int]]:

@@ -116,7 +116,7 @@ def _check_space(recipe: str | Path, overrides: Sequence[str], space: Mapping[st
 
 def _claim(folder: Path, recipe: Recipe, space: dict[str, Any], seeds: list[int]) -> None:
     path = folder / SPACE
-    refuse_foreign(folder, own=[SPACE])
+    refuse_foreign(folder, files_of_run=[SPACE])
     if path.is_file():
         old = json.loads(path.read_text(encoding="utf-8"))
         changed = differences(recipe_from_dict(old["recipe"]), recipe)
@@ -171,12 +171,12 @@ def _finished(study: optuna.Study, folder: Path) -> list[Trial]:
     import optuna
 
     space = json.loads((folder / SPACE).read_text(encoding="utf-8"))["space"]
-    found = []
+    finished = []
     for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE]):
         choice = _values(trial.params, space)
         assert trial.value is not None
-        found.append(Trial(choice, trial.value, _trial_folder(folder, choice)))
-    return sorted(found, key=lambda trial: -trial.dev_f1)
+        finished.append(Trial(choice, trial.value, _trial_folder(folder, choice)))
+    return sorted(finished, key=lambda trial: -trial.dev_f1)
 
 
 def _trial_folder(folder: Path, choice: Mapping[str, Any]) -> Path:

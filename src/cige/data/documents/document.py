@@ -131,9 +131,9 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 def _json_value(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _json_value(own) for key, own in value.items()}
+        return {str(key): _json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_json_value(own) for own in value]
+        return [_json_value(item) for item in value]
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if isinstance(value, timedelta | Decimal):
@@ -154,13 +154,13 @@ def json_values(text: str, name: str) -> list[tuple[int, Any]]:
     is_one_line = "\n" not in text.strip()
     if text.lstrip()[:1] == "[" or is_one_line:
         try:
-            found = json.loads(text)
+            parsed = json.loads(text)
         except (ValueError, RecursionError) as error:
             if is_one_line:
                 raise DataError(f"{name}: not JSON ({error})") from None
         else:
-            is_list = isinstance(found, list) and not is_pair(found)
-            return list(enumerate(found, 1)) if is_list else [(1, found)]
+            is_list = isinstance(parsed, list) and not is_pair(parsed)
+            return list(enumerate(parsed, 1)) if is_list else [(1, parsed)]
     values = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():

@@ -56,11 +56,11 @@ def write_tsv(path: Path, documents: Iterable[Document]) -> None:
 
 def read_parquet(path: Path, options: ReadingOptions) -> list[Document]:
     rows, _ = parquet_rows(path)
-    found = []
+    documents = []
     for number, row in enumerate(rows, 1):
         with error_context(str(path), "row", number):
-            found.append(_document(row, options, number))
-    return found
+            documents.append(_document(row, options, number))
+    return documents
 
 
 def write_parquet(path: Path, documents: Iterable[Document]) -> None:
@@ -80,8 +80,8 @@ def write_parquet(path: Path, documents: Iterable[Document]) -> None:
         out = io.BytesIO()
         pq.write_table(pa.table(columns), out, compression="zstd")
     except (pa.ArrowException, ValueError, OverflowError, TypeError) as reason:
-        told = one_line(str(reason))
-        raise DataError(f"{path}: Parquet cannot hold these documents ({told}); write jsonl") from None
+        message = one_line(str(reason))
+        raise DataError(f"{path}: Parquet cannot hold these documents ({message}); write jsonl") from None
     write_bytes(path, out.getvalue())
 
 
@@ -132,8 +132,8 @@ def _rows(file: Any, path: Path) -> Iterator[dict[str, Any]]:
 
 def _unreadable(path: Path, reason: Exception) -> DataError:
     """The error for damaged files and values that Python cannot represent, for which PyArrow raises many exceptions."""
-    told = one_line(str(reason)) or type(reason).__name__
-    return DataError(f"{path}: not a Parquet file that can be read ({told})")
+    message = one_line(str(reason)) or type(reason).__name__
+    return DataError(f"{path}: not a Parquet file that can be read ({message})")
 
 
 def _check_names(names: Sequence[str], path: Path) -> None:
@@ -152,13 +152,13 @@ def _records(path: Path) -> list[list[str]]:
 def _read_table(path: Path, options: ReadingOptions, records: list[list[str]]) -> list[Document]:
     header, *rows = records or [[]]
     _check_names(header, path)
-    found = []
+    table = []
     for number, record in enumerate(rows, 1):
         with error_context(str(path), "record", number):
             if len(record) != len(header):
                 raise DataError(f"{len(record)} fields, expected {len(header)}: {', '.join(header)}")
-            found.append(_document(dict(zip(header, record, strict=True)), options, number))
-    return found
+            table.append(_document(dict(zip(header, record, strict=True)), options, number))
+    return table
 
 
 def _document(row: dict[str, Any], options: ReadingOptions, number: int) -> Document:

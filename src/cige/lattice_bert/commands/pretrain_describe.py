@@ -88,25 +88,25 @@ def _describe_data(args: argparse.Namespace) -> None:
     recipe = load_pretrain_recipe(args.recipe, args.set) if args.recipe else PretrainRecipe("defaults")
     data = open_data(args.data, check_contents=False)
     ids = TokenIds.of(data.vocabulary, use_words=recipe.instances.use_words)
-    found = []
+    rows = []
     for phase in recipe.phases or [recipe.short, recipe.long]:
         instances = InstanceSet(data.train, config=recipe.instances, ids=ids, room=phase.room, seed=1)
         share, held = long_documents(data.train, phase.room.n_text_characters)
         limits = {"max_characters": phase.n_characters, "max_tokens": phase.max_tokens}
         documents = {"long_documents": share, "text_in_long_documents": held}
-        found.append(limits | asdict(census(instances, n_most=args.n_instances)) | documents)
+        rows.append(limits | asdict(census(instances, n_most=args.n_instances)) | documents)
     if args.json:
-        print(to_json({"recipe": recipe.name, "phases": found}, indent=1))
+        print(to_json({"recipe": recipe.name, "phases": rows}, indent=1))
     else:
-        _print_instances(f"{args.data}, {recipe.name}", found)
+        _print_instances(f"{args.data}, {recipe.name}", rows)
 
 
-def _print_instances(name: str, found: list[dict[str, Any]]) -> None:
+def _print_instances(name: str, rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table()
     table.add_column("instances of at most")
-    for one in found:
+    for one in rows:
         table.add_column(f"{one['max_characters']} characters, {one['max_tokens']:,} tokens", justify="right")
     for text, key, form in (
         ("instances per epoch", "n_instances", ","),
@@ -120,14 +120,14 @@ def _print_instances(name: str, found: list[dict[str, Any]]) -> None:
         ("share of the text in these documents", "text_in_long_documents", ".1%"),
         ("tokens to predict", "masked", ".1%"),
     ):
-        table.add_row(text, *(format(one[key], form) for one in found))
+        table.add_row(text, *(format(one[key], form) for one in rows))
     table.add_section()
-    for length in dict.fromkeys(length for one in found for length in one["masked_by_length"]):
-        shares = (one["masked_by_length"].get(length) for one in found)
+    for length in dict.fromkeys(length for one in rows for length in one["masked_by_length"]):
+        shares = (one["masked_by_length"].get(length) for one in rows)
         table.add_row(f"masked, of length {length}", *("" if share is None else f"{share[1]:.1%}" for share in shares))
     console = make_console()
     console.print(name, table, sep="\n")
-    console.print(f"Shares and averages are over {found[0]['n_seen']:,} random instances of an epoch, seed 1.")
+    console.print(f"Shares and averages are over {rows[0]['n_seen']:,} random instances of an epoch, seed 1.")
 
 
 def _config(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool]:

@@ -92,14 +92,16 @@ class LatticeBertConfig:
         counts = ["n_tokens", "n_layers", "n_heads", "width", "embedding_width", "ff_width", "position_width"]
         counts += ["max_positions", "n_types", "clip_distance"]
         values = [(name, getattr(self, name)) for name in counts]
-        found = [f"{name} is {value}, expected 1 or more" for name, value in values if value is not None and value < 1]
+        problems = [
+            f"{name} is {value}, expected 1 or more" for name, value in values if value is not None and value < 1
+        ]
         probabilities = (self.dropout_prob, self.attention_dropout_prob)
         for name, value in zip(("dropout_prob", "attention_dropout_prob"), probabilities, strict=True):
             if not 0 <= value < 1:
-                found.append(f"{name} is {value}, expected from 0 to below 1")
-        if not found and self.width % self.n_heads:
-            found.append(f"width {self.width} cannot be shared by {self.n_heads} heads (n_heads)")
-        return found
+                problems.append(f"{name} is {value}, expected from 0 to below 1")
+        if not problems and self.width % self.n_heads:
+            problems.append(f"width {self.width} cannot be shared by {self.n_heads} heads (n_heads)")
+        return problems
 
 
 PAPER_N_PIECES, PAPER_N_WORDS = 21_128, 81_000  # appendix C: Google's Chinese vocabulary and frequent words

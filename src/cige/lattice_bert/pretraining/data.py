@@ -104,7 +104,7 @@ def _entries(facts: dict[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
     if (
         not isinstance(shards, dict)
         or not isinstance(facts.get("settings"), dict)
-        or not all(Path(name).name == name and _is_entry(own) for name, own in shards.items())
+        or not all(Path(name).name == name and _is_entry(entry) for name, entry in shards.items())
     ):
         raise DataError(f"{folder / MANIFEST}: its list of shards is damaged; make the data again")
     return shards
@@ -118,12 +118,12 @@ def _is_entry(entry: Any) -> bool:
 
 
 def _held_out(folder: Path, shards: dict[str, dict[str, Any]], *, n_ids: int) -> list[Shard]:
-    found: list[Shard] = []
+    held_out: list[Shard] = []
     n_pieces = 0
     for name, facts in shards.items():
         is_whole = name.startswith(HELD_OUT_V1)
         if n_pieces < MOST_HELD_OUT and (is_whole or _n_held_out(facts)):
             shard = open_shard(folder / name, n_ids=n_ids)
-            found.append(shard if is_whole else shard.parted(_n_held_out(facts))[1])
-            n_pieces += len(found[-1].word_starts)
-    return [joined(found)] if found else []
+            held_out.append(shard if is_whole else shard.parted(_n_held_out(facts))[1])
+            n_pieces += len(held_out[-1].word_starts)
+    return [joined(held_out)] if held_out else []

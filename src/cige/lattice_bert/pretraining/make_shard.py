@@ -74,9 +74,9 @@ class ShardJob:
                 )
         else:
             facts = self._write(unit, folder, origin)
-        own = ("n_documents", "n_lines", "n_pieces", "n_tokens", "held_out", "report")
+        names = ("n_documents", "n_lines", "n_pieces", "n_tokens", "held_out", "report")
         text = [[stretch.path, stretch.start, stretch.stop] for stretch in unit.stretches]
-        return {"name": folder.name, "text": text, "sha256": sha256(folder / MANIFEST)} | {k: facts[k] for k in own}
+        return {"name": folder.name, "text": text, "sha256": sha256(folder / MANIFEST)} | {k: facts[k] for k in names}
 
     def _write(self, unit: Unit, folder: Path, origin: str) -> dict[str, Any]:
         report, rules, every = CorpusReport(), self.settings.rules, self.settings.held_out

@@ -103,5 +103,5 @@ def _texts(example: ReadingExample) -> list[str]:
 
 
 def _mean(values: Iterable[float]) -> float:
-    found = list(values)
-    return sum(found) / len(found) if found else 0.0
+    scores = list(values)
+    return sum(scores) / len(scores) if scores else 0.0

@@ -87,8 +87,8 @@ class TunedModel:
             items: the result of `items` for these examples, if it was already computed.
             precision: "bf16" runs matrix products in bfloat16.
         """
-        found = self.read(examples, items=items, precision=precision)
-        return [self.network.head.answer(example, *read) for example, read in zip(examples, found, strict=True)]
+        outputs = self.read(examples, items=items, precision=precision)
+        return [self.network.head.answer(example, *read) for example, read in zip(examples, outputs, strict=True)]
 
     def read(
         self, examples: Sequence[Any], *, items: Sequence[Item] | None = None, precision: str = "fp32"
@@ -96,11 +96,11 @@ class TunedModel:
         """The items of each example and the outputs of the network; arguments as for `predict`."""
         items = self.items(examples) if items is None else items
         outputs = self._outputs(items, precision)
-        own: list[tuple[list[Item], list[np.ndarray]]] = [([], []) for _ in examples]
+        of_examples: list[tuple[list[Item], list[np.ndarray]]] = [([], []) for _ in examples]
         for item, output in zip(items, outputs, strict=True):
-            own[item.example][0].append(item)
-            own[item.example][1].append(output)
-        return own
+            of_examples[item.example][0].append(item)
+            of_examples[item.example][1].append(output)
+        return of_examples
 
     def score(self, examples: Sequence[Any], answers: Sequence[Any]) -> Scores:
         """The scores of the task's kind, 0..1."""
@@ -118,8 +118,8 @@ class TunedModel:
             with autocast(network, precision):
                 for chosen in passes([items[k] for k in order], max_items=READ_AT_ONCE, max_pairs=max_pairs):
                     places = [order[k] for k in chosen]
-                    found = network.head.outputs(network.bert, [items[k] for k in places])
-                    for place, output in zip(places, found, strict=True):
+                    of_batch = network.head.outputs(network.bert, [items[k] for k in places])
+                    for place, output in zip(places, of_batch, strict=True):
                         outputs[place] = output
         finally:
             network.train(was_training)
