@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from cige.api import NER
 from cige.data.reading import write_sentences
 from cige.data.sentence import Sentence
 from cige.data.source_types import DOUBT, EITHER
+from cige.data.tags import Scheme
 from cige.data.user_words import UserWordRegime
 from cige.distant.labelling import drawn_words, labelled
 from cige.distant.matching import ListMatcher, TextWord
@@ -108,7 +110,7 @@ def learn_types(
         raise ValueError(f"given n_rounds={n_rounds}; expected 1 or more")
     base = NER.from_pretrained(start_folder(recipe.start_from))
     _check_types(lists, base)
-    words = {name: _sound(name, listed) for name, listed in lists.items()}
+    words = {name: _usable_words(name, listed) for name, listed in lists.items()}
     text = _RawText.read(texts, base, words)
     entities = text.entities(base, labels=base.labels)
     silent = base.label_facts.silent
@@ -228,7 +230,7 @@ def _check_types(lists: Mapping[str, Sequence[str]], base: NER) -> None:
             )
 
 
-def _sound(name: str, listed: Sequence[str]) -> list[str]:
+def _usable_words(name: str, listed: Sequence[str]) -> list[str]:
     words = [word for word in dict.fromkeys(map(normalize, listed)) if len(word) > 1]
     if not words:
         raise LexiconError(f"{name}: no word to learn from; expected words of two or more characters, one a line")
@@ -252,7 +254,7 @@ def _filled_in(recipe: Recipe, base: NER, words: Mapping[str, object]) -> Recipe
             recipe.data,
             labels=tuple(sorted([*base.labels, *words])),
             silent=tuple(sorted(base.label_facts.silent)),
-            scheme=base.model.scheme,
+            scheme=cast(Scheme, base.model.scheme),
         ),
         training=replace(recipe.training, eval_start_epoch=recipe.training.n_epochs),
         user_words=regime,

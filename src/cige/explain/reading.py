@@ -11,6 +11,7 @@ from cige.entities.entity import Entity
 from cige.explain.attention import has_word_sets, read_maps, read_word_sets
 from cige.explain.evidence import AttendedWord, Change, EntityEvidence, Removal
 from cige.explain.explanation import Explanation
+from cige.explain.model import LoadedModel
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import LexiconSnapshot
 from cige.tagging.merging import merge_windows
@@ -23,7 +24,7 @@ SCORE_STEP = 0.05  # smaller changes of an entity's score are not reported
 
 
 def explain(
-    model: PredictionModel,
+    model: LoadedModel,
     text: str,
     *,
     n_words: int = 5,

@@ -240,7 +240,7 @@ class Lexicon:
             if mode != BLOCK:
                 raise LexiconError(f"inside=True was given with mode {mode!r}; it says what mode 'block' leaves alone")
             mode = BLOCK_EXACT
-        self._add(_sound(words, label, mode))  # type: ignore[arg-type]
+        self._add(_usable_batch(words, label, mode))  # type: ignore[arg-type]
 
     def add_entries(self, *words: UserWord) -> None:
         """Like `add`, for words that have their own labels and modes, such as another lexicon's `user_entries`.
@@ -372,7 +372,7 @@ def _usable(words: Iterable[WordTriple]) -> UserBatch:
     return batch
 
 
-def _sound(words: Sequence[str], label: str | None, mode: Mode) -> UserBatch:
+def _usable_batch(words: Sequence[str], label: str | None, mode: Mode) -> UserBatch:
     if label is not None and not isinstance(label, str):
         raise LexiconError(f"label is {type(label).__name__}: expected a string such as 'PRODUCT', or None")
     batch, problems = user_batch((word, label, mode) for word in _strings(words))

@@ -69,6 +69,10 @@ class LatticeModel:
     facts: dict[str, Any] = field(default_factory=dict)
     kind: ClassVar[str] = TAGGER
     """The kind of its folders."""
+    precision: ClassVar[str | None] = None
+    """As in NativeModel, like the next two; PyTorch computes in its own way, with its own threads."""
+    is_compiled: ClassVar[bool] = False
+    n_threads: ClassVar[int | None] = None
 
     def lattices(self, texts: Sequence[str], snapshot: LexiconSnapshot | None = None) -> list[Lattice]:
         """The lattice of each text, all with the same snapshot of the lexicon."""
@@ -100,6 +104,20 @@ class LatticeModel:
         batch = self.batch(lattices)
         features, attention = self.tagger.encoder.read_words(batch)
         return self.tagger.read(features, batch).float().cpu().numpy(), attention.float().cpu().numpy()
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether words are an input of the network."""
+        return self.tagger.encoder.embeddings.word is not None
+
+    @property
+    def shows(self) -> frozenset[str]:
+        """The methods of the encoder that explanations use: "word_sets" and "attention_maps"."""
+        return frozenset(name for name in ("word_sets", "attention_maps") if hasattr(self.tagger.encoder, name))
+
+    def in_torch(self) -> LatticeModel:
+        """This model; as in NativeModel."""
+        return self
 
     @property
     def tags(self) -> list[str]:
@@ -159,6 +177,9 @@ class LatticeModel:
                 **self._head_facts(),
                 **words,
             )
+
+    def find_spans(self, lattices: Sequence[Lattice], *_: object) -> None:
+        """None: its emissions are decoded by `tagging.prediction.decode_spans`."""
 
     @classmethod
     def load(cls, folder: Path | str, names: NamesList | None = None) -> LatticeModel:

@@ -43,7 +43,7 @@ def add_error_responses(app: FastAPI) -> None:
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return answer(_told(error.errors()))
+        return answer(_refusal_of_fields(error.errors()))
 
     async def ours(request: Request, error: Exception) -> Response:
         code = next((code for kind, code in _STORE_CODES.items() if isinstance(error, kind)), "not_possible")
@@ -95,7 +95,7 @@ def _other_method(request: Request, methods: tuple[str, ...]) -> Response:
     return answer(Refused("wrong_method", message, headers={"allow": allowed}, methods=allowed))
 
 
-def _told(errors: Any) -> Refused:
+def _refusal_of_fields(errors: Any) -> Refused:
     """The refusal of a request with these mistakes, of which the first few are told, without the values given."""
     first = list(errors[: 4 * MOST_TOLD])  # a wrong word is up to three mistakes, one of each of its forms
     if any(one["type"] == "json_invalid" for one in first):

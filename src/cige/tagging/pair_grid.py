@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -25,17 +25,28 @@ from cige.tagging.word_pairs import decode_relations
 Parts = tuple[tuple[int, int], ...]
 
 
-class _Model(Protocol):
+class PairGrid(Protocol):
+    """The settings of a head (models.pair_grid_config): whether it scores "spans" or "relations"."""
+
+    @property
+    def scores(self) -> str: ...
+
+
+class PairGridModel(Protocol):
+    """A PredictionModel whose head scores pairs of characters."""
+
     labels: list[str]
     label_facts: LabelFacts
-    pair_grid: Any  # models.pair_grid_config.PairGridConfig
+
+    @property
+    def pair_grid(self) -> PairGrid: ...
 
     @property
     def tags(self) -> list[str]: ...
 
 
 def decode_grid(
-    model: _Model, scores: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
+    model: PairGridModel, scores: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
 ) -> list[list[ScoredSpan]]:
     """The entities of each lattice, sorted, with their scores.
 
@@ -62,7 +73,7 @@ def decode_grid(
 
 
 def _spans(
-    model: _Model, scores: np.ndarray, lattice: Lattice, chosen: Selection, limits: dict[str, int]
+    model: PairGridModel, scores: np.ndarray, lattice: Lattice, chosen: Selection, limits: dict[str, int]
 ) -> list[ScoredSpan]:
     """The spans of one lattice that rules allow, with the labels and scores with which they are reported."""
     number = {label: k for k, label in enumerate(model.tags)}
@@ -92,7 +103,7 @@ def _spans(
 
 
 def _of_relations(
-    spans: Sequence[ScoredSpan], lattice: Lattice, model: _Model, chosen: Selection, limits: dict[str, int]
+    spans: Sequence[ScoredSpan], lattice: Lattice, model: PairGridModel, chosen: Selection, limits: dict[str, int]
 ) -> list[ScoredSpan]:
     """The entities that rules allow, with the labels and scores with which they are reported."""
     best: dict[tuple[int, int, str, Parts], ScoredSpan] = {}
@@ -117,7 +128,7 @@ def _of_relations(
 
 
 def _reported(
-    spans: list[ScoredSpan], scores: np.ndarray | None, lattice: Lattice, model: _Model, chosen: Selection
+    spans: list[ScoredSpan], scores: np.ndarray | None, lattice: Lattice, model: PairGridModel, chosen: Selection
 ) -> list[ScoredSpan]:
     """The spans, with those that rules add, sorted; `scores` are those of spans, or None."""
 
@@ -145,7 +156,7 @@ def _typed(
     spans: list[ScoredSpan],
     word: ForcedSpan,
     probability: Callable[[int, int], float],
-    model: _Model,
+    model: PairGridModel,
     chosen: Selection,
 ) -> list[ScoredSpan]:
     """The spans, in which a typed word has the user's label if it is more probably an entity of any type than not."""

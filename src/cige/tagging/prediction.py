@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from cige.tagging.blocking import BlockingCRF
 from cige.tagging.candidates import candidate_spans
 from cige.tagging.edges import trimmed
 from cige.tagging.forcing import forced_starts, with_forced_spans, without_forced
-from cige.tagging.pair_grid import decode_grid
+from cige.tagging.pair_grid import PairGridModel, decode_grid
 from cige.tagging.scored_span import FoundSpans, ScoredSpan
 from cige.tagging.selection import Request, Selection, select
 from cige.tagging.span_probability import span_probability
@@ -70,6 +70,18 @@ class PredictionModel(Protocol):
         """Emissions, and float32[B, T, W]: the share, 0..1, of the attention of character t to word w."""
         ...
 
+    def find_spans(
+        self,
+        lattices: Sequence[Lattice],
+        families: Mapping[str, Sequence[str]] | None = None,
+        thresholds: Mapping[str, float] | None = None,
+    ) -> Sequence[FoundSpans | None] | None:
+        """The spans that the model's own decoder finds, None for each lattice that it leaves to `decode_spans`.
+
+        None if the model has no decoder of its own (see `cige.runtime.native_model`).
+        """
+        ...
+
     def save(self, folder: Path | str) -> None:
         """Write the model folder, including the user's words; it is written completely or not at all."""
         ...
@@ -96,12 +108,10 @@ def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | N
     leaves or if it has none."""
     chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
     of_lattices: list[list[ScoredSpan] | None] = [None] * len(batch)
-    find_spans = getattr(model, "find_spans", None)
-    if find_spans is not None:
-        is_fine = chosen.thresholds is None and all(len(x) == 1 for x in chosen.families.values())
-        decoded = find_spans(batch, *(() if is_fine else (chosen.families, chosen.thresholds)))
-        for k, spans in enumerate(decoded or ()):
-            of_lattices[k] = None if spans is None else _as_reported(spans, batch[k], model, chosen)
+    is_fine = chosen.thresholds is None and all(len(x) == 1 for x in chosen.families.values())
+    decoded = model.find_spans(batch, *(() if is_fine else (chosen.families, chosen.thresholds)))
+    for k, of_lattice in enumerate(decoded or ()):
+        of_lattices[k] = None if of_lattice is None else _as_reported(of_lattice, batch[k], model, chosen)
     rest = [k for k, spans in enumerate(of_lattices) if spans is None]
     if rest:
         lattices = [batch[k] for k in rest]
@@ -171,7 +181,7 @@ def decode_spans(
     """
     chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
     if emissions.ndim == 4:
-        return decode_grid(cast(Any, model), emissions, lattices, chosen)  # it has a pair grid
+        return decode_grid(cast(PairGridModel, model), emissions, lattices, chosen)
     emissions = close(emissions, lattices, model.tags)
     emissions = without_unknown_type(emissions, model.tags, model.labels, lattices)
     emissions = with_forced_spans(emissions, lattices, tags=model.tags, scheme=model.scheme, labels=model.labels)

@@ -44,12 +44,12 @@ class _Text:
     closed: list[Stretch]
     rules: Rules
     n_unread: int
-    found: list[tuple[Window, list[ScoredSpan]]] = field(default_factory=list)
+    spans: list[tuple[Window, list[ScoredSpan]]] = field(default_factory=list)
     n_dropped: int = 0
 
     def add(self, answer: Answer) -> None:
         window, n_dropped, spans = answer
-        self.found.append((window, spans))
+        self.spans.append((window, spans))
         self.n_dropped += n_dropped
         self.n_unread -= 1
 
@@ -61,7 +61,7 @@ class _Text:
                 WordBudgetWarning,
                 stacklevel=3,
             )
-        return merge_windows(self.text, self.found, overlapping=overlapping)
+        return merge_windows(self.text, self.spans, overlapping=overlapping)
 
 
 _Group: TypeAlias = Sequence[tuple[_Text, Window]]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from cige.data.gazetteer_regime import GazetteerRegime
 from cige.data.mentions import MentionRegime
+from cige.data.tags import Scheme
 from cige.data.user_words import UserWordRegime
 from cige.engine.schedule import warmup_problems
 from cige.engine.settings import BatchConfig, CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
@@ -78,7 +79,7 @@ class DataConfig:
     """Without a development file: number of sentences at the end of the training file to hold out."""
     n_train: int | None = None
     """Train on the first n training sentences only (for trials), after removing held-out sentences."""
-    scheme: Literal["BMES", "BIOES", "BIO"] = "BMES"
+    scheme: Scheme = "BMES"
     """Tag scheme of the model, which may differ from that of the file."""
 
 
