@@ -56,7 +56,7 @@ class AnnotatorSettings:
         except ValueError as reason:
             raise ModelError(str(reason)) from None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The fields as JSON values."""
         return asdict(self)
 

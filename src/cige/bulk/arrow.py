@@ -76,7 +76,7 @@ def entities_array(annotations: list[Annotation]) -> pa.Array:
     return pa.array(rows, ENTITIES_TYPE)
 
 
-def _struct(entity: Entity) -> dict[str, Any]:
+def _struct(entity: Entity) -> dict[str, object]:
     return {field.name: getattr(entity, field.name) for field in ENTITY_FIELDS}
 
 

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class InputFile:
     begin: int = 0
     header: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The fields as JSON values."""
         return asdict(self)
 

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cige.bulk.job import PartRecord
 from cige.commands.exit_codes import INTERRUPTED
 from cige.commands.options import add_model_options, add_request_options, at_least, request_of
 from cige.errors import DataError
@@ -189,7 +190,7 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
     return 0
 
 
-def _records(job: Job, pending: list[Any], args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def _records(job: Job, pending: list[Any], args: argparse.Namespace) -> Iterator[PartRecord]:
     n = args.processes or _n_cores()
     if args.engine == "ray":
         from cige.bulk.ray_data import annotate_parts as with_ray

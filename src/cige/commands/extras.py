@@ -12,9 +12,10 @@ import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
+
+from cige.json_text import JsonObject
 
 EXTRA_OF = {
     **dict.fromkeys(
@@ -65,7 +66,7 @@ def _pip() -> str:
 def _source(extra: str) -> str:
     """What to give to `pip install`, with `extra` ("[train]") in it: a folder, a file, an address, or the package."""
     try:
-        origin: dict[str, Any] = json.loads(distribution("cige").read_text("direct_url.json") or "{}")
+        origin: JsonObject = json.loads(distribution("cige").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):
         origin = {}
     url, subdirectory = str(origin.get("url", "")), origin.get("subdirectory")

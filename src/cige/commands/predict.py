@@ -111,8 +111,8 @@ def _print_lines(results: Iterable[tuple[str, list[EntityEvidence]]], with_words
         print(to_json(line), flush=True)
 
 
-def _to_dict(evidence: EntityEvidence, with_words: bool) -> dict[str, Any]:
-    fields: dict[str, Any] = evidence.entity.to_dict()
+def _to_dict(evidence: EntityEvidence, with_words: bool) -> dict[str, object]:
+    fields = dict[str, object](evidence.entity.to_dict())
     return fields | {"words": [word.to_dict() for word in evidence.words]} if with_words else fields
 
 

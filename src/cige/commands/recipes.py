@@ -18,9 +18,10 @@ import argparse
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cige.errors import RecipeError
+from cige.recipes.yaml_file import Settings
 
 if TYPE_CHECKING:
     from cige.recipes.shipped import Shipped
@@ -133,7 +134,7 @@ def _shipped_beneath(recipe: str) -> Shipped:
     return shipped()[base]
 
 
-def _resolve(kind: str, recipe: str, overrides: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
+def _resolve(kind: str, recipe: str, overrides: list[str]) -> tuple[Settings, dict[str, str]]:
     """Every setting of a recipe, and where each value that is not a default comes from, by key path."""
     from cige.extensions import recipe_kinds
     from cige.recipes.shipped import SEARCH
@@ -152,7 +153,7 @@ def _resolve(kind: str, recipe: str, overrides: list[str]) -> tuple[dict[str, An
     return asdict(settings), sources
 
 
-def _leaves(settings: dict[str, Any], prefix: str = "") -> list[str]:
+def _leaves(settings: Settings, prefix: str = "") -> list[str]:
     """The key paths of single values."""
     return [
         key

@@ -21,7 +21,7 @@ from cige.data.labelled import LabelledFile, Repair
 from cige.data.sentence import Sentence, Span
 from cige.data.text_files import has_surrogate
 from cige.errors import DataError
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 from cige.text.counted import counted
 from cige.text.visible import one_line
 
@@ -106,7 +106,7 @@ def format_json_lines(sentences: Iterable[Sentence], form: str = "jsonl") -> str
     return "".join(lines)
 
 
-def load_object(line: str) -> dict[str, Any]:
+def load_object(line: str) -> JsonObject:
     """The JSON object of a line; raises a DataError if it is not an object."""
     try:
         record = json.loads(line)
@@ -117,14 +117,14 @@ def load_object(line: str) -> dict[str, Any]:
     return record
 
 
-def _get_text(record: dict[str, Any]) -> str:
+def _get_text(record: JsonObject) -> str:
     text = record.get("text")
     if not isinstance(text, str):
         raise DataError('expected a string under "text"')
     return text
 
 
-def _spans_of_jsonl(record: dict[str, Any], text: str) -> list[Span]:
+def _spans_of_jsonl(record: JsonObject, text: str) -> list[Span]:
     entities = record.get("entities")
     if not isinstance(entities, list):
         raise DataError('expected a list under "entities" (empty if there are none)')
@@ -155,7 +155,7 @@ def _parts(parts: Any, span: Span) -> tuple[tuple[int, int], ...]:
     return tuple((start, end) for start, end in parts)
 
 
-def _spans_of_cluener(record: dict[str, Any], text: str) -> list[Span]:
+def _spans_of_cluener(record: JsonObject, text: str) -> list[Span]:
     labels = record.get("label")
     if not isinstance(labels, dict):
         raise DataError('expected {type: {surface: [[first, last], ...]}} under "label"')
@@ -217,7 +217,7 @@ def check_writable(sentence: Sentence) -> None:
         make_span(span.start, span.end, span.label, sentence.text)
 
 
-def _to_jsonl(sentence: Sentence) -> dict[str, Any]:
+def _to_jsonl(sentence: Sentence) -> dict[str, object]:
     return {
         "text": sentence.text,
         "entities": [
@@ -228,7 +228,7 @@ def _to_jsonl(sentence: Sentence) -> dict[str, Any]:
     }
 
 
-def _to_cluener(sentence: Sentence) -> dict[str, Any]:
+def _to_cluener(sentence: Sentence) -> dict[str, object]:
     labels: dict[str, dict[str, list[list[int]]]] = {}
     for span in sorted(sentence.spans):
         if span.parts:

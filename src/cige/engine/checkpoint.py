@@ -19,7 +19,7 @@ from cige.errors import CigeError, ModelError
 from cige.folders.atomic import atomic_file, atomic_folder
 from cige.folders.kinds import CHECKPOINT
 from cige.folders.manifest import read_manifest, write_manifest
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 
 T = TypeVar("T")
 
@@ -103,7 +103,7 @@ def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
     return newest
 
 
-def read_state(checkpoint: Path, make: Callable[[dict[str, Any]], T]) -> T:
+def read_state(checkpoint: Path, make: Callable[[JsonObject], T]) -> T:
     """Read the state that `new_checkpoint` wrote and convert it with `make`; raises ModelError if it is damaged."""
     try:
         return make(json.loads((checkpoint / _HISTORY).read_text(encoding="utf-8")))

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
@@ -17,7 +16,7 @@ from cige.engine.checkpoint import PREFIX, new_checkpoint, reporting_write_error
 from cige.engine.history import RunState
 from cige.engine.state_files import flatten, own_part, part_name
 from cige.errors import CigeError
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 
 VALUES = "state.json"
 _PATIENCE = 1800.0  # seconds for which the first process waits for the parts of the others
@@ -51,7 +50,7 @@ class CheckpointWriter:
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
 
-    def write(self, state: RunState, values: dict[str, Any]) -> None:
+    def write(self, state: RunState, values: JsonObject) -> None:
         """Write a checkpoint; all processes call this together.
 
         Args:

@@ -18,6 +18,7 @@ from cige.folders.atomic import atomic_file
 from cige.folders.hub import RUN_MODEL
 from cige.json_text import to_json
 from cige.recipes.recipe_file import dump_yaml
+from cige.recipes.yaml_file import Settings
 
 T = TypeVar("T")
 
@@ -130,8 +131,8 @@ def differences(old: Any, new: Any) -> list[str]:
     return [f"{key} {value!r} (was {before.get(key)!r})" for key, value in after.items() if before.get(key) != value]
 
 
-def _flat(values: dict[str, Any], prefix: str) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def _flat(values: Settings, prefix: str) -> Settings:
+    flat: Settings = {}
     for name, value in values.items():
         flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
     return flat

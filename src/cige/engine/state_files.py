@@ -20,7 +20,7 @@ from torch import Tensor
 from cige.engine.parallel import is_sharded
 from cige.errors import ModelError
 from cige.folders.atomic import atomic_file
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 
 _NAME, _GLOB = "state-{:05}-of-{:05}.safetensors", "state-*-of-*.safetensors"
 
@@ -48,7 +48,7 @@ def part_name(rank: int, n_processes: int) -> str:
     return _NAME.format(rank, n_processes)
 
 
-def flatten(value: Any, name: str, tensors: dict[str, Tensor]) -> dict[str, Any]:
+def flatten(value: Any, name: str, tensors: dict[str, Tensor]) -> JsonObject:
     """Put all tensors of a nested value into `tensors`; returns the rest as JSON values for `restore`."""
     if isinstance(value, Tensor):
         tensors[name] = value

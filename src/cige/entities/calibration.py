@@ -61,7 +61,7 @@ class Calibration:
         thresholds = {names.get(label, label): levels for label, levels in self.label_thresholds.items()}
         return Calibration(self.knots, self.thresholds, thresholds, self.n_entities)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All fields as JSON values."""
         return {
             "knots": [list(knot) for knot in self.knots],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from cige.entities.entity import Entity
 from cige.entities.scores import Labelled
@@ -31,7 +31,7 @@ class EntityError:
     gold: Labelled | None
     found: Entity | None
 
-    def to_dict(self, text: str) -> dict[str, Any]:
+    def to_dict(self, text: str) -> dict[str, object]:
         """The fields and the `text` of the sentence, as JSON values."""
         gold = self.gold
         return {

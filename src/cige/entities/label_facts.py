@@ -94,7 +94,7 @@ class LabelFacts:
             nested=self.nested,
         )
 
-    def to_manifest(self) -> dict[str, Any]:
+    def to_manifest(self) -> dict[str, object]:
         """These facts as the keys of a manifest, without empty ones."""
         keys = {
             "parents": dict(sorted(self.parents.items())),
@@ -142,7 +142,7 @@ class LabelFacts:
         )
 
 
-def _to_dicts(calibration: Mapping[str, Calibration]) -> dict[str, Any]:
+def _to_dicts(calibration: Mapping[str, Calibration]) -> dict[str, object]:
     return {types: of_types.to_dict() for types, of_types in sorted(calibration.items())}
 
 

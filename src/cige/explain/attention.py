@@ -51,12 +51,12 @@ class CharacterSets:
     sets: dict[str, list[SetMember]]
     none: dict[str, float]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """A dict with `start`, `char`, a list of words for each set, and `none`."""
         listed = {name: [self._member(member) for member in members] for name, members in self.sets.items()}
         return {"start": self.place, "char": self.char} | listed | {"none": _rounded(self.none)}
 
-    def _member(self, member: SetMember) -> dict[str, Any]:
+    def _member(self, member: SetMember) -> dict[str, object]:
         word = member.word or LatticeWord(self.place, self.place + 1, self.char, False)
         return vars(word) | {"is_character": member.word is None, "weight": round(member.weight, 4)}
 
@@ -89,7 +89,7 @@ class AttentionMap:
         """float32[rows, columns], the mean of the heads."""
         return self.heads.mean(0)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Every field in a form that can be written as JSON."""
         return vars(self) | {"heads": np.round(self.heads.astype(float), 4).tolist()}
 

@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from cige.data.sentence import Sentence, Span
 from cige.errors import CigeError, DataError
 from cige.integrations.model_bytes import UnpackedModel, files_of
+from cige.json_text import JsonObject
 from cige.text.counted import counted
 
 if TYPE_CHECKING:
@@ -147,14 +148,14 @@ class EntityRecognizer(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ner_") or self.model is not None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Include the model if its folder is temporary, so that a pickle does not depend on other files."""
         state = dict(super().__getstate__())
         if state.pop("_unpacked", None) is not None:
             state["_files"] = files_of(state.pop("ner_"))
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: JsonObject) -> None:
         from cige.api import load
 
         files = state.pop("_files", None)

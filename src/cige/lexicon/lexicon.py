@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -339,10 +339,10 @@ class Lexicon:
         n_words, n_own = counted(len(self), "word"), counted(len(now.user_words), "user word")
         return f"Lexicon({n_words}, {n_own}, {len(now.hidden):,} removed)"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}  # a lock cannot be pickled
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
         vars(self).update(state, _lock=threading.Lock())
 
 

@@ -9,12 +9,13 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from cige.errors import LexiconError
 from cige.folders.kinds import LEXICON, VECTORS
+from cige.json_text import JsonObject
 from cige.lexicon.base_words import BaseWords
 from cige.lexicon.hash_index import HashIndex
 from cige.lexicon.report import LoadReport, ReportBuilder
@@ -190,7 +191,7 @@ def _matrix(path: Path) -> np.ndarray:
     return vectors
 
 
-def keep_vectors(folder: Path, aside: Path, fingerprint: str) -> dict[str, Any] | None:
+def keep_vectors(folder: Path, aside: Path, fingerprint: str) -> JsonObject | None:
     """Copy the vectors of a lexicon folder to `aside`, which will replace it; returns their facts in the manifest.
 
     Raises:

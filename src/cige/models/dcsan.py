@@ -28,7 +28,7 @@ There is a switch for each deviation of the released code from the paper: `cross
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +43,7 @@ from cige.nn.embeddings import InputSizes
 from cige.nn.masked_attention import hide
 from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, Sinusoid, head_problem
 from cige.nn.soft_lexicon import SoftLexicon, Weighting, WordSets
+from cige.recipes.yaml_file import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +110,7 @@ class DcsanConfig(ModelConfig):
         return problems
 
 
-RELEASED: dict[str, Any] = {
+RELEASED: Settings = {
     "n_self_heads": 8,
     "fusion": "vector_gate",
     "cross_query": "chars",

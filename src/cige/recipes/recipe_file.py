@@ -13,7 +13,7 @@ import yaml
 
 from cige.errors import RecipeError
 from cige.recipes.shipped import example_of, layers_of, no_such_recipe, shipped
-from cige.recipes.yaml_file import Layer, read_layer
+from cige.recipes.yaml_file import Layer, Settings, read_layer
 
 EXTENDS = "extends"
 Overrides = Mapping[str, Any] | Sequence[str] | None
@@ -21,7 +21,7 @@ Overrides = Mapping[str, Any] | Sequence[str] | None
 
 def read_recipe_file(
     recipe: str | Path, overrides: Overrides = None, *, kind: str | None = None
-) -> tuple[dict[str, Any], dict[str, str]]:
+) -> tuple[Settings, dict[str, str]]:
     """Merge the values of a recipe, of everything that it extends and of `overrides`.
 
     Returns the values, and where each comes from by key path.
@@ -130,15 +130,15 @@ def _flat(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
     return pairs
 
 
-def nested(settings: Mapping[str, Any]) -> dict[str, Any]:
+def nested(settings: Mapping[str, Any]) -> Settings:
     """Settings by key path ("training.n_epochs") as nested mappings."""
-    values: dict[str, Any] = {}
+    values: Settings = {}
     for key, value in settings.items():
         _set(values, key, value)
     return values
 
 
-def _set(values: dict[str, Any], key: str, value: Any) -> None:
+def _set(values: Settings, key: str, value: Any) -> None:
     *parents, name = key.split(".")
     for parent in parents:
         inner = values.setdefault(parent, {})

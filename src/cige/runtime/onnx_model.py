@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -103,11 +103,11 @@ class OnnxModel:
             return encoded
         return replace(encoded, word_labels=self.vocabulary.label_and_set_ids(lattice))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """All fields except the session, which cannot be pickled; a copy opens the graph in `folder` again."""
         return {name: value for name, value in vars(self).items() if name != "session"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Mapping[str, object]) -> None:
         """Open the graph of a pickled model; raises a ModelError if the folder or the graph cannot be read."""
         vars(self).update(state)
         self.session = _open(self.folder)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from cige.api import NER, load
 from cige.errors import ModelError
 from cige.nn.memory import keep_freed_memory
+from cige.serving.schemas import ServedModelOut
 from cige.serving.settings import Settings
 from cige.serving.work import Reader
 
@@ -67,13 +67,13 @@ def _open(source: str, settings: Settings) -> NER:
     return ner
 
 
-def described(reader: Reader) -> dict[str, Any]:
+def described(reader: Reader) -> ServedModelOut:
     """The description of a model at /v1/models."""
     ner = reader.ner
-    return {
-        "name": reader.name,
-        "n_base": len(ner.lexicon),
-        "labels": ner.labels,
-        "silent_labels": sorted(ner.label_facts.silent),
-        "word_labels": list(ner.read_word_labels),
-    }
+    return ServedModelOut(
+        name=reader.name,
+        n_base=len(ner.lexicon),
+        labels=ner.labels,
+        silent_labels=sorted(ner.label_facts.silent),
+        word_labels=list(ner.read_word_labels),
+    )

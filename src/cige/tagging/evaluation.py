@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from cige.data.names import labelled_words_of, user_words_of
 from cige.data.sentence import Sentence
@@ -50,7 +50,7 @@ class Evaluation:
     def sentences_per_second(self) -> float:
         return self.report.n_sentences / self.seconds if self.seconds else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The fields of the report, the numbers of errors, and `sentences_per_second`, as JSON values."""
         kinds = Counter(error.kind for error in self.errors)
         return self.report.to_dict() | {
@@ -132,6 +132,19 @@ def _labels_of(ner: Finder, options: Mapping[str, Any]) -> list[str]:
     return sorted(select(Request.of(**options), ner.labels, ner.label_facts).families)
 
 
+class TrialJson(TypedDict, total=False):
+    """The numbers of a trial as JSON; `listed_names` and `unseen_recall` only if they were measured."""
+
+    words: str
+    n_words: int
+    listed_names: float
+    listed_entities: float
+    f1: float
+    precision: float
+    recall: float
+    unseen_recall: float
+
+
 @dataclass(frozen=True)
 class UserWordTrial:
     """A list of user words, and the scores of a model with it.
@@ -155,13 +168,20 @@ class UserWordTrial:
         unseen = self.report.by_seen.get("not in training")
         return None if unseen is None else unseen.recall
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> TrialJson:
         """The numbers of this trial, as JSON values."""
-        r = self.report
-        figures: dict[str, Any] = {"words": self.name, "n_words": self.n_words}
-        figures |= {"listed_names": self.listed_names, "listed_entities": self.listed_entities}
-        figures |= {"f1": r.f1, "precision": r.precision, "recall": r.recall}
-        return figures if self.unseen_recall is None else figures | {"unseen_recall": self.unseen_recall}
+        figures: TrialJson = {
+            "words": self.name,
+            "n_words": self.n_words,
+            "listed_names": self.listed_names,
+            "listed_entities": self.listed_entities,
+            "f1": self.report.f1,
+            "precision": self.report.precision,
+            "recall": self.report.recall,
+        }
+        if self.unseen_recall is not None:
+            figures["unseen_recall"] = self.unseen_recall
+        return figures
 
 
 def user_word_trials(

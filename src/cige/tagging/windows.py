@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -42,7 +41,7 @@ class LatticeWord:
     label: str | None = None
     mode: Mode = EVIDENCE
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The fields as JSON values; `label` and `mode` only if they are not None or "evidence"."""
         fields = asdict(self)
         left_out = {"label"} if self.label is None else set()

@@ -28,6 +28,7 @@ from cige.recipes.ranges import within
 from cige.recipes.recipe_file import Overrides, default_name, dump_yaml, read_recipe_file
 from cige.recipes.shipped import TAGGING
 from cige.recipes.strict import build_strictly
+from cige.recipes.yaml_file import Settings
 
 StartParts = Literal["all", "vectors"]
 
@@ -209,7 +210,7 @@ def start_folder(start_from: str) -> Path:
         raise RecipeError(f"start_from: {reason}") from reason
 
 
-def _take_settings(values: dict[str, Any], origins: dict[str, str], folder: Path) -> None:
+def _take_settings(values: Settings, origins: dict[str, str], folder: Path) -> None:
     """Use the settings of the model in `folder` for network settings that the recipe does not have."""
     try:
         facts = read_manifest(folder, kind=TAGGER, version=FORMAT_VERSION, error=ModelError)
@@ -228,7 +229,7 @@ def _take_settings(values: dict[str, Any], origins: dict[str, str], folder: Path
         origins.setdefault(name, f"start_from {values['start_from']}")
 
 
-def _build(values: dict[str, Any], origins: Mapping[str, str]) -> Recipe:
+def _build(values: Settings, origins: Mapping[str, str]) -> Recipe:
     name = values.get("architecture", "flat")
     try:
         model_config = architecture(str(name)).config_class()

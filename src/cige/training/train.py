@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from cige.engine.checkpoint import reporting_write_errors
 from cige.engine.devices import machine_facts, prepare
@@ -23,6 +22,7 @@ from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
 from cige.engine.trainer import Trainer
 from cige.entities.label_facts import LabelFacts, learn_max_lengths
+from cige.json_text import JsonObject
 from cige.models.grid_model import GridModel
 from cige.models.model import LatticeModel
 from cige.training.dataset import TrainingSet
@@ -59,7 +59,7 @@ class TrainResult:
     folder: Path
     model: Path
     history: tuple[Record, ...]
-    machine: dict[str, Any]
+    machine: JsonObject
 
 
 def train(
@@ -182,7 +182,7 @@ def _label_facts(recipe: Recipe, setup: TrainingSetup) -> LabelFacts:
     )
 
 
-def _model(recipe: Recipe, setup: TrainingSetup, facts: dict[str, Any]) -> LatticeModel:
+def _model(recipe: Recipe, setup: TrainingSetup, facts: JsonObject) -> LatticeModel:
     make: Callable[..., LatticeModel] = LatticeModel if setup.head is None else partial(GridModel, pair_grid=setup.head)
     return make(
         tagger=setup.tagger.eval(),

@@ -24,6 +24,7 @@ from cige.data.documents.document import (
 )
 from cige.data.text_files import read_text, write_bytes, write_text
 from cige.errors import DataError
+from cige.json_text import JsonObject
 from cige.text.visible import one_line
 
 BATCH_ROWS = 1000
@@ -95,7 +96,7 @@ def parquet_columns(path: Path) -> list[str]:
         return []
 
 
-def parquet_rows(path: Path) -> tuple[Iterator[dict[str, Any]], dict[bytes, bytes]]:
+def parquet_rows(path: Path) -> tuple[Iterator[JsonObject], dict[bytes, bytes]]:
     """The rows of a Parquet file, a batch at a time, and the metadata of its schema.
 
     A file of a few kilobytes may say that it has billions of rows, so they are not read before they are needed.
@@ -116,7 +117,7 @@ def parquet_rows(path: Path) -> tuple[Iterator[dict[str, Any]], dict[bytes, byte
     return _rows(file, path), facts
 
 
-def _rows(file: Any, path: Path) -> Iterator[dict[str, Any]]:
+def _rows(file: Any, path: Path) -> Iterator[JsonObject]:
     with file:
         batches = file.iter_batches(BATCH_ROWS)
         while True:
@@ -161,7 +162,7 @@ def _read_table(path: Path, options: ReadingOptions, records: list[list[str]]) -
     return table
 
 
-def _document(row: dict[str, Any], options: ReadingOptions, number: int) -> Document:
+def _document(row: JsonObject, options: ReadingOptions, number: int) -> Document:
     if options.text_column not in row:
         raise DataError(f"no column {options.text_column!r}; it has {', '.join(row)}; name one by --text-column")
     text, entities = row[options.text_column], row.get(options.entities_column)

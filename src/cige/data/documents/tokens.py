@@ -26,6 +26,7 @@ from cige.data.sentence import Span
 from cige.data.tags import illegal_transitions, repair, tags_to_spans
 from cige.data.text_files import read_text
 from cige.errors import DataError
+from cige.json_text import JsonObject
 from cige.text.visible import one_line
 
 _BILUO = {"L": "E", "U": "S"}
@@ -142,7 +143,7 @@ def _of_spacy(doc: Any, number: int) -> Document:
     return Document(text, tuple(sorted(spans)), is_labelled=doc.has_annotation("ENT_IOB"), line=number)
 
 
-def _paragraph(paragraph: dict[str, Any], number: int, options: ReadingOptions) -> Document:
+def _paragraph(paragraph: JsonObject, number: int, options: ReadingOptions) -> Document:
     sentences = map(an_object, _listed(paragraph, "sentences"))
     tokens = [an_object(token) for sentence in sentences for token in _listed(sentence, "tokens")]
     words = [text_of(token, "orth") for token in tokens]
@@ -211,7 +212,7 @@ def _tag_names(features: Any) -> list[str]:
     return list(map(str, names)) if isinstance(names, list) else []
 
 
-def _json(raw: bytes) -> dict[str, Any]:
+def _json(raw: bytes) -> JsonObject:
     try:
         value = json.loads(raw)
     except ValueError:

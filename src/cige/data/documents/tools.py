@@ -27,6 +27,7 @@ from cige.data.jsonl import check_surface, make_span
 from cige.data.sentence import Span
 from cige.data.text_files import read_text, write_text
 from cige.errors import DataError
+from cige.json_text import JsonObject
 
 _DOCCANO = ("start_offset", "end_offset", "label")
 
@@ -116,7 +117,7 @@ def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
     write_text(path, json_text(tasks, indent=1) + "\n")
 
 
-def _task(record: dict[str, Any], number: int) -> Document:
+def _task(record: JsonObject, number: int) -> Document:
     data = an_object(record["data"])
     key = (
         "text"
@@ -136,7 +137,7 @@ def _task(record: dict[str, Any], number: int) -> Document:
     return Document(text, _spans(values, text), meta, True, number, is_suggested)
 
 
-def _objects(record: dict[str, Any], key: str) -> list[dict[str, Any]]:
+def _objects(record: JsonObject, key: str) -> list[JsonObject]:
     """The objects of the list with this key, which may be missing."""
     objects = record.get(key) or []
     if not isinstance(objects, list):
@@ -144,7 +145,7 @@ def _objects(record: dict[str, Any], key: str) -> list[dict[str, Any]]:
     return [one for one in objects if isinstance(one, dict)]
 
 
-def _small_task(record: dict[str, Any], number: int) -> Document:
+def _small_task(record: JsonObject, number: int) -> Document:
     """JSON-MIN: {"text": ..., "label": [{"start", "end", "text", "labels"}, ...]}."""
     text, values = text_of(record), record.get("label")
     meta = {name: item for name, item in record.items() if name not in ("text", "label")}

@@ -85,7 +85,7 @@ def _names(args: argparse.Namespace) -> list[str]:
     return [first + (f" and {len(more)} more" if more else "") for first, *more in args.models]
 
 
-def _model_facts(folders: list[str], runs: list[TunedModel]) -> dict[str, Any]:
+def _model_facts(folders: list[str], runs: list[TunedModel]) -> dict[str, object]:
     facts = {"model": folders[0], "data": runs[0].facts.get("data")}
     return facts | ({"runs": folders} if len(folders) > 1 else {})
 
@@ -96,7 +96,7 @@ def _answers(runs: Sequence[Sequence[TunedModel]], examples: list[Any]) -> list[
 
 def _length(
     args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
-) -> tuple[dict[str, Any], Any]:
+) -> tuple[dict[str, object], Any]:
     from cige.lattice_bert.tasks.analysis import LENGTH, N_BINS, by_length, equal_edges, groups_over_runs, length_of
     from cige.lattice_bert.tasks.analysis_tables import group_table
 
@@ -105,13 +105,13 @@ def _length(
     groups = by_length(examples, _answers(runs, examples), length=length, edges=edges)
     groups = groups_over_runs(groups, list(map(len, runs)))
     title = f"{task.title} {args.split}: {LENGTH}"
-    analysis = {"edges": edges, "groups": [group.to_dict() for group in groups]}
+    analysis: dict[str, object] = {"edges": edges, "groups": [group.to_dict() for group in groups]}
     return analysis, group_table(title, "characters", _names(args), groups)
 
 
 def _keywords(
     args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
-) -> tuple[dict[str, Any], Any]:
+) -> tuple[dict[str, object], Any]:
     from cige.errors import DataError
     from cige.lattice_bert.tasks.analysis import KEYWORDS, by_keyword_words, groups_over_runs
     from cige.lattice_bert.tasks.analysis_tables import group_table
@@ -131,7 +131,7 @@ def _keywords(
 
 def _nested(
     args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
-) -> tuple[dict[str, Any], Any]:
+) -> tuple[dict[str, object], Any]:
     from cige.lattice_bert.tasks.analysis import NESTED, errors_over_runs, nested_errors, reduction
     from cige.lattice_bert.tasks.analysis_tables import error_table
 

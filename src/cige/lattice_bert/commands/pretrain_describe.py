@@ -11,10 +11,11 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cige.commands.options import at_least, make_console
 from cige.json_text import to_json
+from cige.recipes.yaml_file import Settings
 
 if TYPE_CHECKING:
     from cige.lattice_bert.encoder.network import LatticeBertConfig
@@ -101,7 +102,7 @@ def _describe_data(args: argparse.Namespace) -> None:
         _print_instances(f"{args.data}, {recipe.name}", rows)
 
 
-def _print_instances(name: str, rows: list[dict[str, Any]]) -> None:
+def _print_instances(name: str, rows: list[Settings]) -> None:
     from rich.table import Table
 
     table = Table()
@@ -146,11 +147,11 @@ def _config(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool]:
         return model.config, model.vocabulary.n_words > 0
     n_pieces = PAPER_N_PIECES if args.n_pieces is None else args.n_pieces
     n_words = PAPER_N_WORDS if args.n_words is None else args.n_words
-    settings: dict[str, Any] = {} if n_words else BASELINE
+    settings: Settings = {} if n_words else BASELINE
     return replace(SIZES[args.size], n_tokens=n_pieces + n_words, **settings), n_words > 0
 
 
-def _print(name: str, config: LatticeBertConfig, facts: dict[str, Any]) -> None:
+def _print(name: str, config: LatticeBertConfig, facts: Settings) -> None:
     from rich.table import Table
 
     about = f"{config.n_layers} layers of width {config.width}, {config.n_heads} heads, {config.n_tokens:,} tokens"

@@ -19,7 +19,7 @@ ablations are `relations=None` (-Rel), `distances=False` (-Dis) and `embedding_w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -112,9 +112,9 @@ SIZES = {
     "base": LatticeBertConfig(n_tokens=PAPER_N_TOKENS, n_layers=12, n_heads=12, width=768),
 }
 """The sizes of Table 4, and the released "tiny"; set your vocabulary size with dataclasses.replace(.., n_tokens=..)."""
-RELEASED: dict[str, Any] = {"position_scale": "single", "relations": "released"}
+RELEASED: dict[str, object] = {"position_scale": "single", "relations": "released"}
 """Settings of the released code."""
-BASELINE: dict[str, Any] = {"relations": None}
+BASELINE: dict[str, object] = {"relations": None}
 """Settings of BERT-our, for a vocabulary without words: absolute positions and distances (appendix C.1)."""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,6 +20,7 @@ from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.encoder.network import LatticeBertConfig
 from cige.lattice_bert.encoder.pretrained import CONFIG, FORMAT_VERSION, PretrainedLatticeBert
 from cige.lattice_bert.kinds import PRETRAINED
+from cige.recipes.yaml_file import Settings
 
 _ROWS = ("bert.embeddings.tokens.weight", "token_bias")  # weights with one row per token
 
@@ -40,7 +40,7 @@ class Origins:
     drawn: int
 
 
-def settings_of(start_from: str) -> dict[str, Any]:
+def settings_of(start_from: str) -> Settings:
     """The fields of a pre-trained model's LatticeBertConfig; raises RecipeError if there is no such model."""
     try:
         folder = model_folder(start_from)

@@ -58,7 +58,7 @@ class Group:
         first, *others = self.n_correct
         return tuple((n - first) / self.n_examples if self.n_examples else None for n in others)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         return {
             "name": self.name,
             "n_examples": self.n_examples,
@@ -88,7 +88,7 @@ class EntityErrors:
     def counts(self) -> tuple[float, float, float]:
         return self.n_predicted, self.n_wrong, self.n_nested
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         counts = {"n_predicted": self.n_predicted, "n_wrong": self.n_wrong, "n_nested": self.n_nested}
         return counts | ({"sds": list(self.sds)} if self.sds else {})
 

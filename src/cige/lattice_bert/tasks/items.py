@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import torch
@@ -100,7 +100,7 @@ class Head(nn.Module, Generic[Example, Target, Answer]):
         initialise(self.linear)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The constructor's arguments besides `width` and `dropout_prob`, as JSON values."""
         return {}
 

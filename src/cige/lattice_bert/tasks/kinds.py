@@ -16,6 +16,7 @@ from cige.lattice_bert.tasks.metrics import accuracy, span_counts, tag_counts
 from cige.lattice_bert.tasks.reading import ReadingHead
 from cige.lattice_bert.tasks.reading_data import count_misplaced
 from cige.lattice_bert.tasks.tagging import TaggingHead
+from cige.recipes.yaml_file import Settings
 
 Scores = dict[str, float]
 
@@ -35,7 +36,7 @@ class Kind:
     """
 
     head: Callable[..., Head]
-    settings: Callable[[Sequence[Any]], dict[str, Any]]
+    settings: Callable[[Sequence[Any]], Settings]
     score: Callable[[Sequence[Any], Sequence[Any]], Scores]
     is_labelled: Callable[[Any], bool]
     write: Callable[[Sequence[Any], Sequence[Any]], str]

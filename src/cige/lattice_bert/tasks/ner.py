@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +54,7 @@ class TunedNER(EntityFinder):
         return LabelFacts()
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Facts that were saved with the model: its task, seed and scores."""
         return self.model.facts
 

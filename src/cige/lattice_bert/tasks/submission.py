@@ -61,5 +61,5 @@ def _lines(records: Any) -> str:
     return "".join(to_json(record) + "\n" for record in records)
 
 
-def _object(answers: dict[str, Any]) -> str:
+def _object(answers: dict[str, object]) -> str:
     return to_json(answers, indent=1) + "\n"

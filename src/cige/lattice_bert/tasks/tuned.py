@@ -19,7 +19,7 @@ from cige.errors import ModelError
 from cige.folders.atomic import atomic_folder
 from cige.folders.hub import model_folder
 from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 from cige.lattice_bert.encoder.network import LatticeBert
 from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert, must_fit_each_other
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
@@ -59,7 +59,7 @@ class TunedModel:
     task: str
     kind_name: str
     room: Room
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: JsonObject = field(default_factory=dict)
 
     @property
     def kind(self) -> Kind:
