@@ -35,7 +35,9 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Recipe, int, Path]]:
     def made_up(recipe: Recipe, output_dir: Path, *, seed: int, **_: object) -> TrainResult:
         calls.append((recipe, seed, Path(output_dir)))
         f1 = recipe.model.n_heads / 10 + recipe.optimizer.learning_rate + seed / 100
-        return TrainResult("x", seed, f1, 1, 0.0, 0, 0.0, Path(output_dir), Path(output_dir), (), {})
+        numbers = {"best_epoch": 1, "seconds": 0.0, "n_parameters": 0, "padding_share": 0.0}
+        folder = Path(output_dir)
+        return TrainResult(name="x", seed=seed, dev_f1=f1, **numbers, folder=folder, history=(), machine={})
 
     monkeypatch.setattr(module, "train", made_up)
     return calls
