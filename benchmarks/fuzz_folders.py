@@ -2,7 +2,7 @@
 headers and facts, and right checksums. All but a right answer or a CigeError of one line is a fault, and so is a
 crash, a folder that takes long, and one that takes much memory.
 
-The folders of tests/crafted_folders.py come first, then changed ones, each determined by the seed and its number. What
+The folders of tests/helpers/crafted_folders.py come first, then changed ones, each determined by the seed and its number. What
 opens reads some odd texts; then the sound folders read odd texts until there are as many as were asked for. Processes
 are started anew when one is killed, so a crash is one fault. `make sanitize` runs this on a runtime compiled with
 AddressSanitizer and UndefinedBehaviorSanitizer.
@@ -46,7 +46,7 @@ TEXTS_AT_ONCE = 50
 
 
 def corpus() -> list[tuple[str, Any]]:
-    """(name, change of a copy of the folder `flat`) of the folders of tests/crafted_folders.py."""
+    """(name, change of a copy of the folder `flat`) of the folders of tests/helpers/crafted_folders.py."""
     import crafted_folders as crafted
 
     def of_config(name: str) -> Any:
@@ -245,7 +245,7 @@ def main() -> None:
     parser.add_argument("--write-seeds", action="store_true", help="only write the sound folders")
     parser.add_argument("--case", type=int, help="run only this case, and print what comes of it")
     parser.add_argument("--keep", type=Path, help="with --case: keep the folder here instead of reading it")
-    parser.add_argument("--only-changed", action="store_true", help="leave out tests/crafted_folders.py")
+    parser.add_argument("--only-changed", action="store_true", help="leave out tests/helpers/crafted_folders.py")
     parser.add_argument("--work", type=int, nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "2")

@@ -33,7 +33,9 @@ def model(scheme: str) -> SimpleNamespace:
     start, between, end = (np.where(allowed, 0.0, -np.inf) for allowed in allowed_transitions(tags))
     crf = NotingCRF(start=start, transitions=between, end=end)
     facts = LabelFacts()
-    return SimpleNamespace(tags=tags, labels=["X"], scheme=scheme, crf=crf, label_facts=facts, find_spans=lambda *_: None)
+    return SimpleNamespace(
+        tags=tags, labels=["X"], scheme=scheme, crf=crf, label_facts=facts, find_spans=lambda *_: None
+    )
 
 
 def lattices(*lengths: int) -> list[Lattice]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import killed
 import pytest
+import stopping
 import tiny_run
 
 from cige.errors import RecipeError
@@ -89,7 +89,7 @@ def test_a_killed_search_goes_on_within_the_trial(
 
     options = {"n_trials": 2, "space": SPACE, "data_dir": data_dir, "device": "cpu", "show_progress": False}
     options["overrides"] = ["checkpoints.every=4 steps"]
-    with killed.stopped_at(5, interrupt), pytest.raises(KeyboardInterrupt):
+    with stopping.stopped_at(5, interrupt), pytest.raises(KeyboardInterrupt):
         search(recipe, tmp_path / "s", **options)
     assert [p.name for p in outputs[1].glob("checkpoint-*")] == ["checkpoint-4"]
     result = search(recipe, tmp_path / "s", **options)

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from argcomplete import shellcode
+    from argcomplete.shell_integration import shellcode
 
     print(shellcode(["cige"], shell=args.shell))
 

@@ -21,11 +21,13 @@ systems.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+
+from cige.entities.scores import Labelled
 
 N_RESAMPLES = 10_000
 LEVEL = 0.95
@@ -52,7 +54,7 @@ class Difference:
     covers_seeds: bool
 
 
-def sentence_counts(gold: list, predicted: list) -> np.ndarray:
+def sentence_counts(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable[Labelled]]) -> np.ndarray:
     """int64[n, 3]: numbers of entities per sentence that are gold, predicted, and both (in span and type).
 
     Args:
