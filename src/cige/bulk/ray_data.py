@@ -153,7 +153,7 @@ def _last_line(reason: BaseException) -> str:
     return lines[-1] if lines[-1].endswith((".", "!", "?")) else f"{lines[-1]}."
 
 
-def _mapped(dataset: Any, worker: type, arguments: tuple, n_actors: int, gpus: float, batch_rows: int) -> Any:
+def _mapped(dataset: Any, worker: type, arguments: tuple[Any, ...], n_actors: int, gpus: float, batch_rows: int) -> Any:
     import ray.data
 
     return dataset.map_batches(

@@ -17,10 +17,14 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from cige.commands.options import at_least, share
 from cige.commands.texts import add_source_argument, sentences_of
 from cige.text.counted import counted
+
+if TYPE_CHECKING:
+    from cige.data.sentence import Sentence
 
 BLOCK = 2000  # texts that all models process before the next block is read
 
@@ -70,7 +74,7 @@ def run(args: argparse.Namespace) -> None:
     print(f"{args.output}: {counted(len(sentences), 'sentence')}")
 
 
-def _agreed(args: argparse.Namespace) -> Iterator:
+def _agreed(args: argparse.Namespace) -> Iterator[Sentence]:
     import numpy as np
 
     from cige.api import load

@@ -65,7 +65,9 @@ class ListMatcher:
 
 
 def fewest_words(
-    n_chars: int, places: Iterable[tuple[int, int]], preferred: Mapping[tuple[int, int], object] | Sequence = ()
+    n_chars: int,
+    places: Iterable[tuple[int, int]],
+    preferred: Mapping[tuple[int, int], object] | Sequence[tuple[int, int]] = (),
 ) -> list[tuple[int, int]]:
     """The words of the best segmentation of `n_chars` characters, including single characters.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ class TunedNER(EntityFinder):
         sentences = [Sentence(text) for text in texts]
         return [self._entities(text, *read) for text, read in zip(texts, self.model.read(sentences), strict=True)]
 
-    def _entities(self, text: str, items: Sequence, outputs: Sequence[np.ndarray]) -> list[Entity]:
+    def _entities(self, text: str, items: Sequence[Any], outputs: Sequence[np.ndarray]) -> list[Entity]:
         chain = piece_chain(items, outputs)
         if not chain.n_pieces:
             return []

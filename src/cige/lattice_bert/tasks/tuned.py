@@ -37,7 +37,7 @@ READ_AT_ONCE = 64  # items per forward pass without gradients, which may hold tw
 class TunedNetwork(nn.Module):
     """The network that is trained: a Lattice-BERT and a head."""
 
-    def __init__(self, bert: LatticeBert, head: Head):
+    def __init__(self, bert: LatticeBert, head: Head[Any]):
         super().__init__()
         self.bert, self.head = bert, head
 
@@ -69,7 +69,7 @@ class TunedModel:
     def tokenizer(self) -> LatticeTokenizer:
         return self.pretrained.tokenizer
 
-    def items(self, examples: Sequence[Any]) -> list[Item]:
+    def items(self, examples: Sequence[Any]) -> list[Item[Any]]:
         """The items of some examples, in order."""
         head, room = self.network.head, self.room
         return [
@@ -79,7 +79,7 @@ class TunedModel:
         ]
 
     def predict(
-        self, examples: Sequence[Any], *, items: Sequence[Item] | None = None, precision: str = "fp32"
+        self, examples: Sequence[Any], *, items: Sequence[Item[Any]] | None = None, precision: str = "fp32"
     ) -> list[Any]:
         """The answer to each example: a label, the number of an option, spans or a text, as the head's `answer` says.
 
@@ -91,12 +91,12 @@ class TunedModel:
         return [self.network.head.answer(example, *read) for example, read in zip(examples, outputs, strict=True)]
 
     def read(
-        self, examples: Sequence[Any], *, items: Sequence[Item] | None = None, precision: str = "fp32"
-    ) -> list[tuple[list[Item], list[np.ndarray]]]:
+        self, examples: Sequence[Any], *, items: Sequence[Item[Any]] | None = None, precision: str = "fp32"
+    ) -> list[tuple[list[Item[Any]], list[np.ndarray]]]:
         """The items of each example and the outputs of the network; arguments as for `predict`."""
         items = self.items(examples) if items is None else items
         outputs = self._outputs(items, precision)
-        of_examples: list[tuple[list[Item], list[np.ndarray]]] = [([], []) for _ in examples]
+        of_examples: list[tuple[list[Item[Any]], list[np.ndarray]]] = [([], []) for _ in examples]
         for item, output in zip(items, outputs, strict=True):
             of_examples[item.example][0].append(item)
             of_examples[item.example][1].append(output)
@@ -107,7 +107,7 @@ class TunedModel:
         return self.kind.score(examples, answers)
 
     @torch.no_grad()
-    def _outputs(self, items: Sequence[Item], precision: str) -> list[np.ndarray]:
+    def _outputs(self, items: Sequence[Item[Any]], precision: str) -> list[np.ndarray]:
         network = self.network
         was_training = network.training
         network.eval()

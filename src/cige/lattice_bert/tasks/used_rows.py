@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +27,7 @@ class UsedRows:
         items: every item that the model will read in the meantime; they must be passed through `renumber`.
     """
 
-    def __init__(self, bert: LatticeBert, items: Sequence[Item]):
+    def __init__(self, bert: LatticeBert, items: Sequence[Item[Any]]):
         self._bert = bert
         self._whole: nn.Embedding = bert.embeddings.tokens
         ids = [inputs.ids for item in items for inputs in item.inputs]
@@ -34,7 +35,7 @@ class UsedRows:
         part = self._whole.weight.detach()[torch.from_numpy(self.rows).long()].clone()
         bert.embeddings.tokens = nn.Embedding.from_pretrained(part, freeze=False)
 
-    def renumber(self, items: Sequence[Item]) -> list[Item]:
+    def renumber(self, items: Sequence[Item[Any]]) -> list[Item[Any]]:
         """The same items with token ids of the smaller table."""
         return [
             replace(
