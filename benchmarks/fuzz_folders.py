@@ -3,8 +3,9 @@ headers and facts, and right checksums. All but a right answer or a CigeError of
 crash, a folder that takes long, and one that takes much memory.
 
 The folders of tests/helpers/crafted_folders.py come first, then changed ones, each determined by the seed and its
-number. What opens reads some odd texts; then the sound folders read odd texts until there are as many as were asked for. Processes
-are started anew when one is killed, so a crash is one fault. `make sanitize` runs this on a runtime compiled with
+number. What opens reads some odd texts; then the sound folders read odd texts until there are as many as were asked
+for. Processes are started anew when one is killed, so a crash is one fault. `make sanitize` runs this on a runtime
+compiled with
 AddressSanitizer and UndefinedBehaviorSanitizer.
 
   python benchmarks/fuzz_folders.py --folders 500 --texts 2000
