@@ -1,10 +1,8 @@
 """Fixtures that several tests share."""
 
-import ast
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,26 +18,6 @@ settings.load_profile("cige")
 os.environ.pop("COLUMNS", None)
 
 ROOT = Path(__file__).resolve().parents[1]
-
-_parse = ast.parse
-
-
-def _parse_again(*source: Any, **options: Any) -> Any:
-    """ast.parse, once more if CPython confuses it with that of another thread.
-
-    Python 3.11 and 3.12 count the depth of both in one place and raise a SystemError, "AST constructor recursion depth
-    mismatch" (gh-106905), which says nothing of what is parsed. NumPy parses the header of each .npy file, and tests of
-    servers read such files in threads.
-    """
-    for _ in range(9):
-        try:
-            return _parse(*source, **options)
-        except SystemError:
-            continue
-    return _parse(*source, **options)
-
-
-ast.parse = _parse_again
 
 
 @pytest.fixture(scope="session")

@@ -8,11 +8,11 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from source_modules import MODULES, SOURCE
 
 import cige
 from cige.extensions import PACKAGES
 
-SOURCE = Path(cige.__file__).parent
 # From the ground up; folders on one floor do not import one another.
 LAYERS = [
     {"errors", "json_text", "public_names", "extensions"},
@@ -33,7 +33,6 @@ LAYERS = [
 ]
 STILL_SIDEWAYS: set[tuple[str, str]] = set()
 LAYER_OF = {name: k for k, names in enumerate(LAYERS) for name in names}
-MODULES = sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
 
 
 def imported(path: Path) -> set[str]:

@@ -7,7 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_imports import MODULES, SOURCE
+from source_modules import MODULES, SOURCE
 
 from cige.json_text import to_json
 

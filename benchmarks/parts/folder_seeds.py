@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.parts.odd_texts import ROOT
 
-for part in ("tests", "tests/engine", "tests/lattice_bert/pretraining"):
+for part in ("tests/helpers", "tests/lattice_bert/helpers"):
     sys.path.append(str(ROOT / part))
 
 WORDS = ["北京", "上海", "南京", "南京市", "市长", "长江", "长江大桥", "中国", "中国银行", "公司", "罗氏公司", "ABC"]

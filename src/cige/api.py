@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cige.entities.entity import Entity
 from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
+from cige.explain.model import LoadedModel
 from cige.folders.hub import model_folder, push_folder
 from cige.folders.kinds import GRID_TAGGER, ONNX, TAGGER, find_kind
 from cige.folders.manifest import kind_of, read_manifest
@@ -20,7 +21,7 @@ from cige.lexicon.names_list import NamesList, names_list
 from cige.lexicon.user_word import UserWords, user_words_of
 from cige.tagging.finder import EntityFinder
 from cige.tagging.merging import merge_windows
-from cige.tagging.prediction import PredictionModel, predict_spans
+from cige.tagging.prediction import predict_spans
 from cige.tagging.selection import Request, Selection
 from cige.tagging.streaming import Stream, WordBudgetWarning  # noqa: F401  # caught by users
 from cige.tagging.windows import LatticeWord, core_words, read_windows
@@ -217,8 +218,8 @@ class NER(EntityFinder):
         model: the model that computes emissions from lattices: a NativeModel, a LatticeModel (PyTorch) or an OnnxModel.
     """
 
-    def __init__(self, model: PredictionModel):
-        self.model: Any = model  # typed as Any, since users also access the other members of its class
+    def __init__(self, model: LoadedModel):
+        self.model = model
 
     @property
     def lexicon(self) -> Lexicon:
@@ -240,12 +241,11 @@ class NER(EntityFinder):
     @property
     def read_word_labels(self) -> tuple[str, ...]:
         """The labels of user words that the model was trained with; empty if it ignores such labels."""
-        vocabulary = getattr(self.model, "vocabulary", None)
-        return () if vocabulary is None else tuple(vocabulary.word_labels)
+        return tuple(self.model.vocabulary.word_labels)
 
     def _about(self) -> str:
-        form = ", ".join(filter(None, (type(self.model).__name__, getattr(self.model, "precision", None))))
-        kind = f"{getattr(self.model, 'architecture', '')} ({form})".strip()
+        form = ", ".join(filter(None, (type(self.model).__name__, self.model.precision)))
+        kind = f"{self.model.architecture} ({form})"
         n_own = len(self.lexicon.user_entries)
         return f"{kind}; {counted(len(self.lexicon), 'word')}" + (f" and {n_own:,} of your own" if n_own else "")
 
@@ -262,11 +262,11 @@ class NER(EntityFinder):
         check_text(text)
         snapshot = self.with_words(words).lexicon.snapshot()
         parts = read_windows(text, snapshot, self.label_facts)
-        found = predict_spans(self.model, [part.lattice for part in parts])
+        spans = predict_spans(self.model, [part.lattice for part in parts])
         return Analysis(
             text=text,
             entities=merge_windows(
-                text, zip((part.window for part in parts), found, strict=True), overlapping=self.label_facts.nested
+                text, zip((part.window for part in parts), spans, strict=True), overlapping=self.label_facts.nested
             ),
             words=[word for part in parts for word in core_words(part, snapshot)],
             n_dropped=sum(part.lattice.n_dropped for part in parts),
@@ -361,12 +361,12 @@ class NER(EntityFinder):
         Raises:
             ModelError: the errors of `load`; or the model has no lexicon.
         """
-        found = load(path_or_hub_id, device, backend=backend, precision=precision, **hub_options)
-        if not isinstance(found, cls):
+        finder = load(path_or_hub_id, device, backend=backend, precision=precision, **hub_options)
+        if not isinstance(finder, cls):
             raise ModelError(
-                f"{path_or_hub_id}: opens as a {type(found).__name__}, which has no lexicon; use cige.load"
+                f"{path_or_hub_id}: opens as a {type(finder).__name__}, which has no lexicon; use cige.load"
             )
-        return found
+        return finder
 
     def save_pretrained(self, folder: str | PathLike[str]) -> None:
         """Write the model folder, including the user's words; it is written completely or not at all."""
@@ -384,9 +384,8 @@ class NER(EntityFinder):
 
     def _stream(self, texts: Iterable[str], batch_size: int, selection: Selection) -> Iterator[list[Entity]]:
         snapshot = self.lexicon.snapshot()  # of the moment of the call, not of the first text
-        is_compiled = getattr(self.model, "is_compiled", False)
-        stream = Stream(self.model, snapshot, selection, batch_size, is_compiled=is_compiled)
-        if not is_compiled:
+        stream = Stream(self.model, snapshot, selection, batch_size, is_compiled=self.model.is_compiled)
+        if not self.model.is_compiled:
             return stream.entities(texts)
         from cige.runtime.native import n_threads, use_threads
 

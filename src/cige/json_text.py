@@ -9,7 +9,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
+
+JsonObject: TypeAlias = dict[str, Any]
+"""An object of JSON with any names and values."""
 
 
 def to_json(value: Any, *, indent: int | None = None, ensure_ascii: bool = False, sort_keys: bool = False) -> str:
@@ -21,11 +25,11 @@ def to_json(value: Any, *, indent: int | None = None, ensure_ascii: bool = False
     Raises:
         TypeError: something that JSON has no form for, as in `json.dumps`; also a key that is NaN or infinite.
     """
-    options: dict[str, Any] = {"indent": indent, "ensure_ascii": ensure_ascii, "sort_keys": sort_keys}
+    dumps = partial(json.dumps, allow_nan=False, indent=indent, ensure_ascii=ensure_ascii, sort_keys=sort_keys)
     try:
-        return json.dumps(value, allow_nan=False, **options)
+        return dumps(value)
     except ValueError:  # nearly all values are finite, so only the others pay for the walk
-        return json.dumps(_finite(value), allow_nan=False, **options)
+        return dumps(_finite(value))
 
 
 def _finite(value: Any) -> Any:

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from types import SimpleNamespace
 
-import made
+import bulk_jobs
 import pyarrow as pa
 import pytest
 import ray
@@ -21,8 +21,8 @@ from cige.json_text import to_json
 
 @pytest.fixture
 def job(tmp_path):
-    (tmp_path / "texts.txt").write_text(made.lines(6), encoding="utf-8")
-    planned = made.plan(tmp_path / "texts.txt", tmp_path / "out", part_rows=3)
+    (tmp_path / "texts.txt").write_text(bulk_jobs.lines(6), encoding="utf-8")
+    planned = bulk_jobs.plan(tmp_path / "texts.txt", tmp_path / "out", part_rows=3)
     planned.begin()
     return planned
 

@@ -6,34 +6,34 @@ import os
 import signal
 import threading
 
-import engines
-import made
+import bulk_engines
+import bulk_jobs
 import psutil
 import pyarrow as pa
 import pytest
 
 from cige.bulk import AnnotatorSettings, annotate_batch
 
-TABLE = pa.table({"text": [*made.SENTENCES * 3, None], "id": list(range(16))})
+TABLE = pa.table({"text": [*bulk_jobs.SENTENCES * 3, None], "id": list(range(16))})
 
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
     path = tmp_path_factory.mktemp("texts") / "texts.txt"
-    path.write_text(made.lines(60), encoding="utf-8")
+    path.write_text(bulk_jobs.lines(60), encoding="utf-8")
     return path
 
 
 @pytest.fixture(scope="module")
 def undisturbed(texts, tmp_path_factory):
     output = tmp_path_factory.mktemp("undisturbed") / "out"
-    made.done(made.plan(texts, output, part_rows=4))
-    return made.contents(output)
+    bulk_jobs.done(bulk_jobs.plan(texts, output, part_rows=4))
+    return bulk_jobs.contents(output)
 
 
 @pytest.fixture(scope="module")
 def expected() -> list[dict]:
-    return annotate_batch(made.annotator(), TABLE).to_pylist()
+    return annotate_batch(bulk_jobs.annotator(), TABLE).to_pylist()
 
 
 def workers(name: str) -> list[psutil.Process]:
@@ -50,20 +50,20 @@ def workers(name: str) -> list[psutil.Process]:
 
 @pytest.fixture(scope="module")
 def environment():
-    with engines.environment():
+    with bulk_engines.environment():
         yield
 
 
 @pytest.fixture(scope="module")
 def ray_cluster(environment):
-    with engines.ray_cluster() as ray:
+    with bulk_engines.ray_cluster() as ray:
         yield ray
 
 
 def test_ray_loses_nothing_when_an_actor_is_killed(ray_cluster, texts, undisturbed, tmp_path):
     from cige.bulk.ray_data import annotate_parts
 
-    job = made.plan(texts, tmp_path / "out", part_rows=4)
+    job = bulk_jobs.plan(texts, tmp_path / "out", part_rows=4)
     job.begin()
     numbers = []
     for record in annotate_parts(job, job.pending(), n_actors=2):
@@ -72,7 +72,7 @@ def test_ray_loses_nothing_when_an_actor_is_killed(ray_cluster, texts, undisturb
             os.kill(workers("ray::MapWorker")[0].pid, signal.SIGKILL)
     assert sorted(numbers) == list(range(15))
     job.finish()
-    assert made.contents(tmp_path / "out") == undisturbed
+    assert bulk_jobs.contents(tmp_path / "out") == undisturbed
 
 
 def test_a_ray_dataset(ray_cluster, expected):
@@ -104,7 +104,7 @@ def test_spark_loses_nothing_when_a_worker_is_killed(spark, texts, undisturbed, 
     from cige.bulk import spark_sql
 
     monkeypatch.setattr(spark_sql, "TASKS_PER_CORE", 1)
-    job = made.plan(texts, tmp_path / "out", part_rows=4)
+    job = bulk_jobs.plan(texts, tmp_path / "out", part_rows=4)
     job.begin()
     records: list[dict] = []
     thread = threading.Thread(target=lambda: records.extend(spark_sql.annotate_parts(job, job.pending(), n_tasks=2)))
@@ -118,7 +118,7 @@ def test_spark_loses_nothing_when_a_worker_is_killed(spark, texts, undisturbed, 
     assert 0 < len(before) < 15 and before == {file: file.stat().st_mtime_ns for file in before}
     assert sorted(record["part"] for record in records) == list(range(15))
     job.finish()
-    assert made.contents(tmp_path / "out") == undisturbed
+    assert bulk_jobs.contents(tmp_path / "out") == undisturbed
 
 
 def test_a_spark_frame(spark, expected):
@@ -138,7 +138,7 @@ def test_dask_partitions(expected):
 
     def annotated(frame: pd.DataFrame) -> pd.DataFrame:
         table = pa.Table.from_pandas(frame, preserve_index=False, schema=TABLE.schema)
-        return annotate_batch(made.annotator(), table).to_pandas(types_mapper=pd.ArrowDtype)
+        return annotate_batch(bulk_jobs.annotator(), table).to_pandas(types_mapper=pd.ArrowDtype)
 
     frame = dd.from_pandas(TABLE.to_pandas(), npartitions=3)
     meta = output_schema(TABLE.schema).empty_table().to_pandas(types_mapper=pd.ArrowDtype)

@@ -12,7 +12,7 @@ import sys
 import time
 from dataclasses import replace
 
-import made
+import bulk_jobs
 import pytest
 
 from cige.bulk import local
@@ -24,7 +24,7 @@ from cige.runtime import native
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
     path = tmp_path_factory.mktemp("texts") / "texts.txt"
-    path.write_text(made.lines(60), encoding="utf-8")
+    path.write_text(bulk_jobs.lines(60), encoding="utf-8")
     return path
 
 
@@ -32,12 +32,12 @@ def texts(tmp_path_factory):
 def undisturbed(texts, tmp_path_factory):
     """The contents of the annotation of `texts` in parts of 3 rows."""
     output = tmp_path_factory.mktemp("undisturbed") / "out"
-    assert made.done(made.plan(texts, output, part_rows=3))["rows"] == 60
-    return made.contents(output)
+    assert bulk_jobs.done(bulk_jobs.plan(texts, output, part_rows=3))["rows"] == 60
+    return bulk_jobs.contents(output)
 
 
 def test_a_killed_worker_is_replaced(texts, undisturbed, tmp_path):
-    job = made.plan(texts, tmp_path / "out", part_rows=3)
+    job = bulk_jobs.plan(texts, tmp_path / "out", part_rows=3)
     job.begin()
     records = []
     for record in local.annotate_parts(job, job.pending(), n_processes=2):
@@ -47,7 +47,7 @@ def test_a_killed_worker_is_replaced(texts, undisturbed, tmp_path):
             (tmp_path / "out" / "data" / ".part-000000.jsonl.x.part").write_text("what it leaves if it was writing")
     assert sorted(record["part"] for record in records) == list(range(20))
     job.finish()
-    assert made.contents(tmp_path / "out") == undisturbed
+    assert bulk_jobs.contents(tmp_path / "out") == undisturbed
     assert not multiprocessing.active_children()
 
 
@@ -71,13 +71,13 @@ def test_a_killed_job_goes_on(texts, undisturbed, tmp_path):
     another_batch = [] if native.load() is None else ["--batch-size", "3"]
     finished = subprocess.run([*command, "--processes", "1", *another_batch], capture_output=True, text=True)
     assert finished.returncode == 0 and f"resuming: {20 - n_left} of 20 parts" in finished.stderr
-    assert made.contents(output) == undisturbed
+    assert bulk_jobs.contents(output) == undisturbed
     again = subprocess.run([*command, "--processes", "1"], capture_output=True, text=True, check=True)
-    assert "all parts were finished already" in again.stdout and made.contents(output) == undisturbed
+    assert "all parts were finished already" in again.stdout and bulk_jobs.contents(output) == undisturbed
 
 
 def test_a_part_that_kills_every_process_ends_the_job_and_keeps_the_others(texts, tmp_path, monkeypatch):
-    job = made.plan(texts, tmp_path / "out", part_rows=3)
+    job = bulk_jobs.plan(texts, tmp_path / "out", part_rows=3)
     job.begin()
     monkeypatch.setattr(local, "_work", die)
     with pytest.raises(CigeError, match=r"3 processes died while they read the file, rows 1 to 3 .exit code 7"):
@@ -91,8 +91,8 @@ def die(pipe, job):
 
 def test_the_command_refuses_another_model_lexicon_input_or_folder(texts, tmp_path, capsys):
     source, output = tmp_path / "texts.txt", tmp_path / "out"
-    source.write_text(made.lines(6), encoding="utf-8")
-    made.plan(source, output).begin()
+    source.write_text(bulk_jobs.lines(6), encoding="utf-8")
+    bulk_jobs.plan(source, output).begin()
     words = tmp_path / "words.txt"
     words.write_text("阿拉善贺兰草\n", encoding="utf-8")
     command = ["annotate", str(source), str(output)]
@@ -109,7 +109,7 @@ def test_the_command_refuses_another_model_lexicon_input_or_folder(texts, tmp_pa
     (output / "manifest.json").write_text(json.dumps(manifest | {"model": "0"}), encoding="utf-8")
     assert "has another model (the model was 0" in refused()
     (output / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    source.write_text(made.lines(7), encoding="utf-8")
+    source.write_text(bulk_jobs.lines(7), encoding="utf-8")
     assert "the input files are not the same" in refused()
     (output / "manifest.json").unlink()
     (output / "notes.txt").write_text("mine")
@@ -128,7 +128,7 @@ def test_a_job_without_any_usable_row_fails_and_names_the_reason(tmp_path, capsy
 
 
 def test_a_worker_whose_main_process_is_gone_ends_silently(texts, tmp_path, capfd):
-    job = made.plan(texts, tmp_path / "out", part_rows=3)
+    job = bulk_jobs.plan(texts, tmp_path / "out", part_rows=3)
     job.begin()
     ours, theirs = multiprocessing.Pipe()
     ours.send(job.parts[0])
@@ -141,11 +141,11 @@ def test_a_worker_whose_main_process_is_gone_ends_silently(texts, tmp_path, capf
 
 
 def test_a_worker_whose_lexicon_changed_commits_nothing(texts, tmp_path):
-    job = made.plan(texts, tmp_path / "out", part_rows=30)
+    job = bulk_jobs.plan(texts, tmp_path / "out", part_rows=30)
     job.begin()
     other = replace(job, versions=replace(job.versions, lexicon="0"))
     with pytest.raises(ModelError, match="a worker has another lexicon"):
-        other.annotate(made.annotator(), job.parts[0])
+        other.annotate(bulk_jobs.annotator(), job.parts[0])
     assert len(job.pending()) == 2
 
 
@@ -159,11 +159,11 @@ def test_a_finished_part_that_was_damaged_is_annotated_again(texts, undisturbed,
     changed.write_bytes(changed.read_bytes().replace(b'"LOC"', b'"PER"'))
     said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     assert "18 of 20 parts" in said
-    assert [name for name, digest in made.contents(output).items() if digest != undisturbed[name]] == [
+    assert [name for name, digest in bulk_jobs.contents(output).items() if digest != undisturbed[name]] == [
         "data/part-000002.jsonl"
     ]
     said = subprocess.run([*command, "--verify"], capture_output=True, text=True, check=True).stderr
-    assert "19 of 20 parts" in said and made.contents(output) == undisturbed
+    assert "19 of 20 parts" in said and bulk_jobs.contents(output) == undisturbed
 
 
 @pytest.mark.parametrize(
@@ -180,9 +180,9 @@ def test_a_finished_part_that_was_damaged_is_annotated_again(texts, undisturbed,
     ],
 )
 def test_a_damaged_commit_is_told_with_what_to_do(texts, tmp_path, capsys, content):
-    job = made.plan(texts, tmp_path / "out", part_rows=30)
-    made.done(job)
-    before = made.contents(tmp_path / "out")
+    job = bulk_jobs.plan(texts, tmp_path / "out", part_rows=30)
+    bulk_jobs.done(job)
+    before = bulk_jobs.contents(tmp_path / "out")
     commit = tmp_path / "out" / "commits" / "part-000000.json"
     commit.write_bytes(content)
     command = ["annotate", str(texts), str(tmp_path / "out"), "--part-rows", "30", "--processes", "1"]
@@ -191,12 +191,12 @@ def test_a_damaged_commit_is_told_with_what_to_do(texts, tmp_path, capsys, conte
     assert f"{commit}: damaged, and no record of part 0" in said and "remove this file and run the same command" in said
     commit.unlink()
     assert main(command) == 0
-    assert made.contents(tmp_path / "out") == before
+    assert bulk_jobs.contents(tmp_path / "out") == before
 
 
 def test_a_second_command_touches_nothing_of_the_first(texts, tmp_path, capsys):
     output = tmp_path / "out"
-    made.plan(texts, output, part_rows=30).begin()
+    bulk_jobs.plan(texts, output, part_rows=30).begin()
     (output / "data").mkdir()
     being_written = output / "data" / ".part-000000.jsonl.x.part"
     being_written.write_text("half of a part")
@@ -204,10 +204,10 @@ def test_a_second_command_touches_nothing_of_the_first(texts, tmp_path, capsys):
     handle = os.open(output, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        before = made.contents(output)
+        before = bulk_jobs.contents(output)
         assert main(command) == 2
         assert "another `cige annotate` is writing there" in capsys.readouterr().err
-        assert made.contents(output) == before
+        assert bulk_jobs.contents(output) == before
     finally:
         os.close(handle)
     assert main(command) == 0 and not being_written.exists()

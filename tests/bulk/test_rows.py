@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 
-import made
+import bulk_jobs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -34,7 +34,7 @@ def rejected_rows(output) -> list[dict]:
 def test_lines_of_text(tmp_path, name):
     raw = "\ufeff张桂梅在云南\r\n\n".encode() + b"\xff\xfe bad\n" + "北京\u2028上海".encode()
     (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
-    totals = made.done(made.plan(tmp_path / name, tmp_path / "out", part_rows=1))
+    totals = bulk_jobs.done(bulk_jobs.plan(tmp_path / name, tmp_path / "out", part_rows=1))
     assert totals == {"rows": 3, "rejected": 1, "entities": totals["entities"]}
     rows = output_rows(tmp_path / "out")
     assert [row["text"] for row in rows] == ["张桂梅在云南", "", "北京\u2028上海"]
@@ -48,7 +48,7 @@ def test_json_lines_keep_their_keys(tmp_path):
     lines = ['{"id": 1, "body": "张桂梅在云南"}', "", "{broken", "[1]", '{"id": 2}', '{"body": 3}', '{"body": null}']
     lines += ['{"body": "\\ud800北京", "x": null}', '{"body": "a", "entities": []}']
     (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    totals = made.done(made.plan(tmp_path / "a.jsonl", tmp_path / "out", text_column="body", part_rows=4))
+    totals = bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.jsonl", tmp_path / "out", text_column="body", part_rows=4))
     assert (totals["rows"], totals["rejected"]) == (2, 6)
     rows = output_rows(tmp_path / "out")
     assert rows[0]["id"] == 1 and len(rows[0]["entities"]) == 2
@@ -70,7 +70,7 @@ def test_csv_records_may_have_line_breaks(tmp_path, to):
     csv.writer(out).writerows([["id", "text"], *enumerate(TEXTS)])
     raw = out.getvalue() + 'x,y,z\r\n5,"never closed\n'
     (tmp_path / "a.csv").write_text(raw, encoding="utf-8", newline="")
-    totals = made.done(made.plan(tmp_path / "a.csv", tmp_path / "out", part_rows=2, to=to))
+    totals = bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.csv", tmp_path / "out", part_rows=2, to=to))
     assert (totals["rows"], totals["rejected"]) == (4, 2)
     rejected = rejected_rows(tmp_path / "out")
     assert [row["file"] for row in rejected] == ["a.csv"] * 2
@@ -97,7 +97,7 @@ def test_csv_records_may_have_line_breaks(tmp_path, to):
 
 def test_tsv_fields_are_taken_as_they_are(tmp_path):
     (tmp_path / "a.tsv").write_text('text\tid\n"张桂梅在云南\t1\n北京"\t2\n', encoding="utf-8")
-    made.done(made.plan(tmp_path / "a.tsv", tmp_path / "out"))
+    bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.tsv", tmp_path / "out"))
     (file,) = (tmp_path / "out" / "data").iterdir()
     lines = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
     assert lines[0] == ["text", "id", "source_file", "source_row", "entities"]
@@ -112,7 +112,7 @@ def test_parquet_keeps_its_columns(tmp_path):
     table = pa.table({"text": [*TEXTS, None], "when": pa.array(range(5), pa.timestamp("ms")), "raw": [b"\xff"] * 5})
     pq.write_table(table, folder / "b.parquet", row_group_size=2)
     pq.write_table(table.slice(0, 1), folder / "sub" / "a.parquet")
-    totals = made.done(made.plan(folder, tmp_path / "out", part_rows=3))
+    totals = bulk_jobs.done(bulk_jobs.plan(folder, tmp_path / "out", part_rows=3))
     assert (totals["rows"], totals["rejected"]) == (5, 1)
     found = pq.read_table(tmp_path / "out" / "data")
     assert found.column("source_file").to_pylist() == ["b.parquet"] * 4 + ["sub/a.parquet"]
@@ -137,7 +137,7 @@ def test_parquet_keeps_its_columns(tmp_path):
 def test_parquet_rows_of_any_type_may_be_rejected(tmp_path, kind, texts, n_kept):
     table = pa.table({"text": pa.array(texts, kind), "k": pa.array(["x"] * len(texts), pa.string_view())})
     pq.write_table(table, tmp_path / "a.parquet")
-    totals = made.done(made.plan(tmp_path / "a.parquet", tmp_path / "out"))
+    totals = bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.parquet", tmp_path / "out"))
     assert (totals["rows"], totals["rejected"]) == (n_kept, len(texts) - n_kept)
     found = pq.read_table(tmp_path / "out" / "data").column("text").to_pylist()
     assert found == [text for text in texts if isinstance(text, str)]
@@ -145,20 +145,20 @@ def test_parquet_rows_of_any_type_may_be_rejected(tmp_path, kind, texts, n_kept)
 
 def test_a_csv_quote_within_a_field_is_a_character(tmp_path):
     (tmp_path / "a.csv").write_text('id,text\n1,北京的5" 屏幕\n', encoding="utf-8")
-    assert made.done(made.plan(tmp_path / "a.csv", tmp_path / "out"))["rows"] == 1
+    assert bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.csv", tmp_path / "out"))["rows"] == 1
 
 
 def test_output_inside_the_input_folder_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("北京", encoding="utf-8")
     with pytest.raises(DataError, match="inside the input folder"):
-        made.plan(tmp_path, tmp_path / "out")
+        bulk_jobs.plan(tmp_path, tmp_path / "out")
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     def refused(name: str, raw: bytes, **options) -> str:
         (tmp_path / name).write_bytes(raw)
         with pytest.raises(DataError) as error:
-            made.plan(tmp_path / name, tmp_path / "out", **options)
+            bulk_jobs.plan(tmp_path / name, tmp_path / "out", **options)
         return str(error.value)
 
     assert "UTF-16" in refused("a.txt", "北京".encode("utf-16"))
@@ -170,14 +170,18 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     assert "damaged or cut short" in refused("a.txt.gz", gzip.compress(b"x" * 1000)[:20])
     assert "jsonl can be written as jsonl" in refused("a.jsonl", b"{}", to="csv")
     with pytest.raises(DataError, match="no such file"):
-        made.plan(tmp_path / "none.txt", tmp_path / "out")
+        bulk_jobs.plan(tmp_path / "none.txt", tmp_path / "out")
     with pytest.raises(DataError, match="holds files of formats"):
-        made.plan(tmp_path, tmp_path.parent / "out of it")
+        bulk_jobs.plan(tmp_path, tmp_path.parent / "out of it")
 
 
 def test_an_empty_file_has_no_parts(tmp_path):
     (tmp_path / "a.txt").write_text("")
-    assert made.done(made.plan(tmp_path / "a.txt", tmp_path / "out")) == {"rows": 0, "rejected": 0, "entities": 0}
+    assert bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.txt", tmp_path / "out")) == {
+        "rows": 0,
+        "rejected": 0,
+        "entities": 0,
+    }
 
 
 FIELDS = st.text(st.sampled_from('a,"\n\r中😀 '), max_size=6)
@@ -205,9 +209,9 @@ def test_hidden_files_of_a_folder_are_not_annotated(tmp_path):
     for name in ("_temporary/a.txt", ".b.txt"):
         (folder / name).write_text("没写完\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"no file in it whose name ends in \.txt.*begin with _ or \. are ignored"):
-        made.plan(folder, tmp_path / "out")
+        bulk_jobs.plan(folder, tmp_path / "out")
     (folder / "c.txt").write_text("张桂梅在云南。\n", encoding="utf-8")
-    assert made.done(made.plan(folder, tmp_path / "out"))["rows"] == 1
+    assert bulk_jobs.done(bulk_jobs.plan(folder, tmp_path / "out"))["rows"] == 1
 
 
 # ---- where rows are from
@@ -218,7 +222,7 @@ def test_rows_hold_their_file_and_line(tmp_path):
     (folder / "sub").mkdir(parents=True)
     (folder / "a.jsonl").write_text('{"text": "北京"}\n\n{"text": 1}\n{"text": "上海"}\n', encoding="utf-8")
     (folder / "sub" / "b.jsonl").write_text('{"text": "南京"}\n', encoding="utf-8")
-    made.done(made.plan(folder, tmp_path / "out"))
+    bulk_jobs.done(bulk_jobs.plan(folder, tmp_path / "out"))
     found = [(row["source_file"], row["source_row"], row["text"]) for row in output_rows(tmp_path / "out")]
     assert found == [("a.jsonl", 1, "北京"), ("a.jsonl", 4, "上海"), ("sub/b.jsonl", 1, "南京")]
     assert [(row["file"], row["row"]) for row in rejected_rows(tmp_path / "out")] == [("a.jsonl", 3)]
@@ -229,7 +233,7 @@ def test_where_rows_are_from_can_be_left_out(tmp_path, to):
     (tmp_path / "a.txt").write_text("北京\n", encoding="utf-8")
     for with_source in (True, False):
         output = tmp_path / f"out {with_source}"
-        made.done(made.plan(tmp_path / "a.txt", output, to=to, with_source=with_source))
+        bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.txt", output, to=to, with_source=with_source))
         (file,) = (output / "data").iterdir()
         if to == "parquet":
             names = pq.read_table(file).column_names
@@ -250,32 +254,32 @@ def test_the_command_leaves_out_where_rows_are_from(tmp_path):
 def test_names_that_are_there_already_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("text,source_row\n北京,7\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"value under 'source_row' already; rename it, or give --no-source"):
-        made.plan(tmp_path / "a.csv", tmp_path / "out")
-    made.done(made.plan(tmp_path / "a.csv", tmp_path / "out", to="jsonl", with_source=False))
+        bulk_jobs.plan(tmp_path / "a.csv", tmp_path / "out")
+    bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.csv", tmp_path / "out", to="jsonl", with_source=False))
     assert output_rows(tmp_path / "out")[0]["source_row"] == "7"
     (tmp_path / "a.jsonl").write_text('{"text": "北京", "source_file": 1}\n{"text": "北京"}\n', encoding="utf-8")
-    assert made.done(made.plan(tmp_path / "a.jsonl", tmp_path / "other"))["rows"] == 1
+    assert bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.jsonl", tmp_path / "other"))["rows"] == 1
     assert "'source_file' already" in rejected_rows(tmp_path / "other")[0]["reason"]
 
 
 def test_a_file_name_that_tsv_cannot_hold(tmp_path):
     path = tmp_path / "a\tb.tsv"
     path.write_text("text\n北京\n", encoding="utf-8")
-    made.done(made.plan(path, tmp_path / "out"))
+    bulk_jobs.done(bulk_jobs.plan(path, tmp_path / "out"))
     (file,) = (tmp_path / "out" / "data").iterdir()
     assert file.read_text(encoding="utf-8").splitlines()[1].split("\t")[1] == "a b.tsv"
 
 
 def test_a_job_of_an_older_version_goes_on_without_sources(tmp_path):
     (tmp_path / "a.txt").write_text("北京\n", encoding="utf-8")
-    job = made.plan(tmp_path / "a.txt", tmp_path / "out", with_source=False)
+    job = bulk_jobs.plan(tmp_path / "a.txt", tmp_path / "out", with_source=False)
     job.begin()
     manifest = tmp_path / "out" / "manifest.json"
     facts = json.loads(manifest.read_text(encoding="utf-8"))
     del facts["with_source"]
     manifest.write_text(json.dumps(facts), encoding="utf-8")
     with pytest.raises(DataError, match="with_source was False, now True"):
-        made.plan(tmp_path / "a.txt", tmp_path / "out").begin()
+        bulk_jobs.plan(tmp_path / "a.txt", tmp_path / "out").begin()
     assert job.begin()
 
 
@@ -295,7 +299,7 @@ def test_a_job_of_an_older_version_goes_on_without_sources(tmp_path):
 def test_a_number_that_would_become_null_is_told(tmp_path, number, reason):
     line = '{"text": "北京", "x": {"y": [1.5, %s]}}'
     (tmp_path / "a.jsonl").write_text(f"{line % number}\n{line % '1e300'}\n", encoding="utf-8")
-    assert made.done(made.plan(tmp_path / "a.jsonl", tmp_path / "out"))["rejected"] == 1
+    assert bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.jsonl", tmp_path / "out"))["rejected"] == 1
     (rejected,) = rejected_rows(tmp_path / "out")
     assert rejected["reason"] == reason and rejected["raw"] == line % number
     assert output_rows(tmp_path / "out")[0]["x"] == {"y": [1.5, 1e300]}

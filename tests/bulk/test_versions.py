@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import made
+import bulk_jobs
 import pytest
 
 from cige.bulk import local
@@ -20,17 +20,17 @@ def json_of(path):
 
 def test_the_precision_is_recorded_and_never_mixed(tmp_path):
     source = tmp_path / "texts.txt"
-    source.write_text(made.lines(6), encoding="utf-8")
-    job = made.plan(source, tmp_path / "out")
-    made.done(job)
-    precision = made.annotator().finder.model.precision
+    source.write_text(bulk_jobs.lines(6), encoding="utf-8")
+    job = bulk_jobs.plan(source, tmp_path / "out")
+    bulk_jobs.done(job)
+    precision = bulk_jobs.annotator().finder.model.precision
     assert json_of(tmp_path / "out" / "manifest.json")["precision"] == precision
     assert json_of(tmp_path / "out" / "commits" / "part-000000.json")["precision"] == precision
     other = replace(job, versions=replace(job.versions, precision="another"))
     with pytest.raises(ModelError, match=r"has another precision .the precision was "):
         other.begin()
     with pytest.raises(ModelError, match="give --precision float32"):
-        other.annotate(made.annotator(), job.parts[0])
+        other.annotate(bulk_jobs.annotator(), job.parts[0])
 
 
 def test_words_are_switched_while_a_job_runs(tmp_path, monkeypatch):
@@ -62,7 +62,7 @@ def test_words_are_switched_while_a_job_runs(tmp_path, monkeypatch):
         assert annotate("out") == 130
     assert names.current() == "2.tsv"
     assert annotate("out") == 0  # goes on with the version that it was begun with
-    assert made.contents(tmp_path / "out") == made.contents(tmp_path / "undisturbed")
+    assert bulk_jobs.contents(tmp_path / "out") == bulk_jobs.contents(tmp_path / "undisturbed")
     assert annotate("later") == 0
     for output, version in (("out", "1.tsv"), ("later", "2.tsv")):
         parts = [json_of(path) for path in (tmp_path / output / "commits").glob("part*")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from test_row_adam import N_ROWS, WIDTH, rates, step
+from table_steps import N_ROWS, WIDTH, rates, step
 from torch import nn
 
 from cige.engine.average import EVERY, WeightAverage

@@ -22,7 +22,7 @@ def test_those_of_others_are_refused(tmp_path, names):
         (tmp_path / name).touch()
     with pytest.raises(RecipeError, match=names[0]):
         refuse_foreign(tmp_path)
-    refuse_foreign(tmp_path, own=names)
+    refuse_foreign(tmp_path, files_of_run=names)
 
 
 def test_a_file_is_no_folder(tmp_path):

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import killed
 import pytest
+import stopping
 import torch
 import toy
 from safetensors.torch import load_file
@@ -54,7 +54,10 @@ def test_a_run_cut_up_at_random_steps_ends_as_one_that_was_not(
     whole = run(tmp_path / "whole", **settings)
     rng = random.Random(0)
     for _ in range(6):
-        with contextlib.suppress(KeyboardInterrupt), killed.stopped_at(rng.randrange(20), killed.interrupt):
+        with (
+            contextlib.suppress(KeyboardInterrupt),
+            stopping.stopped_at(rng.randrange(20), stopping.interrupt),
+        ):
             run(tmp_path / "cut", **settings)
     cut = run(tmp_path / "cut", **settings)
     assert toy.weights(cut.network) == toy.weights(whole.network) and figures(cut) == figures(whole)
@@ -118,7 +121,7 @@ def test_one_objective_after_another(tmp_path: Path) -> None:
     }  # fmt: skip
     for step in (2, 7, 9):
         folder = tmp_path / str(step)
-        with killed.stopped_at(step, killed.interrupt), pytest.raises(KeyboardInterrupt):
+        with stopping.stopped_at(step, stopping.interrupt), pytest.raises(KeyboardInterrupt):
             both(folder)
         cut = both(folder)
         assert toy.weights(cut.network) == toy.weights(whole.network) and figures(cut) == figures(whole)
@@ -140,7 +143,10 @@ def test_what_is_not_finite_never_reaches_the_weights(tmp_path: Path, poison: fl
         return ordinary(network, batch)
 
     ordinary, objective.losses = objective.losses, poisoned  # type: ignore[method-assign]
-    with killed.stopped_at(7, set_poison), pytest.raises(CigeError, match=r"step 8: the loss is (nan|inf).*untouched"):
+    with (
+        stopping.stopped_at(7, set_poison),
+        pytest.raises(CigeError, match=r"step 8: the loss is (nan|inf).*untouched"),
+    ):
         made.run(objective)
     assert toy.weights(made.network) == before[0]
     assert all(p.isfinite().all() for p in made.network.parameters())
@@ -219,7 +225,7 @@ def test_checkpoints_in_the_background(tmp_path: Path, average_weights: float) -
     settings: dict[str, Any] = {"average_weights": average_weights, "every": "1 steps"}
     whole = run(tmp_path / "whole", **settings)
     settings["in_background"] = True
-    with killed.stopped_at(13, killed.interrupt), pytest.raises(KeyboardInterrupt):
+    with stopping.stopped_at(13, stopping.interrupt), pytest.raises(KeyboardInterrupt):
         run(tmp_path / "cut", **settings)
     for thread in threading.enumerate():
         if thread.name == "checkpoint":

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tiny_corpus
 import tiny_tasks
-from silly import IN_EPOCHS, SHARED, silly_values
+from invalid_settings import IN_EPOCHS, SHARED, silly_values
 
 from cige.engine.settings import OptimizerConfig
 from cige.errors import RecipeError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import nested
+import nested_sentences
 import numpy as np
 import pytest
 import tiny
@@ -206,7 +206,7 @@ def test_a_nested_model_can_be_explained():
 
 
 def test_the_grammar_has_nested_entities():
-    made = nested.sentences(50, seed=0)
+    made = nested_sentences.sentences(50, seed=0)
     assert any(a.start <= b.start and b.end <= a.end for s in made for a in s.spans for b in s.spans if a != b)
 
 

@@ -137,7 +137,7 @@ for sentence, node in blind:  # a node that sees nothing reads zeros in this for
 @pytest.mark.skipif(sys.platform != "linux", reason="Triton is made for Linux alone")
 def test_the_triton_kernel_in_its_interpreter():
     # In a process of its own: Triton reads the variable when it is imported.
-    folders = (Path(__file__).parent, Path(__file__).parents[1], Path(module.__file__).parents[2])
+    folders = (Path(__file__).parent, Path(__file__).parents[1] / "helpers", Path(module.__file__).parents[2])
     environment = {"TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(map(str, folders)), "PATH": ""}
     done = subprocess.run([sys.executable, "-c", INTERPRETED], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]

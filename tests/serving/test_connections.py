@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 import uvicorn
-from serving import SOON, server
+from running_server import SOON, server
 
 from cige.serving.door import HEAD_BYTES, HEADERS, URL_BYTES, Door
 from cige.serving.pace import METRICS

@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from fastapi.testclient import TestClient
-from serving import SOON, server
+from running_server import SOON, server
 
 import cige
 from cige.errors import ModelError

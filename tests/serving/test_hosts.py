@@ -7,7 +7,7 @@ import sys
 import pytest
 import tiny
 from fastapi.testclient import TestClient
-from serving import SOON
+from running_server import SOON
 
 from cige.api import NER
 from cige.serving.app import create_app

@@ -12,7 +12,7 @@ import tiny
 from axe_playwright_python.sync_playwright import Axe
 from page_figures import CHROMIUM
 from playwright.sync_api import Route, expect
-from serving import SOON, server
+from running_server import SOON, server
 
 from cige import load
 from cige.drawing.colours import colour_of

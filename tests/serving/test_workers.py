@@ -7,7 +7,7 @@ import sys
 import threading
 
 import pytest
-from serving import SOON, server
+from running_server import SOON, server
 
 from cige.commands import serve as command
 from cige.serving.settings import Limits, Settings

@@ -32,7 +32,7 @@ def entities_of(text, *found):
 
 
 def looked_for(text, *found, own=()):
-    return names_to_look_for(text, entities_of(text, *found), own=own)
+    return names_to_look_for(text, entities_of(text, *found), user_words=own)
 
 
 def test_a_name_that_is_clear_in_one_place_is_found_in_the_others(ner):

@@ -32,7 +32,10 @@ def model(scheme: str) -> SimpleNamespace:
     tags = tag_set(["X"], scheme)
     start, between, end = (np.where(allowed, 0.0, -np.inf) for allowed in allowed_transitions(tags))
     crf = NotingCRF(start=start, transitions=between, end=end)
-    return SimpleNamespace(tags=tags, labels=["X"], scheme=scheme, crf=crf, label_facts=LabelFacts())
+    facts = LabelFacts()
+    return SimpleNamespace(
+        tags=tags, labels=["X"], scheme=scheme, crf=crf, label_facts=facts, find_spans=lambda *_: None
+    )
 
 
 def lattices(*lengths: int) -> list[Lattice]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
-import nested
+import nested_sentences
 import numpy as np
 import pytest
 import tiny
@@ -26,18 +26,18 @@ from cige.training.recipe import Recipe
 from cige.training.setup import set_up
 from cige.training.train import train
 
-TEST = nested.sentences(150, seed=3)
+TEST = nested_sentences.sentences(150, seed=3)
 
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory) -> Path:
     folder = tiny_run.write_data_folder(tmp_path_factory.mktemp("data"))
-    known = nested.sentences(300, seed=1)
+    known = nested_sentences.sentences(300, seed=1)
     write_sentences(folder / "ner/tiny/nested.jsonl", known)
-    write_sentences(folder / "ner/tiny/nested_dev.jsonl", nested.sentences(50, seed=2))
+    write_sentences(folder / "ner/tiny/nested_dev.jsonl", nested_sentences.sentences(50, seed=2))
     chars = sorted({c for sentence in known for c in sentence.text})
     bigrams = sorted({s.text[i : i + 2] for s in known for i in range(len(s.text) - 1)})
-    for name, words, width in (("char", chars, 12), ("bichar.min20", bigrams, 10), ("word", nested.WORDS, 8)):
+    for name, words, width in (("char", chars, 12), ("bichar.min20", bigrams, 10), ("word", nested_sentences.WORDS, 8)):
         table = tiny.random_table(words, width, seed=len(name))
         counts = np.ones(len(words), np.int64)
         np.savez(folder / f"vectors/{name}.npz", words="\n".join(words), vectors=table.vectors, counts=counts)
@@ -68,8 +68,8 @@ def test_a_grammar_of_nested_entities_is_learned(data_dir, tmp_path):
 
 
 def test_discontinuous_entities_are_learned(data_dir, tmp_path):
-    write_sentences(data_dir / "ner/tiny/broken.jsonl", nested.sentences(300, seed=1, broken_share=0.4))
-    write_sentences(data_dir / "ner/tiny/broken_dev.jsonl", nested.sentences(30, seed=2, broken_share=0.4))
+    write_sentences(data_dir / "ner/tiny/broken.jsonl", nested_sentences.sentences(300, seed=1, broken_share=0.4))
+    write_sentences(data_dir / "ner/tiny/broken_dev.jsonl", nested_sentences.sentences(30, seed=2, broken_share=0.4))
     settings = recipe(
         file="broken",
         n_epochs=14,
@@ -84,7 +84,7 @@ def test_discontinuous_entities_are_learned(data_dir, tmp_path):
         pair_grid__predictor_dropout_prob=0.0,
     )
     train(settings, tmp_path / "run", data_dir=data_dir, show_progress=False)
-    test = nested.sentences(150, seed=4, broken_share=0.4)
+    test = nested_sentences.sentences(150, seed=4, broken_share=0.4)
     ner = cige.load(tmp_path / "run")
     assert evaluate(ner, test).report.f1 >= 0.99
     broken = {(k, e.start, e.end, e.parts) for k, s in enumerate(test) for e in ner(s.text) if e.parts}
@@ -98,7 +98,7 @@ def test_files_of_nested_entities_need_the_head(data_dir):
 
 
 def test_the_band_is_as_wide_as_the_longest_entity(data_dir):
-    longest = max(s.end - s.start for x in nested.sentences(300, seed=1) for s in x.spans)
+    longest = max(s.end - s.start for x in nested_sentences.sentences(300, seed=1) for s in x.spans)
     assert set_up(recipe(), seed=1, data_dir=data_dir).tagger.band == longest
     with pytest.warns(TooLongWarning, match="training entities longer than 5 characters cannot be found"):
         assert set_up(recipe(pair_grid__max_length=5), seed=1, data_dir=data_dir).tagger.band == 5
@@ -129,7 +129,7 @@ def test_settings_that_contradict(settings, message):
 
 
 def test_the_files_are_read_as_they_were_written(data_dir):
-    made = nested.sentences(300, seed=1)
+    made = nested_sentences.sentences(300, seed=1)
     found = read_sentences(data_dir / "ner/tiny/nested.jsonl", nested=True)
     assert [(s.text, s.spans) for s in found] == [(s.text, s.spans) for s in made]
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import errno
-import os
 import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-import killed
-import killed_run
+import interrupted_training
 import numpy as np
 import pytest
+import stopping
 import tiny_run
 from safetensors.torch import load_file
 
@@ -24,12 +23,10 @@ from cige.errors import CigeError, ModelError, RecipeError
 from cige.training.recipe import LexiconConfig
 from cige.training.train import TrainResult, train
 
-TESTS = Path(__file__).resolve().parents[1]
-
 
 def run(data_dir: Path, output: Path, **options) -> TrainResult:
-    settings = {"seed": killed_run.SEED, "device": "cpu", "show_progress": False} | options
-    return train(settings.pop("recipe", killed_run.RECIPE), output, data_dir=data_dir, **settings)
+    settings = {"seed": interrupted_training.SEED, "device": "cpu", "show_progress": False} | options
+    return train(settings.pop("recipe", interrupted_training.RECIPE), output, data_dir=data_dir, **settings)
 
 
 def weights(result: TrainResult) -> dict[str, bytes]:
@@ -38,9 +35,8 @@ def weights(result: TrainResult) -> dict[str, bytes]:
 
 def kill(data_dir: Path, output: Path, step: int) -> int:
     """Run in a process of its own, to be killed in the middle of step `step`; its exit status."""
-    path = os.pathsep.join([str(TESTS), str(TESTS / "engine"), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, str(TESTS / "training/killed_run.py"), str(data_dir), str(output), str(step)]
-    return subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=False).returncode
+    command = [sys.executable, interrupted_training.__file__, str(data_dir), str(output), str(step)]
+    return subprocess.run(command, check=False).returncode
 
 
 def without_seconds(record: Record) -> Record:
@@ -49,7 +45,7 @@ def without_seconds(record: Record) -> Record:
 
 def interrupted(data_dir: Path, output: Path, *, step: int, **options) -> None:
     """Run until step `step`, then fail within it."""
-    with killed.stopped_at(step, killed.interrupt), pytest.raises(KeyboardInterrupt):
+    with stopping.stopped_at(step, stopping.interrupt), pytest.raises(KeyboardInterrupt):
         run(data_dir, output, **options)
 
 
@@ -77,7 +73,7 @@ def test_sigkill_then_resume_gives_equal_weights(
 
 
 def test_sigkills_at_random_steps(data_dir: Path, tmp_path: Path, uninterrupted: TrainResult, one_thread: None) -> None:
-    for step in killed.steps(2, below=21, seed=1):
+    for step in stopping.steps(2, below=21, seed=1):
         assert kill(data_dir, tmp_path, step) == -signal.SIGKILL
     resumed = run(data_dir, tmp_path)
     assert weights(resumed) == weights(uninterrupted)
@@ -122,7 +118,7 @@ def test_another_recipe_or_seed_is_refused(data_dir: Path, uninterrupted: TrainR
 
 
 def test_a_run_that_failed_before_it_kept_anything_can_be_put_right(data_dir: Path, tmp_path: Path) -> None:
-    wrong = replace(killed_run.RECIPE, lexicon=LexiconConfig(path="no-such-list.txt"))
+    wrong = replace(interrupted_training.RECIPE, lexicon=LexiconConfig(path="no-such-list.txt"))
     with pytest.raises(CigeError, match="no-such-list"):
         run(data_dir, tmp_path, recipe=wrong)
     assert run(data_dir, tmp_path).best_epoch > 0
@@ -184,7 +180,7 @@ def test_damaged_checkpoint_is_named(data_dir: Path, tmp_path: Path, name: str, 
 
 @pytest.mark.parametrize("name", ["ner/tiny/train.bmes", "ner/tiny/dev.bmes", "vectors/word.npz", "lexicon/words.txt"])
 def test_other_data_than_at_the_start_is_refused(data_dir: Path, tmp_path: Path, name: str) -> None:
-    recipe = replace(killed_run.RECIPE, lexicon=LexiconConfig("lexicon/words.txt"))
+    recipe = replace(interrupted_training.RECIPE, lexicon=LexiconConfig("lexicon/words.txt"))
     interrupted(data_dir, tmp_path / "run", step=4, recipe=recipe)
     other = tiny_run.write_data_folder(tmp_path / "data")
     if name.endswith(".npz"):

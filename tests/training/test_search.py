@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import killed
 import pytest
+import stopping
 import tiny_run
 
 from cige.errors import RecipeError
@@ -35,7 +35,9 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Recipe, int, Path]]:
     def made_up(recipe: Recipe, output_dir: Path, *, seed: int, **_: object) -> TrainResult:
         calls.append((recipe, seed, Path(output_dir)))
         f1 = recipe.model.n_heads / 10 + recipe.optimizer.learning_rate + seed / 100
-        return TrainResult("x", seed, f1, 1, 0.0, 0, 0.0, Path(output_dir), Path(output_dir), (), {})
+        numbers = {"best_epoch": 1, "seconds": 0.0, "n_parameters": 0, "padding_share": 0.0}
+        folder = Path(output_dir)
+        return TrainResult(name="x", seed=seed, dev_f1=f1, **numbers, folder=folder, history=(), machine={})
 
     monkeypatch.setattr(module, "train", made_up)
     return calls
@@ -87,7 +89,7 @@ def test_a_killed_search_goes_on_within_the_trial(
 
     options = {"n_trials": 2, "space": SPACE, "data_dir": data_dir, "device": "cpu", "show_progress": False}
     options["overrides"] = ["checkpoints.every=4 steps"]
-    with killed.stopped_at(5, interrupt), pytest.raises(KeyboardInterrupt):
+    with stopping.stopped_at(5, interrupt), pytest.raises(KeyboardInterrupt):
         search(recipe, tmp_path / "s", **options)
     assert [p.name for p in outputs[1].glob("checkpoint-*")] == ["checkpoint-4"]
     result = search(recipe, tmp_path / "s", **options)

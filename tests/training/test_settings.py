@@ -12,7 +12,7 @@ import tiny
 import tiny_bert
 import tiny_run
 import torch
-from silly import IN_EPOCHS, silly_values
+from invalid_settings import IN_EPOCHS, silly_values
 
 from cige.data.mentions import MentionRegime
 from cige.data.user_words import UserWordRegime

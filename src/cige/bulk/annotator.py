@@ -56,7 +56,7 @@ class AnnotatorSettings:
         except ValueError as reason:
             raise ModelError(str(reason)) from None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The fields as JSON values."""
         return asdict(self)
 
@@ -121,9 +121,9 @@ class Annotator:
         """
         errors = {k: error for k, text in enumerate(texts) if (error := self._reason_to_refuse(text))}
         sound = [text for k, text in enumerate(texts) if k not in errors]
-        found = iter(self._read(sound))
+        annotations = iter(self._read(sound))
         return [
-            Annotation(None, errors[k]) if k in errors else self._with_offsets(text, next(found))
+            Annotation(None, errors[k]) if k in errors else self._with_offsets(text, next(annotations))
             for k, text in enumerate(texts)
         ]
 
@@ -139,7 +139,7 @@ class Annotator:
 
     def _read(self, texts: list[str]) -> Iterator[Annotation]:
         try:
-            found = list(self._entities(texts))
+            entities = list(self._entities(texts))
         except (ArithmeticError, MemoryError, RuntimeError, ValueError) as reason:
             if len(texts) == 1:
                 yield Annotation(None, f"{type(reason).__name__}: {reason}")
@@ -148,12 +148,12 @@ class Annotator:
             yield from self._read(texts[:half])
             yield from self._read(texts[half:])
             return
-        yield from map(Annotation, found)
+        yield from map(Annotation, entities)
 
     def _entities(self, texts: list[str]) -> Iterator[list[Entity]]:
         return self.finder.stream(texts, self._selection, batch_size=self.settings.batch_size)
 
-    def _with_offsets(self, text: str, found: Annotation) -> Annotation:
-        if found.entities is None or self.settings.offsets != UTF_16:
-            return found
-        return Annotation(in_utf_16(text, found.entities))
+    def _with_offsets(self, text: str, annotation: Annotation) -> Annotation:
+        if annotation.entities is None or self.settings.offsets != UTF_16:
+            return annotation
+        return Annotation(in_utf_16(text, annotation.entities))

@@ -37,9 +37,9 @@ def output_schema(
     """
     if text_column not in schema.names:
         raise DataError(f"no column {text_column!r}; the columns are {', '.join(schema.names) or 'none'}")
-    found = schema.field(text_column).type
-    if not _is_text(found):
-        raise DataError(f"column {text_column!r} holds {found}, expected strings")
+    text_type = schema.field(text_column).type
+    if not _is_text(text_type):
+        raise DataError(f"column {text_column!r} holds {text_type}, expected strings")
     for name in (entities_column, error_column):
         if name in schema.names:
             raise DataError(f"a column {name!r} is there already; rename it, or give another name for the new one")
@@ -76,7 +76,7 @@ def entities_array(annotations: list[Annotation]) -> pa.Array:
     return pa.array(rows, ENTITIES_TYPE)
 
 
-def _struct(entity: Entity) -> dict[str, Any]:
+def _struct(entity: Entity) -> dict[str, object]:
     return {field.name: getattr(entity, field.name) for field in ENTITY_FIELDS}
 
 
@@ -96,7 +96,9 @@ def _decoded(value: bytes) -> str | bytes:
         return value
 
 
-def _is_text(found: pa.DataType) -> bool:
-    if pa.types.is_dictionary(found):
-        found = found.value_type
-    return pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
+def _is_text(column_type: pa.DataType) -> bool:
+    if pa.types.is_dictionary(column_type):
+        column_type = column_type.value_type
+    return (
+        pa.types.is_string(column_type) or pa.types.is_large_string(column_type) or pa.types.is_string_view(column_type)
+    )

@@ -39,10 +39,10 @@ def versions_of(finder: EntityFinder, folder: Path) -> Versions:
     model = sha256(folder / MANIFEST)[:16]
     if not isinstance(finder, NER):
         return Versions(model, "")
-    precision = getattr(finder.model, "precision", FLOAT32)
+    precision = finder.model.precision or FLOAT32
     snapshot = finder.lexicon.snapshot()
-    own = [[entry.text, entry.label, entry.mode] for entry in snapshot.user_entries]
-    return Versions(model, _hash([finder.lexicon.fingerprint, own, sorted(snapshot.hidden)]), precision)
+    user_words = [[entry.text, entry.label, entry.mode] for entry in snapshot.user_entries]
+    return Versions(model, _hash([finder.lexicon.fingerprint, user_words, sorted(snapshot.hidden)]), precision)
 
 
 def _hash(value: Any) -> str:

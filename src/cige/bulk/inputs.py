@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class InputFile:
     begin: int = 0
     header: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The fields as JSON values."""
         return asdict(self)
 
@@ -83,7 +83,7 @@ def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
         names = [file.relative_to(source).as_posix() for file in files]
     else:
         files, names = [source], [""]
-    found = {_format_of(file) for file in files}
+    formats = {_format_of(file) for file in files}
     if form is not None:
         files_of_form = [
             n for n, file in zip(names, files, strict=True) if not source.is_dir() or _format_of(file) == form
@@ -97,11 +97,13 @@ def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
             f"{source}: no file in it whose name ends in {known} (or those and .gz, .xz); names that begin with _ or . "
             "are ignored"
         )
-    if None in found:
+    if None in formats:
         raise DataError(f"{source}: expected a name that ends in {known} (or those and .gz, .xz), or give --format")
-    if len(found) > 1:
-        raise DataError(f"{source}: holds files of formats {', '.join(sorted(map(str, found)))}; say which by --format")
-    return names, str(found.pop())
+    if len(formats) > 1:
+        raise DataError(
+            f"{source}: holds files of formats {', '.join(sorted(map(str, formats)))}; say which by --format"
+        )
+    return names, str(formats.pop())
 
 
 def scan(path: Path, name: str, form: str, piece_rows: int) -> tuple[InputFile, list[tuple[int, int]]]:

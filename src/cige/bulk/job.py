@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from cige.bulk.annotator import Annotation, Annotator, AnnotatorSettings
 from cige.bulk.fingerprint import Versions
@@ -36,13 +37,30 @@ from cige.errors import CigeError, DataError, ModelError
 from cige.folders.atomic import atomic_file
 from cige.folders.kinds import ANNOTATION
 from cige.folders.manifest import MANIFEST, kind_of, sha256
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 from cige.lexicon.word_versions import version_of
 
 VERSION = 1
 # Settings that do not affect rows; models and words are compared by version.
 _CHANGES_NO_ROW = {"batch_size", "device", "lexicon_add", "model"}
 _COMMIT = {"part": int, "rows": int, "rejected": int, "entities": int, "bytes": int, "sha256": str}
+
+
+class PartRecord(TypedDict, total=False):
+    """What is committed of a finished part, as JSON; `bytes` and `sha256` are those of its file."""
+
+    part: int
+    file: str
+    first_row: int
+    rows: int
+    rejected: int
+    entities: int
+    model: str
+    lexicon: str
+    precision: str
+    lexicon_versions: list[str]
+    bytes: int
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -155,7 +173,7 @@ class Job:
         """
         return [part for part in self.parts if self.commit_of(part, verify=verify) is None]
 
-    def commit_of(self, part: Part, *, verify: bool = False) -> dict[str, Any] | None:
+    def commit_of(self, part: Part, *, verify: bool = False) -> PartRecord | None:
         """The record of a finished part; None for a part that has to be annotated."""
         record = self._read_commit(part)
         if record is None:
@@ -165,7 +183,7 @@ class Job:
             return None
         return None if verify and sha256(data) != record["sha256"] else record
 
-    def _read_commit(self, part: Part) -> dict[str, Any] | None:
+    def _read_commit(self, part: Part) -> PartRecord | None:
         path = self._place("commits", part, "json")
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
@@ -181,7 +199,7 @@ class Job:
             )
         return record
 
-    def annotate(self, annotator: Annotator, part: Part) -> dict[str, Any]:
+    def annotate(self, annotator: Annotator, part: Part) -> PartRecord:
         """Annotate a part and commit it; returns its record. Repeating it writes the same files.
 
         Raises:
@@ -195,27 +213,28 @@ class Job:
             raise ModelError(f"a worker {differs} while the job runs; restore it")
         file = next(file for file in self.files if file.name == part.file)
         rows = read_rows(self.source, file, part, self.form, self.text_column)
-        found = iter(annotator.annotate([row.values[self.text_column] for row in rows if row.values is not None]))
-        pairs = [(row, Annotation(None, row.error) if row.values is None else next(found)) for row in rows]
+        annotations = iter(annotator.annotate([row.values[self.text_column] for row in rows if row.values is not None]))
+        pairs = [(row, Annotation(None, row.error) if row.values is None else next(annotations)) for row in rows]
         pairs = [(row, self._writable(row, annotation)) for row, annotation in pairs]
-        kept = [(row, a.entities) for row, a in pairs if a.entities is not None]
+        annotated = [(row, a.entities) for row, a in pairs if a.entities is not None]
         rejected = [(row, a.error) for row, a in pairs if a.entities is None]
-        record: dict[str, Any] = {
+        record: PartRecord = {
             "part": part.number,
             "file": part.file,
             "first_row": part.first_row,
-            "rows": len(kept),
+            "rows": len(annotated),
             "rejected": len(rejected),
-            "entities": sum(len(entities) for _, entities in kept),
-        } | self._versions()
+            "entities": sum(len(entities) for _, entities in annotated),
+            **self._versions(),
+        }
         if rejected:
             lines = [to_json(self._rejection(row, part, error), ensure_ascii=True) + "\n" for row, error in rejected]
             with atomic_file(self._place("rejected", part, "jsonl")) as aside:
                 aside.write_text("".join(lines), encoding="utf-8")
         data = self._place("data", part, self.to)
         with atomic_file(data) as aside:
-            self._write_data(aside, part, file, kept)
-            record |= {"bytes": aside.stat().st_size, "sha256": sha256(aside)}
+            self._write_data(aside, part, file, annotated)
+            record["bytes"], record["sha256"] = aside.stat().st_size, sha256(aside)
         self._write(self._place("commits", part, "json"), record)
         return record
 
@@ -245,7 +264,7 @@ class Job:
             reason = "it has a lone surrogate, which only JSON lines can hold"
         return annotation if reason is None else Annotation(None, reason)
 
-    def _rejection(self, row: Row, part: Part, error: str | None) -> dict[str, Any]:
+    def _rejection(self, row: Row, part: Part, error: str | None) -> dict[str, object]:
         raw = row.raw if row.raw is not None else (row.values or {}).get(self.text_column)
         try:
             to_json(raw)
@@ -253,13 +272,13 @@ class Job:
             raw = repr(raw)
         return {"file": part.file or self.source.name, "row": row.number, "reason": error, "raw": raw}
 
-    def _write_data(self, path: Path, part: Part, file: InputFile, kept: list[tuple[Row, Any]]) -> None:
+    def _write_data(self, path: Path, part: Part, file: InputFile, annotated: list[tuple[Row, Any]]) -> None:
         columns = list(file.header) or [self.text_column]
-        sources = [self._source(part, row) for row, _ in kept]
+        sources = [self._source(part, row) for row, _ in annotated]
         if self.to != "parquet":
             rows = [
                 (row.values or {}) | source | {self.entities_column: entities}
-                for (row, entities), source in zip(kept, sources, strict=True)
+                for (row, entities), source in zip(annotated, sources, strict=True)
             ]
             added = SOURCE_COLUMNS if self.with_source else ()
             path.write_bytes(format_rows(rows, self.to, [*columns, *added], self.entities_column))
@@ -271,17 +290,17 @@ class Job:
 
         if self.form == "parquet":
             table = parquet_table(self.source / file.name if file.name else self.source, part)
-            table = chosen_rows(table, [row.number - part.first_row for row, _ in kept])
+            table = chosen_rows(table, [row.number - part.first_row for row, _ in annotated])
         else:
-            values = [[(row.values or {})[name] for row, _ in kept] for name in columns]
-            table = pa.table({name: pa.array(own, pa.string()) for name, own in zip(columns, values, strict=True)})
+            values = [[(row.values or {})[name] for row, _ in annotated] for name in columns]
+            table = pa.table({name: pa.array(cells, pa.string()) for name, cells in zip(columns, values, strict=True)})
         if self.with_source:
             for column, kind in zip(SOURCE_COLUMNS, (pa.string(), pa.int64()), strict=True):
                 table = table.append_column(column, pa.array([source[column] for source in sources], kind))
-        entities = entities_array([Annotation(found) for _, found in kept])
+        entities = entities_array([Annotation(of_row) for _, of_row in annotated])
         pq.write_table(table.append_column(self.entities_column, entities), path, compression="zstd")
 
-    def _source(self, part: Part, row: Row) -> dict[str, Any]:
+    def _source(self, part: Part, row: Row) -> dict[str, object]:
         """The values of SOURCE_COLUMNS, if rows have them."""
         if not self.with_source:
             return {}
@@ -298,7 +317,7 @@ class Job:
     def _place(self, folder: str, part: Part, suffix: str) -> Path:
         return self.output / folder / f"part-{part.number:06d}.{suffix}"
 
-    def _facts(self) -> dict[str, Any]:
+    def _facts(self) -> JsonObject:
         settings = {k: v for k, v in self.settings.to_dict().items() if k not in _CHANGES_NO_ROW}
         if settings["names"] is None:  # as in jobs that began before there was this setting
             del settings["names"]
@@ -318,11 +337,17 @@ class Job:
         }
         return json.loads(to_json(facts | self._versions()))  # as after reading: tuples are lists
 
-    def _versions(self) -> dict[str, Any]:
+    def _versions(self) -> PartRecord:
         names = [name for path in self.settings.lexicon_add if (name := version_of(path)) is not None]
-        return self.versions.to_dict() | {"lexicon_versions": names}
+        versions = self.versions
+        return {
+            "model": versions.model,
+            "lexicon": versions.lexicon,
+            "precision": versions.precision,
+            "lexicon_versions": names,
+        }
 
-    def _check(self, there: dict[str, Any]) -> None:
+    def _check(self, there: JsonObject) -> None:
         if there.get("version") != VERSION:
             raise DataError(f"{self.output}: written by another version of cige; give a new folder")
         before = Versions(*(str(there.get(name)) for name in ("model", "lexicon", "precision")))
@@ -345,7 +370,7 @@ class Job:
                 raise DataError(f"{self.output}: begun with another input or other options ({what}); give a new folder")
 
     @staticmethod
-    def _write(path: Path, facts: dict[str, Any]) -> None:
+    def _write(path: Path, facts: Mapping[str, object]) -> None:
         with atomic_file(path) as aside:
             aside.write_text(to_json(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
@@ -364,5 +389,7 @@ def with_parts(job: Job, parts: list[Part]) -> Job:
 
 def _differs(now: Versions, before: Versions) -> str:
     names = [name for name in ("model", "lexicon", "precision") if getattr(now, name) != getattr(before, name)]
-    said = (f"the {name} was {getattr(before, name) or 'none'} and is {getattr(now, name) or 'none'}" for name in names)
-    return "has another " + " and ".join(names) + f" ({', '.join(said)})"
+    differences = (
+        f"the {name} was {getattr(before, name) or 'none'} and is {getattr(now, name) or 'none'}" for name in names
+    )
+    return "has another " + " and ".join(names) + f" ({', '.join(differences)})"

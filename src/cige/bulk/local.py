@@ -14,7 +14,7 @@ from typing import Any
 
 from cige.bulk.annotator import Annotator
 from cige.bulk.inputs import Part
-from cige.bulk.job import Job, with_parts
+from cige.bulk.job import Job, PartRecord, with_parts
 from cige.errors import CigeError
 
 _ADVICE = (
@@ -24,7 +24,7 @@ _ADVICE = (
 MAX_DEATHS = 3  # maximum number of processes that may die during the same part
 
 
-def annotate_parts(job: Job, parts: Sequence[Part], *, n_processes: int) -> Iterator[dict[str, Any]]:
+def annotate_parts(job: Job, parts: Sequence[Part], *, n_processes: int) -> Iterator[PartRecord]:
     """Annotate parts with local processes; yields the record of each part when it is committed, in any order.
 
     If a process dies, it is replaced and its part is annotated again. The processes end when the iterator is closed.

@@ -17,7 +17,7 @@ from cige import errors
 from cige.bulk.annotator import Annotator, AnnotatorSettings
 from cige.bulk.arrow import annotate_batch
 from cige.bulk.inputs import Part
-from cige.bulk.job import Job, with_parts
+from cige.bulk.job import Job, PartRecord, with_parts
 from cige.bulk.packages import check_installed
 from cige.errors import CigeError
 from cige.json_text import to_json
@@ -97,7 +97,7 @@ def annotate(
 
 def annotate_parts(
     job: Job, parts: Sequence[Part], *, n_actors: int, gpus_per_actor: float = 0.0
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[PartRecord]:
     """Annotate parts of a job; yields the record of each part when it is committed. All nodes must share the storage.
 
     The current Ray session is used, or that of RAY_ADDRESS, or a new local one.
@@ -153,7 +153,7 @@ def _last_line(reason: BaseException) -> str:
     return lines[-1] if lines[-1].endswith((".", "!", "?")) else f"{lines[-1]}."
 
 
-def _mapped(dataset: Any, worker: type, arguments: tuple, n_actors: int, gpus: float, batch_rows: int) -> Any:
+def _mapped(dataset: Any, worker: type, arguments: tuple[Any, ...], n_actors: int, gpus: float, batch_rows: int) -> Any:
     import ray.data
 
     return dataset.map_batches(

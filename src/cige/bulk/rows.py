@@ -17,7 +17,7 @@ from cige.bulk.inputs import InputFile, Part
 from cige.data.text_files import has_surrogate
 from cige.errors import DataError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 
 OUTPUTS = {
     "txt": ("jsonl", "csv", "tsv", "parquet"),
@@ -43,7 +43,7 @@ class Row:
     """
 
     number: int
-    values: dict[str, Any] | None
+    values: JsonObject | None
     raw: Any
     error: str | None = None
 
@@ -66,7 +66,7 @@ def read_rows(source: Path, file: InputFile, part: Part, form: str, text_column:
     return [row for row in rows if row is not None]
 
 
-def format_rows(rows: Sequence[dict[str, Any]], form: str, columns: Sequence[str], entities_column: str) -> bytes:
+def format_rows(rows: Sequence[JsonObject], form: str, columns: Sequence[str], entities_column: str) -> bytes:
     """The content of a file of rows with lists of Entity in `entities_column`: JSON lines, or CSV or TSV with a header.
 
     Raises:
@@ -91,7 +91,7 @@ def source_clash(names: Iterable[str]) -> str | None:
 
 
 def reason_not_to_write(
-    values: dict[str, Any], form: str, entities_column: str, *, with_source: bool = False
+    values: JsonObject, form: str, entities_column: str, *, with_source: bool = False
 ) -> str | None:
     """The reason why a row cannot be written in a format, with SOURCE_COLUMNS if `with_source`, or None."""
     if entities_column in values:
@@ -118,7 +118,7 @@ class _TsvWriter:
         self._out.write("\t".join(map(str, fields)) + "\n")
 
 
-def _json_line(row: dict[str, Any], entities_column: str) -> str:
+def _json_line(row: JsonObject, entities_column: str) -> str:
     plain = row | {entities_column: [entity.to_dict() for entity in row[entities_column]]}
     line = to_json(plain)
     return (to_json(plain, ensure_ascii=True) if has_surrogate(line) else line) + "\n"
@@ -233,12 +233,12 @@ def _stretch(path: str, start: int, stop: int) -> bytes:
             _open.cache_clear()
             stream = _open(path)
         stream.seek(start)
-        found = stream.read(stop - start)
+        data = stream.read(stop - start)
     except UNPACKING_ERRORS as reason:
         raise DataError(f"{path} is damaged or cut short ({reason}); fetch or pack it again") from reason
-    if len(found) != stop - start:
-        raise DataError(f"{path}: {len(found):,} bytes at {start:,}, expected {stop - start:,}; it became shorter")
-    return found
+    if len(data) != stop - start:
+        raise DataError(f"{path}: {len(data):,} bytes at {start:,}, expected {stop - start:,}; it became shorter")
+    return data
 
 
 @lru_cache(maxsize=1)

@@ -12,12 +12,12 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cige.bulk.annotator import Annotator, AnnotatorSettings
 from cige.bulk.arrow import ENTITIES, ERROR, annotate_batch
 from cige.bulk.inputs import Part
-from cige.bulk.job import Job, with_parts
+from cige.bulk.job import Job, PartRecord, with_parts
 from cige.bulk.packages import check_installed
 from cige.json_text import to_json
 
@@ -51,7 +51,7 @@ def annotate(frame: DataFrame, settings: AnnotatorSettings | None = None, **colu
     return frame.mapInArrow(_batch_mapper(settings or AnnotatorSettings(), columns), schema)
 
 
-def annotate_parts(job: Job, parts: Sequence[Part], *, n_tasks: int) -> Iterator[dict[str, Any]]:
+def annotate_parts(job: Job, parts: Sequence[Part], *, n_tasks: int) -> Iterator[PartRecord]:
     """Annotate parts of a job; the records are returned at the end. A retried task continues after its last commit.
 
     All nodes must share the storage. The active session is used, or a new local one with `n_tasks` cores.

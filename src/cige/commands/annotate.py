@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cige.bulk.job import PartRecord
 from cige.commands.exit_codes import INTERRUPTED
 from cige.commands.options import add_model_options, add_request_options, at_least, request_of
 from cige.errors import DataError
@@ -141,13 +142,13 @@ def _words_of(args: argparse.Namespace) -> tuple[str, ...]:
     from cige.lexicon.word_versions import WordVersions
 
     begun_with = iter(versions_begun_with(Path(args.output)))
-    found = []
+    files = []
     for path in (Path(path).absolute() for path in args.lexicon_add):
         if path.is_dir():
             versions = WordVersions(path)
             path = versions.path(next(begun_with, None) or versions.current())
-        found.append(str(path))
-    return tuple(found)
+        files.append(str(path))
+    return tuple(files)
 
 
 def _first_reason(job: Job) -> str:
@@ -189,7 +190,7 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
     return 0
 
 
-def _records(job: Job, pending: list[Any], args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def _records(job: Job, pending: list[Any], args: argparse.Namespace) -> Iterator[PartRecord]:
     n = args.processes or _n_cores()
     if args.engine == "ray":
         from cige.bulk.ray_data import annotate_parts as with_ray

@@ -55,16 +55,16 @@ def run(args: argparse.Namespace) -> None:
         sentences = read_sentences(path, repair=args.repair)
         labels = read_label_map(args, sentences, path)
         check_labels(ner, sentences, labels, path, types=args.types)
-        own = read_labelled(ner, sentences, labels=labels, types=args.types, batch_size=args.batch_size)
-        readings.append((path, own))
-    everything = [reading for _, own in readings for reading in own]
+        labelled = read_labelled(ner, sentences, labels=labels, types=args.types, batch_size=args.batch_size)
+        readings.append((path, labelled))
+    everything = [reading for _, labelled in readings for reading in labelled]
     try:
         calibration = calibration_of(everything)
     except ValueError as reason:
         raise DataError(f"{', '.join(args.data)}: {reason}") from None
-    for path, own in [*readings, ("all", everything)]:
-        errors = (f"{100 * error:.2f}%" for error in calibration_errors(own))
-        table.add_row(path, f"{len(own):,}", f"{sum(len(r.gold) for r in own):,}", *errors)
+    for path, labelled in [*readings, ("all", everything)]:
+        errors = (f"{100 * error:.2f}%" for error in calibration_errors(labelled))
+        table.add_row(path, f"{len(labelled):,}", f"{sum(len(r.gold) for r in labelled):,}", *errors)
     update_manifest(folder, **calibrated(ner.label_facts, calibration, args.types, args.domain).to_manifest())
     make_console().print(table)
     reached = max(calibration.thresholds, default=None)

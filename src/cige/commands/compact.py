@@ -44,5 +44,5 @@ def run(args: argparse.Namespace) -> None:
     small = rename_labels(small, names)
     small.save(args.output, table_dtype=args.dtype)
     n_bytes = sum(file.stat().st_size for file in Path(args.output).rglob("*") if file.is_file())
-    kept = f"{len(small.lexicon):,} words, {len(small.vocabulary.bigrams):,} bigrams"
-    print(f"{args.output}: {kept}, {n_bytes / 1e6:.1f} MB")
+    sizes = f"{len(small.lexicon):,} words, {len(small.vocabulary.bigrams):,} bigrams"
+    print(f"{args.output}: {sizes}, {n_bytes / 1e6:.1f} MB")

@@ -96,15 +96,15 @@ def run(args: argparse.Namespace) -> None:
     rows = rows_of(recipes, runs, seeds=seeds)
     written = "\n\n".join(filter(None, (comparison_table(rows), comparison_note(rows))))
     if args.user_words:
-        found = user_words_of_runs(recipes, runs, seeds=seeds, data_dir=args.data_dir, gazetteers=gazetteers)
-        written += "\n\nF1 / recall of entities unseen in training, with user words:\n\n" + user_word_table(found)
+        trials = user_words_of_runs(recipes, runs, seeds=seeds, data_dir=args.data_dir, gazetteers=gazetteers)
+        written += "\n\nF1 / recall of entities unseen in training, with user words:\n\n" + user_word_table(trials)
     print(written)
     files = {
         "comparison.md": written + "\n",
         "comparison.json": to_json([row.to_dict() for row in rows], indent=1, ensure_ascii=True),
     }
     if args.user_words:
-        files["user_words.json"] = to_json(found, indent=1)
+        files["user_words.json"] = to_json(trials, indent=1)
     for name, text in files.items():
         with atomic_file(runs / name) as aside:
             aside.write_text(text, encoding="utf-8")
@@ -112,4 +112,4 @@ def run(args: argparse.Namespace) -> None:
         draw_f1_against_speed(rows, runs / "comparison.svg")
     if args.user_words:
         for ending in ("svg", "png"):
-            draw_user_words(found, runs / f"user_words.{ending}")
+            draw_user_words(trials, runs / f"user_words.{ending}")

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from argcomplete import shellcode
+    from argcomplete.shell_integration import shellcode
 
     print(shellcode(["cige"], shell=args.shell))
 
@@ -44,8 +44,8 @@ def answer(verbs: Mapping[str, str], parser_of: Callable[[str], argparse.Argumen
     root = argparse.ArgumentParser(prog="cige")
     below = root.add_subparsers(parser_class=_Given)
     for verb, what in verbs.items():
-        own = parser_of(verb) if verb in typed[1:2] else None
-        below.add_parser(verb, help=what, given=own)
+        of_verb = parser_of(verb) if verb in typed[1:2] else None
+        below.add_parser(verb, help=what, given=of_verb)
     argcomplete.autocomplete(root)
 
 

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from cige.data.documents.formats import FORMATS, written
 
     listed = "\n".join(
-        f"  {name:<14}{found.what}{'' if found.write else ' (read only)'}" for name, found in FORMATS.items()
+        f"  {name:<14}{format.what}{'' if format.write else ' (read only)'}" for name, format in FORMATS.items()
     )
     parser.epilog = f"formats:\n{listed}"
     parser.add_argument("input", metavar="INPUT", help="file, folder of files in one format, or brat folder")

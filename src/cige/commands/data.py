@@ -74,11 +74,11 @@ def run_stats(args: argparse.Namespace) -> None:
     from cige.data.stats import dataset_stats
 
     sentences = _read(args, args.file)
-    found = dataset_stats(sentences, open_lexicon(args.lexicon).snapshot() if args.lexicon else None)
+    stats = dataset_stats(sentences, open_lexicon(args.lexicon).snapshot() if args.lexicon else None)
     if args.json:
-        print(to_json(found.to_dict(), indent=1))
+        print(to_json(stats.to_dict(), indent=1))
     else:
-        make_console().print(found.table(title=args.file))
+        make_console().print(stats.table(title=args.file))
 
 
 def run_fetch(args: argparse.Namespace) -> None:
@@ -112,7 +112,7 @@ def run_names(args: argparse.Namespace) -> None:
 def _read(args: argparse.Namespace, file: str) -> tuple[Sentence, ...]:
     from cige.data import read_labelled
 
-    found = read_labelled(file, format=args.format, repair=args.repair)
-    for mended in found.repairs:
+    labelled = read_labelled(file, format=args.format, repair=args.repair)
+    for mended in labelled.repairs:
         print(f"cige: {file}, line {mended.line}: repaired: {mended.what}", file=sys.stderr)
-    return tuple(found.sentences)
+    return tuple(labelled.sentences)

@@ -104,13 +104,13 @@ def _versions() -> Iterator[Finding]:
 
 def _packages() -> Iterator[Finding]:
     for name in NEEDED:
-        found = _version(name)
-        advice = "" if found else f"reinstall cige: {install_command()}"
-        yield Finding(name, "ok" if found else "wrong", found or "not installed", advice)
+        version = _version(name)
+        advice = "" if version else f"reinstall cige: {install_command()}"
+        yield Finding(name, "ok" if version else "wrong", version or "not installed", advice)
     for name, extra in OPTIONAL.items():
-        found = _version(name)
-        advice = "" if found else f"only needed by some commands: {install_command(extra)}"
-        yield Finding(name, "ok" if found else "note", found or "not installed", advice)
+        version = _version(name)
+        advice = "" if version else f"only needed by some commands: {install_command(extra)}"
+        yield Finding(name, "ok" if version else "note", version or "not installed", advice)
 
 
 def _version(name: str) -> str | None:
@@ -134,8 +134,8 @@ def _compiled() -> Iterator[Finding]:
         yield Finding("instruction sets", "note", "not compiled", slow)
     else:
         yield Finding("instruction sets", "ok", f"{native.level()}, of {', '.join(native.levels())}")
-        found = available(native.load())
-        yield Finding("precision of FLAT", "ok", f"{chosen('auto', found)}, of {', '.join(found)}")
+        sets = available(native.load())
+        yield Finding("precision of FLAT", "ok", f"{chosen('auto', sets)}, of {', '.join(sets)}")
         if find_spec("torch") is not None:
             kernels = training_level()
             yield Finding(
@@ -154,10 +154,10 @@ def _threads() -> Iterator[Finding]:
         yield Finding("threads", "note", f"OMP_NUM_THREADS={given} is not a number", "set it to 1 or more, or unset it")
         return
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    said = f"OMP_NUM_THREADS={given}" if given else "OMP_NUM_THREADS is not set"
+    setting = f"OMP_NUM_THREADS={given}" if given else "OMP_NUM_THREADS is not set"
     too_many = n_threads() > n_cores
     advice = "more threads than cores are slower than one thread per core" if too_many else ""
-    yield Finding("threads", "note" if too_many else "ok", f"{n_threads()} of {n_cores} cores; {said}", advice)
+    yield Finding("threads", "note" if too_many else "ok", f"{n_threads()} of {n_cores} cores; {setting}", advice)
 
 
 def _gpu() -> Iterator[Finding]:
@@ -231,19 +231,19 @@ def _model(name: str | None) -> Iterator[Finding]:
         began = time.perf_counter()
         finder = load(folder)
         loaded = time.perf_counter()
-        found = [(entity.text, entity.label) for entity in finder(SENTENCE)]
+        entities = [(entity.text, entity.label) for entity in finder(SENTENCE)]
         seconds = time.perf_counter() - loaded
     except CigeError as error:
         yield Finding(title, "wrong", str(error), again)
         return
-    shown = ", ".join(f"{text} {label}" for text, label in found) or "nothing"
-    said = f"{SENTENCE} has {shown}; loaded in {loaded - began:.2f} s, answered in {1000 * seconds:.0f} ms"
-    if name is None and tuple(found) != EXPECTED:
+    shown = ", ".join(f"{text} {label}" for text, label in entities) or "nothing"
+    result = f"{SENTENCE} has {shown}; loaded in {loaded - began:.2f} s, answered in {1000 * seconds:.0f} ms"
+    if name is None and tuple(entities) != EXPECTED:
         expected = ", ".join(f"{text} {label}" for text, label in EXPECTED)
         advice = "try CIGE_KERNELS=off, and please report this"
-        yield Finding(f"{title}: answer", "wrong", f"{said}; expected {expected}", advice)
+        yield Finding(f"{title}: answer", "wrong", f"{result}; expected {expected}", advice)
     else:
-        yield Finding(f"{title}: answer", "ok", said)
+        yield Finding(f"{title}: answer", "ok", result)
 
 
 def _print(findings: list[Finding]) -> None:

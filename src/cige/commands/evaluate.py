@@ -100,32 +100,32 @@ def run(args: argparse.Namespace) -> None:
     check_labels(ner, sentences, labels, args.data, types=args.types)
     options = {} if args.types == "fine" else {"types": args.types}
     only = args.data_labels_only
-    found = evaluate(
+    result = evaluate(
         ner, sentences, labels=labels, train=train, batch_size=args.batch_size, data_labels_only=only, **options
     )
-    _warn_of_unannotated_labels(found, sentences, labels, args.data)
+    _warn_of_unannotated_labels(result, sentences, labels, args.data)
     if args.errors:
-        _write_errors(found, sentences, args.errors)
+        _write_errors(result, sentences, args.errors)
     if args.json:
-        print(to_json(found.to_dict(), indent=1))
+        print(to_json(result.to_dict(), indent=1))
     else:
         console = make_console()
-        console.print(report_table(found.report, title=args.data))
-        if found.errors:
-            console.print(error_table(found.errors))
-            console.print(confusion_table(found.confusion))
-        if found.points:
-            console.print(calibration_table(found.points))
+        console.print(report_table(result.report, title=args.data))
+        if result.errors:
+            console.print(error_table(result.errors))
+            console.print(confusion_table(result.confusion))
+        if result.points:
+            console.print(calibration_table(result.points))
         print(
-            f"{counted(found.report.n_sentences, 'sentence')}, {found.sentences_per_second:,.1f} sentences per second"
+            f"{counted(result.report.n_sentences, 'sentence')}, {result.sentences_per_second:,.1f} sentences per second"
         )
 
 
 def _warn_of_unannotated_labels(
-    found: Evaluation, sentences: Sequence[Sentence], labels: Mapping[str, str], path: str
+    evaluation: Evaluation, sentences: Sequence[Sentence], labels: Mapping[str, str], path: str
 ) -> None:
     gold = {labels.get(s.label, s.label) for x in sentences for s in x.spans}
-    if never_gold := sorted(set(found.labels) - gold):
+    if never_gold := sorted(set(evaluation.labels) - gold):
         print(
             f"cige: no entity of {path} is {' or '.join(never_gold)}; predictions of it count as errors "
             "(--data-labels-only leaves them out)",
@@ -133,8 +133,8 @@ def _warn_of_unannotated_labels(
         )
 
 
-def _write_errors(found: Evaluation, sentences: Sequence[Sentence], path: str) -> None:
+def _write_errors(evaluation: Evaluation, sentences: Sequence[Sentence], path: str) -> None:
     from cige.data.text_files import write_text
 
-    lines = [to_json(error.to_dict(sentences[error.sentence].text)) for error in found.errors]
+    lines = [to_json(error.to_dict(sentences[error.sentence].text)) for error in evaluation.errors]
     write_text(path, "".join(line + "\n" for line in lines))

@@ -12,9 +12,10 @@ import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
+
+from cige.json_text import JsonObject
 
 EXTRA_OF = {
     **dict.fromkeys(
@@ -48,7 +49,7 @@ def reason_of(command: str, error: ModuleNotFoundError) -> str | None:
 
 def as_installed(message: str) -> str:
     """The message, with the commands that install an extra in the form that works in this installation."""
-    return _NAMED.sub(lambda found: install_command(found["extra"]), message)
+    return _NAMED.sub(lambda match: install_command(match["extra"]), message)
 
 
 def install_command(extra: str | None = None) -> str:
@@ -57,15 +58,15 @@ def install_command(extra: str | None = None) -> str:
 
 
 def _pip() -> str:
-    found = shutil.which("pip")
-    is_own = found is not None and Path(found).parent == Path(sys.executable).parent
+    path = shutil.which("pip")
+    is_own = path is not None and Path(path).parent == Path(sys.executable).parent
     return "pip" if is_own else f"{_quoted(sys.executable)} -m pip"
 
 
 def _source(extra: str) -> str:
     """What to give to `pip install`, with `extra` ("[train]") in it: a folder, a file, an address, or the package."""
     try:
-        origin: dict[str, Any] = json.loads(distribution("cige").read_text("direct_url.json") or "{}")
+        origin: JsonObject = json.loads(distribution("cige").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):
         origin = {}
     url, subdirectory = str(origin.get("url", "")), origin.get("subdirectory")

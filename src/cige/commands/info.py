@@ -10,13 +10,15 @@ from __future__ import annotations
 import argparse
 import platform
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cige.commands.options import make_console
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from cige.explain.model import LoadedModel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
         console.print(facts_table(title, group))
 
 
-def facts_table(title: str, facts: dict[str, Any]) -> Table:
+def facts_table(title: str, facts: JsonObject) -> Table:
     """A table of names and values; each nested fact has its own row, such as "facts: machine: device"."""
     from rich import box
     from rich.table import Table
@@ -49,7 +51,7 @@ def facts_table(title: str, facts: dict[str, Any]) -> Table:
     return table
 
 
-def _rows(facts: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def _rows(facts: JsonObject, prefix: str = "") -> Iterator[tuple[str, str]]:
     for name, value in facts.items():
         if name == "recipe" and isinstance(value, dict):
             yield f"{prefix}{name}", f"{len(value):,} sections of settings; --json shows them"
@@ -63,15 +65,15 @@ def _rows(facts: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
             yield f"{prefix}{name}", _number(value) if isinstance(value, int | float) and name != "seed" else f"{value}"
 
 
-def _installation() -> dict[str, Any]:
+def _installation() -> JsonObject:
     from cige import __version__
     from cige.runtime.native import level, n_threads
 
-    found = {"cige": __version__, "python": platform.python_version(), "threads": n_threads()}
-    return found | {"compiled kernels": level() or "none (slower)"} | _torch()
+    facts = {"cige": __version__, "python": platform.python_version(), "threads": n_threads()}
+    return facts | {"compiled kernels": level() or "none (slower)"} | _torch()
 
 
-def _torch() -> dict[str, Any]:
+def _torch() -> JsonObject:
     from cige.commands.extras import install_command
 
     try:
@@ -84,7 +86,7 @@ def _torch() -> dict[str, Any]:
     }
 
 
-def _model(name: str | None) -> dict[str, Any]:
+def _model(name: str | None) -> JsonObject:
     from cige.api import NER, load
     from cige.folders.hub import model_folder
 
@@ -97,10 +99,10 @@ def _model(name: str | None) -> dict[str, Any]:
     )
 
 
-def _lattice_model(model: Any) -> dict[str, Any]:
+def _lattice_model(model: LoadedModel) -> JsonObject:
     """Facts about a model with a lexicon, in addition to its labels."""
     return {
-        "precision": getattr(model, "precision", "float32"),
+        "precision": model.precision or "float32",
         "scheme": model.scheme,
         "lexicon words": len(model.lexicon),
         "user words": len(model.lexicon.user_words),

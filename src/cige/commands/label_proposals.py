@@ -45,9 +45,9 @@ def propose(data_labels: Iterable[str], model_labels: Iterable[str]) -> dict[str
     proposals = {}
     for label in sorted(set(data_labels) - known):
         candidates = (by_name.get(_plain(label)), *_LABELS_OF.get(_plain(label), ()))
-        found = next((candidate for candidate in candidates if candidate in known), None)
-        if found is not None:
-            proposals[label] = found
+        known_label = next((candidate for candidate in candidates if candidate in known), None)
+        if known_label is not None:
+            proposals[label] = known_label
     return proposals
 
 
@@ -69,8 +69,8 @@ def check_labels(
     known = set(finder.labels)
     if types == "coarse":
         known = set(select(Request.of(types="coarse"), finder.labels, finder.label_facts).families)
-    found = {span.label for sentence in sentences for span in sentence.spans}
-    unknown = sorted(label for label in found - known if label not in mapping)
+    labels = {span.label for sentence in sentences for span in sentence.spans}
+    unknown = sorted(label for label in labels - known if label not in mapping)
     if not unknown:
         return
     proposals = propose(unknown, known)

@@ -96,7 +96,7 @@ def _of_known_kinds(names: NamesList, known: Sequence[str], path: str) -> NamesL
         kind_of = {kind: known_kind(kind, known) for kind in names.all_kinds}
     except LexiconError as reason:
         raise LexiconError(f"{path}: {reason}") from None
-    return replace(names, kinds={name: tuple(kind_of[kind] for kind in own) for name, own in names.kinds.items()})
+    return replace(names, kinds={name: tuple(kind_of[kind] for kind in kinds) for name, kinds in names.kinds.items()})
 
 
 def run_build(args: argparse.Namespace) -> None:
@@ -112,8 +112,8 @@ def run_build(args: argparse.Namespace) -> None:
     left_out = f"{report.n_without_rule:,} rows without a rule, {report.n_refused:,} that are no words"
     print(f"{args.output}: {len(names):,} names; left out: {left_out}")
     for kind in sorted({rule.kind for rule in rules.values()}):
-        kept, rare, common = (counts.get(kind, 0) for counts in (report.n_kept, report.n_rare, report.n_common))
-        print(f"{kept:>9,}  {kind} ({rare:,} too rare, {common:,} common words)")
+        n_kept, rare, common = (counts.get(kind, 0) for counts in (report.n_kept, report.n_rare, report.n_common))
+        print(f"{n_kept:>9,}  {kind} ({rare:,} too rare, {common:,} common words)")
 
 
 def _names_of(source: str | None) -> NamesList:

@@ -111,9 +111,9 @@ def _print_lines(results: Iterable[tuple[str, list[EntityEvidence]]], with_words
         print(to_json(line), flush=True)
 
 
-def _to_dict(evidence: EntityEvidence, with_words: bool) -> dict[str, Any]:
-    found: dict[str, Any] = evidence.entity.to_dict()
-    return found | {"words": [word.to_dict() for word in evidence.words]} if with_words else found
+def _to_dict(evidence: EntityEvidence, with_words: bool) -> dict[str, object]:
+    fields = dict[str, object](evidence.entity.to_dict())
+    return fields | {"words": [word.to_dict() for word in evidence.words]} if with_words else fields
 
 
 def _print_tables(results: Iterable[tuple[str, list[EntityEvidence]]], with_words: bool) -> None:

@@ -17,10 +17,14 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from cige.commands.options import at_least, share
 from cige.commands.texts import add_source_argument, sentences_of
 from cige.text.counted import counted
+
+if TYPE_CHECKING:
+    from cige.data.sentence import Sentence
 
 BLOCK = 2000  # texts that all models process before the next block is read
 
@@ -70,7 +74,7 @@ def run(args: argparse.Namespace) -> None:
     print(f"{args.output}: {counted(len(sentences), 'sentence')}")
 
 
-def _agreed(args: argparse.Namespace) -> Iterator:
+def _agreed(args: argparse.Namespace) -> Iterator[Sentence]:
     import numpy as np
 
     from cige.api import load
@@ -93,8 +97,8 @@ def _agreed(args: argparse.Namespace) -> Iterator:
     n_kept, texts = 0, (text for text in map(str.strip, sentences_of(args.source)))
     texts = (text for text in texts if args.chars[0] <= len(text) <= args.chars[1])
     while block := list(islice(texts, BLOCK)):
-        found = [list(finder.pipe(block, batch_size=64)) for finder in finders]
-        for text, *of_text in zip(block, *found, strict=True):
+        entities = [list(finder.pipe(block, batch_size=64)) for finder in finders]
+        for text, *of_text in zip(block, *entities, strict=True):
             spans = agreed_spans(of_text, judges, min_score=args.min_score)
             n_open = sum(span.end - span.start for span in spans if span.label == OPEN)
             if n_open > args.max_open * len(text) or (not spans and rng.random() >= args.keep_empty):

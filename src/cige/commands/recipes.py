@@ -18,9 +18,10 @@ import argparse
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cige.errors import RecipeError
+from cige.recipes.yaml_file import Settings
 
 if TYPE_CHECKING:
     from cige.recipes.shipped import Shipped
@@ -52,14 +53,14 @@ def run_list(args: argparse.Namespace) -> None:
     for pattern in args.patterns:
         if not any(fnmatchcase(name, pattern) for name in shipped()):
             raise RecipeError(no_such_recipe(pattern))
-    found = [x for x in shipped().values() if not args.patterns or any(fnmatchcase(x.name, p) for p in args.patterns)]
+    recipes = [x for x in shipped().values() if not args.patterns or any(fnmatchcase(x.name, p) for p in args.patterns)]
     console = make_console()
-    for number, kind in enumerate(dict.fromkeys(one.kind for one in found)):
+    for number, kind in enumerate(dict.fromkeys(one.kind for one in recipes)):
         heads = ("name", "data", "system") if kind == TAGGING else ("name",)
         table = Table(*heads, "description", box=None, pad_edge=False, title=f"{'' if number == 0 else chr(10)}{kind}")
         table.title_justify = "left"
         table.columns[0].no_wrap = True
-        for one in found:
+        for one in recipes:
             if one.kind == kind:
                 table.add_row(one.name, *((one.data, one.system) if kind == TAGGING else ()), one.about)
         console.print(table)
@@ -133,7 +134,7 @@ def _shipped_beneath(recipe: str) -> Shipped:
     return shipped()[base]
 
 
-def _resolve(kind: str, recipe: str, overrides: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
+def _resolve(kind: str, recipe: str, overrides: list[str]) -> tuple[Settings, dict[str, str]]:
     """Every setting of a recipe, and where each value that is not a default comes from, by key path."""
     from cige.extensions import recipe_kinds
     from cige.recipes.shipped import SEARCH
@@ -152,7 +153,7 @@ def _resolve(kind: str, recipe: str, overrides: list[str]) -> tuple[dict[str, An
     return asdict(settings), sources
 
 
-def _leaves(settings: dict[str, Any], prefix: str = "") -> list[str]:
+def _leaves(settings: Settings, prefix: str = "") -> list[str]:
     """The key paths of single values."""
     return [
         key

@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> None:
     load_recipe(args.recipe, args.set)  # before torch is imported, so that a wrong key is reported at once
     from cige.training.search import read_space, search
 
-    found = search(
+    result = search(
         args.recipe,
         args.output,
         n_trials=args.n_trials,
@@ -41,6 +41,6 @@ def run(args: argparse.Namespace) -> None:
         data_dir=args.data_dir,
         device=args.device,
     )
-    for trial in found.trials:
+    for trial in result.trials:
         print(f"{100 * trial.dev_f1:.2f}  {'  '.join(f'{key}={value}' for key, value in trial.settings.items())}")
-    print(f"best recipe in {found.best_recipe}")
+    print(f"best recipe in {result.best_recipe}")

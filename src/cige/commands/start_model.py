@@ -68,8 +68,8 @@ class StartModel:
         self._finder: EntityFinder = load(start_folder(recipe.start_from))
         self._data = data
         self._finds_the_same = recipe.head == "crf" or self._finder.label_facts.nested
-        found = {span.label for sentence in (*data.train, *data.dev) for span in sentence.spans}
-        self._unknown = sorted(found - set(self._finder.labels))
+        data_labels = {span.label for sentence in (*data.train, *data.dev) for span in sentence.spans}
+        self._unknown = sorted(data_labels - set(self._finder.labels))
         self._proposals = propose(self._unknown, self._finder.labels)
 
     @property
@@ -102,8 +102,8 @@ class StartModel:
         if not known or not self._finds_the_same or any(label == OPEN or EITHER in label for label in labels):
             return None
         texts = [sentence.text for sentence in dev]
-        found = list(self._finder.pipe(texts, labels=known))
-        return score([sentence.spans for sentence in dev], found, texts=texts).f1
+        predicted = list(self._finder.pipe(texts, labels=known))
+        return score([sentence.spans for sentence in dev], predicted, texts=texts).f1
 
     def note_loss(self, before: float, after: float) -> None:
         """Say on standard error if the development F1 was higher before training."""

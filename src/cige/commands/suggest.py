@@ -106,22 +106,22 @@ def run(args: argparse.Namespace) -> int:
     if finder is not None:
         finder.select(request)  # an unknown label is reported before anything is read
     selector = Selector(settings, finder=finder, request=request, labelled=labelled)
-    kept = None
+    reading = None
     if args.source != "-":
         output = Path(args.output)
-        kept = KeptReading(output.with_name(f".{output.name}.kept"), _fingerprint(args, settings, labelled, finder))
+        reading = KeptReading(output.with_name(f".{output.name}.kept"), _fingerprint(args, settings, labelled, finder))
     try:
-        _read(selector, args.source, kept)
+        _read(selector, args.source, reading)
         suggestions = selector.chosen()
         if not suggestions:
             raise _nothing(args, selector, len(labelled))
         write_documents(args.output, _documents(suggestions, finder, request, args), format=args.format)
     except KeyboardInterrupt:
-        goes_on = "" if kept is None else "; run the same command again to continue"
+        goes_on = "" if reading is None else "; run the same command again to continue"
         print(f"cige: stopped; nothing was written to {args.output}{goes_on}", file=sys.stderr)
         return INTERRUPTED
-    if kept is not None:
-        kept.drop()
+    if reading is not None:
+        reading.drop()
     _report(args, selector, suggestions, len(labelled))
     return 0
 
@@ -156,8 +156,8 @@ def _labelled(paths: Iterable[str]) -> Iterator[str]:
             yield from document.text.split("\n")
 
 
-def _read(selector: Selector, source: str, kept: KeptReading | None) -> None:
-    if kept is not None and kept.take_up(selector):
+def _read(selector: Selector, source: str, reading: KeptReading | None) -> None:
+    if reading is not None and reading.take_up(selector):
         print(f"cige: resuming after line {selector.n_read:,}", file=sys.stderr)
     n_blocks = 0
 
@@ -166,14 +166,14 @@ def _read(selector: Selector, source: str, kept: KeptReading | None) -> None:
         n_blocks += 1
         if sys.stderr.isatty():
             print(f"\r{counted(selector.n_read, 'line')} read", end="", file=sys.stderr, flush=True)
-        if kept is not None and n_blocks % KEEP_EVERY == 0:
-            kept.keep(selector)
+        if reading is not None and n_blocks % KEEP_EVERY == 0:
+            reading.keep(selector)
 
     try:
         selector.read(sentences_of(source), on_block=on_block)
     except KeyboardInterrupt:
-        if kept is not None:
-            kept.keep(selector)
+        if reading is not None:
+            reading.keep(selector)
         raise
     finally:
         if n_blocks and sys.stderr.isatty():
@@ -190,8 +190,8 @@ def _documents(
     texts = [suggestion.text for suggestion in suggestions]
     labels: list[tuple[Span, ...]] = [()] * len(texts)
     if finder is not None and not args.no_labels:
-        found = finder.stream(texts, finder.select(request))
-        labels = [tuple(Span(e.start, e.end, e.label) for e in entities) for entities in found]
+        of_texts = finder.stream(texts, finder.select(request))
+        labels = [tuple(Span(e.start, e.end, e.label) for e in entities) for entities in of_texts]
     return [
         Document(
             suggestion.text,

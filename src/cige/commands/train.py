@@ -71,8 +71,8 @@ def run(args: argparse.Namespace) -> None:
     if args.recipe is None and args.data is None:
         raise CigeError("nothing to train on: give a recipe, or --data FILE with labelled sentences")
     train_file, dev_file = _renamed_files(args) if args.labels else (args.data, args.dev)
-    own = {} if args.data is None else own_data_settings(train_file, dev_file)
-    overrides = own | dict(override_pairs(args.set))
+    data_settings = {} if args.data is None else own_data_settings(train_file, dev_file)
+    overrides = data_settings | dict(override_pairs(args.set))
     recipe = load_recipe(
         args.recipe or OWN_DATA, overrides
     )  # before torch is imported, so that errors are reported at once

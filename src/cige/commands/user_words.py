@@ -10,7 +10,8 @@ names that are in the list, and in "entities listed" each occurrence of a name c
 from other labelled files.
 
 Only labels that the data has are scored. If a model uses the labels of user words, there are also rows for the names
-with their labels, and with no label or a wrong one for a fifth of them. Lists with labels are used with and without them.
+with their labels, and with no label or a wrong one for a fifth of them. Lists with labels are used with and without
+them.
 
   cige user-words --model runs/ecommerce/model --data ecommerce/dev.bmes --train ecommerce/train.bmes
   cige user-words --data news.bmes --gazetteer companies.txt places.txt
@@ -59,9 +60,9 @@ def run(args: argparse.Namespace) -> None:
     from cige.tagging.evaluation import user_word_trials
 
     lists = {path: read_words(path, spaces=True) for path in args.gazetteer}
-    for found in lists.values():
-        if found.report.n_refused:
-            print(f"cige: {found.report}", file=sys.stderr)
+    for words in lists.values():
+        if words.report.n_refused:
+            print(f"cige: {words.report}", file=sys.stderr)
     models: list[str | None] = args.model or [None]
     names = names_of_folders([model or "bundled" for model in models])
     sentences = read_sentences(args.data, repair=args.repair)
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace) -> None:
             sentences,
             labels=labels,
             train=train,
-            gazetteers={path: found.user_words for path, found in lists.items()},
+            gazetteers={path: words.user_words for path, words in lists.items()},
             with_labels=with_labels,
             seed=args.seed,
         )

@@ -74,5 +74,5 @@ def collate(
 
 def _numbered(cells: Sequence[np.ndarray]) -> np.ndarray:
     """int64[G, 4]: the rows int64[G, 3] of each sentence after the number of the sentence."""
-    rows = [np.insert(own, 0, row, axis=1) for row, own in enumerate(cells)]
+    rows = [np.insert(of_row, 0, row, axis=1) for row, of_row in enumerate(cells)]
     return np.concatenate([np.zeros((0, 4), np.int64), *rows])

@@ -73,8 +73,8 @@ class GoldRelations(GoldSpans):
             places = [k for a, b in span.parts or ((span.start, span.end),) for k in range(a, b)]
             for first, second in pairwise(places):
                 cells[first, second] = NEXT
-            own = self._numbers[span.label] + N_RELATIONS
-            if cells.setdefault((places[-1], places[0]), own) != own:
+            relation = self._numbers[span.label] + N_RELATIONS
+            if cells.setdefault((places[-1], places[0]), relation) != relation:
                 raise DataError(
                     f"{where}: two entities from {places[0]} to {places[-1] + 1} have different labels; a pair of "
                     "characters has one relation: use pair_grid.scores: spans, or keep one of the two"

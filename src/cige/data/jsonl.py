@@ -21,7 +21,7 @@ from cige.data.labelled import LabelledFile, Repair
 from cige.data.sentence import Sentence, Span
 from cige.data.text_files import has_surrogate
 from cige.errors import DataError
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 from cige.text.counted import counted
 from cige.text.visible import one_line
 
@@ -76,13 +76,13 @@ def parse_json_lines(
                     f"{show_span(broken[0], sentence_text)} is discontinuous; only `head: pair_grid` with "
                     "pair_grid.scores: relations learns such entities"
                 )
-            kept, dropped = (sorted(set(spans)), []) if nested else outermost(spans)
+            outer, dropped = (sorted(set(spans)), []) if nested else outermost(spans)
             if dropped and not keep_outermost:
                 raise DataError(f"{show_span(dropped[0], sentence_text)} overlaps another entity; {NO_OVERLAPS}")
         except DataError as error:
             raise DataError(f"{name}, line {number}: {one_line(str(error))}") from None
         repairs += [Repair(number, f"{show_span(span, sentence_text)} overlapped a longer entity") for span in dropped]
-        sentences.append(Sentence(sentence_text, tuple(kept), number))
+        sentences.append(Sentence(sentence_text, tuple(outer), number))
     return LabelledFile(tuple(sentences), "jsonl" if form == "auto" else form, tuple(repairs))
 
 
@@ -106,7 +106,7 @@ def format_json_lines(sentences: Iterable[Sentence], form: str = "jsonl") -> str
     return "".join(lines)
 
 
-def load_object(line: str) -> dict[str, Any]:
+def load_object(line: str) -> JsonObject:
     """The JSON object of a line; raises a DataError if it is not an object."""
     try:
         record = json.loads(line)
@@ -117,14 +117,14 @@ def load_object(line: str) -> dict[str, Any]:
     return record
 
 
-def _get_text(record: dict[str, Any]) -> str:
+def _get_text(record: JsonObject) -> str:
     text = record.get("text")
     if not isinstance(text, str):
         raise DataError('expected a string under "text"')
     return text
 
 
-def _spans_of_jsonl(record: dict[str, Any], text: str) -> list[Span]:
+def _spans_of_jsonl(record: JsonObject, text: str) -> list[Span]:
     entities = record.get("entities")
     if not isinstance(entities, list):
         raise DataError('expected a list under "entities" (empty if there are none)')
@@ -155,7 +155,7 @@ def _parts(parts: Any, span: Span) -> tuple[tuple[int, int], ...]:
     return tuple((start, end) for start, end in parts)
 
 
-def _spans_of_cluener(record: dict[str, Any], text: str) -> list[Span]:
+def _spans_of_cluener(record: JsonObject, text: str) -> list[Span]:
     labels = record.get("label")
     if not isinstance(labels, dict):
         raise DataError('expected {type: {surface: [[first, last], ...]}} under "label"')
@@ -186,10 +186,10 @@ def make_span(start: Any, end: Any, label: Any, text: str) -> Span:
 
 def check_surface(span: Span, surface: Any, text: str) -> None:
     """Raise a DataError if the text that a file gives for a span differs from the text at its offsets."""
-    found = span.text_in(text)
-    if surface != found:
+    in_text = span.text_in(text)
+    if surface != in_text:
         raise DataError(
-            f"the text of {span.label} is {surface!r}, but [{span.start}, {span.end}) of the sentence is {found!r}; "
+            f"the text of {span.label} is {surface!r}, but [{span.start}, {span.end}) of the sentence is {in_text!r}; "
             "offsets count code points, from 0"
         )
 
@@ -217,7 +217,7 @@ def check_writable(sentence: Sentence) -> None:
         make_span(span.start, span.end, span.label, sentence.text)
 
 
-def _to_jsonl(sentence: Sentence) -> dict[str, Any]:
+def _to_jsonl(sentence: Sentence) -> dict[str, object]:
     return {
         "text": sentence.text,
         "entities": [
@@ -228,7 +228,7 @@ def _to_jsonl(sentence: Sentence) -> dict[str, Any]:
     }
 
 
-def _to_cluener(sentence: Sentence) -> dict[str, Any]:
+def _to_cluener(sentence: Sentence) -> dict[str, object]:
     labels: dict[str, dict[str, list[list[int]]]] = {}
     for span in sorted(sentence.spans):
         if span.parts:

@@ -60,7 +60,7 @@ class MentionPool:
                 others = self._mentions[span.label]
                 mention = others[int(rng.integers(len(others)))]
             start = n_chars + len(between)
-            spans += [own.shifted(start) for own in mention.spans]
+            spans += [inner.shifted(start) for inner in mention.spans]
             parts += [between, mention.text]
             begin, n_chars = span.end, start + len(mention.text)
         text = "".join(parts) + sentence.text[begin:]
@@ -76,16 +76,16 @@ class _Mention:
 
 
 def _mention(sentence: Sentence, span: Span) -> _Mention:
-    inside = [own for own in sentence.spans if span.start <= own.start and own.end <= span.end]
-    return _Mention(sentence.text[span.start : span.end], tuple(own.shifted(-span.start) for own in inside))
+    inside = [inner for inner in sentence.spans if span.start <= inner.start and inner.end <= span.end]
+    return _Mention(sentence.text[span.start : span.end], tuple(inner.shifted(-span.start) for inner in inside))
 
 
 def _outermost(spans: Sequence[Span]) -> list[Span] | None:
     """The spans that are in no other, of equal ones the first; None if some overlap without being nested."""
-    found: list[Span] = []
+    outer: list[Span] = []
     for span in sorted(spans, key=lambda s: (s.start, -s.end)):
-        if not found or span.start >= found[-1].end:
-            found.append(span)
-        elif span.end > found[-1].end:
+        if not outer or span.start >= outer[-1].end:
+            outer.append(span)
+        elif span.end > outer[-1].end:
             return None
-    return found
+    return outer

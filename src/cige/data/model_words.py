@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
@@ -15,6 +14,7 @@ from cige.data.names_of_model import with_names
 from cige.data.vocabulary import CodeTable, Vocabulary
 from cige.errors import LexiconError, ModelError
 from cige.folders.mapped_arrays import arrays_in, map_file
+from cige.json_text import JsonObject
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList
 
@@ -22,7 +22,7 @@ VOCABULARY, _LEXICON = "vocabulary.safetensors", "lexicon"
 _OPTIONAL = ("word_counts", "word_groups")
 
 
-def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> dict[str, Any]:
+def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> JsonObject:
     """Write both into a model folder; returns the facts for the manifest that `load_words` needs, except `n_tuned`."""
     arrays = {
         "chars.codes": vocabulary.chars.codes,
@@ -45,7 +45,7 @@ def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> dict[s
     }
 
 
-def load_words(folder: Path, facts: dict[str, Any], names: NamesList | None = None) -> tuple[Vocabulary, Lexicon]:
+def load_words(folder: Path, facts: JsonObject, names: NamesList | None = None) -> tuple[Vocabulary, Lexicon]:
     """The vocabulary and lexicon of a model folder whose manifest is `facts`; `names` replaces its list of names.
 
     Raises:

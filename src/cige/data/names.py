@@ -18,15 +18,15 @@ def labelled_words_of(sentences: Iterable[Sentence], *, labels: Mapping[str, str
     Args:
         labels: new names of labels; other labels keep their names. Words whose label is renamed to "" have no label.
     """
-    found: dict[str, Counter[str]] = {}
+    labels_of_word: dict[str, Counter[str]] = {}
     for sentence in sentences:
         for span in sentence.spans:
             name = normalize(sentence.text[span.start : span.end])
-            found.setdefault(name, Counter())[(labels or {}).get(span.label, span.label)] += 1
+            labels_of_word.setdefault(name, Counter())[(labels or {}).get(span.label, span.label)] += 1
     words = []
-    for name in sorted(found):
+    for name in sorted(labels_of_word):
         if not reason_to_refuse(name, spaces=True):
-            label = min(found[name], key=lambda label: (-found[name][label], label))
+            label = min(labels_of_word[name], key=lambda label: (-labels_of_word[name][label], label))
             words.append(UserWord(name, label or None))
     return words
 
@@ -44,15 +44,15 @@ def user_words_of(
     Raises:
         DataError: no entity has one of the labels.
     """
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     seen: set[str] = set()
     for sentence in sentences:
         for span in sentence.spans:
             seen.add(span.label)
             if labels is None or span.label in labels:
-                found[normalize(sentence.text[span.start : span.end])] += 1
+                counts[normalize(sentence.text[span.start : span.end])] += 1
     missing = sorted(set(labels or ()) - seen)
     if missing:
         raise DataError(f"no entity is {' or '.join(missing)}; the labels are {', '.join(sorted(seen)) or 'none'}")
-    often = (name for name, count in found.items() if count >= min_count)
+    often = (name for name, count in counts.items() if count >= min_count)
     return sorted(name for name in often if not reason_to_refuse(name, spaces=True))

@@ -65,8 +65,8 @@ def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tu
     if counts is not None:
         counts = np.concatenate([counts[stays], np.zeros(len(new), counts.dtype)])
     changed = replace(vocabulary, word_rows=word_rows, word_groups=groups, word_counts=counts)
-    own = UserChanges(lexicon.user_entries, lexicon.removed_words)
-    return changed, Lexicon.from_words([*old, *new], spaces=True).changed(own)
+    changes = UserChanges(lexicon.user_entries, lexicon.removed_words)
+    return changed, Lexicon.from_words([*old, *new], spaces=True).changed(changes)
 
 
 def known_kind(kind: str, known: Sequence[str]) -> str:

@@ -62,10 +62,10 @@ class Origin:
             raw = _member_of(raw, self.member, name=self.url)
         sentences = CONVERTERS[self.form](decode(raw, name=self.url), self.url)
         converted = format_columns(sentences, "BMES").encode("utf-8")
-        found = sha256_of(converted)
-        if found != self.sha256:
+        digest = sha256_of(converted)
+        if digest != self.sha256:
             raise DataError(
-                f"{self.url} converts to a file with sha256 {found}, expected {self.sha256}: the source has changed "
+                f"{self.url} converts to a file with sha256 {digest}, expected {self.sha256}: the source has changed "
                 "or the download is damaged; nothing was kept, fetch it again"
             )
         return converted

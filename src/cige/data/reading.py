@@ -38,15 +38,15 @@ def read_sentences(
     Raises:
         DataError: the file cannot be read or contains no sentence; the message contains the file and the line.
     """
-    found = read_labelled(path, format=format, repair=repair, nested=nested)
-    if found.repairs:
-        first = found.repairs[0]
+    labelled = read_labelled(path, format=format, repair=repair, nested=nested)
+    if labelled.repairs:
+        first = labelled.repairs[0]
         warnings.warn(
-            f"{path}: {len(found.repairs)} place(s) repaired, the first on line {first.line}: {first.what}",
+            f"{path}: {len(labelled.repairs)} place(s) repaired, the first on line {first.line}: {first.what}",
             RepairWarning,
             stacklevel=2,
         )
-    return list(found.sentences)
+    return list(labelled.sentences)
 
 
 def read_labelled(
@@ -60,18 +60,18 @@ def read_labelled(
     other = _format_of_documents(Path(path)) if format == "auto" else None if is_read_here else format
     if other is not None:
         documents = read_documents(path, format=other, options=ReadingOptions(repair=repair))
-        found = sentences_of(documents, name=name, format=other, keep_outermost=repair, nested=nested)
-        return _not_empty(found, name)
+        labelled = sentences_of(documents, name=name, format=other, keep_outermost=repair, nested=nested)
+        return _not_empty(labelled, name)
     text = read_text(path)
     is_json = format in JSON_FORMATS or (
         format == "auto" and (looks_like_json_lines(text) or _BY_NAME.get(suffix(Path(path))) == "jsonl")
     )
     if is_json:
-        found = parse_json_lines(text, name=name, form=format, keep_outermost=repair, nested=nested)
+        labelled = parse_json_lines(text, name=name, form=format, keep_outermost=repair, nested=nested)
     else:
         scheme = "auto" if format == "auto" else format.upper()
-        found = parse_columns(text, name=name, scheme=scheme, repair_tags=repair)
-    return _not_empty(found, name)
+        labelled = parse_columns(text, name=name, scheme=scheme, repair_tags=repair)
+    return _not_empty(labelled, name)
 
 
 def write_sentences(path: str | Path, sentences: Iterable[Sentence], *, format: str = "auto") -> None:
@@ -93,23 +93,23 @@ def write_sentences(path: str | Path, sentences: Iterable[Sentence], *, format: 
     write_text(path, format_json_lines(sentences, format) if is_json else format_columns(sentences, format.upper()))
 
 
-def _not_empty(found: LabelledFile, name: str) -> LabelledFile:
-    if not found.sentences:
+def _not_empty(labelled: LabelledFile, name: str) -> LabelledFile:
+    if not labelled.sentences:
         raise DataError(f"{name} contains no sentence; expected lines of `character tag` or of JSON objects")
-    return found
+    return labelled
 
 
 def _format_of_documents(path: Path) -> str | None:
     """The format of a file that is not read here but as documents; None for columns and JSON lines of sentences."""
     if path.is_dir():
         return find_format(path)
-    found = of_name(path)
-    if found in COLUMN_FORMATS:
+    format = of_name(path)
+    if format in COLUMN_FORMATS:
         return None
-    if found in (None, "txt", "jsonl"):
+    if format in (None, "txt", "jsonl"):
         text = read_text(path)
-        found = of_json(text) if text.lstrip()[:1] in ("{", "[") else None
-        if found is None:
+        format = of_json(text) if text.lstrip()[:1] in ("{", "[") else None
+        if format is None:
             first = next((line for line in text.split("\n") if line.strip()), "")
-            found = "conll" if len(first.split()) in (3, 4) or first.startswith(DOCSTART) else None
-    return None if found in FORMATS else found
+            format = "conll" if len(first.split()) in (3, 4) or first.startswith(DOCSTART) else None
+    return None if format in FORMATS else format

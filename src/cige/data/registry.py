@@ -235,8 +235,8 @@ def _default_folders() -> list[Path]:
 
 
 def _check_file(path: Path, origin: Origin) -> None:
-    found = sha256_of(path.read_bytes())
-    if found != origin.sha256:
+    digest = sha256_of(path.read_bytes())
+    if digest != origin.sha256:
         raise DataError(
-            f"{path} is not the published file (sha256 {found}, expected {origin.sha256}); move it away to fetch it"
+            f"{path} is not the published file (sha256 {digest}, expected {origin.sha256}); move it away to fetch it"
         )

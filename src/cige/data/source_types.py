@@ -63,13 +63,13 @@ class TypeTree:
 
     def line(self, name: str) -> list[str]:
         """A type, its parent, the parent's parent, and so on."""
-        found = [name]
-        while found[-1] in self.parents:
-            above = self.parents[found[-1]]
-            if above in found:
-                raise DataError(f"types: {' is a kind of '.join([*found, above])}; expected a tree")
-            found.append(above)
-        return found
+        line = [name]
+        while line[-1] in self.parents:
+            above = self.parents[line[-1]]
+            if above in line:
+                raise DataError(f"types: {' is a kind of '.join([*line, above])}; expected a tree")
+            line.append(above)
+        return line
 
     def is_kind_of(self, name: str, other: str) -> bool:
         """Whether `name` is `other` or a kind of it."""
@@ -124,12 +124,12 @@ class SourceTypes:
         return Sentence(sentence.text, tuple(spans), sentence.line)
 
     def _types_of(self, label: str) -> tuple[str, ...]:
-        found: dict[str, None] = {}
+        types: dict[str, None] = {}
         for one in [label] if label in self.map else label.split(EITHER):
             if one not in self.map:
                 raise DataError(f"the label {label!r} is not in its types: {', '.join(self.map)}")
-            found |= dict.fromkeys(self.map[one])
-        return tuple(found)
+            types |= dict.fromkeys(self.map[one])
+        return tuple(types)
 
     def gold(
         self,
@@ -182,12 +182,12 @@ class SourceTypes:
             but: other annotated types to leave out.
         """
         known = {x for x in self.annotated if any(tree.is_kind_of(label, x) for label in labels)} - set(but)
-        found = []
+        types = []
         for span in spans:
             type_ = next((x for x in tree.line(_first_type(span.label)) if x in self.annotated), None)
             if type_ in known:
-                found.append(Span(span.start, span.end, type_))
-        return found
+                types.append(Span(span.start, span.end, type_))
+        return types
 
     def _written(self, label: str) -> str:
         """The label that `read` writes for a label of the corpus."""
@@ -195,16 +195,16 @@ class SourceTypes:
         return EITHER.join(self.map[label]) + odds
 
     def _labels_of(self, types: Sequence[str], labels: Sequence[str], tree: TypeTree) -> list[str]:
-        found = {
+        mapped = {
             x
             for x in labels
             for type_ in types
             if x == type_ or (tree.is_kind_of(x, type_) and set(self.annotated).isdisjoint(_between(tree, x, type_)))
         }
-        if not found:
+        if not mapped:
             nearest = (next((above for above in tree.line(type_) if above in labels), None) for type_ in types)
-            found = {above for above in nearest if above is not None}
-        return sorted(found)
+            mapped = {above for above in nearest if above is not None}
+        return sorted(mapped)
 
 
 def _first_type(label: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cige.data.sentence import Sentence
 from cige.lattice.lattice import WordMatcher
@@ -54,7 +54,7 @@ class DatasetStats:
         """Table 1's Entity_avg."""
         return self.n_entities / self.n_sentences if self.n_sentences else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Counts and averages as JSON values."""
         return asdict(self) | {
             "chars_per_sentence": self.chars_per_sentence,

@@ -96,13 +96,13 @@ class GoldTags:
         }
         self._ids = {"O": sets.id_of(none)}  # of the tags that `spans_to_tags` writes
         prefixes = {prefix for prefix, _ in parts.values()} - {"O"}
-        for label, own in self._allowed.items():  # all of them now, so that the table of sets is complete
+        for label, tags_of_label in self._allowed.items():  # all of them now, so that the table of sets is complete
             if label == OPEN:
                 self._ids |= {f"{prefix}-{OPEN}": sets.id_of(sets.tags) for prefix in prefixes}
                 continue
-            for prefix in sorted(prefixes) if own else ():
+            for prefix in sorted(prefixes) if tags_of_label else ():
                 weight = _edge_weight(prefix, doubtful.get(label, 1.0))
-                tags = {f"{prefix}-{x}": weight for x in own}
+                tags = {f"{prefix}-{x}": weight for x in tags_of_label}
                 self._ids[f"{prefix}-{label}"] = sets.id_of(none | tags if label in doubtful else tags)
 
     def ids(self, sentence: Sentence) -> np.ndarray:
@@ -135,9 +135,9 @@ class GoldTags:
         ]
         if not exact:
             return ids
-        own = spans_to_tags(len(ids), exact, self._scheme)
+        tags = spans_to_tags(len(ids), exact, self._scheme)
         return np.array(
-            [self.sets.id_of([tag]) if tag != "O" else old for tag, old in zip(own, ids, strict=True)], np.int64
+            [self.sets.id_of([tag]) if tag != "O" else old for tag, old in zip(tags, ids, strict=True)], np.int64
         )
 
     def _id(self, tag: str) -> int:

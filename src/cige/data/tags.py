@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from cige.errors import DataError
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.text.counted import counted
 
-SCHEMES = ("BMES", "BIOES", "BIO")
+Scheme: TypeAlias = Literal["BMES", "BIOES", "BIO"]
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 _PREFIXES = {"BMES": "BMES", "BIOES": "BIES", "BIO": "BI"}  # in the order of `tag_set`
 _OPENING = frozenset("BS")
 

@@ -141,11 +141,11 @@ def _label_of_false_word(
 def _false_words(n_chars: int, spans: Sequence[Span], n_words: int, rng: np.random.Generator) -> list[tuple[int, int]]:
     """Random n-grams of 2 to 6 characters that are not gold entities; short ones are more likely, as in real lists."""
     gold = {(s.start, s.end) for s in spans}
-    found = []
+    words = []
     for _ in range(n_words):
         length = int(rng.choice(NGRAM_LENGTHS, p=NGRAM_PROBS))
         if length <= n_chars:
             start = int(rng.integers(0, n_chars - length + 1))
             if (start, start + length) not in gold:
-                found.append((start, start + length))
-    return found
+                words.append((start, start + length))
+    return words

@@ -152,10 +152,10 @@ class Vocabulary:
         is_base = ids < len(self.word_rows)
 
         def of_base(values: np.ndarray | None, *, user: int) -> np.ndarray:
-            found = np.full(len(ids), user, np.int64)
+            of_words = np.full(len(ids), user, np.int64)
             if values is not None:
-                found[is_base] = values[ids[is_base]]
-            return found
+                of_words[is_base] = values[ids[is_base]]
+            return of_words
 
         return EncodedLattice(
             chars=self.chars.look_up(codes),

@@ -50,7 +50,7 @@ def drawn_words(
 def labelled(
     text: str,
     drawn: Sequence[Candidate],
-    own: Iterable[Entity],
+    entities: Iterable[Entity],
     *,
     silent: frozenset[str] = frozenset(),
     learnt: Iterable[Entity] = (),
@@ -59,22 +59,22 @@ def labelled(
 
     Args:
         drawn: the result of `drawn_words`.
-        own: predicted entities of the model's own types. Those with a high score are kept, and others are marked as
-            doubtful. If one overlaps a listed word, the word is kept if its probability is more than one half.
+        entities: predicted entities of the model's own types. Those with a high score are kept, and others are marked
+            as doubtful. If one overlaps a listed word, the word is kept if its probability is more than one half.
         silent: those of these types that are always replaced by overlapping listed words.
         learnt: entities of the new types that were predicted after an earlier round, which are always kept.
     """
-    kept = [Span(e.start, e.end, e.label) for e in learnt]
-    strong = [x.span for x in drawn if x.probability > 0.5 and not _meets(x.span, kept)]
-    weak = [x.span for x in drawn if x.probability <= 0.5 and not _meets(x.span, kept)]
-    kept += strong
-    for entity in own:
+    spans = [Span(e.start, e.end, e.label) for e in learnt]
+    strong = [x.span for x in drawn if x.probability > 0.5 and not _meets(x.span, spans)]
+    weak = [x.span for x in drawn if x.probability <= 0.5 and not _meets(x.span, spans)]
+    spans += strong
+    for entity in entities:
         is_sure = entity.score >= SURE_SCORE
         span = Span(entity.start, entity.end, entity.label if is_sure else entity.label + DOUBT)
-        if not _meets(span, kept) and not (_meets(span, weak) and (entity.label in silent or not is_sure)):
-            kept.append(span)
-    kept += [span for span in weak if not _meets(span, kept)]
-    return Sentence(text, tuple(sorted(kept)))
+        if not _meets(span, spans) and not (_meets(span, weak) and (entity.label in silent or not is_sure)):
+            spans.append(span)
+    spans += [span for span in weak if not _meets(span, spans)]
+    return Sentence(text, tuple(sorted(spans)))
 
 
 def _meets(span: Span, others: Iterable[Span]) -> bool:

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from cige.api import NER
 from cige.data.reading import write_sentences
 from cige.data.sentence import Sentence
 from cige.data.source_types import DOUBT, EITHER
+from cige.data.tags import Scheme
 from cige.data.user_words import UserWordRegime
 from cige.distant.labelling import drawn_words, labelled
 from cige.distant.matching import ListMatcher, TextWord
@@ -108,9 +110,9 @@ def learn_types(
         raise ValueError(f"given n_rounds={n_rounds}; expected 1 or more")
     base = NER.from_pretrained(start_folder(recipe.start_from))
     _check_types(lists, base)
-    words = {name: _sound(name, listed) for name, listed in lists.items()}
+    words = {name: _usable_words(name, listed) for name, listed in lists.items()}
     text = _RawText.read(texts, base, words)
-    own = text.entities(base, labels=base.labels)
+    entities = text.entities(base, labels=base.labels)
     silent = base.label_facts.silent
     recipe = _filled_in(recipe, base, words)
     output_dir = Path(output_dir)
@@ -122,7 +124,7 @@ def learn_types(
             labelled(
                 text.texts[k],
                 drawn_words(text.words[k], trust, np.random.default_rng((seed, number, k))),
-                own[k],
+                entities[k],
                 silent=silent,
                 learnt=learnt[k],
             )
@@ -185,13 +187,13 @@ class _RawText:
         band = bands_of(base.lexicon)
         counts, trust = {}, {}
         for name, listed in lists.items():
-            counts[name] = Counter(word.text for found in words for word in found if name in word.lists)
+            counts[name] = Counter(word.text for of_text in words for word in of_text if name in word.lists)
             if not counts[name]:
                 raise DataError(
                     f"{name}: the text uses no word of the list ({counted(len(listed), 'word')}, such as {listed[0]}); "
                     "expected raw text of the kind in which they occur"
                 )
-            by_band = trust_by_band((word for found in words for word in found), name, band)
+            by_band = trust_by_band((word for of_text in words for word in of_text), name, band)
             trust[name] = {word: by_band[band(word)] for word in counts[name]}
         return cls(list(windows), words, {name: len(listed) for name, listed in lists.items()}, counts, trust)
 
@@ -201,13 +203,13 @@ class _RawText:
 
     def trust_after(self, learnt: Sequence[Sequence[Entity]]) -> dict[str, dict[str, float]]:
         """The probability of listed words to be entities, given the predictions after a round."""
-        found: dict[str, Counter[str]] = {name: Counter() for name in self.counts}
+        predicted: dict[str, Counter[str]] = {name: Counter() for name in self.counts}
         for words, entities in zip(self.words, learnt, strict=True):
             places = {(e.start, e.end, e.label) for e in entities}
             for word in words:
                 for name in word.lists:
-                    found[name][word.text] += (word.start, word.end, name) in places
-        return {name: trust_of_words(self.counts[name], found[name], self.trust[name]) for name in self.counts}
+                    predicted[name][word.text] += (word.start, word.end, name) in places
+        return {name: trust_of_words(self.counts[name], predicted[name], self.trust[name]) for name in self.counts}
 
     def report(self, name: str, n_labelled: int) -> LearntType:
         counts = self.counts[name]
@@ -228,11 +230,11 @@ def _check_types(lists: Mapping[str, Sequence[str]], base: NER) -> None:
             )
 
 
-def _sound(name: str, listed: Sequence[str]) -> list[str]:
-    found = [word for word in dict.fromkeys(map(normalize, listed)) if len(word) > 1]
-    if not found:
+def _usable_words(name: str, listed: Sequence[str]) -> list[str]:
+    words = [word for word in dict.fromkeys(map(normalize, listed)) if len(word) > 1]
+    if not words:
         raise LexiconError(f"{name}: no word to learn from; expected words of two or more characters, one a line")
-    return found
+    return words
 
 
 def _count(sentences: Iterable[Sentence], names: Iterable[str]) -> dict[str, int]:
@@ -252,7 +254,7 @@ def _filled_in(recipe: Recipe, base: NER, words: Mapping[str, object]) -> Recipe
             recipe.data,
             labels=tuple(sorted([*base.labels, *words])),
             silent=tuple(sorted(base.label_facts.silent)),
-            scheme=base.model.scheme,
+            scheme=cast(Scheme, base.model.scheme),
         ),
         training=replace(recipe.training, eval_start_epoch=recipe.training.n_epochs),
         user_words=regime,

@@ -48,7 +48,7 @@ class ListMatcher:
         for name, words in lists.items():
             for word in dict.fromkeys(map(normalize, words)):
                 names.setdefault(word, []).append(name)
-        self._names = {word: tuple(found) for word, found in names.items()}
+        self._names = {word: tuple(list_names) for word, list_names in names.items()}
         self._snapshot = snapshot.with_words(UserWord(word) for word in names)
 
     def words(self, text: str) -> list[TextWord]:
@@ -65,7 +65,9 @@ class ListMatcher:
 
 
 def fewest_words(
-    n_chars: int, places: Iterable[tuple[int, int]], preferred: Mapping[tuple[int, int], object] | Sequence = ()
+    n_chars: int,
+    places: Iterable[tuple[int, int]],
+    preferred: Mapping[tuple[int, int], object] | Sequence[tuple[int, int]] = (),
 ) -> list[tuple[int, int]]:
     """The words of the best segmentation of `n_chars` characters, including single characters.
 
@@ -87,9 +89,9 @@ def fewest_words(
                 (words + (_SINGLE if is_single else 1.0), squares + (end - start) ** 2, others + is_other, start)
             )
         best.append(min(ways))
-    found, end = [], n_chars
+    words_found, end = [], n_chars
     while end:
         start = best[end][3]
-        found.append((start, end))
+        words_found.append((start, end))
         end = start
-    return found[::-1]
+    return words_found[::-1]

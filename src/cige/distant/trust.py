@@ -72,31 +72,31 @@ def trust_by_band(words: Iterable[TextWord], name: str, band: Callable[[str], in
 def trust_of_shares(all_words: Sequence[int], listed: Sequence[int]) -> list[float]:
     """The same, from the numbers of distinct words and of listed words in each band."""
     noise: float | None = None  # the smallest share so far
-    found = []
+    trust = []
     for n_words, n_listed in zip(all_words, listed, strict=True):
         share = n_listed / n_words if n_words else 0.0
         if n_words >= MIN_WORDS and noise is None:
             noise = share
         believed = noise or 0.0
         expected = believed * believed**2 / (believed**2 + TRUE_SHARE**2)
-        found.append(min(HIGHEST, max(LOWEST, 1 - expected / share)) if share else HIGHEST)
+        trust.append(min(HIGHEST, max(LOWEST, 1 - expected / share)) if share else HIGHEST)
         if n_words >= MIN_WORDS and noise is not None:
             noise = min(noise, share)
-    return found
+    return trust
 
 
 def trust_of_words(
-    counts: Mapping[str, int], found: Mapping[str, int], prior: Mapping[str, float], *, weight: float = 2.0
+    counts: Mapping[str, int], predicted: Mapping[str, int], prior: Mapping[str, float], *, weight: float = 2.0
 ) -> dict[str, float]:
     """The probability of each listed word to be an entity, given the predictions of a tagger for the text.
 
     Args:
         counts: word -> number of occurrences in the text.
-        found: word -> number of occurrences that the tagger predicted as an entity of the type.
+        predicted: word -> number of occurrences that the tagger predicted as an entity of the type.
         prior: word -> the probability, 0..1, according to the noise of the list.
         weight: the number of occurrences to which the prior corresponds.
     """
     return {
-        word: (weight * prior[word] + found.get(word, 0)) / (weight + n) if n else prior[word]
+        word: (weight * prior[word] + predicted.get(word, 0)) / (weight + n) if n else prior[word]
         for word, n in counts.items()
     }

@@ -94,24 +94,24 @@ def candidates() -> Iterator[tuple[str, list[str]]]:
     """Installed font families and their files, the regular file first; preferred Chinese families come first."""
     from matplotlib import font_manager
 
-    found: dict[str, dict[bool, str]] = {}  # family -> is bold -> file
+    files: dict[str, dict[bool, str]] = {}  # family -> is bold -> file
     # Matplotlib's list may be older than the removal of a font.
     listed = [entry for entry in font_manager.fontManager.ttflist if os.path.isfile(entry.fname)]
     for entry in listed:
         is_plain = entry.style == "normal" and entry.stretch == "normal"
         if is_plain and entry.weight in (400, 700, "normal", "regular", "bold"):
-            found.setdefault(entry.name, {})[entry.weight in (700, "bold")] = entry.fname
+            files.setdefault(entry.name, {})[entry.weight in (700, "bold")] = entry.fname
     for entry in listed:  # a family with neither is better than no family
-        found.setdefault(entry.name, {False: entry.fname})
+        files.setdefault(entry.name, {False: entry.fname})
 
     def rank(family: str) -> tuple[int, str]:
         known = [k for k, prefix in enumerate(_PREFERRED) if family.startswith(prefix)]
         return (known[0] if known else len(_PREFERRED), family)
 
-    for family in sorted(found, key=rank):
+    for family in sorted(files, key=rank):
         # Matplotlib's Last Resort claims every character and draws each as a box.
         if not family.startswith("Last Resort"):
-            yield family, [found[family][bold] for bold in (False, True) if bold in found[family]]
+            yield family, [files[family][bold] for bold in (False, True) if bold in files[family]]
 
 
 @cache

@@ -79,10 +79,10 @@ def draw_lattice(
         row.lanes = _lanes(lattice, row, words)
 
     parts: list[str] = []
-    said = _word_notes(lattice)
+    notes = _word_notes(lattice)
     top = float(MARGIN)
     for row in rows:
-        top = _draw_row(parts, lattice, row, top, marks, emphasis, colours, said)
+        top = _draw_row(parts, lattice, row, top, marks, emphasis, colours, notes)
     used = max(row.edges[-1] for row in rows)
     if legend:
         top, legend_end = _draw_legend(parts, lattice, labels, colours, top)
@@ -94,8 +94,8 @@ def draw_lattice(
 
 def _word_notes(lattice: Lattice) -> dict[int, str]:
     """Row of `lattice.words` -> the label that its user gave it, and whether it is forced."""
-    said = dict(lattice.labelled_words)
-    return said | {k: f"{said.get(k, '')} forced".strip() for k in lattice.forced_words}
+    labels = dict(lattice.labelled_words)
+    return labels | {k: f"{labels.get(k, '')} forced".strip() for k in lattice.forced_words}
 
 
 def _crossed(lattice: Lattice, marks: Sequence[Mark]) -> np.ndarray:
@@ -175,19 +175,19 @@ def _draw_row(
     marks: Sequence[Mark],
     emphasis: Mapping[int, Emphasis],
     colours: Mapping[str, str],
-    said: Mapping[int, str],
+    notes: Mapping[int, str],
 ) -> float:
     """Add one row's elements to `parts`; returns the top of the next row."""
     chars_top = top + LANE * len(row.lanes)
     for height, lane in enumerate(row.lanes):
         for k in lane:
             place = chars_top - LANE * (height + 1)
-            parts.append(_word(lattice, row, k, place, emphasis.get(k), colours, said.get(k, "")))
-    own = [m for m in marks if m.start < row.end and m.end > row.start]
-    for mark in own:
+            parts.append(_word(lattice, row, k, place, emphasis.get(k), colours, notes.get(k, "")))
+    in_row = [m for m in marks if m.start < row.end and m.end > row.start]
+    for mark in in_row:
         parts.append(_mark_ground(row, mark, chars_top, colours[mark.label]))
     parts.append(_characters(lattice.text, row, chars_top))
-    for mark in own:
+    for mark in in_row:
         parts.append(_mark(row, mark, chars_top + CELL_HEIGHT, colours[mark.label]))
     return chars_top + CELL_HEIGHT + (MARK_HEIGHT + 6 if marks else 0) + ROW_GAP
 
@@ -199,7 +199,7 @@ def _word(
     top: float,
     emphasis: Emphasis | None,
     colours: Mapping[str, str],
-    said: str,
+    label: str,
 ) -> str:
     start, end, word = lattice.words[k].tolist()
     is_user = word >= lattice.n_base
@@ -213,13 +213,13 @@ def _word(
         opacity = 0.08 + 0.6 * min(1.0, max(0.0, emphasis.strength))
         tint = f'<path d="{shape}" fill="{colours[emphasis.label]}" fill-opacity="{opacity:.2f}"/>'
     note = f"{lattice.text[start:end]}  [{start}, {end})" + ("  your own word" if is_user else "")
-    note += f"  {said}" if said else ""
+    note += f"  {label}" if label else ""
     note += f"  {emphasis.note}" if emphasis and emphasis.note else ""
     return (
         f'<g class="{"word own" if is_user else "word"}" data-word="{k}"><title>{escape(note)}</title>'
         f'<path class="bar" d="{shape}" fill="{BAR}"/>{tint}'
         f'<path class="edge" d="{shape}" fill="none" stroke="{stroke}"{dash}/>'
-        + _word_text(text, said, left, right, top)
+        + _word_text(text, label, left, right, top)
         + "</g>"
     )
 
@@ -227,12 +227,12 @@ def _word(
 def _word_text(text: str, label: str, left: float, right: float, top: float) -> str:
     """A word and, if there is room next to it, its label in small letters."""
     room, middle = right - left - 4, (left + right) / 2
-    own, beside = text_width(text, 14), text_width(label, 9) + 5 if label else 0.0
-    if not label or own + beside > room:
+    width, beside = text_width(text, 14), text_width(label, 9) + 5 if label else 0.0
+    if not label or width + beside > room:
         return svg_text(text, middle, top + 17, size=14, room=room)
-    first = middle - (own + beside) / 2
+    first = middle - (width + beside) / 2
     shown = svg_text(text, first, top + 17, size=14, anchor="start")
-    return shown + svg_text(label, first + own + 5, top + 16, size=9, colour=USER_EDGE, anchor="start")
+    return shown + svg_text(label, first + width + 5, top + 16, size=9, colour=USER_EDGE, anchor="start")
 
 
 def _bar_path(

@@ -19,7 +19,7 @@ from cige.errors import CigeError, ModelError
 from cige.folders.atomic import atomic_file, atomic_folder
 from cige.folders.kinds import CHECKPOINT
 from cige.folders.manifest import read_manifest, write_manifest
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 
 T = TypeVar("T")
 
@@ -47,19 +47,19 @@ def load_weights(model: nn.Module, path: Path) -> None:
         ModelError: the file is missing, damaged or belongs to another network.
     """
     try:
-        found = load_file(path)
+        saved = load_file(path)
     except (OSError, SafetensorError) as reason:
         raise ModelError(f"{path}: cannot be read ({reason}); start the run over with resume=False") from reason
-    own = trained_weights(model)
-    shapes = {name: (weight.shape, True) for name, weight in own.items()}
-    found_shapes = {name: (weight.shape, weight.is_floating_point()) for name, weight in found.items()}
+    weights = trained_weights(model)
+    shapes = {name: (weight.shape, True) for name, weight in weights.items()}
+    found_shapes = {name: (weight.shape, weight.is_floating_point()) for name, weight in saved.items()}
     wrong = sorted(name for name, _ in shapes.items() ^ found_shapes.items())
     if wrong:
         raise ModelError(
             f"{path}: not the weights of this network ({wrong[0]} does not fit); start the run over with resume=False"
         )
-    for name, weight in own.items():
-        weight.copy_(found[name])
+    for name, weight in weights.items():
+        weight.copy_(saved[name])
 
 
 @contextmanager
@@ -85,10 +85,10 @@ def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
     Raises:
         ModelError: it is damaged, or belongs to a run that did not start from `origin`.
     """
-    found = _checkpoints(folder)
-    if not found:
+    checkpoints = _checkpoints(folder)
+    if not checkpoints:
         return None
-    newest = found[-1]
+    newest = checkpoints[-1]
     facts = read_manifest(newest, kind=CHECKPOINT, version=_VERSION, error=ModelError)
     if facts["version"] < _VERSION:
         raise ModelError(
@@ -103,7 +103,7 @@ def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
     return newest
 
 
-def read_state(checkpoint: Path, make: Callable[[dict[str, Any]], T]) -> T:
+def read_state(checkpoint: Path, make: Callable[[JsonObject], T]) -> T:
     """Read the state that `new_checkpoint` wrote and convert it with `make`; raises ModelError if it is damaged."""
     try:
         return make(json.loads((checkpoint / _HISTORY).read_text(encoding="utf-8")))
@@ -113,16 +113,16 @@ def read_state(checkpoint: Path, make: Callable[[dict[str, Any]], T]) -> T:
 
 def discard_checkpoints(folder: Path, *, n_kept: int = 0) -> None:
     """Delete all checkpoints except the newest `n_kept`, and incomplete checkpoints of a killed run."""
-    found = _checkpoints(folder)
-    for path in [*found[: max(0, len(found) - n_kept)], *folder.glob(f".{PREFIX}*")]:
+    checkpoints = _checkpoints(folder)
+    for path in [*checkpoints[: max(0, len(checkpoints) - n_kept)], *folder.glob(f".{PREFIX}*")]:
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
 
 
 def _checkpoints(folder: Path) -> list[Path]:
     """The complete checkpoints, from oldest to newest."""
-    found = [p for p in folder.glob(f"{PREFIX}*") if p.is_dir() and p.name[len(PREFIX) :].isdigit()]
-    return sorted(found, key=lambda p: int(p.name[len(PREFIX) :]))
+    folders = [p for p in folder.glob(f"{PREFIX}*") if p.is_dir() and p.name[len(PREFIX) :].isdigit()]
+    return sorted(folders, key=lambda p: int(p.name[len(PREFIX) :]))
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
@@ -17,7 +16,7 @@ from cige.engine.checkpoint import PREFIX, new_checkpoint, reporting_write_error
 from cige.engine.history import RunState
 from cige.engine.state_files import flatten, own_part, part_name
 from cige.errors import CigeError
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 
 VALUES = "state.json"
 _PATIENCE = 1800.0  # seconds for which the first process waits for the parts of the others
@@ -51,7 +50,7 @@ class CheckpointWriter:
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
 
-    def write(self, state: RunState, values: dict[str, Any]) -> None:
+    def write(self, state: RunState, values: JsonObject) -> None:
         """Write a checkpoint; all processes call this together.
 
         Args:
@@ -69,16 +68,16 @@ class CheckpointWriter:
         tensors: dict[str, Tensor] = {}
         rest = to_json(flatten(values, "run", tensors), ensure_ascii=True)
         part = own_part(tensors, self._rank, self._n_processes, copy=self._in_background)
-        own = part_name(self._rank, self._n_processes)
+        state_part = part_name(self._rank, self._n_processes)
         held = deepcopy(state)
 
         def work() -> None:
             if self._rank:
-                with reporting_write_errors(parts / own):
-                    part.write(parts / own)
+                with reporting_write_errors(parts / state_part):
+                    part.write(parts / state_part)
                 return
             with new_checkpoint(self._folder, held.step, held, origin=self._origin, n_kept=self._n_kept) as aside:
-                part.write(aside / own)
+                part.write(aside / state_part)
                 (aside / VALUES).write_text(rest, encoding="utf-8")
                 for rank in range(1, self._n_processes):
                     name = part_name(rank, self._n_processes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import platform
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -82,7 +82,7 @@ def _leave() -> None:
         distributed.destroy_process_group()
 
 
-def machine_facts(accelerator: Accelerator) -> dict[str, Any]:
+def machine_facts(accelerator: Accelerator) -> dict[str, object]:
     """A description of the machine of a run."""
     return {
         "processor": platform.machine(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -36,10 +35,16 @@ def make_optimizer(
     modules = [m for m in network.modules() if isinstance(m, SplitEmbedding)]
     if config.name == "sgd":
         return torch.optim.SGD(groups, lr=config.learning_rate, momentum=config.momentum)
-    settings: dict[str, Any] = {"lr": config.learning_rate, "betas": config.betas, "eps": config.epsilon}
+    beta1, beta2 = config.betas
     if not by_rows or not modules or any(module.tuned.is_cuda for module in modules):
-        return torch.optim.AdamW(groups, **settings, fused=True)
-    optimizer = RowAdamW(groups, tables=[module.tuned for module in modules], **settings)
+        return torch.optim.AdamW(groups, lr=config.learning_rate, betas=(beta1, beta2), eps=config.epsilon, fused=True)
+    optimizer = RowAdamW(
+        groups,
+        tables=[module.tuned for module in modules],
+        lr=config.learning_rate,
+        betas=(beta1, beta2),
+        eps=config.epsilon,
+    )
     for module in modules:
         module.sparse_gradient = True
         module.register_forward_pre_hook(lambda m, rows: optimizer.catch_up(m.tuned, rows[0]))
@@ -61,9 +66,9 @@ def finish_updates(optimizer: torch.optim.Optimizer) -> None:
 @torch.no_grad()
 def clip_gradients(parameters: Iterable[nn.Parameter], config: OptimizerConfig) -> Tensor:
     """Clip the gradient in place; returns its norm before clipping."""
-    found = [_values(p) for p in parameters if p.grad is not None]
-    norm = whole(nn.utils.get_total_norm(found))
-    gradients = [values_of(gradient) for gradient in found]
+    values = [_values(p) for p in parameters if p.grad is not None]
+    norm = whole(nn.utils.get_total_norm(values))
+    gradients = [values_of(gradient) for gradient in values]
     if config.clip_norm is not None:
         torch._foreach_mul_(gradients, (config.clip_norm / (norm + 1e-6)).clamp(max=1.0))
     elif config.clip_value is not None:
@@ -83,7 +88,7 @@ def _values(parameter: nn.Parameter) -> Tensor:
 
 def _parameter_groups(
     network: nn.Module, config: OptimizerConfig, scales: Mapping[nn.Module, float]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     scale_of = {p: scale for module, scale in scales.items() for p in module.parameters()}
     undecayed = {m.tuned for m in network.modules() if isinstance(m, SplitEmbedding)}
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+T = TypeVar("T")
 Sharding = Literal["ddp", "fsdp"]
 
 
@@ -66,6 +67,15 @@ def gathering(model: nn.Module, accelerator: Accelerator, *, is_last: bool) -> I
     else:
         with accelerator.no_sync(model):
             yield
+
+
+def of_first_process(value: T, accelerator: Accelerator) -> T:
+    """The value that the first process has, so that rounding cannot let processes decide differently."""
+    if accelerator.num_processes == 1:
+        return value
+    from accelerate.utils import broadcast_object_list
+
+    return broadcast_object_list([value])[0]  # type: ignore[no-any-return]
 
 
 @torch.no_grad()

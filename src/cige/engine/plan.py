@@ -105,8 +105,8 @@ class BatchPlan:
             for number in range(done, len(batches)):
                 passes = self._passes(batches[number], sizes, n_processes)
                 is_last, is_idle = number + 1 == len(batches), rank >= len(passes)
-                own = passes[:1] if is_idle else passes[rank::n_processes]
-                yield StepPart(Place(epoch + 1, 0) if is_last else Place(epoch, number + 1), epoch, own, is_idle)
+                of_rank = passes[:1] if is_idle else passes[rank::n_processes]
+                yield StepPart(Place(epoch + 1, 0) if is_last else Place(epoch, number + 1), epoch, of_rank, is_idle)
             epoch, done = epoch + 1, 0
 
     def padding_share(self, epoch: int = 0) -> float:

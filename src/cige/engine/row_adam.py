@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import StateDict
 
 # Shares of a gradient's effect below which it is zero, and below which float32 weights no longer change.
 _DEAD, _AT_REST = 1e-18, 1e-9
@@ -36,7 +36,7 @@ class RowAdamW(torch.optim.AdamW):
 
     def __init__(
         self,
-        groups: Iterable[dict[str, Any]],
+        groups: Iterable[dict[str, object]],
         *,
         tables: Iterable[nn.Parameter],
         lr: float,
@@ -84,14 +84,14 @@ class RowAdamW(torch.optim.AdamW):
                 table.grad = None
         super().step(closure)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> StateDict:
         tables = [
             {"mean": m.mean, "square": m.square, "last": m.last, "read": m.read, "delayed": self._delayed[table]}
             for table, m in self._moments.items()
         ]
         return super().state_dict() | {"tables": tables, "n_steps": self._n_steps}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: StateDict) -> None:
         super().load_state_dict(state_dict)
         self._n_steps = state_dict["n_steps"]
         for (table, moments), saved in zip(self._moments.items(), state_dict["tables"], strict=True):

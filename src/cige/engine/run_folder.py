@@ -4,22 +4,42 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from cige.engine.checkpoint import PREFIX, discard_checkpoints, reporting_write_errors
 from cige.engine.curves import FOLDER as CURVES
 from cige.engine.devices import is_restart
-from cige.engine.history import Record, RunState
+from cige.engine.history import Record
 from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import RUN_MODEL
 from cige.json_text import to_json
 from cige.recipes.recipe_file import dump_yaml
+from cige.recipes.yaml_file import Settings
 
-T = TypeVar("T")
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """The result of a run; subclasses add what result.json says.
+
+    Attributes:
+        folder: the folder of the run.
+        history: the records of the run.
+    """
+
+    folder: Path
+    history: tuple[Record, ...]
+
+    @property
+    def model(self) -> Path:
+        """Its model folder."""
+        return self.folder / MODEL
+
+
+R = TypeVar("R", bound=RunResult)
 
 RECIPE, RESULT, BEST, MODEL = "recipe.yaml", "result.json", "best.safetensors", RUN_MODEL
 SCORES, USER_WORDS, SPEED = "scores.json", "user_words.json", "speed.json"  # results of a comparison
@@ -58,19 +78,19 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
         aside.write_text(f"{_SEED}{seed}\n{dump_yaml(recipe)}", encoding="utf-8")
 
 
-def refuse_foreign(folder: Path, *, own: Collection[str] = ()) -> None:
+def refuse_foreign(folder: Path, *, files_of_run: Collection[str] = ()) -> None:
     """Raise a RecipeError if a run must not write to a folder, because it contains other files or is a file itself.
 
     Hidden files and logs are ignored, since users may redirect the messages of a run to a file in its folder.
 
     Args:
-        own: names of further files that show that cige wrote the folder.
+        files_of_run: names of further files that show that cige wrote the folder.
     """
     path = next((p for p in (folder, *folder.parents) if p.is_file()), None)
     if path is not None:
         where = "" if path == folder else f"{folder}: "
         raise RecipeError(f"{where}{path} is a file; expected a folder for the files of the run, give a new name")
-    if not folder.is_dir() or any((folder / name).exists() for name in (RECIPE, *own)):
+    if not folder.is_dir() or any((folder / name).exists() for name in (RECIPE, *files_of_run)):
         return
     foreign = sorted(p.name for p in folder.iterdir() if p.name[0] != "." and p.suffix != ".log")
     if foreign:
@@ -92,21 +112,25 @@ def changes_since(folder: Path, recipe: Any, *, seed: int, load: Callable[[Path]
     return changed
 
 
-def write_result(folder: Path, values: Mapping[str, Any], state: RunState) -> None:
+def result_values(result: RunResult) -> dict[str, object]:
+    """The fields of a result without its folder and its records."""
+    return {name: value for name, value in asdict(result).items() if name not in ("folder", "history")}
+
+
+def write_result(result: RunResult) -> None:
     """Write the result of a finished run with its records, and delete what only an unfinished run needs."""
-    records = [asdict(record) for record in state.records]
+    folder, records = result.folder, [asdict(record) for record in result.history]
     with reporting_write_errors(folder), atomic_file(folder / RESULT) as aside:
-        aside.write_text(to_json({**values, "history": records}, indent=1), encoding="utf-8")
+        aside.write_text(to_json(result_values(result) | {"history": records}, indent=1), encoding="utf-8")
     discard_checkpoints(folder)
     (folder / BEST).unlink(missing_ok=True)
 
 
-def read_result(folder: str | Path, result: Callable[..., T]) -> T:
+def read_result(folder: str | Path, kind: type[R]) -> R:
     """The result of a finished run.
 
     Args:
-        result: a dataclass with the fields that were passed to `write_result`, `history` (a tuple of Records), `folder`
-            and `model` (paths).
+        kind: its class.
 
     Raises:
         CigeError: there is no result, or it is of another kind of run.
@@ -115,7 +139,7 @@ def read_result(folder: str | Path, result: Callable[..., T]) -> T:
     try:
         values = json.loads((folder / RESULT).read_text(encoding="utf-8"))
         history = tuple(Record(**record) for record in values.pop("history"))
-        return result(**values, history=history, folder=folder, model=folder / MODEL)
+        return kind(**values, history=history, folder=folder)
     except (OSError, ValueError, TypeError, KeyError) as reason:
         raise CigeError(f"{folder / RESULT}: not the result of a finished run ({reason})") from reason
 
@@ -130,8 +154,8 @@ def differences(old: Any, new: Any) -> list[str]:
     return [f"{key} {value!r} (was {before.get(key)!r})" for key, value in after.items() if before.get(key) != value]
 
 
-def _flat(values: dict[str, Any], prefix: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _flat(values: Settings, prefix: str) -> Settings:
+    flat: Settings = {}
     for name, value in values.items():
-        found |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return found
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat

@@ -20,7 +20,7 @@ from torch import Tensor
 from cige.engine.parallel import is_sharded
 from cige.errors import ModelError
 from cige.folders.atomic import atomic_file
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 
 _NAME, _GLOB = "state-{:05}-of-{:05}.safetensors", "state-*-of-*.safetensors"
 
@@ -48,15 +48,15 @@ def part_name(rank: int, n_processes: int) -> str:
     return _NAME.format(rank, n_processes)
 
 
-def flatten(value: Any, name: str, tensors: dict[str, Tensor]) -> dict[str, Any]:
+def flatten(value: Any, name: str, tensors: dict[str, Tensor]) -> JsonObject:
     """Put all tensors of a nested value into `tensors`; returns the rest as JSON values for `restore`."""
     if isinstance(value, Tensor):
         tensors[name] = value
         return {"tensor": name}
     if isinstance(value, Mapping):
-        return {"dict": [[key, flatten(own, f"{name}.{key}", tensors)] for key, own in value.items()]}
+        return {"dict": [[key, flatten(item, f"{name}.{key}", tensors)] for key, item in value.items()]}
     if isinstance(value, (list, tuple)):
-        return {"list": [flatten(own, f"{name}.{k}", tensors) for k, own in enumerate(value)]}
+        return {"list": [flatten(item, f"{name}.{k}", tensors) for k, item in enumerate(value)]}
     return {"value": value}
 
 
@@ -65,9 +65,9 @@ def restore(flat: Mapping[str, Any], read: Callable[[str], Tensor]) -> Any:
     if "tensor" in flat:
         return read(flat["tensor"])
     if "dict" in flat:
-        return {key: restore(own, read) for key, own in flat["dict"]}
+        return {key: restore(item, read) for key, item in flat["dict"]}
     if "list" in flat:
-        return [restore(own, read) for own in flat["list"]]
+        return [restore(item, read) for item in flat["list"]]
     return flat["value"]
 
 
@@ -79,19 +79,19 @@ def own_part(tensors: Mapping[str, Tensor], rank: int, n_processes: int, *, copy
     """
     whole = {name: tensor for name, tensor in tensors.items() if not is_sharded(tensor)}
     n_bytes = [0] * n_processes
-    found: dict[str, Tensor] = {}
+    parts: dict[str, Tensor] = {}
     rows: dict[str, tuple[int, list[int]]] = {}
     for name in sorted(whole, key=lambda name: (-whole[name].nbytes, name)):
         writer = n_bytes.index(min(n_bytes))
         n_bytes[writer] += whole[name].nbytes
         if writer == rank:
-            found[name], rows[name] = whole[name], (0, list(whole[name].shape))
+            parts[name], rows[name] = whole[name], (0, list(whole[name].shape))
     for name in tensors.keys() - whole.keys():
         tensor: Any = tensors[name]
         if tensor.to_local().numel():
-            found[name], rows[name] = tensor.to_local(), (_rows(tensor, len(tensor))[0], list(tensor.shape))
-    kept = {name: tensor.detach().to("cpu", copy=copy).contiguous() for name, tensor in found.items()}
-    return StatePart(kept, rows)
+            parts[name], rows[name] = tensor.to_local(), (_rows(tensor, len(tensor))[0], list(tensor.shape))
+    copies = {name: tensor.detach().to("cpu", copy=copy).contiguous() for name, tensor in parts.items()}
+    return StatePart(copies, rows)
 
 
 class StateFiles:
@@ -139,14 +139,14 @@ class StateFiles:
         parts = [part for place in places for part in self._rows_of(place, name, begin, end)]
         if sum(map(len, parts)) != end - begin:
             raise ModelError(f"{name}: rows are missing in the state; start the run over with resume=False")
-        found = parts[0] if len(parts) == 1 else torch.cat(parts) if parts else self._empty(places[0], name)
+        values = parts[0] if len(parts) == 1 else torch.cat(parts) if parts else self._empty(places[0], name)
         if not is_shared:
-            return found
+            return values
         from torch.distributed.tensor import DTensor
 
         shared: Any = like
         return DTensor.from_local(
-            found.to(shared.device),
+            values.to(shared.device),
             shared.device_mesh,
             shared.placements,
             shape=shared.shape,
@@ -175,14 +175,14 @@ def _rows_and_shape(file: Any, path: Path, name: str, text: str) -> tuple[int, l
     """The first row of a part and the shape of the whole tensor; the part must be some rows of such a tensor."""
     try:
         first, shape = json.loads(text)
-        own = list(file.get_slice(name).get_shape())
+        part_shape = list(file.get_slice(name).get_shape())
     except (ValueError, TypeError, RecursionError, SafetensorError) as reason:
         raise _damaged(path, name, str(reason)) from reason
     numbers = [first, *shape] if isinstance(shape, list) else []
     if not numbers or not all(type(n) is int and 0 <= n < 1 << 48 for n in numbers):
         raise _damaged(path, name, "no rows of a tensor")
-    if own[1:] != shape[1:] or len(own) != len(shape) or (shape and first + own[0] > shape[0]):
-        raise _damaged(path, name, f"a tensor of shape {own} as rows of one of shape {shape}")
+    if part_shape[1:] != shape[1:] or len(part_shape) != len(shape) or (shape and first + part_shape[0] > shape[0]):
+        raise _damaged(path, name, f"a tensor of shape {part_shape} as rows of one of shape {shape}")
     return first, shape
 
 

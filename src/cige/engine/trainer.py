@@ -27,7 +27,7 @@ from cige.engine.curves import Curves
 from cige.engine.history import Record, RunState
 from cige.engine.objective import Objective
 from cige.engine.optimizer import clip_gradients, finish_updates, make_optimizer, set_learning_rate
-from cige.engine.parallel import distributed, gathering
+from cige.engine.parallel import distributed, gathering, of_first_process
 from cige.engine.plan import Place, StepPart
 from cige.engine.progress import ProgressBar
 from cige.engine.run_config import RunConfig
@@ -104,9 +104,9 @@ class Trainer:
         if checkpoint is None:
             return
         self.state = read_state(checkpoint, RunState.from_dict)
-        saved, own = StateFiles(checkpoint), trained_weights(self.network)
-        found = {name.removeprefix(_WEIGHT): s for name, s in saved.shapes.items() if name.startswith(_WEIGHT)}
-        wrong = sorted(name for name, _ in found.items() ^ {name: w.shape for name, w in own.items()}.items())
+        saved, weights = StateFiles(checkpoint), trained_weights(self.network)
+        shapes = {name.removeprefix(_WEIGHT): s for name, s in saved.shapes.items() if name.startswith(_WEIGHT)}
+        wrong = sorted(name for name, _ in shapes.items() ^ {name: w.shape for name, w in weights.items()}.items())
         if wrong:
             raise ModelError(
                 f"{checkpoint}: not the weights of this network ({wrong[0]} does not fit); start the run over with "
@@ -116,7 +116,7 @@ class Trainer:
             flat = json.loads((checkpoint / VALUES).read_text(encoding="utf-8"))
             state = restore(flat, lambda name: saved.read(name, self._like(name)))
             with torch.no_grad():
-                for name, weight in own.items():
+                for name, weight in weights.items():
                     weight.copy_(state["weights"][name])
             self._optimizer.load_state_dict(state["optimizer"])
             if self._average is not None:
@@ -295,20 +295,12 @@ class Trainer:
         """Evaluate the network (with averaged weights, if any), and save its weights if they are the best so far."""
         finish_updates(self._optimizer)
         with self._average.applied() if self._average is not None else nullcontext():
-            scores = self._agreed(objective.evaluate(self.network))
+            scores = of_first_process(objective.evaluate(self.network), self._accelerator)
             best = self.state.best
             is_better = bool(scores) and (best is None or next(iter(scores.values())) > best.score)
             if objective.keeps_best and is_better and self._accelerator.is_main_process:
                 save_weights(self.network, self._folder / BEST)
         return scores
-
-    def _agreed(self, scores: dict[str, float]) -> dict[str, float]:
-        """The scores of the first process, so that rounding cannot let processes decide differently."""
-        if self._accelerator.num_processes == 1:
-            return scores
-        from accelerate.utils import broadcast_object_list
-
-        return broadcast_object_list([scores])[0]  # type: ignore[no-any-return]
 
     def _save(self) -> None:
         self._count_seconds()

@@ -58,10 +58,10 @@ class Calibration:
 
     def renamed(self, names: Mapping[str, str]) -> Calibration:
         """The same calibration with renamed labels."""
-        own = {names.get(label, label): levels for label, levels in self.label_thresholds.items()}
-        return Calibration(self.knots, self.thresholds, own, self.n_entities)
+        thresholds = {names.get(label, label): levels for label, levels in self.label_thresholds.items()}
+        return Calibration(self.knots, self.thresholds, thresholds, self.n_entities)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All fields as JSON values."""
         return {
             "knots": [list(knot) for knot in self.knots],
@@ -76,7 +76,7 @@ class Calibration:
         try:
             knots = tuple((float(p), float(q)) for p, q in fields["knots"])
             thresholds = {float(level): float(p) for level, p in fields["thresholds"]}
-            own = {
+            label_thresholds = {
                 label: {float(level): float(p) for level, p in pairs}
                 for label, pairs in fields["label_thresholds"].items()
             }
@@ -86,39 +86,40 @@ class Calibration:
         rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(knots))
         if not knots or not rising or not all(0 <= p <= 1 for knot in knots for p in knot):
             raise ValueError("calibration: its knots do not rise from 0 to 1; calibrate the model again")
-        pairs = [pair for found in (thresholds, *own.values()) for pair in found.items()]
+        pairs = [pair for of_label in (thresholds, *label_thresholds.values()) for pair in of_label.items()]
         if not all(0 <= level <= 1 and 0 < p <= 1 for level, p in pairs):
             raise ValueError("calibration: its thresholds are not above 0 and at most 1; calibrate the model again")
-        return cls(knots, thresholds, own, n_entities)
+        return cls(knots, thresholds, label_thresholds, n_entities)
 
 
 def fit(
-    found: Iterable[tuple[float, bool]], gold: Iterable[tuple[str, float]], *, levels: Sequence[float] = LEVELS
+    candidates: Iterable[tuple[float, bool]], gold: Iterable[tuple[str, float]], *, levels: Sequence[float] = LEVELS
 ) -> Calibration:
     """Calibrate a model by its predictions for labelled sentences.
 
     Args:
-        found: the probability of each span that the model considered, and whether the span and its label are correct.
+        candidates: the probability of each span that the model considered, and whether the span and its label are
+            correct.
         gold: the label of each labelled entity, and its probability according to the model, which is 0 if the model did
             not consider it.
 
     Raises:
-        ValueError: `found` is empty.
+        ValueError: `candidates` is empty.
     """
-    points = list(found)
+    points = list(candidates)
     if not points:
         raise ValueError("the model found nothing in these sentences, so there is no score to calibrate")
     by_label: dict[str, list[float]] = {}
     for label, probability in gold:
         by_label.setdefault(label, []).append(probability)
-    everything = [p for own in by_label.values() for p in own]
+    everything = [p for probabilities in by_label.values() for p in probabilities]
     return Calibration(
         knots=fit_knots(points),
         thresholds=conformal_thresholds(everything, levels),
         label_thresholds={
-            label: conformal_thresholds(own, levels)
-            for label, own in sorted(by_label.items())
-            if len(own) >= MIN_OF_LABEL
+            label: conformal_thresholds(probabilities, levels)
+            for label, probabilities in sorted(by_label.items())
+            if len(probabilities) >= MIN_OF_LABEL
         },
         n_entities=len(everything),
     )
@@ -150,12 +151,12 @@ def conformal_thresholds(probabilities: Sequence[float], levels: Sequence[float]
     source is below it with a probability of at most 1 - recall. Recalls that cannot be reached are left out.
     """
     ordered = sorted(probabilities)
-    found = {}
+    thresholds = {}
     for level in levels:
         k = math.floor((len(ordered) + 1) * (1 - level) + 1e-9)
         if k >= 1 and ordered[k - 1] > 0:
-            found[level] = ordered[k - 1]
-    return found
+            thresholds[level] = ordered[k - 1]
+    return thresholds
 
 
 @dataclass(frozen=True)
@@ -173,8 +174,8 @@ def reliability(points: Sequence[tuple[float, bool]], n_bins: int = N_BINS) -> l
     for point in points:
         bins.setdefault(min(n_bins - 1, int(point[0] * n_bins)), []).append(point)
     return [
-        Bin(len(own), sum(p for p, _ in own) / len(own), sum(right for _, right in own) / len(own))
-        for _, own in sorted(bins.items())
+        Bin(len(in_bin), sum(p for p, _ in in_bin) / len(in_bin), sum(right for _, right in in_bin) / len(in_bin))
+        for _, in_bin in sorted(bins.items())
     ]
 
 
@@ -185,11 +186,11 @@ def expected_calibration_error(points: Sequence[tuple[float, bool]], n_bins: int
 
 def _distinct(pooled: list[list[float]]) -> list[list[float]]:
     """The blocks without those whose rounded mean is that of the previous one."""
-    kept: list[list[float]] = []
+    distinct: list[list[float]] = []
     for block in pooled:
-        if not kept or round(block[1] / block[0], 6) > round(kept[-1][1] / kept[-1][0], 6):
-            kept.append(block)
-    return kept
+        if not distinct or round(block[1] / block[0], 6) > round(distinct[-1][1] / distinct[-1][0], 6):
+            distinct.append(block)
+    return distinct
 
 
 def _to_pairs(levels: Mapping[float, float]) -> list[list[float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from cige.entities.entity import Entity
 from cige.entities.scores import Labelled
@@ -31,7 +31,7 @@ class EntityError:
     gold: Labelled | None
     found: Entity | None
 
-    def to_dict(self, text: str) -> dict[str, Any]:
+    def to_dict(self, text: str) -> dict[str, object]:
         """The fields and the `text` of the sentence, as JSON values."""
         gold = self.gold
         return {
@@ -45,14 +45,14 @@ class EntityError:
         }
 
 
-def list_errors(gold: Sequence[Iterable[Labelled]], found: Sequence[Iterable[Entity]]) -> list[EntityError]:
+def list_errors(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable[Entity]]) -> list[EntityError]:
     """The errors of each sentence, in order; every entity without an equal counterpart is in exactly one of them.
 
     Equal spans with different labels are paired first, then overlapping spans by their overlap, and of these, spans
     with equal labels first.
     """
     errors = []
-    for number, (labelled, entities) in enumerate(zip(gold, found, strict=True)):
+    for number, (labelled, entities) in enumerate(zip(gold, predicted, strict=True)):
         right = {(e.start, e.end, e.label) for e in entities} & {(s.start, s.end, s.label) for s in labelled}
         rest = [s for s in labelled if (s.start, s.end, s.label) not in right]
         others = [e for e in entities if (e.start, e.end, e.label) not in right]
@@ -63,20 +63,22 @@ def list_errors(gold: Sequence[Iterable[Labelled]], found: Sequence[Iterable[Ent
         for (overlap, *_), j, k in pairs:
             if overlap > 0 and j not in paired and k not in paired.values():
                 paired[j] = k
-        own: list[EntityError] = []
+        of_sentence: list[EntityError] = []
         for j, k in paired.items():
             same = (rest[j].start, rest[j].end) == (others[k].start, others[k].end)
-            own.append(EntityError("wrong type" if same else "wrong boundary", number, rest[j], others[k]))
-        own += [EntityError("missed", number, s, None) for j, s in enumerate(rest) if j not in paired]
-        own += [EntityError("spurious", number, None, e) for k, e in enumerate(others) if k not in paired.values()]
-        errors += sorted(own, key=_place)
+            of_sentence.append(EntityError("wrong type" if same else "wrong boundary", number, rest[j], others[k]))
+        of_sentence += [EntityError("missed", number, s, None) for j, s in enumerate(rest) if j not in paired]
+        of_sentence += [
+            EntityError("spurious", number, None, e) for k, e in enumerate(others) if k not in paired.values()
+        ]
+        errors += sorted(of_sentence, key=_place)
     return errors
 
 
-def confusion(gold: Sequence[Iterable[Labelled]], found: Sequence[Iterable[Labelled]]) -> dict[str, dict[str, int]]:
+def confusion(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable[Labelled]]) -> dict[str, dict[str, int]]:
     """How often each gold label (first key) was predicted as each label or NOTHING (second key) for its span."""
     counts: Counter[tuple[str, str]] = Counter()
-    for labelled, entities in zip(gold, found, strict=True):
+    for labelled, entities in zip(gold, predicted, strict=True):
         left = {(s.start, s.end): s.label for s in labelled}
         right = {(e.start, e.end): e.label for e in entities}
         counts.update((left.get(span, NOTHING), right.get(span, NOTHING)) for span in left.keys() | right.keys())

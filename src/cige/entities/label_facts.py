@@ -68,10 +68,10 @@ class LabelFacts:
 
     def _line(self, label: str) -> list[str]:
         """A label, its parent, the parent's parent, and so on; stops if a label occurs again."""
-        found = [label]
-        while (above := self.parents.get(found[-1])) is not None and above not in found:
-            found.append(above)
-        return found
+        line = [label]
+        while (above := self.parents.get(line[-1])) is not None and above not in line:
+            line.append(above)
+        return line
 
     def renamed(self, names: Mapping[str, str]) -> LabelFacts:
         """The same facts with some labels renamed."""
@@ -83,18 +83,18 @@ class LabelFacts:
             parents={of(label): of(parent) for label, parent in self.parents.items()},
             silent=frozenset(map(of, self.silent)),
             max_lengths={of(label): n for label, n in self.max_lengths.items()},
-            calibration={types: found.renamed(names) for types, found in self.calibration.items()},
+            calibration={types: calibration.renamed(names) for types, calibration in self.calibration.items()},
             coarse_labels=frozenset(map(of, self.coarse_labels)),
             domains={
-                name: {types: found.renamed(names) for types, found in own.items()}
-                for name, own in self.domains.items()
+                name: {types: calibration.renamed(names) for types, calibration in calibrations.items()}
+                for name, calibrations in self.domains.items()
             },
             set_apart=self.set_apart,
             wide_commas=self.wide_commas,
             nested=self.nested,
         )
 
-    def to_manifest(self) -> dict[str, Any]:
+    def to_manifest(self) -> dict[str, object]:
         """These facts as the keys of a manifest, without empty ones."""
         keys = {
             "parents": dict(sorted(self.parents.items())),
@@ -102,7 +102,7 @@ class LabelFacts:
             "max_lengths": dict(sorted(self.max_lengths.items())),
             "coarse": sorted(self.coarse_labels),
             "calibration": _to_dicts(self.calibration),
-            "domains": {name: _to_dicts(own) for name, own in sorted(self.domains.items())},
+            "domains": {name: _to_dicts(calibrations) for name, calibrations in sorted(self.domains.items())},
             "set_apart": self.set_apart,
             "wide_commas": self.wide_commas,
             "nested": self.nested,
@@ -128,7 +128,7 @@ class LabelFacts:
         nested = facts.get("nested", False)
         if not isinstance(nested, bool):
             raise ValueError("nested must be true or false")
-        domains = {name: _from_dicts(own) for name, own in facts.get("domains", {}).items()}
+        domains = {name: _from_dicts(calibrations) for name, calibrations in facts.get("domains", {}).items()}
         return cls(
             parents,
             silent,
@@ -142,12 +142,12 @@ class LabelFacts:
         )
 
 
-def _to_dicts(calibration: Mapping[str, Calibration]) -> dict[str, Any]:
-    return {types: found.to_dict() for types, found in sorted(calibration.items())}
+def _to_dicts(calibration: Mapping[str, Calibration]) -> dict[str, object]:
+    return {types: of_types.to_dict() for types, of_types in sorted(calibration.items())}
 
 
-def _from_dicts(found: Mapping[str, Any]) -> dict[str, Calibration]:
-    return {types: Calibration.from_dict(own) for types, own in found.items()}
+def _from_dicts(calibrations: Mapping[str, Any]) -> dict[str, Calibration]:
+    return {types: Calibration.from_dict(fields) for types, fields in calibrations.items()}
 
 
 def learn_max_lengths(sentences: Iterable[Sentence]) -> dict[str, int]:

@@ -36,9 +36,9 @@ def error_table(errors: Sequence[EntityError]) -> Table:
     table = Table("errors", *labels, "all")
     _justify(table)
     for kind in KINDS:
-        own = [e for e in errors if e.kind == kind]
-        by_label = Counter((e.gold or e.found).label for e in own)  # type: ignore[union-attr]
-        table.add_row(kind, *(f"{by_label[label]:,}" for label in labels), f"{len(own):,}")
+        of_kind = [e for e in errors if e.kind == kind]
+        by_label = Counter((e.gold or e.found).label for e in of_kind)  # type: ignore[union-attr]
+        table.add_row(kind, *(f"{by_label[label]:,}" for label in labels), f"{len(of_kind):,}")
     return table
 
 
@@ -57,10 +57,10 @@ def calibration_table(points: Sequence[tuple[float, bool]]) -> Table:
     error = expected_calibration_error(points)
     table = Table("score", "entities", "mean score", "right", caption=f"expected calibration error {_per_cent(error)}%")
     _justify(table)
-    for found in reliability(points):
-        place = min(N_BINS - 1, int(found.score * N_BINS + 1e-9))
+    for in_bin in reliability(points):
+        place = min(N_BINS - 1, int(in_bin.score * N_BINS + 1e-9))
         name = f"{place / N_BINS:.2f} to {(place + 1) / N_BINS:.2f}"
-        table.add_row(name, f"{found.n:,}", _per_cent(found.score), _per_cent(found.right))
+        table.add_row(name, f"{in_bin.n:,}", _per_cent(in_bin.score), _per_cent(in_bin.right))
     return table
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 from cige.data.sentence import Sentence
 from cige.data.tags import lenient_spans
@@ -64,6 +64,29 @@ class Counts:
         }
 
 
+class ReportFields(TypedDict):
+    """The scores that JSON always has."""
+
+    f1: float
+    precision: float
+    recall: float
+    span_f1: float
+    type_accuracy: float
+    n_sentences: int
+    n_gold: int
+    n_predicted: int
+    per_type: dict[str, dict[str, float | int]]
+
+
+class ReportJson(ReportFields, total=False):
+    """Scores as JSON (`Report.to_dict`)."""
+
+    by_length: dict[str, dict[str, float | int]]
+    by_lexicon: dict[str, dict[str, float | int]]
+    by_seen: dict[str, dict[str, float | int]]
+    lenient_f1: float
+
+
 @dataclass(frozen=True)
 class Report:
     """All scores of one set of predictions.
@@ -115,9 +138,9 @@ class Report:
         """Type Acc of Table 3, 0..1; 0 if no span is correct."""
         return _ratio(self.overall.n_correct, self.span.n_correct)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ReportJson:
         """The scores as JSON values, without empty groups."""
-        result: dict[str, Any] = {
+        result: ReportJson = {
             "f1": self.f1,
             "precision": self.precision,
             "recall": self.recall,
@@ -128,9 +151,12 @@ class Report:
             "n_predicted": self.overall.n_predicted,
             "per_type": _to_dicts(self.per_type),
         }
-        for name in ("by_length", "by_lexicon", "by_seen"):
-            if group := getattr(self, name):
-                result[name] = _to_dicts(group)
+        if self.by_length:
+            result["by_length"] = _to_dicts(self.by_length)
+        if self.by_lexicon:
+            result["by_lexicon"] = _to_dicts(self.by_lexicon)
+        if self.by_seen:
+            result["by_seen"] = _to_dicts(self.by_seen)
         if self.lenient is not None:
             result["lenient_f1"] = self.lenient.f1
         return result

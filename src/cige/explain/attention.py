@@ -6,30 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cige.errors import ModelError
+from cige.explain.model import LoadedModel
 from cige.lexicon.lexicon import LexiconSnapshot
-from cige.tagging.prediction import PredictionModel
 from cige.tagging.windows import LatticeWord, ReadWindow, lattice_word
 
 if TYPE_CHECKING:  # most explanations do not need PyTorch
-    from cige.models.model import LatticeModel
     from cige.nn.attention_maps import AttentionMaps
     from cige.nn.soft_lexicon import WordSets
 
 WORDS_READ = "read from words"
-
-
-class _HasTorchForm(Protocol):
-    """A model that runs without PyTorch; some methods of encoders exist only in its PyTorch form."""
-
-    @property
-    def torch_hooks(self) -> tuple[str, ...]: ...
-
-    def in_torch(self) -> PredictionModel: ...
 
 
 @dataclass(frozen=True)
@@ -61,12 +51,12 @@ class CharacterSets:
     sets: dict[str, list[SetMember]]
     none: dict[str, float]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """A dict with `start`, `char`, a list of words for each set, and `none`."""
         listed = {name: [self._member(member) for member in members] for name, members in self.sets.items()}
         return {"start": self.place, "char": self.char} | listed | {"none": _rounded(self.none)}
 
-    def _member(self, member: SetMember) -> dict[str, Any]:
+    def _member(self, member: SetMember) -> dict[str, object]:
         word = member.word or LatticeWord(self.place, self.place + 1, self.char, False)
         return vars(word) | {"is_character": member.word is None, "weight": round(member.weight, 4)}
 
@@ -99,24 +89,21 @@ class AttentionMap:
         """float32[rows, columns], the mean of the heads."""
         return self.heads.mean(0)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Every field in a form that can be written as JSON."""
         return vars(self) | {"heads": np.round(self.heads.astype(float), 4).tolist()}
 
 
-def read_word_sets(
-    model: PredictionModel, parts: Sequence[ReadWindow], snapshot: LexiconSnapshot
-) -> list[CharacterSets]:
+def read_word_sets(model: LoadedModel, parts: Sequence[ReadWindow], snapshot: LexiconSnapshot) -> list[CharacterSets]:
     """The word sets of each character of a text, with the model's weights.
 
     Raises:
         ModelError: the model has no word sets; the message lists the models that have.
     """
-    model = _with_method(model, "word_sets")
     read: Callable[[ReadWindow], WordSets] | None = _encoder_method(model, "word_sets")
-    if read is None or not reads_words(model):
+    if read is None or not model.reads_words:
         raise ModelError(f"{_called(model)} has no word sets; models that have: {_models_with('word_sets')}")
-    found = []
+    word_sets = []
     for part in parts:
         window, sets = part.window, read(part)
         none = sets.none[0].tolist()
@@ -130,63 +117,47 @@ def read_word_sets(
                 for name, s in of_char.items()
             }
             empty = {name: weight for name, weight in zip("BME", none[k], strict=True) if not members[name]}
-            found.append(CharacterSets(window.start + k, part.lattice.text[k], members, empty))
-    return found
+            word_sets.append(CharacterSets(window.start + k, part.lattice.text[k], members, empty))
+    return word_sets
 
 
-def read_maps(model: PredictionModel, parts: Sequence[ReadWindow], snapshot: LexiconSnapshot) -> list[AttentionMap]:
+def read_maps(model: LoadedModel, parts: Sequence[ReadWindow], snapshot: LexiconSnapshot) -> list[AttentionMap]:
     """The model's attention in each window of a text and, if it uses words, the share of each word in each character.
 
     Raises:
         ModelError: the model has neither; the message lists the models that have.
     """
     read: Callable[[ReadWindow], AttentionMaps] | None = _encoder_method(model, "attention_maps")
-    words = reads_words(model)
-    if read is None and not words:
+    if read is None and not model.reads_words:
         raise ModelError(
             f"{_called(model)} reads no words and has no attention to draw; models with attention maps: "
             f"{_models_with('attention_maps')}; every model that reads words shows how much of them it read"
         )
-    found = []
+    maps = []
     for part in parts:
         start, chars = part.window.start, list(part.lattice.text)
         n_chars = len(chars)
         for name, asking, answering, weights in read(part).named() if read else ():
             heads = weights[:, 0, :n_chars, :n_chars].float().cpu().numpy()
-            found.append(AttentionMap(name, asking, answering, start, chars, chars, heads))
-        if words:
+            maps.append(AttentionMap(name, asking, answering, start, chars, chars, heads))
+        if model.reads_words:
             listed = [lattice_word(k, part, snapshot).text for k in range(part.lattice.n_words)]
             shares = model.read_words([part.lattice])[1][:, :n_chars, : len(listed)]
-            found.append(AttentionMap(WORDS_READ, "characters", "words", start, chars, listed, shares))
-    return found
+            maps.append(AttentionMap(WORDS_READ, "characters", "words", start, chars, listed, shares))
+    return maps
 
 
-def has_word_sets(model: PredictionModel) -> bool:
+def has_word_sets(model: LoadedModel) -> bool:
     """Whether the model groups words into sets, as SoftLexicon does, and the packages to read them are installed."""
-    if "word_sets" in getattr(model, "torch_hooks", ()):
-        return find_spec("torch") is not None and reads_words(model)
-    return _encoder_method(model, "word_sets") is not None and reads_words(model)
+    return "word_sets" in model.shows and model.reads_words and find_spec("torch") is not None
 
 
-def reads_words(model: PredictionModel) -> bool:
-    """Whether words are an input of the model. True for every exported model."""
-    tagger = getattr(model, "tagger", None)
-    if tagger is None:
-        return getattr(getattr(model, "config", None), "use_words", True)
-    return tagger.encoder.embeddings.word is not None
-
-
-def _with_method(model: PredictionModel, name: str) -> PredictionModel:
-    """The model, or its PyTorch form if only that has the method; ModelError if PyTorch is missing."""
-    return cast(_HasTorchForm, model).in_torch() if name in getattr(model, "torch_hooks", ()) else model
-
-
-def _encoder_method(model: PredictionModel, name: str) -> Callable[[ReadWindow], Any] | None:
+def _encoder_method(model: LoadedModel, name: str) -> Callable[[ReadWindow], Any] | None:
     """A function that calls a method of the model's encoder on one window, without dropout; None if it has none."""
-    method = getattr(getattr(getattr(model, "tagger", None), "encoder", None), name, None)
-    if method is None:
+    if name not in model.shows:
         return None
-    in_torch = cast("LatticeModel", model)
+    in_torch = model.in_torch()
+    method = getattr(in_torch.tagger.encoder, name)
 
     def read(part: ReadWindow) -> Any:
         import torch
@@ -198,12 +169,12 @@ def _encoder_method(model: PredictionModel, name: str) -> Callable[[ReadWindow],
     return read
 
 
-def _called(model: PredictionModel) -> str:
+def _called(model: LoadedModel) -> str:
     """A description of the model for error messages."""
-    name, config = getattr(model, "architecture", ""), getattr(model, "config", None)
-    if config is None:
-        return f"this model ({name}), exported for ONNX Runtime,"
-    return f"this model ({name}{' without words' if not reads_words(model) and 'use_words' in vars(config) else ''})"
+    if model.config is None:
+        return f"this model ({model.architecture}), exported for ONNX Runtime,"
+    has_switch = not model.reads_words and "use_words" in vars(model.config)
+    return f"this model ({model.architecture}{' without words' if has_switch else ''})"
 
 
 def _models_with(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from cige.entities.entity import Entity
 from cige.explain.attention import AttentionMap, CharacterSets
@@ -19,7 +19,7 @@ class AttendedWord:
     word: LatticeWord
     share: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """A dict with `start`, `end`, `text`, `is_user`, `label` and `mode` if the user gave them, and `share`."""
         return self.word.to_dict() | {"share": round(self.share, 4)}
 
@@ -85,7 +85,7 @@ class Evidence:
     word_sets: list[CharacterSets] | None = None
     maps: list[AttentionMap] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All fields in a form that can be written as JSON."""
         labels, forced = dict(self.lattice.labelled_words), self.lattice.forced_words
         return {
@@ -112,6 +112,6 @@ class Evidence:
         }
 
 
-def _change_to_dict(change: Change) -> dict[str, Any]:
+def _change_to_dict(change: Change) -> dict[str, object]:
     sides = {"before": change.before, "after": change.after}
     return {"kind": change.kind} | {name: entity and entity.to_dict() for name, entity in sides.items()}

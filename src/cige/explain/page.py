@@ -75,9 +75,11 @@ def to_svg(explanation: Evidence) -> str:
 
 def to_html(explanation: Evidence) -> str:
     n_words, n_user = explanation.lattice.n_words, int(explanation.lattice.is_user.sum())
-    own = f", {n_user} of them your own" if n_user else ""
+    user_words = f", {n_user} of them your own" if n_user else ""
     n_entities = counted(len(explanation.entities), "entity", "entities")
-    facts = f"{counted(len(explanation.text), 'character')}, {counted(n_words, 'lattice word')}{own}, {n_entities}"
+    facts = (
+        f"{counted(len(explanation.text), 'character')}, {counted(n_words, 'lattice word')}{user_words}, {n_entities}"
+    )
     dropped = f'<p class="soft gone">{_escape(_dropped(explanation))}</p>' if explanation.lattice.n_dropped else ""
     sections = [
         f'<h1>词格 · how this text was read</h1><p class="soft">{facts}</p>{dropped}',

@@ -11,6 +11,7 @@ from cige.entities.entity import Entity
 from cige.explain.attention import has_word_sets, read_maps, read_word_sets
 from cige.explain.evidence import AttendedWord, Change, EntityEvidence, Removal
 from cige.explain.explanation import Explanation
+from cige.explain.model import LoadedModel
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import LexiconSnapshot
 from cige.tagging.merging import merge_windows
@@ -23,7 +24,7 @@ SCORE_STEP = 0.05  # smaller changes of an entity's score are not reported
 
 
 def explain(
-    model: PredictionModel,
+    model: LoadedModel,
     text: str,
     *,
     n_words: int = 5,
@@ -73,8 +74,8 @@ def explain(
     removed, n_tried = [], 0
     if removals:
         for part, reading in zip(parts, readings, strict=True):
-            found, n = _remove_each_word(model, text, part, [a.span for a in reading], entities, snapshot, selection)
-            removed += found
+            of_part, n = _remove_each_word(model, text, part, [a.span for a in reading], entities, snapshot, selection)
+            removed += of_part
             n_tried += n
             if on_progress is not None:
                 on_progress(part.window.core_end, len(text))
@@ -131,9 +132,9 @@ def _remove_each_word(
 ) -> tuple[list[Removal], int]:
     """The removals for the entities of one window's core, and the number of words that were tried."""
     window, words = part.window, part.lattice.words
-    own = [e for e in entities if window.core_start <= e.start < window.core_end]
+    in_core = [e for e in entities if window.core_start <= e.start < window.core_end]
     overlaps = np.zeros(len(words), bool)
-    for entity in own:
+    for entity in in_core:
         overlaps |= (words[:, 0] < entity.end - window.start) & (words[:, 1] > entity.start - window.start)
     tried = np.flatnonzero(overlaps)
     variants = [replace(part.lattice, words=np.delete(words, k, axis=0)) for k in tried]
@@ -144,8 +145,8 @@ def _remove_each_word(
 
     before = entities_of(spans)
     removals = []
-    for k, found in zip(tried, predict_spans(model, variants, selection), strict=True):
-        after = entities_of(found)
+    for k, without in zip(tried, predict_spans(model, variants, selection), strict=True):
+        after = entities_of(without)
         changes = [
             Change(before.get(key), after.get(key))
             for key in sorted(before.keys() | after.keys())

@@ -20,25 +20,25 @@ _WIDTHS = {"B": 210, "M": 260, "E": 210, "S": 110}  # widths of the drawing's co
 _LINE, _SIZE, _MARGIN, _LEFT = 24, 14, 20, 46
 
 
-def terminal_table(found: Sequence[CharacterSets]) -> Table:
+def terminal_table(word_sets: Sequence[CharacterSets]) -> Table:
     table = Table(title="word sets (* your own)", title_justify="left", box=box.SIMPLE_HEAD, caption=ABOUT)
     table.caption_justify = "left"
     table.add_column("from", justify="right", style="dim")
     table.add_column("")
     for head in HEADS.values():
         table.add_column(head, overflow="fold")
-    for sets in found:
+    for sets in word_sets:
         if not sets.char.isspace():
             cells = [Text("  ".join(_words(sets, name)), style="" if sets.sets[name] else "dim") for name in HEADS]
             table.add_row(str(sets.place), Text(visible(sets.char), style="bold"), *cells)
     return table
 
 
-def html_table(found: Sequence[CharacterSets], marks: Sequence[Mark] = ()) -> str:
+def html_table(word_sets: Sequence[CharacterSets], marks: Sequence[Mark] = ()) -> str:
     """A heading and a table; characters of entities are coloured."""
     colours = {k: colour_of(mark.label) for mark in marks for k in range(mark.start, mark.end)}
     rows = []
-    for sets in found:
+    for sets in word_sets:
         if sets.char.isspace():
             continue
         ground = f' style="background:{colours[sets.place]}38"' if sets.place in colours else ""
@@ -51,7 +51,7 @@ def html_table(found: Sequence[CharacterSets], marks: Sequence[Mark] = ()) -> st
     )
 
 
-def draw_sets(found: Sequence[CharacterSets], marks: Sequence[Mark] = ()) -> str:
+def draw_sets(word_sets: Sequence[CharacterSets], marks: Sequence[Mark] = ()) -> str:
     """The table as one self-contained SVG."""
     colours = {k: colour_of(mark.label) for mark in marks for k in range(mark.start, mark.end)}
     width = 2 * _MARGIN + _LEFT + sum(_WIDTHS.values())
@@ -64,7 +64,7 @@ def draw_sets(found: Sequence[CharacterSets], marks: Sequence[Mark] = ()) -> str
         parts.append(svg_text(head, left, top, size=12, colour=SOFT, anchor="start"))
         left += _WIDTHS[name]
     top += 8
-    for sets in found:
+    for sets in word_sets:
         if not sets.char.isspace():
             top = _draw_row(parts, sets, top, width, colours.get(sets.place))
     return svg_page(width, top + _MARGIN, "".join(parts), title="word sets")

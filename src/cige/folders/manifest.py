@@ -8,15 +8,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 from threading import Thread
-from typing import Any
+from typing import Any, TypedDict
 
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file, is_there
 from cige.folders.kinds import find_kind
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 
 MANIFEST = "manifest.json"
 _DIFFERS = "contents differ from the manifest (sha256); the file is damaged or was replaced"
+
+
+class FileEntry(TypedDict):
+    """What a manifest lists of a file."""
+
+    bytes: int
+    sha256: str
 
 
 def write_manifest(folder: Path, **facts: Any) -> None:
@@ -25,8 +32,8 @@ def write_manifest(folder: Path, **facts: Any) -> None:
     Files of subfolders that have their own manifest are not listed.
     """
     parts = [f.parent for f in folder.rglob(MANIFEST) if f.parent != folder]
-    own = [f for f in folder.rglob("*") if f.is_file() and f != folder / MANIFEST and not set(parts) & set(f.parents)]
-    names = sorted(f.relative_to(folder).as_posix() for f in own)
+    files = [f for f in folder.rglob("*") if f.is_file() and f != folder / MANIFEST and not set(parts) & set(f.parents)]
+    names = sorted(f.relative_to(folder).as_posix() for f in files)
     listing = {name: {"bytes": (folder / name).stat().st_size, "sha256": sha256(folder / name)} for name in names}
     text = to_json(facts | {"files": listing}, indent=1, sort_keys=True)
     (folder / MANIFEST).write_text(text, encoding="utf-8")
@@ -48,7 +55,7 @@ def read_manifest(
     error: type[CigeError],
     check_contents: bool = False,
     check_up_to: int = sys.maxsize,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Read manifest.json and check that all listed files exist and have the right size.
 
     Args:
@@ -66,13 +73,13 @@ def read_manifest(
     except (OSError, ValueError, RecursionError) as reason:
         raise error(f"{folder / MANIFEST}: cannot be read ({reason}); save or copy the {kind} again") from reason
     if not isinstance(facts, dict) or facts.get("kind") != kind:
-        found = facts.get("kind") if isinstance(facts, dict) else type(facts).__name__
-        known = find_kind(found)
+        given = facts.get("kind") if isinstance(facts, dict) else type(facts).__name__
+        known = find_kind(given)
         use = f"; {known.use}" if known is not None else ""
-        raise error(f"{folder}: holds {_short(found)}, expected a {kind} folder{use}")
+        raise error(f"{folder}: holds {_short(given)}, expected a {kind} folder{use}")
     if not isinstance(facts.get("version"), int) or facts["version"] > version:
-        found = _short(facts.get("version"))
-        raise error(f"{folder}: {kind} format version {found}, this cige reads up to {version}; upgrade cige")
+        given = _short(facts.get("version"))
+        raise error(f"{folder}: {kind} format version {given}, this cige reads up to {version}; upgrade cige")
     listed = _listed_files(facts, folder, error)
     facts["files"] = dict(listed)
     for name, expected in listed:
@@ -89,7 +96,7 @@ def read_manifest(
 
 
 @contextmanager
-def checking_contents(folder: Path, facts: dict[str, Any], *, error: type[CigeError]) -> Iterator[None]:
+def checking_contents(folder: Path, facts: JsonObject, *, error: type[CigeError]) -> Iterator[None]:
     """Context manager that compares the files of a folder with their sha256 while the body reads them.
 
     The results of the body are valid only after leaving the context. If a file differs, `error` is raised, even if the
@@ -134,7 +141,7 @@ def kind_of(folder: Path) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
-def _listed_files(facts: dict[str, Any], folder: Path, error: type[CigeError]) -> list[tuple[str, dict[str, Any]]]:
+def _listed_files(facts: JsonObject, folder: Path, error: type[CigeError]) -> list[tuple[str, FileEntry]]:
     """(name, {"bytes", "sha256"}) of each file in a manifest."""
     listing = facts.get("files", {})
     well_formed = isinstance(listing, dict) and all(

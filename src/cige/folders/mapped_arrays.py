@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from cige.json_text import JsonObject
+
 _DTYPES = {
     "F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64, "I32": np.int32, "I16": np.int16,
     "I8": np.int8, "U8": np.uint8, "BOOL": np.bool_,
@@ -39,7 +41,7 @@ def arrays_in(data: mmap.mmap) -> dict[str, np.ndarray]:
     return {name: _array(data, begin, entry) for name, entry in header.items() if name != "__metadata__"}
 
 
-def _array(data: mmap.mmap, begin: int, entry: dict) -> np.ndarray:
+def _array(data: mmap.mmap, begin: int, entry: JsonObject) -> np.ndarray:
     dtype = _DTYPES.get(entry["dtype"])
     if dtype is None:
         raise ValueError(f"numbers of type {entry['dtype']}; expected one of {', '.join(_DTYPES)}")

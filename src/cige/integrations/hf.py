@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from cige.entities.entity import Entity
 from cige.errors import CigeError
@@ -20,6 +20,7 @@ from cige.text.windows import OVERLAP
 Aggregation = Literal["none", "simple", "first", "average", "max"]
 AGGREGATIONS = ("none", "simple", "first", "average", "max")
 TASKS = ("token-classification", "ner")  # two names of one task
+Options: TypeAlias = Mapping[str, Any]  # those of OPTIONS
 OPTIONS = ("aggregation_strategy", "stride", "ignore_labels", "batch_size")
 
 
@@ -78,7 +79,7 @@ class TokenClassification:
 
     def __init__(self, finder: EntityFinder, **options: Any):
         self.finder = finder
-        self.options: dict[str, Any] = _checked(
+        self.options: Options = _checked(
             {"aggregation_strategy": "none", "stride": None, "ignore_labels": ("O",), "batch_size": 16} | options
         )
 
@@ -96,7 +97,7 @@ class TokenClassification:
             CigeError: an option is unknown or out of range.
             TypeError: a text is not a str.
         """
-        chosen = _checked(self.options | options)
+        chosen = _checked({**self.options, **options})
         if isinstance(inputs, str):
             return next(self._read([inputs], chosen))
         if isinstance(inputs, list | tuple):
@@ -105,7 +106,7 @@ class TokenClassification:
             raise TypeError(f"given {type(inputs).__name__}; expected a str or an iterable of str")
         return self._read(inputs, chosen)
 
-    def _read(self, texts: Iterable[str], options: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+    def _read(self, texts: Iterable[str], options: Options) -> Iterator[list[dict[str, object]]]:
         by_character = options["aggregation_strategy"] == "none"
         ignored = frozenset(options["ignore_labels"])
         for entities in self.finder.pipe(texts, batch_size=options["batch_size"]):
@@ -115,7 +116,7 @@ class TokenClassification:
                 yield [_group(e) for e in entities if e.label not in ignored]
 
 
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
+def _checked(options: Options) -> Options:
     if unknown := sorted(set(options) - set(OPTIONS)):
         raise CigeError(f"no option {', '.join(unknown)}; expected {', '.join(OPTIONS)}")
     strategy, stride = options["aggregation_strategy"], options["stride"]
@@ -130,15 +131,15 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
         raise CigeError(f"ignore_labels={options['ignore_labels']!r}: expected a list of labels")
     if not isinstance(options["batch_size"], int) or options["batch_size"] < 1:
         raise CigeError(f"batch_size={options['batch_size']!r}: expected a whole number of at least 1")
-    return options | {"aggregation_strategy": cast("Aggregation", name)}
+    return {**options, "aggregation_strategy": cast("Aggregation", name)}
 
 
-def _group(entity: Entity) -> dict[str, Any]:
-    found = {"entity_group": entity.label, "score": entity.score, "word": entity.text}
-    return found | {"start": entity.start, "end": entity.end}
+def _group(entity: Entity) -> dict[str, object]:
+    group = {"entity_group": entity.label, "score": entity.score, "word": entity.text}
+    return group | {"start": entity.start, "end": entity.end}
 
 
-def _characters(entity: Entity) -> Iterator[dict[str, Any]]:
+def _characters(entity: Entity) -> Iterator[dict[str, object]]:
     for k, char in enumerate(entity.text):
         place = entity.start + k
         tag = f"{'B' if k == 0 else 'I'}-{entity.label}"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from cige.errors import CigeError, DataError
+from cige.json_text import JsonObject
 from cige.tagging.finder import EntityFinder
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _threshold(given: str | None) -> float:
 
 def predictions(
     finder: EntityFinder, tasks: Sequence[Mapping[str, Any]], label_config: str, *, model_version: str = "cige"
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """A prediction for each task, in the format of Label Studio.
 
     Offsets are in code points, like those of Label Studio for Text tags. Entities whose label the interface does not
@@ -113,7 +114,7 @@ def predictions(
     texts = [_text_of(number, task, interface.field) for number, task in enumerate(tasks, 1)]
     made = []
     for text, entities in zip(texts, finder.pipe(texts, min_score=interface.min_score), strict=True):
-        regions: list[dict[str, Any]] = []
+        regions: list[JsonObject] = []
         for entity in entities:
             label = interface.labels.get(entity.label.lower())
             if label is None:
@@ -163,21 +164,21 @@ def create_app(finder: EntityFinder, *, model_version: str | None = None) -> Fas
 
     @made.get("/")
     @made.get("/health")
-    def health() -> dict[str, Any]:
+    def health() -> JsonObject:
         return {"status": "UP", "model_class": type(finder).__name__, "labels": finder.labels}
 
     @made.get("/metrics")
-    def metrics() -> dict[str, Any]:
+    def metrics() -> JsonObject:
         return {}
 
     @made.post("/setup")
-    def setup(body: dict[str, Any]) -> dict[str, str]:
+    def setup(body: JsonObject) -> dict[str, str]:
         if body.get("schema"):  # that of the project; the response is about its next predictions
             Interface.parse(str(body["schema"]))
         return {"model_version": version}
 
     @made.post("/predict")
-    def predict(body: dict[str, Any]) -> dict[str, Any]:
+    def predict(body: JsonObject) -> JsonObject:
         tasks, config = body.get("tasks"), body.get("label_config")
         if not isinstance(tasks, list) or not isinstance(config, str):
             raise DataError("expected tasks (a list) and label_config (the XML of the labelling interface)")
@@ -188,7 +189,7 @@ def create_app(finder: EntityFinder, *, model_version: str | None = None) -> Fas
 
     @made.post("/webhook", status_code=201)
     @made.post("/train", status_code=201)
-    def not_trained(body: dict[str, Any]) -> dict[str, str]:
+    def not_trained(body: JsonObject) -> dict[str, str]:
         return {"status": "ignored", "detail": "this backend does not train; export and use cige train --data"}
 
     return made

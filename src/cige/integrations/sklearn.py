@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from cige.data.sentence import Sentence, Span
 from cige.errors import CigeError, DataError
 from cige.integrations.model_bytes import UnpackedModel, files_of
+from cige.json_text import JsonObject
 from cige.text.counted import counted
 
 if TYPE_CHECKING:
@@ -101,8 +102,8 @@ class EntityRecognizer(BaseEstimator):
         with TemporaryDirectory(prefix="cige-") as made:
             data, run = Path(made) / "data.jsonl", Path(self.output or Path(made) / "run")
             write_sentences(data, sentences)
-            own = own_data_settings(data) | {"data.n_held_out": n_held_out}
-            recipe = load_recipe(self.recipe or OWN_DATA, own | dict(self.settings or {}))
+            settings = own_data_settings(data) | {"data.n_held_out": n_held_out}
+            recipe = load_recipe(self.recipe or OWN_DATA, settings | dict(self.settings or {}))
             result = train(recipe, run, seed=self.seed, device=self.device, resume=False, show_progress=False)
             self._unpacked = None
             if self.output is None:
@@ -118,8 +119,8 @@ class EntityRecognizer(BaseEstimator):
         Raises:
             NotFittedError: `fit` was not called, and there is no `model`.
         """
-        found = self._fitted().pipe(_texts(X), batch_size=self.batch_size, min_score=self.min_score)
-        return [[(entity.start, entity.end, entity.label) for entity in entities] for entities in found]
+        answers = self._fitted().pipe(_texts(X), batch_size=self.batch_size, min_score=self.min_score)
+        return [[(entity.start, entity.end, entity.label) for entity in entities] for entities in answers]
 
     def predict_entities(self, X: Iterable[str]) -> list[list[Any]]:
         """Like `predict`, but returns `cige.Entity` objects with texts and scores."""
@@ -130,8 +131,8 @@ class EntityRecognizer(BaseEstimator):
         from cige.entities.scores import score
 
         sentences = _sentences(X, y)
-        found = self.predict([sentence.text for sentence in sentences])
-        return score([s.spans for s in sentences], [[Span(*triple) for triple in spans] for spans in found]).f1
+        predicted = self.predict([sentence.text for sentence in sentences])
+        return score([s.spans for s in sentences], [[Span(*triple) for triple in spans] for spans in predicted]).f1
 
     def _fitted(self) -> NER:
         if not hasattr(self, "ner_"):
@@ -147,14 +148,14 @@ class EntityRecognizer(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ner_") or self.model is not None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Include the model if its folder is temporary, so that a pickle does not depend on other files."""
         state = dict(super().__getstate__())
         if state.pop("_unpacked", None) is not None:
             state["_files"] = files_of(state.pop("ner_"))
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: JsonObject) -> None:
         from cige.api import load
 
         files = state.pop("_files", None)
@@ -177,11 +178,11 @@ def _texts(texts: Iterable[str]) -> list[str]:
         raise DataError("X is one str; expected a list or a column of texts")
     if hasattr(texts, "columns") or not isinstance(texts, Iterable):  # a table would be read as its column names
         raise DataError(f"X is {type(texts).__name__}; expected a list or one column of texts, such as df['text']")
-    found = list(texts)
-    for k, text in enumerate(found):
+    listed = list(texts)
+    for k, text in enumerate(listed):
         if not isinstance(text, str):
             raise DataError(f"X[{k}] is {type(text).__name__} ({text!r}); expected str, so fill or drop missing values")
-    return found
+    return listed
 
 
 def _sentences(texts: Iterable[str], entities: Iterable[Iterable[Any]]) -> list[Sentence]:

@@ -8,7 +8,7 @@ The component is registered by importing this module, or by installing cige in t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,7 @@ from spacy.util import ensure_path, filter_spans, minibatch
 from cige.entities.entity import Entity
 from cige.errors import CigeError
 from cige.integrations.model_bytes import UnpackedModel, files_of
+from cige.json_text import JsonObject
 from cige.lexicon.user_word import UserWord
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Alignment = Literal["expand", "contract", "strict"]
 ALIGNMENTS = ("expand", "contract", "strict")
 MODEL = "model"  # name of the model folder in the component's folder
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: dict[str, object] = {
     "model": None,
     "device": "cpu",
     "words": {},
@@ -129,8 +130,7 @@ class CigeComponent(Pipe):
         self.model_name, self.device = model, device
         self.words = dict(words) if isinstance(words, dict) else dict.fromkeys(words)
         self.word_files = list(word_files)
-        self.request: dict[str, Any] = {"min_score": min_score, "labels": labels, "types": types}
-        self.request["consistent"] = consistent
+        self.request: JsonObject = {"min_score": min_score, "labels": labels, "types": types, "consistent": consistent}
         self.spans_key, self.set_ents, self.overwrite_ents = spans_key, set_ents, overwrite_ents
         self.alignment: Any = alignment
         self._finder: EntityFinder | None = None
@@ -177,8 +177,8 @@ class CigeComponent(Pipe):
         """The documents of a stream, in order; `nlp.pipe` calls this."""
         for docs in minibatch(stream, batch_size):
             try:
-                found = list(self.finder.pipe([doc.text for doc in docs], **self.request))
-                for doc, entities in zip(docs, found, strict=True):
+                answers = list(self.finder.pipe([doc.text for doc in docs], **self.request))
+                for doc, entities in zip(docs, answers, strict=True):
                     self._annotate(doc, entities)
             except Exception as error:
                 self.get_error_handler()(self.name, self, docs, error)
@@ -225,7 +225,7 @@ class CigeComponent(Pipe):
             self._open(self._unpacked.folder)
         return self
 
-    def score(self, examples: Iterable[Example], **options: Any) -> dict[str, Any]:
+    def score(self, examples: Iterable[Example], **options: Any) -> dict[str, float | dict[str, float]]:
         """Precision, recall and F1 of `doc.ents`, as those of spaCy's own `ner`; `nlp.evaluate` calls this."""
         return get_ner_prf(examples, **options)
 
@@ -244,7 +244,7 @@ class CigeComponent(Pipe):
 
 
 def _restored(
-    kind: type[CigeComponent], name: str, state: dict[str, Any], files: dict[str, bytes] | None
+    kind: type[CigeComponent], name: str, state: Mapping[str, object], files: dict[str, bytes] | None
 ) -> CigeComponent:
     """A component that was pickled or copied."""
     component = kind(name)

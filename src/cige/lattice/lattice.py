@@ -80,8 +80,8 @@ class Lattice:
         if not labels:
             return []
         numbers = enumerate((self.words[:, 2]).tolist())
-        found = [(row, labels[number - n_base]) for row, number in numbers if number >= n_base]
-        return [(row, label) for row, label in found if label is not None]
+        labelled = [(row, labels[number - n_base]) for row, number in numbers if number >= n_base]
+        return [(row, label) for row, label in labelled if label is not None]
 
     @property
     def forced_words(self) -> set[int]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from cige.errors import LexiconError
 from cige.folders.kinds import LEXICON
+from cige.json_text import JsonObject
 from cige.lexicon.hash_trie import KEYS_FILE, HashTrie
 from cige.lexicon.matcher import Matcher
 from cige.lexicon.storage import open_folder
@@ -41,13 +42,13 @@ class BaseWords:
 
     @classmethod
     def build(cls, words: WordBlob, counts: Sequence[int] | None) -> BaseWords:
-        kept = None if counts is None else np.asarray(counts, dtype=np.int64)
-        if kept is not None and np.array_equal(kept, kept.astype(np.uint32)):
-            kept = kept.astype(np.uint32)  # half the file size
-        return cls(words=words, counts=kept, matcher=Matcher.build(words))
+        counts_of_words = None if counts is None else np.asarray(counts, dtype=np.int64)
+        if counts_of_words is not None and np.array_equal(counts_of_words, counts_of_words.astype(np.uint32)):
+            counts_of_words = counts_of_words.astype(np.uint32)  # half the file size
+        return cls(words=words, counts=counts_of_words, matcher=Matcher.build(words))
 
     @classmethod
-    def load(cls, folder: Path, facts: dict[str, Any]) -> BaseWords:
+    def load(cls, folder: Path, facts: JsonObject) -> BaseWords:
         """Map the files that `save` wrote; `facts` is the manifest of the folder, which the caller has checked.
 
         Raises:
@@ -77,12 +78,12 @@ class BaseWords:
             raise LexiconError(f"{folder}: its manifest or counts belong to other words; build the folder again")
         return cls(words=words, counts=counts, matcher=matcher, folder=folder.resolve())
 
-    def save(self, folder: Path) -> dict[str, Any]:
+    def save(self, folder: Path) -> JsonObject:
         """Write into a new folder; returns the facts for its manifest."""
         self.words.save(folder)
         return self.save_beside_words(folder)
 
-    def save_beside_words(self, folder: Path) -> dict[str, Any]:
+    def save_beside_words(self, folder: Path) -> JsonObject:
         """Like `save`, for a folder that already contains the words."""
         trie = self.matcher.trie
         if len(self.words) >= STORED_FROM:

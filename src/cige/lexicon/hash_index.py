@@ -52,12 +52,12 @@ class HashIndex:
         words = list(words)
         wanted = np.fromiter(map(word_hash, words), dtype=np.uint64, count=len(words))
         places = np.searchsorted(self.hashes, wanted)
-        found = np.full(len(words), -1, dtype=np.int64)
+        numbers = np.full(len(words), -1, dtype=np.int64)
         for i, (word, place) in enumerate(zip(words, places.tolist(), strict=True)):
             while place < len(self.hashes) and self.hashes[place] == wanted[i]:
                 row = int(self.rows[place])
                 if self.words[row] == word:
-                    found[i] = row
+                    numbers[i] = row
                     break
                 place += 1
-        return found
+        return numbers

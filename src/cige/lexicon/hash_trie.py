@@ -73,7 +73,7 @@ class HashTrie:
     def load(cls, folder: Path, *, max_probes: int, max_chars: int, n_words: int) -> HashTrie:
         """Map the files that `save` wrote; the caller must keep the three numbers."""
         keys, numbers = load_array(folder / KEYS_FILE), load_array(folder / NUMBERS_FILE)
-        if (keys.dtype, numbers.dtype) != (np.uint64, np.uint32) or keys.ndim != 1 or keys.shape != numbers.shape:
+        if keys.dtype != np.uint64 or numbers.dtype != np.uint32 or keys.ndim != 1 or keys.shape != numbers.shape:
             raise LexiconError(f"{folder}: {KEYS_FILE} does not belong to {NUMBERS_FILE}; build the lexicon again")
         if not 1 <= keys.size <= MOST_SLOTS or not keys.flags.aligned or not numbers.flags.aligned:
             raise LexiconError(f"{folder}: {KEYS_FILE} is not what cige writes; build the lexicon again")

@@ -29,22 +29,22 @@ def labelled_word(raw: bytes, *, any_label: bool) -> tuple[bytes, str | None, in
     if not any(mark in raw for mark in _BEFORE_LABEL):
         return None
     text = raw.decode("utf-8", "replace").strip()
-    found = _WITH_LABEL.fullmatch(text)
-    if found is not None:
-        word, label = found.groups()
+    match = _WITH_LABEL.fullmatch(text)
+    if match is not None:
+        word, label = match.groups()
         # BOOK may be the last word of an English name, but PER is not.
         if label in COMMON_TYPES and (not word.isascii() or label in ("PER", "LOC", "ORG", "GPE", "FAC")):
             return word.encode("utf-8"), label, None
         return (word.encode("utf-8"), label, None) if any_label and not word.isascii() else None
-    found = _WITH_POS.fullmatch(text)
-    if found is not None and not found[1].isascii():
-        return found[1].encode("utf-8"), LABEL_OF_POS[found[3]], None if found[2] is None else whole_number(found[2])
+    match = _WITH_POS.fullmatch(text)
+    if match is not None and not match[1].isascii():
+        return match[1].encode("utf-8"), LABEL_OF_POS[match[3]], None if match[2] is None else whole_number(match[2])
     return None
 
 
 def most_are_labelled(sample: Sequence[bytes]) -> bool:
     """Whether most lines have a label after a blank or a slash, which occurs twice on average."""
     lines = [raw for raw in sample if raw.strip()]
-    found = [labelled_word(raw, any_label=True) for raw in lines if b"\t" not in raw]
-    labels = [word[1] for word in found if word is not None and word[1] is not None]
+    words = [labelled_word(raw, any_label=True) for raw in lines if b"\t" not in raw]
+    labels = [word[1] for word in words if word is not None and word[1] is not None]
     return 2 * len(labels) > len(lines) and 2 * len(set(labels)) <= len(labels)

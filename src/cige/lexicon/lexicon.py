@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,19 +110,19 @@ class Lexicon:
         """
         from cige.lexicon.words_file import read_words  # not needed to match
 
-        found = read_words(path, format=format, min_count=min_count, spaces=True, pairs=True)
-        if not found.words:
+        word_list = read_words(path, format=format, min_count=min_count, spaces=True, pairs=True)
+        if not word_list.words:
             raise LexiconError(
-                f"no usable word; expected words of two or more characters, one per line\n{found.report}"
+                f"no usable word; expected words of two or more characters, one per line\n{word_list.report}"
             )
-        rules = [word for word in found.triples() if word[2] != EVIDENCE]
-        listed, counts, report = found.words, found.counts, found.report
+        rules = [word for word in word_list.triples() if word[2] != EVIDENCE]
+        listed, counts, report = word_list.words, word_list.counts, word_list.report
         if rules:
-            keep = [mode == EVIDENCE for _, mode in found.of_words]
+            keep = [mode == EVIDENCE for _, mode in word_list.of_words]
             listed = list(compress(listed, keep))
             counts = counts and list(compress(counts, keep))
         words = WordBlob.from_words(listed)
-        del found, listed  # for millions of words, this frees a gigabyte, and building needs another
+        del word_list, listed  # for millions of words, this frees a gigabyte, and building needs another
         lexicon = cls(base=BaseWords.build(words, counts), report=report)
         lexicon._add(_usable(rules))
         return lexicon
@@ -240,7 +240,7 @@ class Lexicon:
             if mode != BLOCK:
                 raise LexiconError(f"inside=True was given with mode {mode!r}; it says what mode 'block' leaves alone")
             mode = BLOCK_EXACT
-        self._add(_sound(words, label, mode))  # type: ignore[arg-type]
+        self._add(_usable_batch(words, label, mode))  # type: ignore[arg-type]
 
     def add_entries(self, *words: UserWord) -> None:
         """Like `add`, for words that have their own labels and modes, such as another lexicon's `user_entries`.
@@ -260,9 +260,9 @@ class Lexicon:
         """
         from cige.lexicon.words_file import read_words
 
-        found = read_words(path, format=format, spaces=True)
-        self._add(_usable(found.triples()))
-        return found.report
+        listed = read_words(path, format=format, spaces=True)
+        self._add(_usable(listed.triples()))
+        return listed.report
 
     def remove(self, *words: str) -> None:
         """Undo `add` of user words, and stop matching base words, from now on.
@@ -339,10 +339,10 @@ class Lexicon:
         n_words, n_own = counted(len(self), "word"), counted(len(now.user_words), "user word")
         return f"Lexicon({n_words}, {n_own}, {len(now.hidden):,} removed)"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}  # a lock cannot be pickled
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
         vars(self).update(state, _lock=threading.Lock())
 
 
@@ -372,7 +372,7 @@ def _usable(words: Iterable[WordTriple]) -> UserBatch:
     return batch
 
 
-def _sound(words: Sequence[str], label: str | None, mode: Mode) -> UserBatch:
+def _usable_batch(words: Sequence[str], label: str | None, mode: Mode) -> UserBatch:
     if label is not None and not isinstance(label, str):
         raise LexiconError(f"label is {type(label).__name__}: expected a string such as 'PRODUCT', or None")
     batch, problems = user_batch((word, label, mode) for word in _strings(words))

@@ -141,9 +141,9 @@ def merged(lists: Sequence[NamesList], *, version: str = "", date: str = "") -> 
     """
     kinds: dict[str, tuple[str, ...]] = {}
     for names in lists:
-        for word, own in names.kinds.items():
-            kinds[word] = tuple(dict.fromkeys((*kinds.get(word, ()), *own)))
-    check_number_of_kinds((kind for own in kinds.values() for kind in own), "the lists together")
+        for word, kinds_of_word in names.kinds.items():
+            kinds[word] = tuple(dict.fromkeys((*kinds.get(word, ()), *kinds_of_word)))
+    check_number_of_kinds((kind for kinds_of_word in kinds.values() for kind in kinds_of_word), "the lists together")
     return NamesList(kinds, version=version, date=date)
 
 

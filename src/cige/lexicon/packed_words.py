@@ -91,8 +91,8 @@ class PackedWords(Sequence[str]):
         """The number of `word`, or None if it is not one of these; any str is accepted."""
         if not 0 < len(word) <= self.max_chars or "\n" in word:
             return None
-        found = self.find(word)
-        at = [row[2] for row in found.tolist() if row[0] == 0 and row[1] == len(word)]
+        number = self.find(word)
+        at = [row[2] for row in number.tolist() if row[0] == 0 and row[1] == len(word)]
         return at[0] if at else None
 
     def __len__(self) -> int:
@@ -192,8 +192,8 @@ class NativePacked:
 
     @staticmethod
     def measure(words: WordBlob) -> tuple[int, int, int]:
-        found: tuple[int, int, int] = _packed.measure(_address(words.blob), _address(words.offsets), len(words))
-        return found
+        sizes: tuple[int, int, int] = _packed.measure(_address(words.blob), _address(words.offsets), len(words))
+        return sizes
 
     def fill(self) -> np.ndarray | None:
         first = np.empty(self._n_words, np.uint32)
@@ -205,8 +205,8 @@ class NativePacked:
         return out
 
     def find(self, text: str) -> np.ndarray:
-        found = _packed.find(text, self._packed)
-        return np.ndarray((len(found) // 12, 3), _INT32, found)
+        number = _packed.find(text, self._packed)
+        return np.ndarray((len(number) // 12, 3), _INT32, number)
 
 
 def give_memory_back() -> None:

@@ -57,8 +57,8 @@ class Rules:
         if typed:
             first = bisect_left(typed, start, key=lambda span: span.start)
             last = bisect_left(typed, end, key=lambda span: span.start)
-            own = typed[first:last]
-            typed = tuple([ForcedSpan(s.start - start, s.end - start, s.label) for s in own if s.end <= end])
+            typed_inside = typed[first:last]
+            typed = tuple([ForcedSpan(s.start - start, s.end - start, s.label) for s in typed_inside if s.end <= end])
         return Rules(forced, blocked, typed)
 
 
@@ -77,9 +77,9 @@ def find_rules(text: str, rows: np.ndarray, modes: Sequence[Mode], labels: Seque
     if not len(rows):
         return NO_RULES
     rows[:, 2] = np.arange(len(rows))
-    found: list[tuple[int, int, int]] = without_cut_runs(rows, text).tolist()
+    rows_found: list[tuple[int, int, int]] = without_cut_runs(rows, text).tolist()
     taken, held = bytearray(), []
-    forced = [row for row in found if modes[row[2]] == FORCE]
+    forced = [row for row in rows_found if modes[row[2]] == FORCE]
     if forced:
         taken = bytearray(len(text))
         for start, end, k in sorted(forced, key=lambda row: (row[0] - row[1], row[0])):
@@ -88,7 +88,7 @@ def find_rules(text: str, rows: np.ndarray, modes: Sequence[Mode], labels: Seque
                 held.append((start, end, k))
     blocked: set[tuple[int, int]] = set()
     typed = []
-    for start, end, k in found:
+    for start, end, k in rows_found:
         if modes[k] == FORCE or taken.find(1, start, end) >= 0:
             continue
         if modes[k] == BLOCK:

@@ -75,10 +75,10 @@ class LexiconSnapshot:
         rows = self._base.matcher.find(text)
         if self.hidden:
             rows = rows[~np.isin(rows[:, 2], self._hidden_ids)]
-        own = self._user.nodes(text)
-        if len(own):
-            own[:, 2] += self.n_base
-            rows = np.concatenate([rows, own])
+        user_words = self._user.nodes(text)
+        if len(user_words):
+            user_words[:, 2] += self.n_base
+            rows = np.concatenate([rows, user_words])
             rows = rows[np.lexsort(rows.T[::-1])]
         return without_cut_runs(rows, text)
 

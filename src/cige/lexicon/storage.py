@@ -7,18 +7,18 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from cige.errors import LexiconError
 from cige.folders.atomic import atomic_file, atomic_folder
 from cige.folders.manifest import MANIFEST, read_manifest, write_manifest
+from cige.json_text import JsonObject
 
 VERSIONS = {"lexicon": 2}  # format version of each kind of folder, 1 if not listed; older versions are read too
 CHECKED_BYTES = 1 << 25  # a file of this size is compared with its sha256 in 20 ms
 
 
 @contextmanager
-def new_folder(folder: str | os.PathLike[str], *, kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+def new_folder(folder: str | os.PathLike[str], *, kind: str) -> Iterator[tuple[Path, JsonObject]]:
     """Yield an empty folder and a dict for the facts of its manifest; on exit, the folder replaces `folder`.
 
     Raises:
@@ -30,7 +30,7 @@ def new_folder(folder: str | os.PathLike[str], *, kind: str) -> Iterator[tuple[P
             read_manifest(folder, kind=kind, version=VERSIONS.get(kind, 1), error=LexiconError)
         except LexiconError as error:
             raise LexiconError(f"{folder}: will not be replaced; give a new folder ({error})") from error
-    facts: dict[str, Any] = {}
+    facts: JsonObject = {}
     with _writing(folder), atomic_folder(folder) as aside:
         yield aside, facts
         write_manifest(aside, kind=kind, version=VERSIONS.get(kind, 1), **facts)
@@ -47,7 +47,7 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield aside
 
 
-def open_folder(folder: str | os.PathLike[str], *, kind: str, check_up_to: int = 0) -> dict[str, Any]:
+def open_folder(folder: str | os.PathLike[str], *, kind: str, check_up_to: int = 0) -> JsonObject:
     """Check a folder against its manifest and return the manifest.
 
     Args:

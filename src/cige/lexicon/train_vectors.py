@@ -149,11 +149,11 @@ def _word_readings(lexicon: Lexicon | None) -> Callable[[str], list[list[str]]]:
     cut = _jieba(lexicon)
 
     def readings(line: str) -> list[list[str]]:
-        found = [" ".join(cut(line)).split()]  # jieba keeps white space as words
+        words = [" ".join(cut(line)).split()]  # jieba keeps white space as words
         if lexicon is not None:
             longest = " ".join(longest_match(line, lexicon)).split()
-            found += [longest] if longest != found[0] else []
-        return found
+            words += [longest] if longest != words[0] else []
+        return words
 
     return readings
 

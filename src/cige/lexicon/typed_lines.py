@@ -94,13 +94,13 @@ def entry_reader(format: str) -> Callable[[int, str], Entry]:
 
 
 def _read_object(line: int, text: str) -> Entry:
-    found = _json(text)
-    if not isinstance(found, dict):
+    parsed = _json(text)
+    if not isinstance(parsed, dict):
         return Entry(line, _encoded(text), problem=NO_OBJECT)
-    given = found.get("word", found.get("text"))  # `text` is what the server and UserWord call it
+    given = parsed.get("word", parsed.get("text"))  # `text` is what the server and UserWord call it
     if not isinstance(given, str):
         return Entry(line, _encoded(text), problem=NO_OBJECT)
-    label, mode, count = found.get("label"), found.get("mode"), found.get("count")
+    label, mode, count = parsed.get("label"), parsed.get("mode"), parsed.get("count")
     word = _encoded(given)
     if not all(value is None or isinstance(value, str) for value in (label, mode)):
         return Entry(line, word, problem=NO_TEXT)

@@ -49,22 +49,22 @@ def user_batch(words: Iterable[WordTriple]) -> tuple[UserBatch, list[str]]:
     problems: list[str] = []
     given = iter(words)
     while chunk := list(islice(given, _AT_ONCE)):
-        texts, kept = _normalised([text for text, _, _ in chunk]), []
+        texts, accepted = _normalised([text for text, _, _ in chunk]), []
         for text, (_, label, mode) in zip(texts, chunk, strict=True):
             key = label, mode
             if key not in usable:
                 usable[key] = _numbers(label, mode, numbers)
-            found = usable[key]
+            verdict = usable[key]
             # Nearly every word; `reason_to_refuse` has nothing against it.
-            if found is None or not (2 <= len(text) <= MAX_WORD_CHARS and text.isalnum()):
+            if verdict is None or not (2 <= len(text) <= MAX_WORD_CHARS and text.isalnum()):
                 reason = reason_to_refuse_user_word(UserWord(text, label, mode))  # type: ignore[arg-type]
-                if reason is not None or found is None:
+                if reason is not None or verdict is None:
                     problems.append(f"{text!r} ({reason})")
                     continue
-            kept.append(text)
-            labels.append(found[0])
-            modes.append(found[1])
-        blob += "\n".join([*kept, ""]).encode("utf-8") if kept else b""
+            accepted.append(text)
+            labels.append(verdict[0])
+            modes.append(verdict[1])
+        blob += "\n".join([*accepted, ""]).encode("utf-8") if accepted else b""
     arrays = np.frombuffer(labels, np.uint32), np.frombuffer(modes, np.uint8)
     batch = UserBatch(WordBlob.of_lines(blob), *arrays, tuple(numbers))
     return batch, problems

@@ -27,9 +27,9 @@ class UserChanges:
     def __bool__(self) -> bool:
         return bool(self.added or self.removed)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The changes as JSON values; labels and modes are only listed for words that have them."""
-        user: dict[str, Any] = {"added": [word.text for word in self.added], "removed": list(self.removed)}
+        user: dict[str, object] = {"added": [word.text for word in self.added], "removed": list(self.removed)}
         labels = {word.text: word.label for word in self.added if word.label is not None}
         modes = {word.text: word.mode for word in self.added if word.mode != EVIDENCE}
         return user | ({"labels": labels} if labels else {}) | ({"modes": modes} if modes else {})

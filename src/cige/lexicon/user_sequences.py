@@ -39,7 +39,7 @@ class _Lazy(Sequence[T], Generic[T]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, str):
             return NotImplemented
-        return len(self) == len(other) and all(own == theirs for own, theirs in zip(self, other, strict=True))
+        return len(self) == len(other) and all(item == theirs for item, theirs in zip(self, other, strict=True))
 
     __hash__ = None  # type: ignore[assignment]  # as of a list: it may be long
 

@@ -107,8 +107,8 @@ class UserStore:
 
     def label(self, number: int) -> str | None:
         """The label of the word with this number."""
-        layer, own = self._layer_of(place := self._place_of(number))
-        return self.changed[place][0] if place in self.changed else layer.names[layer.labels[own]]
+        layer, own_place = self._layer_of(place := self._place_of(number))
+        return self.changed[place][0] if place in self.changed else layer.names[layer.labels[own_place]]
 
     def __iter__(self) -> Iterator[UserWord]:
         removed = set(self.removed.tolist())
@@ -116,8 +116,8 @@ class UserStore:
             columns = zip(layer.words.words, layer.labels.tolist(), layer.modes.tolist(), strict=True)
             for place, (text, label, mode) in enumerate(columns, start=begin):
                 if place not in removed:
-                    own = self.changed.get(place) or (layer.names[label], MODES[mode])
-                    yield UserWord(text, *own)
+                    facts = self.changed.get(place) or (layer.names[label], MODES[mode])
+                    yield UserWord(text, *facts)
 
     def texts(self) -> Iterator[str]:
         """The words without labels and modes."""
@@ -166,8 +166,10 @@ class UserStore:
                 of_mode.subtract([old.mode])
             of_label.update(label for label, _ in (changed[int(k)] for k in places[is_known]))
             of_mode.update(mode for _, mode in (changed[int(k)] for k in places[is_known]))
-            kept = ~is_known
-            layer = UserLayer.build(layer.words.words.only(kept), layer.labels[kept], layer.modes[kept], layer.names)
+            is_new = ~is_known
+            layer = UserLayer.build(
+                layer.words.words.only(is_new), layer.labels[is_new], layer.modes[is_new], layer.names
+            )
         _count(layer, of_label, of_mode)
         layers = (*self.layers, layer) if len(layer) else self.layers
         store = UserStore(layers, changed, self.removed, +of_label, +of_mode)
@@ -203,8 +205,8 @@ class UserStore:
 
     def _at(self, place: int) -> UserWord:
         layer, number = self._layer_of(place)
-        own = self.changed.get(place) or (layer.names[layer.labels[number]], MODES[layer.modes[number]])
-        return UserWord(layer.words[number], *own)
+        facts = self.changed.get(place) or (layer.names[layer.labels[number]], MODES[layer.modes[number]])
+        return UserWord(layer.words[number], *facts)
 
     def _place(self, word: str) -> int | None:
         for layer, begin in zip(self.layers, self._begins, strict=False):
@@ -222,24 +224,24 @@ class UserStore:
         places = np.full(len(words), -1, np.int64)
         for layer, begin in zip(self.layers, self._begins, strict=False):
             numbers = layer.words.numbers(words)
-            found = np.where(numbers >= 0, numbers + begin, -1)
+            in_layer = np.where(numbers >= 0, numbers + begin, -1)
             if len(self.removed):
-                found[np.isin(found, self.removed)] = -1
-            places = np.maximum(places, found)
+                in_layer[np.isin(in_layer, self.removed)] = -1
+            places = np.maximum(places, in_layer)
         return places
 
     def _find(self, text: str) -> tuple[np.ndarray, np.ndarray]:
         """int32[n, 3] rows (start, end, place) of all words in `text`, and uint8[n] the numbers of their modes."""
-        found, modes = [], []
+        places, modes = [], []
         for layer, begin in zip(self.layers, self._begins, strict=False):
             rows = layer.words.find(text)
             if len(rows):
                 modes.append(layer.modes[rows[:, 2]])
                 rows[:, 2] += begin
-                found.append(rows)
-        if not found:
+                places.append(rows)
+        if not places:
             return _NO_ROWS, np.empty(0, np.uint8)
-        rows, numbers = (found[0], modes[0]) if len(found) == 1 else (np.concatenate(found), np.concatenate(modes))
+        rows, numbers = (places[0], modes[0]) if len(places) == 1 else (np.concatenate(places), np.concatenate(modes))
         if self.changed:
             for k, place in enumerate(rows[:, 2].tolist()):
                 if place in self.changed:
@@ -286,7 +288,7 @@ class UserStore:
         layers = [*self.layers[:first]]
         if len(of_modes):
             layers.append(UserLayer.build(words, of_all, of_modes, tuple(names)))
-        changed = {place: own for place, own in self.changed.items() if place < begin}
+        changed = {place: facts for place, facts in self.changed.items() if place < begin}
         return UserStore(layers, changed, self.removed[self.removed < begin], self.n_of_label, self.n_of_mode)
 
 

@@ -175,19 +175,21 @@ def open_vectors(path: str | os.PathLike[str]) -> VectorFile:
 def _sound_rows(block: _RawBlock, report: ReportBuilder) -> VectorBlock:
     words = _decoded(block.words)
     is_finite = np.isfinite(block.vectors).all(axis=1).tolist()
-    kept = []
+    rows_kept = []
     for k, (word, finite) in enumerate(zip(words, is_finite, strict=True)):
         if word and finite and k not in block.problems and "\n" not in word:
-            kept.append(k)
+            rows_kept.append(k)
         elif word is None:
             report.refuse(block.first + k, shown(block.words[k]), NOT_UTF8)
         else:
             problem = block.problems.get(k) or (EMPTY if not word else CONTROL if "\n" in word else NOT_NUMBERS)
             report.refuse(block.first + k, word, problem)
-    if len(kept) == len(words):
-        return VectorBlock(list(range(block.first, block.first + len(kept))), cast(list[str], words), block.vectors)
-    sound = [cast(str, words[k]) for k in kept]
-    return VectorBlock([block.first + k for k in kept], sound, block.vectors[kept])
+    if len(rows_kept) == len(words):
+        return VectorBlock(
+            list(range(block.first, block.first + len(rows_kept))), cast(list[str], words), block.vectors
+        )
+    sound = [cast(str, words[k]) for k in rows_kept]
+    return VectorBlock([block.first + k for k in rows_kept], sound, block.vectors[rows_kept])
 
 
 def _decoded(words: list[bytes]) -> list[str | None]:

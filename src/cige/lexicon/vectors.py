@@ -9,12 +9,13 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from cige.errors import LexiconError
 from cige.folders.kinds import LEXICON, VECTORS
+from cige.json_text import JsonObject
 from cige.lexicon.base_words import BaseWords
 from cige.lexicon.hash_index import HashIndex
 from cige.lexicon.report import LoadReport, ReportBuilder
@@ -126,20 +127,20 @@ class VectorTable:
     def _load_word2vec(cls, path: Path) -> VectorTable:
         source = open_vectors(path)
         report = ReportBuilder(source=str(path), format=source.format)
-        found: dict[str, None] = {}
+        words: dict[str, None] = {}
         numbers = array("f")
         for block in source.blocks(report):
             for line, word, vector in zip(block.lines, block.words, block.vectors, strict=True):
-                if word in found:
+                if word in words:
                     report.refuse(line, word, DUPLICATE)
                 else:
-                    found[word] = None
+                    words[word] = None
                     numbers.frombytes(vector.tobytes())
-        done = report.build(n_taken=len(found))
-        if done.n_refused and not found:
+        done = report.build(n_taken=len(words))
+        if done.n_refused and not words:
             raise LexiconError(f"no usable vector\n{done}")
         vectors = np.frombuffer(numbers, dtype=np.float32).reshape(-1, source.width)
-        return cls(list(found), vectors, report=done)
+        return cls(list(words), vectors, report=done)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an .npz with the fields words (joined by newlines), vectors and counts (0 if unknown).
@@ -190,7 +191,7 @@ def _matrix(path: Path) -> np.ndarray:
     return vectors
 
 
-def keep_vectors(folder: Path, aside: Path, fingerprint: str) -> dict[str, Any] | None:
+def keep_vectors(folder: Path, aside: Path, fingerprint: str) -> JsonObject | None:
     """Copy the vectors of a lexicon folder to `aside`, which will replace it; returns their facts in the manifest.
 
     Raises:

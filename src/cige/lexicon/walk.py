@@ -63,10 +63,10 @@ class NativeWalk:
 
     def __call__(self, text: str) -> np.ndarray:
         try:
-            found = _match(text, self._packed)
+            nodes = _match(text, self._packed)
         except ValueError as error:
             raise _damaged() from error
-        return np.ndarray((len(found) // 12, 3), _INT32, found)
+        return np.ndarray((len(nodes) // 12, 3), _INT32, nodes)
 
 
 def _damaged() -> LexiconError:

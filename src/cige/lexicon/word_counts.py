@@ -80,17 +80,17 @@ def count_words(
         LexiconError: the corpus is missing, damaged or not text, or jieba is not installed.
     """
     lines = SoundLines(corpus_path)
-    found: Counter[str] = Counter()
+    n_of_word: Counter[str] = Counter()
     n_chars = n_bytes = 0
     count_blocks = _count_here if n_workers == 1 else _count_in_processes
     for block, counts in count_blocks(_blocks(lines), segment, n_workers):
-        found.update(counts)
+        n_of_word.update(counts)
         n_chars += sum(map(len, block))
         n_bytes += sum(len(text.encode()) + 1 for text in block)
         if on_progress is not None:
             on_progress(n_bytes)
     merged: Counter[str] = Counter()
-    for word, count in found.items():
+    for word, count in n_of_word.items():
         form = vocabulary_form(word)
         if form is not None:
             merged[form] += count

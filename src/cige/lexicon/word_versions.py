@@ -32,8 +32,8 @@ class WordVersions:
 
     def names(self) -> list[str]:
         """The names of all versions, sorted."""
-        found = (self.folder / VERSIONS).glob("*")
-        return sorted(file.name for file in found if file.is_file() and not file.name.startswith("."))
+        files = (self.folder / VERSIONS).glob("*")
+        return sorted(file.name for file in files if file.is_file() and not file.name.startswith("."))
 
     def current(self) -> str:
         """The name of the current version.

@@ -57,7 +57,7 @@ class WordList:
 
     def triples(self) -> Iterator[tuple[str, str | None, str]]:
         """The text, label and mode of each word."""
-        return ((text, *own) for text, own in zip(self.words, self.of_words, strict=True))
+        return ((text, *facts) for text, facts in zip(self.words, self.of_words, strict=True))
 
     @property
     def n_labelled(self) -> int:
@@ -118,7 +118,7 @@ def read_words(
     reads_labels = is_detected and spaces
     any_label = reads_labels and most_are_labelled([raw for _, raw in sample if not _is_comment(raw)])
     report = ReportBuilder(source=str(path), format=format)
-    found: dict[str, tuple[str | None, str]] = {}
+    of_word: dict[str, tuple[str | None, str]] = {}
     shared: dict[tuple[str | None, str], bool] = {}  # labels and modes, and whether ordinary words can have them
     interned: dict[tuple[str | None, str], tuple[str | None, str]] = {}
     counts: list[int | None] = []
@@ -131,24 +131,24 @@ def read_words(
         except UnicodeDecodeError:
             report.refuse(entry.line, shown(entry.raw), NOT_UTF8)
             continue
-        own = entry.label, entry.mode
-        if own not in shared:
-            shared[own] = reason_to_refuse_user_word(UserWord("甲乙", entry.label, cast(Mode, entry.mode))) is None
+        facts = entry.label, entry.mode
+        if facts not in shared:
+            shared[facts] = reason_to_refuse_user_word(UserWord("甲乙", entry.label, cast(Mode, entry.mode))) is None
         if not spaces:
             problem = reason_to_refuse(text)
-        elif shared[own] and text.isalnum() and 2 <= len(text) <= MAX_WORD_CHARS:  # nearly every word
+        elif shared[facts] and text.isalnum() and 2 <= len(text) <= MAX_WORD_CHARS:  # nearly every word
             problem = None
         else:
             problem = reason_to_refuse_user_word(UserWord(text, entry.label, cast(Mode, entry.mode)))
         problem = problem or entry.problem
-        if problem is None and text in found:
-            problem = DUPLICATE if own == found[text] else CONTRADICTION
+        if problem is None and text in of_word:
+            problem = DUPLICATE if facts == of_word[text] else CONTRADICTION
         if problem:
             report.refuse(entry.line, text, problem)
         elif (1 if entry.count is None else entry.count) < min_count:
             report.n_skipped += 1
         else:
-            found[text] = interned.setdefault(own, own)  # one tuple for all words that have it
+            of_word[text] = interned.setdefault(facts, facts)  # one tuple for all words that have it
             counts.append(entry.count)
     if report.n_refused(NOT_UTF8) * 2 > n_lines:
         line = report.first[NOT_UTF8].line
@@ -158,10 +158,10 @@ def read_words(
         )
     has_counts = format in ("counts", "pairs") or any(count is not None for count in counts)
     return WordList(
-        words=list(found),
+        words=list(of_word),
         counts=[1 if count is None else count for count in counts] if has_counts else None,
-        report=report.build(n_taken=len(found)),
-        of_words=list(found.values()),
+        report=report.build(n_taken=len(of_word)),
+        of_words=list(of_word.values()),
     )
 
 
@@ -260,8 +260,8 @@ def _entries(lines: Iterator[tuple[int, bytes]], *, format: str, columns: bool, 
                 yield Entry(line, fields[0], count, label)
             elif columns and b"\t" in raw:
                 yield _in_columns(line, raw)
-            elif columns and (found := labelled_word(raw, any_label=any_label)) is not None:
-                yield Entry(line, found[0], label=found[1])
+            elif columns and (labelled := labelled_word(raw, any_label=any_label)) is not None:
+                yield Entry(line, labelled[0], label=labelled[1])
             else:
                 yield Entry(line, fields[0], problem=NO_COUNT)
 
@@ -270,8 +270,8 @@ def _in_list(line: int, raw: bytes, any_label: bool) -> Entry:
     """A line of a list of user words, with a label if it has one."""
     if b"\t" in raw:
         return _in_columns(line, raw)
-    found = labelled_word(raw, any_label=any_label)
-    return Entry(line, raw) if found is None else Entry(line, found[0], found[2], found[1])
+    labelled = labelled_word(raw, any_label=any_label)
+    return Entry(line, raw) if labelled is None else Entry(line, labelled[0], labelled[2], labelled[1])
 
 
 def _in_columns(line: int, raw: bytes) -> Entry:

@@ -42,14 +42,14 @@ class BertCrfConfig(ModelConfig):
     """Dropout before the tag scores."""
 
     def problems(self) -> list[str]:
-        found = []
+        problems = []
         if self.bert is None:
-            found.append("model.bert names no BERT, which this model needs; give a folder or a hub id")
+            problems.append("model.bert names no BERT, which this model needs; give a folder or a hub id")
         if self.use_bigrams:
-            found.append("model.use_bigrams is true, but this model reads only a BERT")
+            problems.append("model.use_bigrams is true, but this model reads only a BERT")
         if any(width < 1 for width in self.hidden_widths):
-            found.append(f"model.hidden_widths is {list(self.hidden_widths)}, expected widths of at least 1")
-        return found
+            problems.append(f"model.hidden_widths is {list(self.hidden_widths)}, expected widths of at least 1")
+        return problems
 
 
 class BertCrfEncoder(LatticeEncoder[BertCrfConfig]):

@@ -112,8 +112,8 @@ def input_tables(
     seen_words = seen_words[row_in_file[seen_words] >= 0]
     is_seen = np.zeros(len(base), bool)
     is_seen[seen_words] = True
-    kept = (row_in_file >= 0) & ~is_seen
-    order = np.concatenate([seen_words, np.flatnonzero(kept)])
+    is_unseen = (row_in_file >= 0) & ~is_seen
+    order = np.concatenate([seen_words, np.flatnonzero(is_unseen)])
     words = _matrix(vectors.word, row_in_file[order], vectors, rng)
 
     vocabulary = Vocabulary(
@@ -133,11 +133,11 @@ def input_tables(
 def _char_words(vectors: Vectors, chars: CodeTable, words: np.ndarray) -> np.ndarray:
     """float32[n_char_rows, word width]: special rows as in the matrix `words`, then the vectors of the file."""
     table = vectors.word
-    found = np.repeat(words[UNK][None], len(chars) + N_SPECIAL, axis=0)
-    found[:N_SPECIAL] = words[:N_SPECIAL]
+    matrix = np.repeat(words[UNK][None], len(chars) + N_SPECIAL, axis=0)
+    matrix[:N_SPECIAL] = words[:N_SPECIAL]
     rows = table.rows([chr(code) for code in chars.codes.tolist()])
-    found[chars.rows[rows >= 0]] = vectors.scaled(table.vectors[rows[rows >= 0]])
-    return found
+    matrix[chars.rows[rows >= 0]] = vectors.scaled(table.vectors[rows[rows >= 0]])
+    return matrix
 
 
 def _coded(
@@ -192,18 +192,20 @@ def build_tagger(
     vocabulary = tables.vocabulary
     tags = tag_set(labels, scheme) if head is None else sorted(labels)
     tagger = build_network(architecture, config, vocabulary, tags, tables.widths, features, head)
-    own = tagger.encoder.embeddings
+    embeddings = tagger.encoder.embeddings
     matrices = (*tables.matrices, tables.char_words)
-    if own.char_word is not None and not tables.char_words.size:
+    if embeddings.char_word is not None and not tables.char_words.size:
         raise ModelError(
             "the recipe's network reads characters as words, and the model to start from has no vectors for them: set "
             "model.char_words to false, and leave model.use_words as it is there"
         )
-    for table, matrix in zip((own.char, own.bigram, own.word, own.char_word), matrices, strict=True):
+    for table, matrix in zip(
+        (embeddings.char, embeddings.bigram, embeddings.word, embeddings.char_word), matrices, strict=True
+    ):
         if table is not None:
             table.load_vectors(torch.from_numpy(matrix))
-    if own.backoff is not None:
-        _fit_backoff(own.backoff, tables)
+    if embeddings.backoff is not None:
+        _fit_backoff(embeddings.backoff, tables)
     return tagger
 
 

@@ -28,7 +28,7 @@ There is a switch for each deviation of the released code from the paper: `cross
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +43,7 @@ from cige.nn.embeddings import InputSizes
 from cige.nn.masked_attention import hide
 from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, Sinusoid, head_problem
 from cige.nn.soft_lexicon import SoftLexicon, Weighting, WordSets
+from cige.recipes.yaml_file import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,17 +100,17 @@ class DcsanConfig(ModelConfig):
     """Train word vectors; False keeps all but the special ones (released code)."""
 
     def problems(self) -> list[str]:
-        found = []
+        problems = []
         if self.use_words and self.cross_attention and self.width % self.n_cross_heads:
-            found.append(f"model.width is {self.width}, expected a multiple of model.n_cross_heads")
+            problems.append(f"model.width is {self.width}, expected a multiple of model.n_cross_heads")
         if self.self_attention and (problem := head_problem(self.width, self.n_self_heads)):
-            found.append(f"model.n_self_heads: {problem}")
+            problems.append(f"model.n_self_heads: {problem}")
         if self.smoothing < 0:
-            found.append(f"model.smoothing is {self.smoothing}, expected 0 or more")
-        return found
+            problems.append(f"model.smoothing is {self.smoothing}, expected 0 or more")
+        return problems
 
 
-RELEASED: dict[str, Any] = {
+RELEASED: Settings = {
     "n_self_heads": 8,
     "fusion": "vector_gate",
     "cross_query": "chars",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from cige.models.config import ModelConfig
+from cige.recipes.yaml_file import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +91,7 @@ class FlatConfig(ModelConfig):
         return []
 
 
-RELEASED: dict[str, Any] = {
+RELEASED: Settings = {
     "residual": False,
     "shared_layer_norm": True,
     "scale_scores": False,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from cige.data.vocabulary import Vocabulary
 from cige.folders.checked_settings import check_settings
 from cige.folders.kinds import GRID_TAGGER
+from cige.json_text import JsonObject
 from cige.models.build import build_network
 from cige.models.config import ModelConfig
 from cige.models.model import LatticeModel
@@ -37,7 +38,7 @@ class GridModel(LatticeModel):
 
     @classmethod
     def _network(
-        cls, facts: dict[str, Any], config: ModelConfig, vocabulary: Vocabulary, features: CharFeatures | None
+        cls, facts: JsonObject, config: ModelConfig, vocabulary: Vocabulary, features: CharFeatures | None
     ) -> Tagger:
         if facts["tags"] != sorted(set(facts["labels"])):
             raise ValueError(f"{len(facts['tags'])} tags; those of a pair grid are its labels")
@@ -45,15 +46,15 @@ class GridModel(LatticeModel):
         head = _head(facts)
         return build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features, head)
 
-    def _head_facts(self) -> dict[str, Any]:
+    def _head_facts(self) -> JsonObject:
         return {"pair_grid": asdict(self.pair_grid)}
 
     @classmethod
-    def _head_fields(cls, facts: dict[str, Any]) -> dict[str, Any]:
+    def _head_fields(cls, facts: JsonObject) -> JsonObject:
         return {"pair_grid": _head(facts)}
 
 
-def _head(facts: dict[str, Any]) -> PairGridConfig:
+def _head(facts: JsonObject) -> PairGridConfig:
     config = PairGridConfig(**facts["pair_grid"])
     check_settings(config)
     if config.max_length is None or not 1 <= config.max_length <= 1 << 12:

@@ -59,10 +59,10 @@ def mean_model(models: Sequence[LatticeModel]) -> LatticeModel:
 
 def _difference(first: LatticeModel, other: LatticeModel) -> str | None:
     """What keeps two models from having a mean, or None."""
-    own, theirs = first.vocabulary, other.vocabulary
-    same_numbers = (own.n_rows, own.n_tuned, own.word_labels) == (theirs.n_rows, theirs.n_tuned, theirs.word_labels)
+    ours, theirs = first.vocabulary, other.vocabulary
+    same_numbers = (ours.n_rows, ours.n_tuned, ours.word_labels) == (theirs.n_rows, theirs.n_tuned, theirs.word_labels)
     rows, other_rows = (
-        (v.chars.codes, v.chars.rows, v.bigrams.codes, v.bigrams.rows, v.word_rows) for v in (own, theirs)
+        (v.chars.codes, v.chars.rows, v.bigrams.codes, v.bigrams.rows, v.word_rows) for v in (ours, theirs)
     )
     same_rows = same_numbers and all(map(np.array_equal, rows, other_rows))
     shapes, other_shapes = ({k: v.shape for k, v in m.tagger.state_dict().items()} for m in (first, other))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from cige.folders.atomic import atomic_folder
 from cige.folders.checked_settings import check_settings
 from cige.folders.kinds import TAGGER
 from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
+from cige.json_text import JsonObject
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
 from cige.lexicon.names_list import NamesList
@@ -66,9 +67,13 @@ class LatticeModel:
     architecture: str = "flat"
     scheme: str = "BMES"
     label_facts: LabelFacts = field(default_factory=LabelFacts)
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: JsonObject = field(default_factory=dict)
     kind: ClassVar[str] = TAGGER
     """The kind of its folders."""
+    precision: ClassVar[str | None] = None
+    """As in NativeModel, like the next two; PyTorch computes in its own way, with its own threads."""
+    is_compiled: ClassVar[bool] = False
+    n_threads: ClassVar[int | None] = None
 
     def lattices(self, texts: Sequence[str], snapshot: LexiconSnapshot | None = None) -> list[Lattice]:
         """The lattice of each text, all with the same snapshot of the lexicon."""
@@ -100,6 +105,20 @@ class LatticeModel:
         batch = self.batch(lattices)
         features, attention = self.tagger.encoder.read_words(batch)
         return self.tagger.read(features, batch).float().cpu().numpy(), attention.float().cpu().numpy()
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether words are an input of the network."""
+        return self.tagger.encoder.embeddings.word is not None
+
+    @property
+    def shows(self) -> frozenset[str]:
+        """The methods of the encoder that explanations use: "word_sets" and "attention_maps"."""
+        return frozenset(name for name in ("word_sets", "attention_maps") if hasattr(self.tagger.encoder, name))
+
+    def in_torch(self) -> LatticeModel:
+        """This model; as in NativeModel."""
+        return self
 
     @property
     def tags(self) -> list[str]:
@@ -160,6 +179,9 @@ class LatticeModel:
                 **words,
             )
 
+    def find_spans(self, lattices: Sequence[Lattice], *_: object) -> None:
+        """None: its emissions are decoded by `tagging.prediction.decode_spans`."""
+
     @classmethod
     def load(cls, folder: Path | str, names: NamesList | None = None) -> LatticeModel:
         """Read a folder that `save` wrote; `names` replaces the model's list of names.
@@ -179,7 +201,7 @@ class LatticeModel:
     @classmethod
     def _assemble(
         cls,
-        facts: dict[str, Any],
+        facts: JsonObject,
         config: ModelConfig,
         vocabulary: Vocabulary,
         weights: dict[str, torch.Tensor],
@@ -207,7 +229,7 @@ class LatticeModel:
 
     @classmethod
     def _network(
-        cls, facts: dict[str, Any], config: ModelConfig, vocabulary: Vocabulary, features: CharFeatures | None
+        cls, facts: JsonObject, config: ModelConfig, vocabulary: Vocabulary, features: CharFeatures | None
     ) -> Tagger:
         """The network that a manifest describes, with any weights."""
         if not are_tags_of(facts["tags"], facts["labels"], facts["scheme"]):
@@ -215,12 +237,12 @@ class LatticeModel:
         widths = tuple(facts["widths"])
         return build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features)
 
-    def _head_facts(self) -> dict[str, Any]:
+    def _head_facts(self) -> JsonObject:
         """What the manifest says of another head than a CRF."""
         return {}
 
     @classmethod
-    def _head_fields(cls, facts: dict[str, Any]) -> dict[str, Any]:
+    def _head_fields(cls, facts: JsonObject) -> JsonObject:
         """The attributes that `_head_facts` wrote."""
         return {}
 
@@ -232,8 +254,8 @@ class LatticeModel:
         return char, bigram, word
 
 
-def _config(facts: dict[str, Any]) -> ModelConfig:
-    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in facts["config"].items()}
+def _config(facts: JsonObject) -> ModelConfig:
+    given: JsonObject = {k: tuple(v) if isinstance(v, list) else v for k, v in facts["config"].items()}
     config = architecture(facts["architecture"]).config_class()(**given)
     check_settings(config)
     return config

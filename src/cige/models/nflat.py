@@ -32,7 +32,7 @@ data sets, the defaults are those for Weibo.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -49,6 +49,7 @@ from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransforme
 from cige.nn.relative_spans import RelativeSpans
 from cige.nn.sinusoid import sinusoid
 from cige.nn.span_attention import SpanPairs, span_attention
+from cige.recipes.yaml_file import Settings
 
 N_POSITIONS = 1025  # rows of the released code's table of positions, in which a negative row counts from the end
 
@@ -114,7 +115,7 @@ class NflatConfig(ModelConfig):
         ]
 
 
-RELEASED: dict[str, Any] = {
+RELEASED: Settings = {
     "negative_distance": "wrapped",
     "sinusoid": "concatenated",
     "key_positions": True,

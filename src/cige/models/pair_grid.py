@@ -73,17 +73,17 @@ class GridTagger(nn.Module):
         """The mean over sentences of the multi-label loss of spans."""
         if batch.cells is None:
             raise ValueError("the loss needs a batch with gold spans, but collate was given none")
-        found = self(batch)
-        gold = torch.zeros_like(found.emissions, dtype=torch.bool)
+        scores = self(batch)
+        gold = torch.zeros_like(scores.emissions, dtype=torch.bool)
         gold[tuple(batch.cells.unbind(1))] = True
-        return multi_label_loss(found.emissions, gold, found.mask).mean()
+        return multi_label_loss(scores.emissions, gold, scores.mask).mean()
 
     @torch.no_grad()
     def best_spans(self, batch: LatticeBatch, scheme: str = "") -> list[list[Span]]:
         """The spans of each sentence whose score is above 0, sorted; they may be nested or overlap."""
-        found = self(batch)
-        cells = ((found.emissions > 0) & found.mask[..., None]).nonzero().tolist()
+        scores = self(batch)
+        cells = ((scores.emissions > 0) & scores.mask[..., None]).nonzero().tolist()
         spans: list[list[Span]] = [[] for _ in range(len(batch))]
         for row, start, more, label in cells:
             spans[row].append(Span(start, start + more + 1, self.tags[label]))
-        return [sorted(own) for own in spans]
+        return [sorted(of_sentence) for of_sentence in spans]

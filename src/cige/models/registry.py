@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cige.errors import ModelError
 from cige.models.config import ModelConfig
@@ -35,8 +35,10 @@ class Architecture:
     def config_class(self) -> type[ModelConfig]:
         return getattr(import_module(self.module), self.config)
 
-    def make_encoder(self, config: ModelConfig, sizes: InputSizes, features: CharFeatures | None) -> LatticeEncoder:
-        make: type[LatticeEncoder] = getattr(import_module(self.module), self.encoder)
+    def make_encoder(
+        self, config: ModelConfig, sizes: InputSizes, features: CharFeatures | None
+    ) -> LatticeEncoder[Any]:
+        make: type[LatticeEncoder[Any]] = getattr(import_module(self.module), self.encoder)
         return make(config=config, sizes=sizes, features=features)
 
 

@@ -30,9 +30,9 @@ class SoftLexiconConfig(ModelConfig):
     """Whether to train word vectors; False keeps all except the special ones fixed (released code)."""
 
     def problems(self) -> list[str]:
-        found = []
+        problems = []
         if self.lstm_width % 2:
-            found.append(f"model.lstm_width is {self.lstm_width}, expected an even number (half for each direction)")
+            problems.append(f"model.lstm_width is {self.lstm_width}, expected an even number (half for each direction)")
         if self.smoothing < 0:
-            found.append(f"model.smoothing is {self.smoothing}, expected 0 or more")
-        return found
+            problems.append(f"model.smoothing is {self.smoothing}, expected 0 or more")
+        return problems

@@ -28,7 +28,7 @@ def tables_of(source: LatticeModel, lattices: Sequence[Lattice]) -> InputTables:
 
     Special rows, such as those of unknown words and user words, keep their trained values.
     """
-    vocabulary, own = source.vocabulary, source.tagger.encoder.embeddings
+    vocabulary, embeddings = source.vocabulary, source.tagger.encoder.embeddings
     seen_chars, seen_bigrams, seen_words = seen_first(lattices, len(source.lexicon))
     chars, char_rows, n_chars = _seen_first(vocabulary.chars, seen_chars)
     bigrams, bigram_rows, n_bigrams = _seen_first(vocabulary.bigrams, seen_bigrams)
@@ -43,11 +43,11 @@ def tables_of(source: LatticeModel, lattices: Sequence[Lattice]) -> InputTables:
             n_rows=(len(char_rows), len(bigram_rows), len(old_word_rows)),
         ),
         matrices=(
-            _vectors(own.char, char_rows),
-            _vectors(own.bigram, bigram_rows),
-            _vectors(own.word, old_word_rows),
+            _vectors(embeddings.char, char_rows),
+            _vectors(embeddings.bigram, bigram_rows),
+            _vectors(embeddings.word, old_word_rows),
         ),
-        char_words=_vectors(own.char_word, char_rows),
+        char_words=_vectors(embeddings.char_word, char_rows),
     )
 
 
@@ -64,15 +64,15 @@ def copy_weights(tagger: Tagger, source: LatticeModel, *, word_labels: Sequence[
     Raises:
         ModelError: the two networks have different parts or shapes.
     """
-    theirs, own = _without_tables(source.tagger), _without_tables(tagger)
-    if _LABELS in own:
-        theirs[_LABELS] = _copied_label_vectors(own[_LABELS], theirs.get(_LABELS), source, word_labels)
+    theirs, ours = _without_tables(source.tagger), _without_tables(tagger)
+    if _LABELS in ours:
+        theirs[_LABELS] = _copied_label_vectors(ours[_LABELS], theirs.get(_LABELS), source, word_labels)
     if tagger.tags != source.tags:
         theirs = {k: v for k, v in theirs.items() if k.startswith("encoder.")}
-        own = {k: v for k, v in own.items() if k.startswith("encoder.")}
+        ours = {k: v for k, v in ours.items() if k.startswith("encoder.")}
         _copy_tag_scores(tagger, source.tagger)
-    for name in sorted(theirs.keys() | own.keys()):
-        there, here = (list(state[name].shape) if name in state else "none" for state in (theirs, own))
+    for name in sorted(theirs.keys() | ours.keys()):
+        there, here = (list(state[name].shape) if name in state else "none" for state in (theirs, ours))
         if there != here:
             raise ModelError(
                 f"the weight {name} is {there} in the model to start from and {here} in the recipe's network; "
@@ -89,23 +89,23 @@ def _copy_tag_scores(tagger: Tagger, source: Tagger) -> None:
         return
     here = torch.tensor([tagger.tags.index(tag) for tag in shared])
     there = torch.tensor([source.tags.index(tag) for tag in shared])
-    for own, theirs in (
+    for ours, theirs in (
         (tagger.output.weight, source.output.weight),
         (tagger.output.bias, source.output.bias),
         (tagger.crf.start, source.crf.start),
         (tagger.crf.end, source.crf.end),
     ):
-        own[here] = theirs[there]
+        ours[here] = theirs[there]
     tagger.crf.transitions[here[:, None], here] = source.crf.transitions[there[:, None], there]
 
 
 def _copied_label_vectors(
-    own: torch.Tensor, theirs: torch.Tensor | None, source: LatticeModel, word_labels: Sequence[str]
+    ours: torch.Tensor, theirs: torch.Tensor | None, source: LatticeModel, word_labels: Sequence[str]
 ) -> torch.Tensor:
     """float[K + 2, D] of the new tagger: the vectors of no label, of its K labels, and of unknown labels."""
-    if theirs is not None and theirs.shape[1] != own.shape[1]:
+    if theirs is not None and theirs.shape[1] != ours.shape[1]:
         return theirs  # which is then refused because of its shape
-    taken = torch.zeros_like(own)
+    taken = torch.zeros_like(ours)
     if theirs is not None:
         rows = {label: k for k, label in enumerate(source.vocabulary.word_labels, start=1)}
         taken[-1] = theirs[-1]

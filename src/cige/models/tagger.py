@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -37,7 +38,7 @@ class Tagger(nn.Module):
     def __init__(
         self,
         *,
-        encoder: LatticeEncoder,
+        encoder: LatticeEncoder[Any],
         tags: list[str],
         output_dropout_prob: float,
         constrained: bool = True,

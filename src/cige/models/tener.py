@@ -19,7 +19,6 @@ and dropout probabilities differ between data sets, the defaults are those for W
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -30,6 +29,7 @@ from cige.nn.attention_maps import AttentionMaps
 from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
 from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, Sinusoid, head_problem
+from cige.recipes.yaml_file import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class TenerConfig(ModelConfig):
         return [f"model.head_width is {self.head_width}, expected an even number ({problem})"] if problem else []
 
 
-RELEASED: dict[str, Any] = {
+RELEASED: Settings = {
     "key_projection": True,
     "key_positions": True,
     "output_projection": False,

@@ -75,23 +75,23 @@ class RelationTagger(nn.Module):
         """The mean over pairs within sentences of -log p(gold class)."""
         if batch.cells is None:
             raise ValueError("the loss needs a batch with gold spans, but collate was given none")
-        found = self(batch)
-        gold = torch.full(found.mask.shape, NONE, device=found.mask.device)
+        scores = self(batch)
+        gold = torch.full(scores.mask.shape, NONE, device=scores.mask.device)
         row, first, cell, number = batch.cells.unbind(1)
         gold[row, first, cell] = number
-        return F.cross_entropy(found.emissions[found.mask].float(), gold[found.mask])
+        return F.cross_entropy(scores.emissions[scores.mask].float(), gold[scores.mask])
 
     @torch.no_grad()
     def best_spans(self, batch: LatticeBatch, scheme: str = "") -> list[list[Span]]:
         """The entities of the best classes of each sentence, sorted."""
-        found = self(batch)
-        classes = found.emissions.argmax(-1).masked_fill(~found.mask, NONE).cpu().numpy()
+        scores = self(batch)
+        classes = scores.emissions.argmax(-1).masked_fill(~scores.mask, NONE).cpu().numpy()
         return [
             sorted(
                 Span(
                     path.parts[0][0], path.parts[-1][1], self.tags[path.type], path.parts if len(path.parts) > 1 else ()
                 )
-                for path in find_paths(own)
+                for path in find_paths(of_sentence)
             )
-            for own in classes
+            for of_sentence in classes
         ]

@@ -26,10 +26,10 @@ class AttentionMaps:
 
     def named(self) -> list[tuple[str, str, str, Tensor]]:
         """Each map with its name and the kinds of its queries (rows) and keys (columns)."""
-        found = []
+        maps = []
         if self.cross is not None:
             sides = ("word sets", "characters") if self.cross_query == "words" else ("characters", "word sets")
-            found.append(("cross-lattice attention", *sides, self.cross))
+            maps.append(("cross-lattice attention", *sides, self.cross))
         for number, layer in enumerate(self.layers, 1):
-            found.append((f"{self.layer_name}, layer {number}", "characters", "characters", layer))
-        return found
+            maps.append((f"{self.layer_name}, layer {number}", "characters", "characters", layer))
+        return maps

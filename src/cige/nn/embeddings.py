@@ -42,8 +42,8 @@ class SplitEmbedding(nn.Module):
         """int64[...] -> float[..., width]."""
         n_tuned = len(self.tuned)
         is_fixed = rows >= n_tuned
-        own = rows.masked_fill(is_fixed, PAD)  # PAD has no gradient
-        out = F.embedding(own, self.tuned, padding_idx=PAD, sparse=self.sparse_gradient)
+        tuned = rows.masked_fill(is_fixed, PAD)  # PAD has no gradient
+        out = F.embedding(tuned, self.tuned, padding_idx=PAD, sparse=self.sparse_gradient)
         if len(self.fixed) and bool(is_fixed.any()):
             fixed = self._fixed_rows((rows - n_tuned).clamp(min=0)).to(out.dtype)
             out = torch.where(is_fixed[..., None], fixed, out)

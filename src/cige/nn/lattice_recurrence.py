@@ -109,11 +109,11 @@ class LatticeTrace:
             bool[2, T, B, 1], whether any word ends there; the first is undefined if none does.
         """
         width = self.links.shape[1]
-        own, word = self.chars[..., width : 2 * width].exp(), self.links.exp()
-        total = own.flatten(0, 2).index_add(0, steps.end, word)
+        char, word = self.chars[..., width : 2 * width].exp(), self.links.exp()
+        total = char.flatten(0, 2).index_add(0, steps.end, word)
         has_words = torch.zeros(len(total), 1, dtype=torch.bool, device=total.device)
         has_words[steps.end] = True
-        return own / total.view_as(own), word / total[steps.end], has_words.view(*own.shape[:3], 1)
+        return char / total.view_as(char), word / total[steps.end], has_words.view(*char.shape[:3], 1)
 
 
 def lattice_recurrence(inputs: LatticeInputs, steps: WordSteps) -> Tensor:

@@ -58,10 +58,12 @@ def masked_attention(
         codes = relations.codes[:, None].expand(scores.shape)
         scores = scores + (query @ relations.keys.transpose(1, 2)).gather(3, codes)
     probabilities = _masked_softmax(scores, allowed)
-    kept = dropout(probabilities) if dropout is not None else probabilities
-    out = kept @ value  # [B, H, Q, d]
+    weights = dropout(probabilities) if dropout is not None else probabilities
+    out = weights @ value  # [B, H, Q, d]
     if relations is not None and relations.values is not None:
-        shares = kept.new_zeros(*kept.shape[:3], relations.values.shape[1]).scatter_add(3, codes, kept)  # [B, H, Q, R]
+        shares = weights.new_zeros(*weights.shape[:3], relations.values.shape[1]).scatter_add(
+            3, codes, weights
+        )  # [B, H, Q, R]
         out = out + shares @ relations.values
     return out.transpose(1, 2).flatten(2), probabilities.detach()
 
@@ -95,11 +97,11 @@ def attention_of_one(
         # This term is the same for all keys and changes nothing, but gives every parameter a gradient.
         scores = scores + (query[:, :, 0] * key.bias.view(n_heads, head_width)).sum(2, keepdim=True)
     probabilities = _masked_softmax(scores, allowed)
-    kept = dropout(probabilities) if dropout is not None else probabilities
-    read = (kept @ keys).transpose(0, 1) @ of_value.transpose(1, 2)  # [H, B, d]
+    weights = dropout(probabilities) if dropout is not None else probabilities
+    read = (weights @ keys).transpose(0, 1) @ of_value.transpose(1, 2)  # [H, B, d]
     out = read.transpose(0, 1)  # [B, H, d]
     if value.bias is not None:
-        out = out + kept.sum(2, keepdim=True) * value.bias.view(n_heads, head_width)
+        out = out + weights.sum(2, keepdim=True) * value.bias.view(n_heads, head_width)
     return out.flatten(1)[:, None], probabilities.detach()[:, :, None]
 
 

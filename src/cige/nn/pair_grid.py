@@ -134,8 +134,8 @@ def multi_label_loss(scores: Tensor, gold: Tensor, mask: Tensor) -> Tensor:
         mask: bool[B, T, M], the cells that count; others may have any score.
     """
     scores, inside = scores.float(), mask[..., None]
-    found = scores.masked_fill(~(inside & ~gold), IMPOSSIBLE).flatten(1, 2)  # [B, T * M, K]
+    negative = scores.masked_fill(~(inside & ~gold), IMPOSSIBLE).flatten(1, 2)  # [B, T * M, K]
     missed = (-scores).masked_fill(~(inside & gold), IMPOSSIBLE).flatten(1, 2)
     zero = scores.new_zeros(len(scores), 1, scores.shape[3])
-    both = [torch.cat([zero, part], 1).logsumexp(1) for part in (found, missed)]
+    both = [torch.cat([zero, part], 1).logsumexp(1) for part in (negative, missed)]
     return (both[0] + both[1]).sum(1)

@@ -107,8 +107,8 @@ class SoftLexicon(nn.Module):
         sets = self.sets(batch)
         n_chars = chars.shape[1]  # T
         pooled = (sets.words.to(words).flatten(1, 2) @ words).unflatten(1, (n_chars, len(SETS)))  # [B, T, 4, E]
-        none, own = sets.none.to(chars)[..., None] * self.none, sets.own.to(chars)[..., None] * chars
-        others = torch.cat([none, own[:, :, None]], 2)
+        none, char = sets.none.to(chars)[..., None] * self.none, sets.own.to(chars)[..., None] * chars
+        others = torch.cat([none, char[:, :, None]], 2)
         scale = len(SETS) if self.weighting == "counts" else 1
         return ((pooled + others) * scale).flatten(2), sets
 
@@ -132,9 +132,9 @@ def word_sets(batch: LatticeBatch, *, user_count: int, weighting: Weighting, smo
         words, once = members * counts, 1.0
         words = words + members * (words.sum(3, keepdim=True) == 0)
     none = once * ~members[:, :, :3].any(3)  # [B, T, 3]
-    own = torch.full(batch.chars.shape, once, device=words.device)
-    total = words.sum((2, 3)) + none.sum(2) + own  # Z, [B, T]
-    return WordSets(members, words / total[:, :, None, None], own / total, none / total[:, :, None])
+    char = torch.full(batch.chars.shape, once, device=words.device)
+    total = words.sum((2, 3)) + none.sum(2) + char  # Z, [B, T]
+    return WordSets(members, words / total[:, :, None, None], char / total, none / total[:, :, None])
 
 
 def set_members(batch: LatticeBatch) -> Tensor:

@@ -166,9 +166,9 @@ def user_word_cells(starts: Tensor, ends: Tensor, is_user: Tensor, length: int, 
     """
     first, last = starts, ends - 1
     fits = is_user & (last - first < band)
-    found = torch.zeros(len(starts), length, 2 * band - 1, dtype=torch.bool, device=starts.device)
+    cells = torch.zeros(len(starts), length, 2 * band - 1, dtype=torch.bool, device=starts.device)
     row = torch.arange(len(starts), device=starts.device)[:, None].expand_as(starts)[fits]
     first, last = first[fits], last[fits]
-    found[row, first, last - first + band - 1] = True
-    found[row, last, first - last + band - 1] = True
-    return found
+    cells[row, first, last - first + band - 1] = True
+    cells[row, last, first - last + band - 1] = True
+    return cells

@@ -45,24 +45,24 @@ def find_paths(classes: np.ndarray) -> list[Path]:
         if second > first:
             after.setdefault(first, []).append(second)
             before.setdefault(second, []).append(first)
-    found = []
+    paths_found = []
     for last, cell in np.argwhere(classes >= N_RELATIONS).tolist():
         first = last + cell - reach
         if first <= last:
             paths = _between(first, last, after, _reaching(last, first, before))
-            found += [Path(path, int(classes[last, cell]) - N_RELATIONS) for path in paths]
-    return sorted(set(found))
+            paths_found += [Path(path, int(classes[last, cell]) - N_RELATIONS) for path in paths]
+    return sorted(set(paths_found))
 
 
 def _reaching(last: int, first: int, before: dict[int, list[int]]) -> set[int]:
     """The characters from `first` on from which there is a path to `last`."""
-    found, waiting = {last}, [last]
+    reached, waiting = {last}, [last]
     while waiting:
         for earlier in before.get(waiting.pop(), ()):
-            if earlier >= first and earlier not in found:
-                found.add(earlier)
+            if earlier >= first and earlier not in reached:
+                reached.add(earlier)
                 waiting.append(earlier)
-    return found
+    return reached
 
 
 def _between(first: int, last: int, after: dict[int, list[int]], reaching: set[int]) -> Sequence[tuple[int, ...]]:

@@ -22,17 +22,17 @@ def annotated_yaml(values: Mapping[str, Any], origins: Mapping[str, str] | None 
 
 
 def _lines(values: Mapping[str, Any], origins: Mapping[str, str] | None, prefix: str, indent: str) -> list[str]:
-    found = []
+    lines = []
     for name, value in values.items():
         if isinstance(value, Mapping) and value:
-            found.append(f"{indent}{name}:")
-            found += _lines(value, origins, f"{prefix}{name}.", indent + "  ")
+            lines.append(f"{indent}{name}:")
+            lines += _lines(value, origins, f"{prefix}{name}.", indent + "  ")
             continue
         line = f"{indent}{name}: {_scalar(value)}"
         if origins is not None:
             line = f"{line:<{_COLUMN}}# {origins.get(f'{prefix}{name}', DEFAULT)}"
-        found.append(line)
-    return found
+        lines.append(line)
+    return lines
 
 
 def _scalar(value: Any) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, field, fields
 from typing import Any
 
 from cige.errors import RecipeError
 from cige.recipes.spans import parse_span
 
-_CHECKS = {
+_CHECKS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "min": (lambda value, limit: value >= limit, "at least {}"),
     "above": (lambda value, limit: value > limit, "more than {}"),
     "max": (lambda value, limit: value <= limit, "at most {}"),

@@ -13,7 +13,7 @@ import yaml
 
 from cige.errors import RecipeError
 from cige.recipes.shipped import example_of, layers_of, no_such_recipe, shipped
-from cige.recipes.yaml_file import Layer, read_layer
+from cige.recipes.yaml_file import Layer, Settings, read_layer
 
 EXTENDS = "extends"
 Overrides = Mapping[str, Any] | Sequence[str] | None
@@ -21,7 +21,7 @@ Overrides = Mapping[str, Any] | Sequence[str] | None
 
 def read_recipe_file(
     recipe: str | Path, overrides: Overrides = None, *, kind: str | None = None
-) -> tuple[dict[str, Any], dict[str, str]]:
+) -> tuple[Settings, dict[str, str]]:
     """Merge the values of a recipe, of everything that it extends and of `overrides`.
 
     Returns the values, and where each comes from by key path.
@@ -78,10 +78,10 @@ def _as_text(recipe: str | Path) -> str:
 
 def _read(recipe: str, extended_by: tuple[Path, ...], kind: str | None) -> Layer:
     if recipe in shipped():
-        found = shipped()[recipe].kind
-        if kind is not None and kind != found:
+        kind_of_recipe = shipped()[recipe].kind
+        if kind is not None and kind != kind_of_recipe:
             expected = f"expected a {kind} recipe, such as {example_of(kind)}"
-            raise RecipeError(f"{recipe}: this is a {found} recipe; {expected}")
+            raise RecipeError(f"{recipe}: this is a {kind_of_recipe} recipe; {expected}")
         layers = layers_of(recipe)
         whole = reduce(lambda base, layer: layer.over(base), layers[1:], layers[0])
         folder = None
@@ -98,12 +98,12 @@ def _read(recipe: str, extended_by: tuple[Path, ...], kind: str | None) -> Layer
             raise RecipeError(no_such_recipe(recipe, kind=kind, extended_by=by)) from None
     values = dict(whole.values)
     base = values.pop(EXTENDS, None)
-    own = Layer(values, whole.origins)
+    own_layer = Layer(values, whole.origins)
     if base is None:
-        return own
+        return own_layer
     if not isinstance(base, str):
         raise RecipeError(f"{whole.origins[EXTENDS]}: extends is {base!r}, expected a recipe's name or path")
-    return own.over(_read(base if base in shipped() or folder is None else str(folder / base), extended_by, kind))
+    return own_layer.over(_read(base if base in shipped() or folder is None else str(folder / base), extended_by, kind))
 
 
 def override_pairs(overrides: Overrides) -> list[tuple[str, Any]]:
@@ -130,15 +130,15 @@ def _flat(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
     return pairs
 
 
-def nested(settings: Mapping[str, Any]) -> dict[str, Any]:
+def nested(settings: Mapping[str, Any]) -> Settings:
     """Settings by key path ("training.n_epochs") as nested mappings."""
-    values: dict[str, Any] = {}
+    values: Settings = {}
     for key, value in settings.items():
         _set(values, key, value)
     return values
 
 
-def _set(values: dict[str, Any], key: str, value: Any) -> None:
+def _set(values: Settings, key: str, value: Any) -> None:
     *parents, name = key.split(".")
     for parent in parents:
         inner = values.setdefault(parent, {})

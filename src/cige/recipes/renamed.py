@@ -51,14 +51,14 @@ RENAMED = {
 
 def refuse_renamed(values: Mapping[str, Any], origins: Mapping[str, str]) -> None:
     """Raise a RecipeError that states the new names if a recipe has keys of older versions."""
-    found = []
+    renamed = []
     for section in ("", "config."):  # the folder of a fine-tuning run has its recipe in section `config`
         for old, new in RENAMED.items():
             if _has(values, key := f"{section}{old}"):
                 where = f"{origins[key]}: " if key in origins else ""
-                found.append(f"{where}{key} is now {section}{new}")
-    if found:
-        raise RecipeError("; ".join(found))
+                renamed.append(f"{where}{key} is now {section}{new}")
+    if renamed:
+        raise RecipeError("; ".join(renamed))
 
 
 def _has(values: Any, key: str) -> bool:

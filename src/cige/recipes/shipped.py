@@ -57,25 +57,25 @@ class Shipped:
     @property
     def run_name(self) -> str:
         """The name of a run in results, such as `weibo-flat` or `cpu-tiny`."""
-        own = f"{self.data}-{self.system}" if self.data else self.name.rpartition("/")[2]
-        return own.replace("_", "-")
+        name = f"{self.data}-{self.system}" if self.data else self.name.rpartition("/")[2]
+        return name.replace("_", "-")
 
 
 @cache
 def shipped() -> dict[str, Shipped]:
     """All shipped recipes by name: pairs sorted by data set, then the others."""
     systems = {name: (about(_file(_SYSTEMS, name)), _chain(name)[-1].values.get(_ONLY)) for name in _stems(_SYSTEMS)}
-    found = [
+    recipes = [
         Shipped(f"{data}/{system}", TAGGING, data, system, what)
         for data in _stems(_DATA)
         for system, (what, only) in systems.items()
         if only is None or data in only
     ]
     singles = (LEARN_TYPE, NAMES, STUDENT, TODAY, TODAY_STUDENT, OWN_DATA)
-    found += [Shipped(name, TAGGING, "", "", about(FOLDER / f"{name}.yaml")) for name in singles]
+    recipes += [Shipped(name, TAGGING, "", "", about(FOLDER / f"{name}.yaml")) for name in singles]
     for kind in (*recipe_kinds(), SEARCH):
-        found += [Shipped(f"{kind}/{stem}", kind, "", "", about(_file(kind, stem))) for stem in _stems(kind)]
-    return {one.name: one for one in found}
+        recipes += [Shipped(f"{kind}/{stem}", kind, "", "", about(_file(kind, stem))) for stem in _stems(kind)]
+    return {one.name: one for one in recipes}
 
 
 def example_of(kind: str) -> str:

@@ -9,8 +9,8 @@ _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(step|epoch|%)s?")
 
 def parse_span(text: str) -> tuple[float, str] | None:
     """The amount and unit ("steps", "epochs" or "%") of a span; None if the text is not a span."""
-    found = _SPAN.fullmatch(text.strip())
-    return None if found is None else (float(found[1]), found[2] if found[2] == "%" else f"{found[2]}s")
+    match = _SPAN.fullmatch(text.strip())
+    return None if match is None else (float(match[1]), match[2] if match[2] == "%" else f"{match[2]}s")
 
 
 def steps_of(span: str, *, n_steps: int, n_epochs: int | None = None) -> int:

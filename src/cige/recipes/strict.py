@@ -81,7 +81,7 @@ def _convert(hint: Any, value: Any, origins: Mapping[str, str], path: str, defau
         if not isinstance(value, Mapping):
             raise _wrong(hint, value, origins, path)
         base = default if type(default) is hint else None
-        return build_strictly(hint, value, origins, key=path, base=base)  # type: ignore[type-var, arg-type]
+        return build_strictly(hint, value, origins, key=path, base=base)  # type: ignore[arg-type]
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         if value is None and type(None) in args:

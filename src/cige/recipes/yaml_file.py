@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 
 from cige.errors import RecipeError
+
+Settings: TypeAlias = dict[str, Any]
+"""The settings of a recipe by name, as YAML has them: values, or further settings in a section."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Layer:
         origins: maps key paths ("training.n_epochs") to "file:line" or another description of the origin.
     """
 
-    values: dict[str, Any]
+    values: Settings
     origins: dict[str, str]
 
     def over(self, base: Layer) -> Layer:
@@ -63,20 +66,20 @@ def read_layer(path: Path, *, called: str) -> Layer:
     return Layer(_values(node, called, "", origins), origins)
 
 
-def _values(node: yaml.MappingNode, called: str, prefix: str, origins: dict[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _values(node: yaml.MappingNode, called: str, prefix: str, origins: dict[str, str]) -> Settings:
+    values: Settings = {}
     for key_node, value_node in node.value:
         name = str(key_node.value)
         key = f"{prefix}{name}"
         where = f"{called}:{key_node.start_mark.line + 1}"
-        if name in found:
+        if name in values:
             raise RecipeError(f"{where}: key {key!r} is given twice, first at {origins[key]}")
         origins[key] = where
         if isinstance(value_node, yaml.MappingNode):
-            found[name] = _values(value_node, called, f"{key}.", origins)
+            values[name] = _values(value_node, called, f"{key}.", origins)
         else:
-            found[name] = _scalar(value_node, where)
-    return found
+            values[name] = _scalar(value_node, where)
+    return values
 
 
 def _scalar(node: yaml.Node, where: str) -> Any:
@@ -89,7 +92,7 @@ def _scalar(node: yaml.Node, where: str) -> Any:
         loader.dispose()
 
 
-def _merge(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(base: Settings, changes: Mapping[str, Any]) -> Settings:
     merged = dict(base)
     for name, value in changes.items():
         old = merged.get(name)

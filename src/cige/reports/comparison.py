@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -25,15 +25,25 @@ from cige.entities.scores import score
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
 from cige.json_text import to_json
-from cige.reports.finished_runs import FinishedRun, are_of_training, finished_runs, read_json, run_folder
-from cige.reports.significance import all_differences, sentence_counts
-from cige.tagging.evaluation import user_word_trials
+from cige.reports.finished_runs import (
+    FinishedRun,
+    RunScores,
+    are_of_training,
+    finished_runs,
+    read_json,
+    read_scores,
+    run_folder,
+)
+from cige.reports.significance import Difference, all_differences, sentence_counts
+from cige.tagging.evaluation import TrialJson, user_word_trials
 from cige.tagging.finder import EntityFinder
 from cige.training.files import find_file
-from cige.training.recipe import Recipe, recipe_from_dict
+from cige.training.recipe import Recipe
 from cige.training.sources import read_data
 from cige.training.train import TrainResult, train
 
+Split: TypeAlias = Literal["dev", "test"]
+Trials: TypeAlias = dict[str, list[list[TrialJson]]]  # system -> seeds -> trials
 SPEED_BATCHES = (1, 16)
 _SPEED_SENTENCES, _SPEED_ROUNDS = 200, 3
 
@@ -80,7 +90,7 @@ class Row:
         """The F1 scores that rank systems: test if there is a test set, else dev."""
         return self.test or self.dev
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         return asdict(self)
 
 
@@ -112,7 +122,7 @@ def run_all(
     data_dir: str | None = None,
     n_jobs: int = 1,
     device: str = "auto",
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[RunScores]:
     """Train and score each recipe with each seed; yields the scores of each run as it finishes.
 
     A run is stored in `runs/NAME-SEED`. A finished run is read, and an interrupted run is resumed.
@@ -124,7 +134,7 @@ def run_all(
         CigeError: as raised by `check_comparable` or `train`.
     """
     check_comparable(recipes)
-    jobs = [(asdict(recipe), seed, str(runs), data_dir, device) for seed in seeds for recipe in recipes]
+    jobs = [(recipe, seed, runs, data_dir, device) for seed in seeds for recipe in recipes]
     if n_jobs == 1:
         yield from (run_one(*job) for job in jobs)
         return
@@ -150,16 +160,15 @@ class _environment:
         os.environ.update(self._before)
 
 
-def run_one(recipe_values: dict[str, Any], seed: int, runs: str, data_dir: str | None, device: str) -> dict[str, Any]:
+def run_one(recipe: Recipe, seed: int, runs: Path, data_dir: str | None, device: str) -> RunScores:
     """Train one run, score dev and test with the weights of its best epoch, and save the scores in its folder."""
-    recipe = recipe_from_dict(recipe_values)
-    folder = run_folder(recipe, seed, Path(runs))
+    folder = run_folder(recipe, seed, runs)
     result = train(recipe, folder, seed=seed, data_dir=data_dir, device=device, show_progress=False)
-    kept = read_json(folder / SCORES)
-    if kept and are_of_training(kept, read_json(folder / RESULT)):
-        return kept
+    scores = read_scores(folder)
+    if scores and are_of_training(scores, read_json(folder / RESULT)):
+        return scores
     ner = load(result.model, precision="float32")
-    scores: dict[str, Any] = {
+    scores = {
         "name": recipe.name,
         "architecture": recipe.architecture,
         "seed": seed,
@@ -171,16 +180,16 @@ def run_one(recipe_values: dict[str, Any], seed: int, runs: str, data_dir: str |
     for split, sentences in splits_of(recipe, data_dir).items():
         predicted = list(ner.pipe([s.text for s in sentences]))
         gold = [list(s.spans) for s in sentences]
-        scores[split] = score(gold, predicted).to_dict()
-        scores[f"{split}_counts"] = sentence_counts(gold, predicted).tolist()
+        report, counts = score(gold, predicted).to_dict(), sentence_counts(gold, predicted).tolist()
+        scores |= {"dev": report, "dev_counts": counts} if split == "dev" else {"test": report, "test_counts": counts}
     _write(folder / SCORES, scores)
     return scores
 
 
-def splits_of(recipe: Recipe, data_dir: str | None) -> dict[str, list[Sentence]]:
+def splits_of(recipe: Recipe, data_dir: str | None) -> dict[Split, list[Sentence]]:
     """The labelled sentences to score: dev, and test if there is one."""
     nested = recipe.head == "pair_grid"
-    splits = {"dev": read_data(recipe.data, data_dir, nested=nested)[1]}
+    splits: dict[Split, list[Sentence]] = {"dev": read_data(recipe.data, data_dir, nested=nested)[1]}
     if recipe.data.dataset is None:
         if recipe.data.test is not None:
             splits["test"] = read_sentences(find_file(recipe.data.test, data_dir), nested=nested)
@@ -202,46 +211,47 @@ def rows_of(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | Non
     Raises:
         CigeError: the runs were not scored on the same sentences.
     """
-    found = {recipe.name: runs_ for recipe in recipes if (runs_ := finished_runs(recipe, runs, seeds=seeds))}
-    if not found:
+    systems = [(recipe, finished) for recipe in recipes if (finished := finished_runs(recipe, runs, seeds=seeds))]
+    if not systems:
         return []
-    split = "test" if all("test" in run.scores for runs_ in found.values() for run in runs_) else "dev"
-
-    def mean(name: str) -> float:
-        return statistics.mean(run.scores[split]["f1"] for run in found[name])
-
-    ranked = sorted(found, key=mean, reverse=True)
-    against_best = _against_first([found[name] for name in ranked], split)
+    split: Split = "test" if all("test" in run.scores for _, finished in systems for run in finished) else "dev"
+    systems.sort(key=lambda system: statistics.mean(run.scores[split]["f1"] for run in system[1]), reverse=True)
+    against_best = _against_first([finished for _, finished in systems], split)
     rows = []
-    for name, differs in zip(ranked, against_best, strict=True):
-        scores = [run.scores for run in found[name]]
+    for (recipe, finished), behind in zip(systems, against_best, strict=True):
+        scores = [run.scores for run in finished]
         rows.append(
             Row(
-                name=name,
+                name=recipe.name,
                 architecture=scores[0]["architecture"],
-                seeds=[run.seed for run in found[name]],
+                seeds=[run.seed for run in finished],
                 dev=[x["dev"]["f1"] for x in scores],
                 test=[x["test"]["f1"] for x in scores] if split == "test" else [],
                 span_f1=[x[split]["span_f1"] for x in scores],
                 type_accuracy=[x[split]["type_accuracy"] for x in scores],
                 n_parameters=scores[0]["n_parameters"],
                 seconds=[x["seconds"] for x in scores],
-                **differs,
-                speed=_kept_speed(next(recipe for recipe in recipes if recipe.name == name), runs),
+                behind=None if behind is None else behind.value,
+                behind_low=None if behind is None else behind.low,
+                behind_high=None if behind is None else behind.high,
+                p_value=None if behind is None else behind.p_value,
+                p_covers_seeds=None if behind is None else behind.covers_seeds,
+                speed=_measured_speed(recipe, runs),
             )
         )
     return rows
 
 
-def _kept_speed(recipe: Recipe, runs: Path) -> dict[int, float]:
+def _measured_speed(recipe: Recipe, runs: Path) -> dict[int, float]:
     """The speeds that `measure_speeds` saved for the recipe, with any seed; {} if there are none."""
-    kept = next(filter(None, (read_json(run.folder / SPEED) for run in finished_runs(recipe, runs))), {})
-    return {int(size): value for size, value in kept.items()}
+    speeds = next(filter(None, (read_json(run.folder / SPEED) for run in finished_runs(recipe, runs))), {})
+    return {int(size): value for size, value in speeds.items()}
 
 
-def _against_first(systems: Sequence[Sequence[FinishedRun]], split: str) -> list[dict[str, Any]]:
-    """For each system, the fields of its row that state how far it is behind the first system."""
-    counts = [np.array([run.scores[f"{split}_counts"] for run in of_system], np.int64) for of_system in systems]
+def _against_first(systems: Sequence[Sequence[FinishedRun]], split: Split) -> list[Difference | None]:
+    """How far each system is behind the first system; None for the first."""
+    name: Literal["dev_counts", "test_counts"] = "dev_counts" if split == "dev" else "test_counts"
+    counts = [np.array([run.scores[name] for run in of_system], np.int64) for of_system in systems]
     try:
         differences = all_differences(counts)
     except ValueError as reason:
@@ -249,19 +259,7 @@ def _against_first(systems: Sequence[Sequence[FinishedRun]], split: str) -> list
         raise CigeError(
             f"{names}: not scored on the same {split} sentences ({reason}); train them on one data folder"
         ) from reason
-    fields: list[dict[str, Any]] = []
-    for place in range(len(systems)):
-        of_pair = differences.get((0, place))
-        fields.append(
-            {
-                "behind": of_pair and of_pair.value,
-                "behind_low": of_pair and of_pair.low,
-                "behind_high": of_pair and of_pair.high,
-                "p_value": of_pair and of_pair.p_value,
-                "p_covers_seeds": of_pair and of_pair.covers_seeds,
-            }
-        )
-    return fields
+    return [differences.get((0, place)) for place in range(len(systems))]
 
 
 def any_finished(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | None = None) -> bool:
@@ -307,7 +305,7 @@ def user_words_of_runs(
     seeds: Sequence[int] | None = None,
     data_dir: str | None = None,
     gazetteers: Mapping[str, Sequence[str]] | None = None,
-) -> dict[str, list[list[dict[str, Any]]]]:
+) -> Trials:
     """For each system and finished seed, the gain from user words on dev (`tagging.evaluation.user_word_trials`).
 
     The result is saved in the folder of the run and not measured again with the same gazetteers.
@@ -317,19 +315,19 @@ def user_words_of_runs(
         gazetteers: maps names to lists of words.
     """
     lists = {name: _digest(words) for name, words in (gazetteers or {}).items()}
-    found: dict[str, list[list[dict[str, Any]]]] = {}
+    trials: Trials = {}
     for recipe in recipes:
         for run in finished_runs(recipe, runs, seeds=seeds):
             path = run.folder / USER_WORDS
-            kept = read_json(path)
-            if kept.get("gazetteers") != lists:
+            measured = read_json(path)
+            if measured.get("gazetteers") != lists:
                 learned, dev = read_data(recipe.data, data_dir, nested=recipe.head == "pair_grid")
                 ner = NER.from_pretrained(read_result(run.folder, TrainResult).model)
-                trials = user_word_trials(ner, dev, train=learned, gazetteers=gazetteers, with_labels=False)
-                kept = {"gazetteers": lists, "trials": [trial.to_dict() for trial in trials]}
-                _write(path, kept)
-            found.setdefault(recipe.name, []).append(kept["trials"])
-    return found
+                of_run = user_word_trials(ner, dev, train=learned, gazetteers=gazetteers, with_labels=False)
+                measured = {"gazetteers": lists, "trials": [trial.to_dict() for trial in of_run]}
+                _write(path, measured)
+            trials.setdefault(recipe.name, []).append(measured["trials"])
+    return trials
 
 
 def _digest(words: Sequence[str]) -> str:

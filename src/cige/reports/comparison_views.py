@@ -7,13 +7,16 @@ import os
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from cige.drawing.colours import PALETTE
 from cige.drawing.figures import drawn_with_fonts_for, markdown_table, save_figure
-from cige.reports.comparison import SPEED_BATCHES, Row
+from cige.reports.comparison import SPEED_BATCHES, Row, Trials
+from cige.tagging.evaluation import TrialJson
+
+Measure = Literal["f1", "unseen_recall"]
 
 
 def mean_sd(values: Sequence[float]) -> str:
@@ -84,17 +87,17 @@ def _behind(row: Row) -> str:
     return f"{100 * row.behind:.2f} [{100 * row.behind_low:.2f}, {100 * row.behind_high:.2f}]"
 
 
-def user_word_table(found: dict[str, list[list[dict[str, Any]]]]) -> str:
+def user_word_table(trials: Trials) -> str:
     """A Markdown table of F1 / recall of entities unseen in training, by system and word list ("-": not measured).
 
     The last row is the share of the file's distinct names that each list contains, if it was measured.
     """
-    first = next(iter(found.values()))[0] if found else []
+    first = next(iter(trials.values()))[0] if trials else []
     lists = [trial["words"] for trial in first]
     body = [
         [name, str(len(seeds))]
         + [f"{_mean(seeds, k, 'f1')} / {_mean(seeds, k, 'unseen_recall')}" for k in range(len(lists))]
-        for name, seeds in found.items()
+        for name, seeds in trials.items()
     ]
     if any("listed_names" in trial for trial in first):
         shares = [f"{100 * trial['listed_names']:.1f}%" if "listed_names" in trial else "-" for trial in first]
@@ -102,8 +105,8 @@ def user_word_table(found: dict[str, list[list[dict[str, Any]]]]) -> str:
     return markdown_table(["system", "seeds", *lists], body)
 
 
-def _mean(seeds: list[list[dict[str, Any]]], place: int, key: str) -> str:
-    measured = [trials[place][key] for trials in seeds if key in trials[place]]
+def _mean(seeds: list[list[TrialJson]], place: int, key: Measure) -> str:
+    measured = [of_seed[place][key] for of_seed in seeds if key in of_seed[place]]
     return f"{100 * statistics.mean(measured):.1f}" if measured else "-"
 
 
@@ -140,14 +143,14 @@ def _short_names(names: Sequence[str]) -> list[str]:
     return [name.removeprefix(f"{shared}-") for name in names] if shared else list(names)
 
 
-def draw_user_words(found: dict[str, list[list[dict[str, Any]]]], path: Path, *, split: str = "dev") -> None:
+def draw_user_words(trials: Trials, path: Path, *, split: str = "dev") -> None:
     """Draw a bar for each system and list of user words (SVG, PNG or PDF, by the file name extension).
 
     The upper plot is F1, the lower one the recall of entities unseen in training, if it was measured. Bars are means
     over seeds with standard deviations.
 
     Args:
-        found: as returned by `comparison.user_words_of_runs`: system -> seeds -> trials.
+        trials: as returned by `comparison.user_words_of_runs`: system -> seeds -> trials.
         split: name of the split, for the label of the axis.
 
     Raises:
@@ -155,29 +158,32 @@ def draw_user_words(found: dict[str, list[list[dict[str, Any]]]], path: Path, *,
     """
     from matplotlib.figure import Figure
 
-    lists = [str(trial["words"]) for trial in next(iter(found.values()))[0]] if found else []
-    measures = {"f1": f"{split} F1".strip(), "unseen_recall": "recall of entities unseen in training"}
-    drawn = {key: name for key, name in measures.items() if key == "f1" or any(key in t for t in _trials(found))}
-    with drawn_with_fonts_for([*lists, *found, *measures.values()]):
-        width = max(6.0, 1.2 + 0.2 * len(found) * (len(lists) + 1.5))
+    lists = [str(trial["words"]) for trial in next(iter(trials.values()))[0]] if trials else []
+    measures: dict[Measure, str] = {
+        "f1": f"{split} F1".strip(),
+        "unseen_recall": "recall of entities unseen in training",
+    }
+    drawn = {key: name for key, name in measures.items() if key == "f1" or any(key in t for t in _trials(trials))}
+    with drawn_with_fonts_for([*lists, *trials, *measures.values()]):
+        width = max(6.0, 1.2 + 0.2 * len(trials) * (len(lists) + 1.5))
         figure = Figure(figsize=(width, 1.2 + 2.8 * len(drawn)), layout="constrained")
         every = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
         for axes, (key, name) in zip(every, drawn.items(), strict=True):
-            _draw_bars(axes, found, lists, key)
+            _draw_bars(axes, trials, lists, key)
             axes.set_ylabel(f"{name}, %")
-        every[-1].set_xticks(range(len(found)), _short_names(list(found)), rotation=20 if len(found) > 4 else 0)
+        every[-1].set_xticks(range(len(trials)), _short_names(list(trials)), rotation=20 if len(trials) > 4 else 0)
         if lists:
             figure.legend(*every[0].get_legend_handles_labels(), loc="outside upper left", ncols=5, frameon=False)
         save_figure(figure, path)
 
 
-def _draw_bars(axes: Any, found: dict[str, list[list[dict[str, Any]]]], lists: list[str], key: str) -> None:
+def _draw_bars(axes: Any, trials: Trials, lists: list[str], key: Measure) -> None:
     bar = 0.8 / max(1, len(lists))
     for k, name in enumerate(lists):
-        values = [[100 * (trials[k].get(key) or 0.0) for trials in seeds] for seeds in found.values()]
+        values = [[100 * (of_seed[k].get(key) or 0.0) for of_seed in seeds] for seeds in trials.values()]
         means = [statistics.mean(of_system) for of_system in values]
         deviations = [statistics.stdev(of_system) if len(of_system) > 1 else 0.0 for of_system in values]
-        places = np.arange(len(found)) + bar * (k - (len(lists) - 1) / 2)
+        places = np.arange(len(trials)) + bar * (k - (len(lists) - 1) / 2)
         several = any(len(of_system) > 1 for of_system in values)
         colour = PALETTE[k % len(PALETTE)]
         bars = axes.bar(places, means, 0.92 * bar, yerr=deviations if several else None, label=name, color=colour)
@@ -187,5 +193,5 @@ def _draw_bars(axes: Any, found: dict[str, list[list[dict[str, Any]]]], lists: l
     axes.set_axisbelow(True)
 
 
-def _trials(found: dict[str, list[list[dict[str, Any]]]]) -> list[dict[str, Any]]:
-    return [trial for seeds in found.values() for trials in seeds for trial in trials]
+def _trials(trials: Trials) -> list[TrialJson]:
+    return [trial for seeds in trials.values() for of_seed in seeds for trial in of_seed]

@@ -5,18 +5,36 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from cige.engine.run_folder import RECIPE, RESULT, SCORES, changes_since
+from cige.entities.scores import ReportJson
 from cige.errors import CigeError
+from cige.json_text import JsonObject
 from cige.training.recipe import Recipe, load_recipe
 
 
 class OtherRunWarning(UserWarning):
     """A folder has the name of a run of the recipe but holds a different run."""
+
+
+class RunScores(TypedDict, total=False):
+    """The content of scores.json: a run, its scores of each split, and the counts of each of its sentences."""
+
+    name: str
+    architecture: str
+    seed: int
+    seconds: float
+    best_epoch: int
+    n_parameters: int
+    machine: JsonObject
+    dev: ReportJson
+    dev_counts: list[list[int]]
+    test: ReportJson
+    test_counts: list[list[int]]
 
 
 @dataclass(frozen=True)
@@ -30,7 +48,7 @@ class FinishedRun:
 
     folder: Path
     seed: int
-    scores: dict[str, Any]
+    scores: RunScores
 
 
 def run_folder(recipe: Recipe, seed: int, runs: Path) -> Path:
@@ -59,7 +77,7 @@ def finished_runs(recipe: Recipe, runs: Path, *, seeds: Collection[int] | None =
         seed = int(named[1])
         if seeds is not None and seed not in seeds:
             continue
-        scores = read_json(folder / SCORES)
+        scores = read_scores(folder)
         reason = _reason_for_mismatch(folder, recipe, seed, scores)
         if reason:
             message = (
@@ -71,12 +89,17 @@ def finished_runs(recipe: Recipe, runs: Path, *, seeds: Collection[int] | None =
     return sorted(found, key=lambda run: run.seed)
 
 
-def are_of_training(scores: dict[str, Any], result: dict[str, Any]) -> bool:
+def are_of_training(scores: Mapping[str, object], result: Mapping[str, object]) -> bool:
     """Whether scores belong to the training that a run's result.json describes, and not to an earlier one."""
     return all(scores.get(name) == result.get(name) for name in ("seed", "seconds", "best_epoch", "n_parameters"))
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_scores(folder: Path) -> RunScores:
+    """The scores of a run; {} if there are none; raises the errors of `read_json`."""
+    return cast(RunScores, read_json(folder / SCORES))
+
+
+def read_json(path: Path) -> JsonObject:
     """Read a JSON object; {} if there is no file.
 
     Raises:
@@ -95,7 +118,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return values
 
 
-def _reason_for_mismatch(folder: Path, recipe: Recipe, seed: int, scores: dict[str, Any]) -> str:
+def _reason_for_mismatch(folder: Path, recipe: Recipe, seed: int, scores: RunScores) -> str:
     """Why a folder does not hold a run of the recipe with the seed; "" if it does."""
     try:
         changed = changes_since(folder, recipe, seed=seed, load=load_recipe)

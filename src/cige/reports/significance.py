@@ -15,17 +15,19 @@ same kind? The test has three properties, which `docs/results.md`, "What the p v
    system was chosen on the same sentences, so each pair was a candidate.
 
 Sources: paired bootstrap in NLP: Koehn (2004), Berg-Kirkpatrick et al. (2012); resampling two crossed factors: Owen
-(2007), "The pigeonhole bootstrap". `benchmarks/accuracy/significance.py` measures how often the test distinguishes equal
-systems.
+(2007), "The pigeonhole bootstrap". `benchmarks/accuracy/significance.py` measures how often the test distinguishes
+equal systems.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+
+from cige.entities.scores import Labelled
 
 N_RESAMPLES = 10_000
 LEVEL = 0.95
@@ -52,7 +54,7 @@ class Difference:
     covers_seeds: bool
 
 
-def sentence_counts(gold: list, predicted: list) -> np.ndarray:
+def sentence_counts(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable[Labelled]]) -> np.ndarray:
     """int64[n, 3]: numbers of entities per sentence that are gold, predicted, and both (in span and type).
 
     Args:
@@ -146,20 +148,20 @@ def _resample(
     n = systems[0].shape[1]
     every = np.concatenate(systems)  # [all seeds of all systems, n, 3]
     flat = every.transpose(1, 0, 2).reshape(n, -1).astype(float)  # [n, seeds * 3]
-    found = np.empty((n_resamples, len(every)))  # F1
+    f1_of_seeds = np.empty((n_resamples, len(every)))  # F1
     for begin in range(0, n_resamples, _AT_ONCE):
         size = min(_AT_ONCE, n_resamples - begin)
         drawn = rng.integers(n, size=(size, n)) + n * np.arange(size)[:, None]
         times = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(float)  # of each sentence
-        found[begin : begin + size] = _f1((times @ flat).reshape(size, -1, 3))
-    by_system = np.split(found, np.cumsum([len(counts) for counts in systems])[:-1], axis=1)  # each [R, S]
+        f1_of_seeds[begin : begin + size] = _f1((times @ flat).reshape(size, -1, 3))
+    by_system = np.split(f1_of_seeds, np.cumsum([len(counts) for counts in systems])[:-1], axis=1)  # each [R, S]
     unbiased = n / max(1, n - 1)  # a bootstrap divides by n
     covariance = np.cov([f1.mean(1) for f1 in by_system]).reshape(len(systems), len(systems)) * unbiased
-    own = [
+    noise = [
         float((f1 - f1.mean(1, keepdims=True)).var(0).sum() / (f1.shape[1] - 1) * unbiased) if f1.shape[1] > 1 else 0.0
         for f1 in by_system
     ]
-    return np.array([_f1(counts.sum(1)).mean() for counts in systems]), covariance, own
+    return np.array([_f1(counts.sum(1)).mean() for counts in systems]), covariance, noise
 
 
 def _seed_variances(systems: Sequence[np.ndarray], own_noise: Sequence[float]) -> tuple[np.ndarray, np.ndarray, int]:
@@ -179,7 +181,7 @@ def _seed_variances(systems: Sequence[np.ndarray], own_noise: Sequence[float]) -
         return np.zeros(len(systems)), np.zeros(len(systems)), 0
     whole = np.array([_f1(counts.sum(1)).var(ddof=1) if len(counts) > 1 else 0.0 for counts in systems])
     alone = whole - np.array(own_noise)
-    pooled, pooled_whole = (max(0.0, float((free * found).sum() / free.sum())) for found in (alone, whole))
+    pooled, pooled_whole = (max(0.0, float((free * variance).sum() / free.sum())) for variance in (alone, whole))
     without = np.maximum(pooled, alone)
     return without / n_seeds, np.maximum(pooled_whole, without) / n_seeds, int(free.sum())
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from cige.data.vocabulary import Vocabulary
 from cige.folders.checked_settings import MAX_WIDTH, check_settings
-from cige.models.config import ModelConfig
 from cige.models.flat_config import FlatConfig
 
+if TYPE_CHECKING:
+    from cige.models.soft_lexicon_config import SoftLexiconConfig
+
 Shape = tuple[int, ...]
+RuntimeConfig: TypeAlias = "FlatConfig | SoftLexiconConfig"
 _EMBEDDINGS = "encoder.embeddings."
 _DISTANCES = ("hh", "th", "ht", "tt")
 _TYPES_OF_ROWS = (np.int8, np.float16, np.float32)
@@ -35,7 +38,7 @@ class Table:
 
 
 def check_weights(
-    config: ModelConfig, weights: Mapping[str, np.ndarray], vocabulary: Vocabulary, *, n_tags: int
+    config: RuntimeConfig, weights: Mapping[str, np.ndarray], vocabulary: Vocabulary, *, n_tags: int
 ) -> None:
     """Check the arrays of a FLAT or a SoftLexicon.
 
@@ -71,7 +74,7 @@ def check_weights(
         raise ValueError(f"{unknown[0]} is none of the arrays that its configuration has")
 
 
-def _check_sizes(config: ModelConfig) -> None:
+def _check_sizes(config: RuntimeConfig) -> None:
     """What `check_settings` does not know: the width that several settings make, and the names of distances."""
     width = _feature_width(config)
     if width > MAX_WIDTH or width % 2:
@@ -83,15 +86,14 @@ def _check_sizes(config: ModelConfig) -> None:
         raise ValueError(f"config.distances is {list(distances)}; expected some of {', '.join(_DISTANCES)}")
 
 
-def _tables(config: ModelConfig, vocabulary: Vocabulary) -> Iterator[Table]:
+def _tables(config: RuntimeConfig, vocabulary: Vocabulary) -> Iterator[Table]:
     n_chars, n_bigrams, n_words = vocabulary.n_rows
     yield Table("char", n_chars)
     if config.use_bigrams:
         yield Table("bigram", n_bigrams)
-    reads_words = getattr(config, "use_words", True)
-    if reads_words or isinstance(config, FlatConfig):
+    if config.use_words or isinstance(config, FlatConfig):
         yield Table("word", n_words)
-    if config.reads_char_words if isinstance(config, FlatConfig) else reads_words:
+    if config.reads_char_words if isinstance(config, FlatConfig) else config.use_words:
         yield Table("char_word", n_chars)
 
 

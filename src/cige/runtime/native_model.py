@@ -23,13 +23,14 @@ from cige.errors import LexiconError, ModelError
 from cige.folders.atomic import atomic_folder
 from cige.folders.kinds import TAGGER
 from cige.folders.manifest import refuse_to_replace, write_manifest
+from cige.json_text import JsonObject
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList
-from cige.models.config import ModelConfig
 from cige.models.flat_config import FlatConfig
 from cige.nn.crf_numpy import NumpyCRF
 from cige.runtime import native
+from cige.runtime.expected_arrays import RuntimeConfig
 from cige.runtime.flat_native import NativeFlat
 from cige.runtime.gazetteer_rows import with_gazetteer_rows
 from cige.runtime.native_crf import LabelFamilies, NativeCRF
@@ -84,14 +85,14 @@ class NativeModel:
     lexicon: Lexicon
     crf: NumpyCRF
     chain: NativeCRF | None
-    config: ModelConfig
+    config: RuntimeConfig
     architecture: str
     tags: list[str]
     labels: list[str]
     scheme: str
     weights_file: mmap.mmap
     folder: Path
-    manifest: dict[str, Any] = field(default_factory=dict)
+    manifest: JsonObject = field(default_factory=dict)
     label_facts: LabelFacts = field(default_factory=LabelFacts)
     wanted_precision: str = FLOAT32
     names: NamesList | None = None
@@ -99,7 +100,7 @@ class NativeModel:
     _torch_form: Any = None
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> JsonObject:
         """The JSON values that were saved with the model: recipe, seed, scores."""
         return self.manifest.get("facts", {})
 
@@ -206,9 +207,14 @@ class NativeModel:
         return getattr(self.network, "precision", FLOAT32)
 
     @property
-    def torch_hooks(self) -> tuple[str, ...]:
-        """The methods for explanations that only the PyTorch encoder has (explain.attention)."""
-        return ("word_sets",) if self.architecture == "soft_lexicon" else ()
+    def reads_words(self) -> bool:
+        """Whether words are an input of the network."""
+        return self.config.use_words
+
+    @property
+    def shows(self) -> frozenset[str]:
+        """The methods of the PyTorch encoder that explanations use (explain.attention)."""
+        return frozenset(("word_sets",) if self.architecture == "soft_lexicon" else ())
 
     def in_torch(self) -> LatticeModel:
         """A LatticeModel with the same weights and lexicon, for tasks that require PyTorch.
@@ -325,21 +331,19 @@ def _network(read: TaggerFolder, library: Any, precision: str, kernels: str | No
     config = read.config
     if isinstance(config, FlatConfig):
         weights = with_gazetteer_rows(read.weights, read.vocabulary)
-        computed_in = chosen(precision, available(library), **_blamed(precision, library, kernels))
+        computed_in = chosen(precision, available(library), **_cause_of_refusal(precision, library, kernels))
         if library is not None:
             return NativeFlat(config, weights, library, computed_in)
         from cige.runtime.flat_numpy import NumpyFlat
 
         return NumpyFlat(config, weights)
-    from cige.models.soft_lexicon_config import SoftLexiconConfig
     from cige.runtime.soft_lexicon import RuntimeSoftLexicon
 
-    assert isinstance(config, SoftLexiconConfig)
     chosen(precision, [FLOAT32], of="a SoftLexicon")
     return RuntimeSoftLexicon(config, read.weights, read.vocabulary, library)
 
 
-def _blamed(wanted: str, library: Any, kernels: str | None) -> dict[str, str]:
+def _cause_of_refusal(wanted: str, library: Any, kernels: str | None) -> dict[str, str]:
     """What `chosen` says lacks a precision, if it is the level that the environment asks for and not the processor."""
     value = os.environ.get(instruction_sets.VARIABLE, "")
     if kernels is not None or value in ("", "auto") or wanted in available(library) or not native.levels():
@@ -348,8 +352,8 @@ def _blamed(wanted: str, library: Any, kernels: str | None) -> dict[str, str]:
     if wanted not in available(native.load(best)):
         return {}
     instead = f"unset it, or set it to {best}, or use precision='auto'"
-    asked = f"the environment variable {instruction_sets.VARIABLE}={value} asks for"
-    return {"of": f"the level that {asked}", "instead": instead}
+    setting = f"the environment variable {instruction_sets.VARIABLE}={value}"
+    return {"of": f"the level that {setting} asks for", "instead": instead}
 
 
 def _reopened(

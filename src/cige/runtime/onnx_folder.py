@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
@@ -22,6 +21,7 @@ from cige.errors import LexiconError, ModelError
 from cige.folders.atomic import atomic_folder
 from cige.folders.kinds import ONNX
 from cige.folders.manifest import refuse_to_replace, write_manifest
+from cige.json_text import JsonObject
 from cige.lexicon.lexicon import Lexicon
 from cige.nn.crf_numpy import NumpyCRF
 
@@ -36,7 +36,7 @@ def write_onnx_folder(
     crf: NumpyCRF,
     vocabulary: Vocabulary,
     lexicon: Lexicon,
-    facts: dict[str, Any],
+    facts: JsonObject,
 ) -> None:
     """Write an exported model.
 

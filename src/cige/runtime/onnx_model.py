@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from safetensors.numpy import load_file
@@ -20,10 +20,14 @@ from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
 from cige.folders.kinds import ONNX
 from cige.folders.manifest import read_manifest
+from cige.json_text import JsonObject
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.nn.crf_numpy import NumpyCRF
 from cige.runtime.onnx_folder import CRF, DATA, GRAPH, VERSION, write_onnx_folder
+
+if TYPE_CHECKING:
+    from cige.models.model import LatticeModel
 
 
 @dataclass
@@ -55,12 +59,23 @@ class OnnxModel:
     max_chars: int
     label_facts: LabelFacts
     folder: Path
-    manifest: dict[str, Any] = field(default_factory=dict)
+    manifest: JsonObject = field(default_factory=dict)
+    config: ClassVar[None] = None
+    """As in NativeModel, like the next ones; the graph has what they would say."""
+    precision: ClassVar[str | None] = None
+    is_compiled: ClassVar[bool] = False
+    n_threads: ClassVar[int | None] = None
+    reads_words: ClassVar[bool] = True
+    shows: ClassVar[frozenset[str]] = frozenset()
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> JsonObject:
         """The JSON values that were saved with the model: recipe, seed, scores."""
         return self.manifest.get("facts", {})
+
+    def in_torch(self) -> LatticeModel:
+        """As in NativeModel; raises a ModelError, since a graph has no modules."""
+        raise ModelError(f"{self.folder}: exported for ONNX Runtime; use the folder from which it was exported")
 
     def emissions(self, lattices: Sequence[Lattice]) -> np.ndarray:
         """float32[B, T, L] of a batch of lattices."""
@@ -88,11 +103,11 @@ class OnnxModel:
             return encoded
         return replace(encoded, word_labels=self.vocabulary.label_and_set_ids(lattice))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """All fields except the session, which cannot be pickled; a copy opens the graph in `folder` again."""
         return {name: value for name, value in vars(self).items() if name != "session"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Mapping[str, object]) -> None:
         """Open the graph of a pickled model; raises a ModelError if the folder or the graph cannot be read."""
         vars(self).update(state)
         self.session = _open(self.folder)
@@ -112,6 +127,9 @@ class OnnxModel:
             lexicon=self.lexicon,
             facts={name: value for name, value in self.manifest.items() if name != "files"},
         )
+
+    def find_spans(self, lattices: Sequence[Lattice], *_: object) -> None:
+        """None: its emissions are decoded by `tagging.prediction.decode_spans`."""
 
     @classmethod
     def load(cls, folder: Path | str) -> OnnxModel:

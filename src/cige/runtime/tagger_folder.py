@@ -8,7 +8,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,11 +19,11 @@ from cige.folders.hub import is_bundled
 from cige.folders.kinds import TAGGER
 from cige.folders.manifest import checking_contents, read_manifest
 from cige.folders.mapped_arrays import arrays_in, map_file
+from cige.json_text import JsonObject
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList
-from cige.models.config import ModelConfig
 from cige.nn.crf_numpy import NumpyCRF
-from cige.runtime.expected_arrays import check_weights
+from cige.runtime.expected_arrays import RuntimeConfig, check_weights
 
 VERSION = 1  # version of the folder format, as in models.model
 WEIGHTS = "model.safetensors"
@@ -44,7 +43,7 @@ def is_readable(folder: Path) -> bool:
     return _is_readable(_facts(folder))
 
 
-def _is_readable(facts: dict[str, Any]) -> bool:
+def _is_readable(facts: JsonObject) -> bool:
     config, architecture = facts.get("config"), facts.get("architecture")
     is_known = isinstance(architecture, str) and architecture in CONFIGS
     return is_known and isinstance(config, dict) and config.get("bert") is None
@@ -64,17 +63,17 @@ class TaggerFolder:
         folder: the path of the folder.
     """
 
-    config: ModelConfig
+    config: RuntimeConfig
     weights_file: mmap.mmap
     weights: dict[str, np.ndarray]
     vocabulary: Vocabulary
     lexicon: Lexicon
     crf: NumpyCRF
-    facts: dict[str, Any]
+    facts: JsonObject
     folder: Path
 
     @classmethod
-    def open(cls, folder: Path, facts: dict[str, Any], names: NamesList | None = None) -> TaggerFolder:
+    def open(cls, folder: Path, facts: JsonObject, names: NamesList | None = None) -> TaggerFolder:
         """Read a folder after checking the sizes of its files; `opened` also compares their content.
 
         Args:
@@ -126,7 +125,7 @@ def opened(folder: Path | str, names: NamesList | None = None) -> Iterator[Tagge
         yield TaggerFolder.open(folder, facts, names)
 
 
-def _facts(folder: Path) -> dict[str, Any]:
+def _facts(folder: Path) -> JsonObject:
     return read_manifest(folder, kind=TAGGER, version=VERSION, error=ModelError)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from cige.entities.entity import Entity
+from cige.entities.entity import Entity, EntityJson
 from cige.json_text import to_json
 from cige.text.utf16 import utf16_offsets
 
@@ -22,7 +21,7 @@ class Answer:
     labels: Counter[str]
 
 
-def json_bytes(value: Any) -> bytes:
+def json_bytes(value: object) -> bytes:
     """A value as JSON in UTF-8; texts with lone surrogates are escaped, since UTF-8 cannot encode them."""
     try:
         return to_json(value).encode("utf-8")
@@ -30,7 +29,7 @@ def json_bytes(value: Any) -> bytes:
         return to_json(value, ensure_ascii=True).encode("ascii")
 
 
-def with_results(head: dict[str, Any], results: Iterable[bytes]) -> bytes:
+def with_results(head: Mapping[str, object], results: Iterable[bytes]) -> bytes:
     """A JSON object with the fields of `head`, and the JSON texts of the results as a list `results`."""
     return json_bytes(head)[:-1] + b', "results": [' + b", ".join(results) + b"]}"
 
@@ -45,6 +44,6 @@ def entities_result(entities: Sequence[Entity], text: str, *, utf16: bool, check
     return b'{"entities": [' + b", ".join(pieces) + b"]}"
 
 
-def entity_dicts(entities: Sequence[Entity], place: Callable[[int], int]) -> list[dict[str, Any]]:
+def entity_dicts(entities: Sequence[Entity], place: Callable[[int], int]) -> list[EntityJson]:
     """Entities in the form of the response; `place` converts an offset to the requested unit."""
-    return [entity.to_dict() | {"start": place(entity.start), "end": place(entity.end)} for entity in entities]
+    return [{**entity.to_dict(), "start": place(entity.start), "end": place(entity.end)} for entity in entities]

@@ -10,10 +10,12 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from pydantic import BaseModel
 from starlette.middleware.cors import CORSMiddleware
 
 from cige import __version__
@@ -36,18 +38,19 @@ from cige.serving.refusals import Refused, busy, shown, too_many
 from cige.serving.settings import TOKEN_VARIABLE, Settings
 from cige.serving.waits import WAITS, Waits, possible_connections
 from cige.serving.word_store import StoredWords, WordStore, usable
-from cige.serving.work import EntitiesWork, Reader
+from cige.serving.work import EntitiesWork, Options, Reader
 from cige.tagging import selection
 
 log = logging.getLogger("cige.serve")
+Responses: TypeAlias = dict[int | str, dict[str, Any]]  # of FastAPI: status -> description and model
 STUCK_S = 10.0  # of one batch, or after a deadline; the longest batch takes less than a second
 
 
 class Json(JSONResponse):
     """A JSON response."""
 
-    def render(self, content: Any) -> bytes:
-        return json_bytes(content)
+    def render(self, content: BaseModel) -> bytes:
+        return json_bytes(content.model_dump())
 
 
 def create_app(
@@ -74,7 +77,7 @@ class _Server:
     def __init__(self, models: Mapping[str, NER], settings: Settings, token: str | None, store: WordStore | None):
         self.settings, self.limits = settings, settings.limits
         if store is None:
-            path = None if settings.lexicon_file is None else _path(settings.lexicon_file)
+            path = None if settings.lexicon_file is None else Path(settings.lexicon_file).expanduser()
             store = WordStore([ner.lexicon for ner in models.values()], path, max_words=self.limits.lexicon_words)
         self.store = store
         self.readers = {name: Reader(name, ner, store, place) for place, (name, ner) in enumerate(models.items())}
@@ -104,7 +107,7 @@ class _Server:
             )
 
     @asynccontextmanager
-    async def _lifespan(self, app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+    async def _lifespan(self, app: FastAPI) -> AsyncIterator[Mapping[str, object]]:
         limits = self.limits
         self.batcher = Batcher(
             batch_nodes=limits.batch_nodes,
@@ -123,7 +126,7 @@ class _Server:
 
     def _add_routes(self) -> None:
         app = self.app
-        errors: dict[int | str, dict[str, Any]] = {
+        errors: Responses = {
             400: {"model": schemas.ErrorOut, "description": "the body is not JSON in UTF-8, or is damaged gzip"},
             401: {"model": schemas.ErrorOut, "description": "the token is missing or wrong"},
             408: {"model": schemas.ErrorOut, "description": "the body arrived too slowly"},
@@ -132,17 +135,17 @@ class _Server:
             421: {"model": schemas.ErrorOut, "description": "the server does not answer to this Host"},
             422: {"model": schemas.ErrorOut, "description": "the request is invalid"},
         }
-        waits: dict[int | str, dict[str, Any]] = errors | {
+        waits: Responses = errors | {
             429: {"model": schemas.ErrorOut, "description": "too many requests; try again after Retry-After seconds"},
             503: {"model": schemas.ErrorOut, "description": "the server is stopping"},
             504: {"model": schemas.ErrorOut, "description": "the deadline has passed"},
         }
-        changes: dict[int | str, dict[str, Any]] = errors | {
+        changes: Responses = errors | {
             409: {"model": schemas.ErrorOut, "description": "the lexicon has another version, or is full"},
             503: {"model": schemas.ErrorOut, "description": "the lexicon cannot be written"},
         }
 
-        def route(path: str, method: str, model: type | None, responses: Any, summary: str) -> Any:
+        def route(path: str, method: str, model: type | None, responses: Responses, summary: str) -> Any:
             return app.api_route(
                 path, methods=[method], response_model=None, summary=summary, response_class=Json,
                 responses=responses | ({200: {"model": model}} if model else {}),
@@ -156,22 +159,17 @@ class _Server:
             self._check(texts, body, explained=body.explain)
             options = self._options(body)
             work = (
-                ExplainWork(texts=texts, **options, removals=True, n_words=body.n_words)
+                ExplainWork(texts, options, removals=True, n_words=body.n_words)
                 if body.explain
-                else EntitiesWork(texts=texts, **options)
+                else EntitiesWork(texts, options)
             )
             return await self._read(work, body, request)
 
         @route("/v1/lattice", "POST", schemas.LatticeOut, waits, "Get the lattice and the entities of a text")
         async def lattice(body: schemas.LatticeIn, request: Request) -> Response:
             self._check([body.text], body, explained=True)
-            work = ExplainWork(
-                texts=[body.text],
-                **self._options(body),
-                n_words=body.n_words,
-                svg_width=body.svg_width,
-                as_lattice=True,
-            )
+            options = self._options(body)
+            work = ExplainWork([body.text], options, n_words=body.n_words, svg_width=body.svg_width, as_lattice=True)
             return await self._read(work, body, request)
 
         @route("/v1/lexicon", "GET", schemas.LexiconOut, errors, "List the words that users added and removed")
@@ -181,10 +179,14 @@ class _Server:
         ) -> Response:
             now = await asyncio.to_thread(self.store.current)
             entries = now.entries
-            listed = [{"text": w.text, "label": w.label, "mode": w.mode} for w in entries[offset : offset + limit]]
             return Json(
-                {"version": now.version, "n_base": len(now.lexicons[0]), "n_words": len(entries), "words": listed}
-                | {"removed": now.removed}
+                schemas.LexiconOut(
+                    version=now.version,
+                    n_base=len(now.lexicons[0]),
+                    n_words=len(entries),
+                    words=[schemas.WordOut.of(word) for word in entries[offset : offset + limit]],
+                    removed=list(now.removed),
+                )
             )
 
         @route("/v1/lexicon", "POST", schemas.VersionOut, changes, "Add words, or change their label and mode")
@@ -198,17 +200,18 @@ class _Server:
 
         @route("/v1/models", "GET", schemas.ModelsOut, {401: errors[401]}, "List the models")
         async def models() -> Response:
-            return Json({"models": list(map(described, self.readers.values()))})
+            return Json(schemas.ModelsOut(models=[described(reader) for reader in self.readers.values()]))
 
         @route("/v1/model", "GET", schemas.ModelOut, {401: errors[401]}, "Describe the default model and the limits")
         async def model() -> Response:
             named = ("body_bytes", "texts", "chars", "explained_chars", "words", "deadline_s")
             limits = {name: getattr(self.limits, name) for name in named}
-            return Json(described(self._reader(None)) | {"cige_version": __version__, "limits": limits})
+            served = dict(described(self._reader(None)))
+            return Json(schemas.ModelOut(**served, cige_version=__version__, limits=limits))
 
         @route("/healthz", "GET", schemas.HealthOut, {}, "Check whether the process responds")
         async def healthy() -> Response:
-            return Json({"status": "ok"})
+            return Json(schemas.HealthOut(status="ok"))
 
         @route("/readyz", "GET", schemas.ReadyOut, {503: changes[503]}, "Check whether requests are accepted")
         async def ready() -> Response:
@@ -223,7 +226,7 @@ class _Server:
                 message = f"not ready: the current work has not ended for {stuck_s:,.0f} s; restart the server"
                 raise Refused("stuck", message, seconds=round(stuck_s))
             await asyncio.to_thread(self.store.check)
-            return Json({"status": "ready", "waiting": self.batcher.n_jobs + self.aside.n_jobs})
+            return Json(schemas.ReadyOut(status="ready", waiting=self.batcher.n_jobs + self.aside.n_jobs))
 
         @app.get(
             "/metrics", summary="Metrics for Prometheus", response_model=None, response_class=PlainTextResponse,
@@ -243,11 +246,14 @@ class _Server:
         async def docs() -> Response:
             return _html(*reference(app.openapi()))
 
-    def _options(self, body: schemas.ReadIn) -> dict[str, Any]:
-        asked = selection.Request.of(min_score=body.min_score, labels=body.labels, types=body.types)
-        reader = self._reader(body.model)
-        options = {"words": usable(schemas.user_words(body.words)), "utf16": body.offsets == "utf16"}
-        return {"reader": reader, "request": asked, "consistent": body.consistent} | options
+    def _options(self, body: schemas.ReadIn) -> Options:
+        return Options(
+            request=selection.Request.of(min_score=body.min_score, labels=body.labels, types=body.types),
+            reader=self._reader(body.model),
+            words=usable(schemas.user_words(body.words)),
+            utf16=body.offsets == "utf16",
+            consistent=body.consistent,
+        )
 
     def _reader(self, name: str | None) -> Reader:
         """The model with that name; the first one if there is no name."""
@@ -271,7 +277,7 @@ class _Server:
                 log.info("text %s", to_json(text, ensure_ascii=True))
 
     def _changed(self, now: StoredWords) -> Response:
-        return Json({"version": now.version, "n_words": len(now.entries)})
+        return Json(schemas.VersionOut(version=now.version, n_words=len(now.entries)))
 
     async def _read(self, work: EntitiesWork | ExplainWork, body: schemas.ReadIn, request: Request) -> Response:
         """The response; if the client disconnects or the time is up, the work of the request ends."""
@@ -292,9 +298,10 @@ class _Server:
         try:
             await over
             if future.done() and not future.cancelled():
-                found: Answer = future.result()
-                self.metrics.answer(work.reader.name, work.n_chars, found.labels, work.reader.ner.labels)
-                return Response(found.body, media_type="application/json")
+                answer: Answer = future.result()
+                reader = work.options.reader
+                self.metrics.answer(reader.name, work.n_chars, answer.labels, reader.ner.labels)
+                return Response(answer.body, media_type="application/json")
             if left.done():
                 raise Refused("client_left", "the client left")
             milliseconds = round(1e3 * seconds)
@@ -324,14 +331,8 @@ async def _client_leaves(request: Request) -> None:
 
 
 def _html(content: str, policy: str) -> Response:
-    kept = {"content-security-policy": policy, "cache-control": "no-cache", "referrer-policy": "no-referrer"}
-    return HTMLResponse(content, headers=kept)
-
-
-def _path(name: str) -> Any:
-    from pathlib import Path
-
-    return Path(name).expanduser()
+    headers = {"content-security-policy": policy, "cache-control": "no-cache", "referrer-policy": "no-referrer"}
+    return HTMLResponse(content, headers=headers)
 
 
 def app_of_worker() -> FastAPI:

@@ -13,12 +13,13 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from cige.tagging.prediction import PredictionModel
 
 SHORT = 1_000  # characters; explanations of longer texts have another thread, so that short ones need not wait for them
 LEAST_RATE = 500.0  # initial estimate of characters per second
+M = TypeVar("M", bound=PredictionModel)
 RATE_MEMORY = 0.8  # weight of the old estimate in the moving average
 
 
@@ -63,9 +64,9 @@ class Watch:
         if self.is_over:
             raise OutOfTime
 
-    def watched(self, model: PredictionModel) -> PredictionModel:
+    def watched(self, model: M) -> M:
         """The model, of which each use checks the time: `cige.tagging` and `cige.explain` use it once per batch."""
-        return cast(PredictionModel, _WatchedModel(model, self.check))
+        return cast(M, _WatchedModel(model, self.check))
 
     def end(self, answer: Any) -> None:
         """Set the result, or the exception, if the client still waits."""

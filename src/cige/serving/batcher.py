@@ -300,7 +300,7 @@ class Batcher:
         reading, started = group[0][0].reading, time.monotonic()
         assert reading is not None
         try:
-            found = predict_spans(
+            of_lattices = predict_spans(
                 reading.ner.model, [_lattice(job, k) for job, k in group], reading.selection, batch_size=len(group)
             )
         except Exception as error:
@@ -312,7 +312,7 @@ class Batcher:
                     self._read_group([place])
             return
         node_s = (time.monotonic() - started) / max(1, sum(_lattice(job, k).n_nodes for job, k in group))
-        for (job, k), spans in zip(group, found, strict=True):
+        for (job, k), spans in zip(group, of_lattices, strict=True):
             job.spans[k], job.node_s = spans, node_s
 
     def _end(self, job: _Job, answer: Any) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,12 +14,13 @@ from cige.drawing.svg import is_wide
 from cige.explain.evidence import Evidence
 from cige.explain.page import to_emphasis, to_marks
 from cige.explain.reading import explain
+from cige.json_text import JsonObject
 from cige.lattice.lattice import Lattice
 from cige.lexicon.user_word import UserWord
 from cige.serving.answers import Answer, json_bytes, with_results
 from cige.serving.aside import Watch
 from cige.serving.refusals import Refused
-from cige.serving.work import EntitiesReading, TextsWork, names_of_texts, response_head, windows
+from cige.serving.work import EntitiesReading, TextsWork, names_of_texts, windows
 from cige.tagging.prediction import predict_spans
 from cige.text.utf16 import utf16_offsets
 
@@ -51,28 +51,28 @@ class ExplainWork(TextsWork):
             OutOfTime: the deadline has passed, or the client has left.
             Refused: the lattices have too many nodes, or a drawing would take too long.
         """
-        ner, version = self.reader.with_words(self.words)
-        names = self._names(ner, version, watch) if self.consistent else {}
+        options = self.options
+        ner, version = options.reader.with_words(options.words)
+        names = self._names(ner, version, watch) if options.consistent else {}
         of_texts = [ner.with_words(names.get(k, ())) for k in range(len(self.texts))]
         self._check_nodes(of_texts, watch)
         labels: Counter[str] = Counter()
         results = []
-        for text, own in zip(self.texts, of_texts, strict=True):
-            result = self._explained(text, own, watch)
-            labels.update(entity["label"] for entity in result["entities"])
-            results.append(result)
-        head = response_head(self, version)
+        for text, ner_of_text in zip(self.texts, of_texts, strict=True):
+            evidence, svg = self._explained(text, ner_of_text, watch)
+            labels.update(explained.entity.label for explained in evidence.entities)
+            left_out = ("removals", "n_tried") if self.as_lattice else ()
+            results.append(evidence_dict(evidence, left_out, utf16=options.utf16) | ({"svg": svg} if svg else {}))
+        head = options.head(version)
         if self.as_lattice:
-            (result,) = results
-            shown = {name: value for name, value in result.items() if name not in ("removals", "n_tried")}
-            return Answer(json_bytes(head | shown), labels)
+            return Answer(json_bytes(head | results[0]), labels)
         return Answer(with_results(head, map(json_bytes, results)), labels)
 
     def _names(self, ner: NER, version: int, watch: Watch) -> dict[int, list[UserWord]]:
         """The names found in each text that occur elsewhere in it too, which become words of it."""
         snapshot, facts, check = ner.lexicon.snapshot(), ner.label_facts, watch.check
         parts = [(k, part) for k, text in enumerate(self.texts) for part in windows(text, snapshot, facts, check)]
-        reading = EntitiesReading(self, ner, ner.select(self.request), version, parts)
+        reading = EntitiesReading(self, ner, ner.select(self.options.request), version, parts)
         spans = predict_spans(watch.watched(ner.model), reading.lattices, reading.selection)
         return names_of_texts(ner, self.texts, reading.entities(spans, check), check)
 
@@ -90,29 +90,30 @@ class ExplainWork(TextsWork):
                 most=MOST_NODES,
             )
 
-    def _explained(self, text: str, ner: NER, watch: Watch) -> dict[str, Any]:
-        found = explain(
+    def _explained(self, text: str, ner: NER, watch: Watch) -> tuple[Evidence, str | None]:
+        """The explanation of one text, and its drawing if one was requested."""
+        evidence = explain(
             watch.watched(ner.model),
             text,
             removals=self.removals,
             word_sets=False,
-            request=self.request,
+            request=self.options.request,
             n_words=self.n_words,
         )
         watch.check()
-        drawn = {}
+        svg = None
         if self.svg_width is not None:
-            _check_drawing(found.lattice, text, self.svg_width)
-            drawn["svg"] = draw_lattice(
-                found.lattice,
+            _check_drawing(evidence.lattice, text, self.svg_width)
+            svg = draw_lattice(
+                evidence.lattice,
                 text=text,
-                marks=to_marks(found),
-                emphasis=to_emphasis(found),
+                marks=to_marks(evidence),
+                emphasis=to_emphasis(evidence),
                 width=self.svg_width,
                 legend=False,
             )
         watch.check()
-        return evidence_dict(found, utf16=self.utf16) | drawn
+        return evidence, svg
 
 
 def _check_drawing(lattice: Lattice, text: str, width: int) -> None:
@@ -142,15 +143,16 @@ def _n_compared(lattice: Lattice, text: str, width: int) -> int:
     return int((steps.cumsum() ** 2).sum())
 
 
-def evidence_dict(evidence: Evidence, *, utf16: bool) -> dict[str, Any]:
+def evidence_dict(evidence: Evidence, left_out: Collection[str], *, utf16: bool) -> JsonObject:
     """Words, entities and removals of an explanation, with offsets in the requested unit."""
-    found = {name: value for name, value in evidence.to_dict().items() if name not in ("text", "word_sets", "maps")}
+    left_out = {"text", "word_sets", "maps", *left_out}
+    fields = {name: value for name, value in evidence.to_dict().items() if name not in left_out}
     if utf16:
-        _move(found, utf16_offsets(evidence.text))
-    return found
+        _move(fields, utf16_offsets(evidence.text))
+    return fields
 
 
-def _move(value: Any, place: Any) -> None:
+def _move(value: object, place: Callable[[int], int]) -> None:
     """Convert all `start` and `end` in a JSON value with `place`."""
     if isinstance(value, dict):
         for name in ("start", "end"):

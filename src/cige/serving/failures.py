@@ -43,7 +43,7 @@ def add_error_responses(app: FastAPI) -> None:
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return answer(_told(error.errors()))
+        return answer(_refusal_of_fields(error.errors()))
 
     async def ours(request: Request, error: Exception) -> Response:
         code = next((code for kind, code in _STORE_CODES.items() if isinstance(error, kind)), "not_possible")
@@ -79,11 +79,11 @@ def answer(error: Refused) -> Response:
 
 def _methods(app: FastAPI) -> Mapping[str, tuple[str, ...]]:
     """The methods of each path; HEAD is answered where GET is, and OPTIONS everywhere."""
-    found: dict[str, set[str]] = {}
+    methods: dict[str, set[str]] = {}
     for route in app.routes:
         if isinstance(route, APIRoute):
-            found.setdefault(route.path, {"OPTIONS"}).update(route.methods or ())
-    return {path: tuple(sorted(of | ({"HEAD"} if "GET" in of else set()))) for path, of in found.items()}
+            methods.setdefault(route.path, {"OPTIONS"}).update(route.methods or ())
+    return {path: tuple(sorted(of | ({"HEAD"} if "GET" in of else set()))) for path, of in methods.items()}
 
 
 def _other_method(request: Request, methods: tuple[str, ...]) -> Response:
@@ -95,17 +95,17 @@ def _other_method(request: Request, methods: tuple[str, ...]) -> Response:
     return answer(Refused("wrong_method", message, headers={"allow": allowed}, methods=allowed))
 
 
-def _told(found: Any) -> Refused:
+def _refusal_of_fields(errors: Any) -> Refused:
     """The refusal of a request with these mistakes, of which the first few are told, without the values given."""
-    first = list(found[: 4 * MOST_TOLD])  # a wrong word is up to three mistakes, one of each of its forms
+    first = list(errors[: 4 * MOST_TOLD])  # a wrong word is up to three mistakes, one of each of its forms
     if any(one["type"] == "json_invalid" for one in first):
         return Refused("not_json", NOT_JSON)
-    told = list(dict.fromkeys(filter(None, map(_field_error, first))))
-    if NO_OBJECT in told:
+    messages = list(dict.fromkeys(filter(None, map(_field_error, first))))
+    if NO_OBJECT in messages:
         return Refused("no_object", NO_OBJECT)
-    more = "; and more" if len(told) > MOST_TOLD or len(found) > len(first) else ""
-    fields = ", ".join(dict.fromkeys(one.partition(": ")[0] for one in told[:MOST_TOLD]))
-    return Refused("invalid", "; ".join(told[:MOST_TOLD]) + more, fields=fields)
+    more = "; and more" if len(messages) > MOST_TOLD or len(errors) > len(first) else ""
+    fields = ", ".join(dict.fromkeys(one.partition(": ")[0] for one in messages[:MOST_TOLD]))
+    return Refused("invalid", "; ".join(messages[:MOST_TOLD]) + more, fields=fields)
 
 
 def _field_error(error: Any) -> str:

@@ -16,10 +16,10 @@ def is_loopback(host: str) -> bool:
     except ValueError:
         pass
     try:
-        found = {str(info[4][0]) for info in socket.getaddrinfo(host or None, None)} if host else {"0.0.0.0"}
+        addresses = {str(info[4][0]) for info in socket.getaddrinfo(host or None, None)} if host else {"0.0.0.0"}
     except (OSError, UnicodeError):  # listening there fails too, and says why
         return False
-    return all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found)
+    return all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in addresses)
 
 
 def names_of(host: str, more: Iterable[str]) -> tuple[str, ...]:
@@ -34,8 +34,8 @@ def names_of(host: str, more: Iterable[str]) -> tuple[str, ...]:
     names = tuple(map(str.lower, more))
     if not names and not is_loopback(host):
         return ()
-    own = f"[{host}]" if ":" in host else host
-    return tuple(dict.fromkeys((*LOOPBACK, own.lower(), *names)))
+    quoted = f"[{host}]" if ":" in host else host
+    return tuple(dict.fromkeys((*LOOPBACK, quoted.lower(), *names)))
 
 
 def is_called(headers: Iterable[tuple[bytes, bytes]], names: Collection[str]) -> bool:

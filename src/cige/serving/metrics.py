@@ -92,8 +92,8 @@ class Metrics:
     def _forget_dead_workers(self, folder: Path) -> None:
         """Remove the gauges of workers that were killed."""
         for file in folder.iterdir():
-            found = _LIVE_FILE.fullmatch(file.name)
-            if found and not _is_alive(int(found[1])):
+            match = _LIVE_FILE.fullmatch(file.name)
+            if match and not _is_alive(int(match[1])):
                 file.unlink(missing_ok=True)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from cige.api import NER, load
 from cige.errors import ModelError
 from cige.nn.memory import keep_freed_memory
+from cige.serving.schemas import ServedModelOut
 from cige.serving.settings import Settings
 from cige.serving.work import Reader
 
@@ -29,14 +29,14 @@ def named_models(given: Sequence[str]) -> dict[str, str]:
     Raises:
         ModelError: two models have the same name.
     """
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for spec in given or (BUNDLED,):
         parts = None if Path(spec).exists() else _NAMED.fullmatch(spec)
         name, source = (parts[1], parts[2]) if parts else (spec, spec)
-        if name in found:
+        if name in sources:
             raise ModelError(f"two models are called {name}; give them names: --model NAME={source}")
-        found[name] = source
-    return found
+        sources[name] = source
+    return sources
 
 
 def open_models(settings: Settings) -> dict[str, NER]:
@@ -67,13 +67,13 @@ def _open(source: str, settings: Settings) -> NER:
     return ner
 
 
-def described(reader: Reader) -> dict[str, Any]:
+def described(reader: Reader) -> ServedModelOut:
     """The description of a model at /v1/models."""
     ner = reader.ner
-    return {
-        "name": reader.name,
-        "n_base": len(ner.lexicon),
-        "labels": ner.labels,
-        "silent_labels": sorted(ner.label_facts.silent),
-        "word_labels": list(ner.read_word_labels),
-    }
+    return ServedModelOut(
+        name=reader.name,
+        n_base=len(ner.lexicon),
+        labels=ner.labels,
+        silent_labels=sorted(ner.label_facts.silent),
+        word_labels=list(ner.read_word_labels),
+    )

@@ -7,11 +7,10 @@ import hashlib
 import re
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from cige.drawing.colours import LABEL_COLOURS, PALETTE
 from cige.drawing.svg import escape
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 
 
 @cache
@@ -22,7 +21,7 @@ def page() -> tuple[str, str]:
     return _with_policy(content.replace("/*COLOURS*/null", colours))
 
 
-def reference(document: dict[str, Any]) -> tuple[str, str]:
+def reference(document: JsonObject) -> tuple[str, str]:
     """A page that lists the paths of an OpenAPI document with their fields, and its content security policy."""
     shapes = document.get("components", {}).get("schemas", {})
     parts = []
@@ -58,11 +57,11 @@ def reference(document: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def _schema(answer: dict[str, Any]) -> dict[str, Any] | None:
+def _schema(answer: JsonObject) -> JsonObject | None:
     return answer.get("content", {}).get("application/json", {}).get("schema")
 
 
-def _linked(schema: dict[str, Any] | None) -> str:
+def _linked(schema: JsonObject | None) -> str:
     """The type that a schema describes, in HTML."""
     if not schema:
         return ""

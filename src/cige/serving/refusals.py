@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from starlette.exceptions import HTTPException
 
@@ -96,7 +95,7 @@ class Refused(HTTPException):
         self.code, self.message, self.params = code, message, params
 
     @property
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Mapping[str, object]:
         """The body of the response."""
         return {"error": {"code": self.code, "message": self.message, "params": self.params}}
 

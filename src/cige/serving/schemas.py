@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import core_schema
 
+from cige.json_text import JsonObject
 from cige.lexicon.user_word import UserWord
 
 
@@ -18,7 +19,7 @@ class _AnyText:
         return core_schema.is_instance_schema(str, cls_repr="str")
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> JsonObject:
         return {"type": "string"}
 
 
@@ -26,11 +27,12 @@ class _AnyWord(_AnyText):
     """A str that is not empty; which other words cannot be used is checked when they are."""
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> JsonObject:
         return {"type": "string", "minLength": 1}
 
 
 Text = Annotated[str, _AnyText]
+Number = Annotated[int | float, WithJsonSchema({"type": "number"})]  # an int stays one
 WordText = Annotated[str, _AnyWord]
 Label = Annotated[str, Field(min_length=1, max_length=64, examples=["COMPANY"])]
 Words = Annotated[
@@ -178,7 +180,7 @@ class ResultOut(BaseModel):
         description="number of words that exceed the node budget of the lattice and were omitted, not counting words "
         "that consist of punctuation only",
     )
-    removals: list[dict[str, Any]] | None = Field(None, description="what changes if a word is removed")
+    removals: list[JsonObject] | None = Field(None, description="what changes if a word is removed")
     n_tried: int | None = Field(None, description="number of words that were removed to see what changes")
 
 
@@ -205,9 +207,13 @@ class LatticeOut(HeadOut, ResultOut):
 class WordOut(BaseModel):
     """A word of the shared lexicon."""
 
-    text: str
-    label: str | None
+    text: Text
+    label: Text | None
     mode: str
+
+    @classmethod
+    def of(cls, word: UserWord) -> WordOut:
+        return cls(text=word.text, label=word.label, mode=word.mode)
 
 
 class LexiconOut(BaseModel):
@@ -217,7 +223,7 @@ class LexiconOut(BaseModel):
     n_base: int = Field(description="number of words in the lexicon of the first model")
     n_words: int = Field(description="number of user words on all pages")
     words: list[WordOut]
-    removed: list[str]
+    removed: list[Text]
 
 
 class VersionOut(BaseModel):
@@ -230,11 +236,11 @@ class VersionOut(BaseModel):
 class ServedModelOut(BaseModel):
     """A model that requests can name."""
 
-    name: str
+    name: Text
     n_base: int = Field(description="number of words in the lexicon of the model")
-    labels: list[str]
-    silent_labels: list[str] = Field(description="labels that are reported only if the request lists them")
-    word_labels: list[str] = Field(description="labels of user words that the model was trained on")
+    labels: list[Text]
+    silent_labels: list[Text] = Field(description="labels that are reported only if the request lists them")
+    word_labels: list[Text] = Field(description="labels of user words that the model was trained on")
 
 
 class ModelsOut(BaseModel):
@@ -247,7 +253,7 @@ class ModelOut(ServedModelOut):
     """The default model."""
 
     cige_version: str
-    limits: dict[str, float]
+    limits: dict[str, Number]
 
 
 class HealthOut(BaseModel):

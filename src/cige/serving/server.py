@@ -10,8 +10,8 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from cige.errors import CigeError
 from cige.serving.hosts import is_loopback, names_of
@@ -64,15 +64,16 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, no_to
         app = app_of_worker()  # reports problems of model or words before workers start
         listening = _listen(host, port)
         port = listening.getsockname()[1]
-        options: dict[str, Any] = {
-            "http": Door,
-            "access_log": False,  # uvicorn's log would contain query strings
-            "log_level": "warning",
-            "ws": "none",
-            "timeout_keep_alive": KEEP_ALIVE_S,
-            "timeout_graceful_shutdown": max(1, round(settings.limits.drain_s)),
-            "server_header": False,
-        }
+        configured = partial(
+            uvicorn.Config,
+            http=Door,
+            access_log=False,  # uvicorn's log would contain query strings
+            log_level="warning",
+            ws="none",
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=max(1, round(settings.limits.drain_s)),
+            server_header=False,
+        )
         name = f"[{host}]" if ":" in host else host
         print(f"cige: serving at http://{name}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
         n_doors = max(1, min(ACCEPTED_AT_ONCE, n_files // 32))
@@ -80,10 +81,10 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, no_to
         for door in doors:
             until_end.callback(door.close)
         if n_workers == 1:
-            uvicorn.Server(uvicorn.Config(app, **options)).run(doors)
+            uvicorn.Server(configured(app)).run(doors)
         else:
             del app
-            config = uvicorn.Config(WORKER_APP, factory=True, workers=n_workers, **options)
+            config = configured(WORKER_APP, factory=True, workers=n_workers)
             older = "target" in inspect.signature(Multiprocess).parameters
             Multiprocess(config, sockets=doors, **({"target": uvicorn.Server(config).run} if older else {})).run()
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 
 SETTINGS_VARIABLE = "CIGE_SERVE_SETTINGS"  # set by the parent process for its workers
 TOKEN_VARIABLE = "CIGE_SERVE_TOKEN"
@@ -91,7 +90,7 @@ class Settings:
     @classmethod
     def from_environment(cls) -> Settings:
         """The settings that `to_environment` wrote, or the defaults."""
-        values: dict[str, Any] = json.loads(os.environ.get(SETTINGS_VARIABLE, "{}"))
+        values: JsonObject = json.loads(os.environ.get(SETTINGS_VARIABLE, "{}"))
         limits = Limits(**values.pop("limits", {}))
         values |= {name: tuple(values.get(name, ())) for name in ("models", "lexicon_files", "origins", "hosts")}
         return cls(limits=limits, **values)

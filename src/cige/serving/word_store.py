@@ -68,7 +68,9 @@ class StoredWords:
     @property
     def entries(self) -> list[UserWord]:
         """The user words of all lexicons, without duplicates."""
-        return list({entry.text: entry for found in reversed(self.lexicons) for entry in found.user_entries}.values())
+        return list(
+            {entry.text: entry for lexicon in reversed(self.lexicons) for entry in lexicon.user_entries}.values()
+        )
 
     @property
     def removed(self) -> list[str]:
@@ -172,8 +174,8 @@ class WordStore:
                 raise UnknownWords(f"cannot remove {listed}: not in the lexicon", words=listed, n_words=len(unknown))
             added = {word.text: word for word in now.changes.added}
             removed = [word for word in wanted if word not in added]  # and thus in a lexicon of the start
-            kept = tuple(word for text, word in added.items() if text not in wanted)
-            return UserChanges(kept, (*now.changes.removed, *removed))
+            remaining = tuple(word for text, word in added.items() if text not in wanted)
+            return UserChanges(remaining, (*now.changes.removed, *removed))
 
         return self._change(change, version)
 
@@ -222,8 +224,8 @@ class WordStore:
             identity = _identity(self._path)
             if identity == self._seen:
                 return
-            found: Any = json.loads(self._path.read_text(encoding="utf-8"))
-            version, changes = found["version"], UserChanges.from_dict(found, source=self._path)
+            stored: Any = json.loads(self._path.read_text(encoding="utf-8"))
+            version, changes = stored["version"], UserChanges.from_dict(stored, source=self._path)
             if type(version) is not int or version < 0:
                 raise ValueError(f"version {version!r}")
             if version < self._now.version:
@@ -263,5 +265,5 @@ def _in_any(word: str, lexicons: Sequence[Lexicon]) -> bool:
 
 def _identity(path: Path) -> tuple[int, ...]:
     """The identity of the file, which differs from all previous files, since every change creates a new file."""
-    found = path.stat()
-    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size

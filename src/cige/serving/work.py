@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 from cige.api import NER
 from cige.entities.entity import Entity
@@ -47,20 +47,45 @@ class Reader:
         return self.ner.with_lexicon(now.lexicons[self.place]).with_words(words), now.version
 
 
-@dataclass
-class TextsWork:
-    """Texts of a request.
+@dataclass(frozen=True)
+class Options:
+    """How the texts of a request are read, and how their results are written.
 
     Attributes:
+        words: the user words of the request alone.
+        utf16: whether offsets count UTF-16 code units instead of code points.
         consistent: whether to predict each text again with the names found in it (see `cige.tagging.consistency`).
     """
 
     reader: Reader
-    texts: Sequence[str]
     request: Request
     words: Sequence[UserWord] = ()
     utf16: bool = False
     consistent: bool = False
+
+    def head(self, version: int) -> Head:
+        """The first fields of the response; `version` is that of the shared words."""
+        return {
+            "model": self.reader.name,
+            "offsets": "utf16" if self.utf16 else "code_points",
+            "lexicon_version": version,
+        }
+
+
+class Head(TypedDict):
+    """The first fields of all responses with offsets (`schemas.HeadOut`)."""
+
+    model: str
+    offsets: str
+    lexicon_version: int
+
+
+@dataclass
+class TextsWork:
+    """Texts of a request."""
+
+    texts: Sequence[str]
+    options: Options
 
     @property
     def n_chars(self) -> int:
@@ -68,7 +93,7 @@ class TextsWork:
 
     @property
     def n_passes(self) -> int:
-        return 2 if self.consistent else 1
+        return 2 if self.options.consistent else 1
 
 
 @dataclass
@@ -77,10 +102,11 @@ class EntitiesWork(TextsWork):
 
     def prepare(self, check: Check) -> EntitiesReading:
         """All texts, with the current shared words and those of the request."""
-        ner, version = self.reader.with_words(self.words)
+        options = self.options
+        ner, version = options.reader.with_words(options.words)
         snapshot, facts = ner.lexicon.snapshot(), ner.label_facts
         parts = [(k, part) for k, text in enumerate(self.texts) for part in windows(text, snapshot, facts, check)]
-        return EntitiesReading(self, ner, ner.select(self.request), version, parts, is_last=not self.consistent)
+        return EntitiesReading(self, ner, ner.select(options.request), version, parts, is_last=not options.consistent)
 
 
 @dataclass
@@ -107,14 +133,14 @@ class EntitiesReading:
 
     @property
     def weights(self) -> object:
-        return self.work.reader
+        return self.work.options.reader
 
     def further(self, spans: list[list[ScoredSpan]], check: Check) -> EntitiesReading | None:
         """The texts in which found names also occur elsewhere, with these names as words."""
         if self.is_last:
             return None
-        found, texts = self.entities(spans, check), self.work.texts
-        names = names_of_texts(self.ner, texts, found, check)
+        of_texts, texts = self.entities(spans, check), self.work.texts
+        names = names_of_texts(self.ner, texts, of_texts, check)
         if not names:
             return None
         lexicon, facts = self.ner.lexicon, self.ner.label_facts
@@ -123,26 +149,28 @@ class EntitiesReading:
             for k, words in names.items()
             for part in windows(texts[k], lexicon.with_words(words).snapshot(), facts, check)
         ]
-        known = {k: entities for k, entities in enumerate(found) if k not in names}
+        known = {k: entities for k, entities in enumerate(of_texts) if k not in names}
         return EntitiesReading(self.work, self.ner, self.selection, self.version, parts, known, is_last=True)
 
     def answer(self, spans: list[list[ScoredSpan]], check: Check) -> Answer:
         """The response."""
-        utf16, found = self.work.utf16, self.entities(spans, check)
-        texts = zip(self.work.texts, found, strict=True)
-        results = [entities_result(entities, text, utf16=utf16, check=check) for text, entities in texts]
-        labels = Counter(entity.label for entities in found for entity in entities)
-        return Answer(with_results(response_head(self.work, self.version), results), labels)
+        options, of_texts = self.work.options, self.entities(spans, check)
+        texts = zip(self.work.texts, of_texts, strict=True)
+        results = [entities_result(entities, text, utf16=options.utf16, check=check) for text, entities in texts]
+        labels = Counter(entity.label for entities in of_texts for entity in entities)
+        return Answer(with_results(options.head(self.version), results), labels)
 
     def entities(self, spans: list[list[ScoredSpan]], check: Check) -> list[list[Entity]]:
         """The entities of each text, sorted, from the spans found in each lattice."""
         of_texts: list[list[tuple[Window, list[ScoredSpan]]]] = [[] for _ in self.work.texts]
-        for (k, part), found in zip(self.parts, spans, strict=True):
-            of_texts[k].append((part.window, found))
+        for (k, part), window_spans in zip(self.parts, spans, strict=True):
+            of_texts[k].append((part.window, window_spans))
         overlapping = self.selection.overlapping
         return [
-            self.known[k] if k in self.known else merge_windows(text, _checked(found, check), overlapping=overlapping)
-            for k, (text, found) in enumerate(zip(self.work.texts, of_texts, strict=True))
+            self.known[k]
+            if k in self.known
+            else merge_windows(text, _checked(window_spans, check), overlapping=overlapping)
+            for k, (text, window_spans) in enumerate(zip(self.work.texts, of_texts, strict=True))
         ]
 
 
@@ -155,13 +183,13 @@ def windows(text: str, snapshot: LexiconSnapshot, facts: LabelFacts, check: Chec
 
 
 def names_of_texts(
-    ner: NER, texts: Sequence[str], found: Sequence[list[Entity]], check: Check
+    ner: NER, texts: Sequence[str], of_texts: Sequence[list[Entity]], check: Check
 ) -> dict[int, list[UserWord]]:
     """Index of a text -> the names that were found in it and occur elsewhere in it too; other texts are left out."""
-    own = _CheckedSet(ner.lexicon.user_words, check)
+    user_words = _CheckedSet(ner.lexicon.user_words, check)
     names = {}
-    for k, (text, entities) in enumerate(zip(texts, found, strict=True)):
-        if words := names_to_look_for(text, entities, own=own):
+    for k, (text, entities) in enumerate(zip(texts, of_texts, strict=True)):
+        if words := names_to_look_for(text, entities, user_words=user_words):
             names[k] = words
     return names
 
@@ -180,17 +208,8 @@ class _CheckedSet(frozenset[str]):
 
 
 def _checked(
-    found: Sequence[tuple[Window, list[ScoredSpan]]], check: Check
+    windows: Sequence[tuple[Window, list[ScoredSpan]]], check: Check
 ) -> Iterator[tuple[Window, list[ScoredSpan]]]:
-    for item in found:
+    for item in windows:
         check()
         yield item
-
-
-def response_head(work: TextsWork, version: int) -> dict[str, Any]:
-    """The first fields of all responses with offsets."""
-    return {
-        "model": work.reader.name,
-        "offsets": "utf16" if work.utf16 else "code_points",
-        "lexicon_version": version,
-    }

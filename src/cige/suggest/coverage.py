@@ -33,8 +33,11 @@ def greedy(
     have = dict(covered or {})
 
     def gain(number: int) -> float:
-        own = features[number].items()
-        return sum(scale * log1p(amount / (scale + have.get(name, 0.0))) for name, amount in own) / costs[number]
+        features_of_text = features[number].items()
+        return (
+            sum(scale * log1p(amount / (scale + have.get(name, 0.0))) for name, amount in features_of_text)
+            / costs[number]
+        )
 
     # Equal gains keep the order of the texts.
     heap = [(-gain(number), number) for number in range(len(features))]

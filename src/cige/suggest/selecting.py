@@ -133,8 +133,8 @@ class Selector:
         assert self._finder is not None
         candidates, read = tee(candidates)
         doubts = doubts_of(self._finder, (candidate.text for candidate in read), self._request)
-        for candidate, own in zip(candidates, doubts, strict=True):
-            yield Candidate(candidate.text, candidate.key, candidate.line, tuple(own))
+        for candidate, doubts_of_text in zip(candidates, doubts, strict=True):
+            yield Candidate(candidate.text, candidate.key, candidate.line, tuple(doubts_of_text))
 
     def _offer(self, candidate: Candidate) -> None:
         tie = shuffled(candidate.key, self.settings.seed)
@@ -168,9 +168,11 @@ class Selector:
 
     def _by_content(self, candidates: list[Candidate]) -> Iterator[Candidate]:
         grams = [Counter(bigrams(folded(candidate.text))) for candidate in candidates]
-        n_texts = Counter(gram for own in grams for gram in own)
+        n_texts = Counter(gram for grams_of_text in grams for gram in grams_of_text)
         # Bigrams that occur in only one sentence are ignored, since many of them are misprints and noise.
-        weighed = [{gram: float(n) for gram, n in own.items() if n_texts[gram] > 1} for own in grams]
+        weighed = [
+            {gram: float(n) for gram, n in grams_of_text.items() if n_texts[gram] > 1} for grams_of_text in grams
+        ]
         covered = Counter(gram for text in self._labelled for gram in bigrams(folded(text)))
         return self._greedily(candidates, weighed, COUNT_SCALE, covered)
 
@@ -212,9 +214,9 @@ _ORDERS = {
 def _of_doubts(candidate: Candidate) -> dict[str, float]:
     """The amounts of the doubts, divided equally among the bigrams of their spans."""
     text = folded(candidate.text)
-    found: dict[str, float] = {}
+    by_text: dict[str, float] = {}
     for doubt in candidate.doubts:
         grams = bigrams(text, doubt.start, doubt.end)
         for gram in grams:
-            found[gram] = found.get(gram, 0.0) + doubt.amount / len(grams)
-    return found
+            by_text[gram] = by_text.get(gram, 0.0) + doubt.amount / len(grams)
+    return by_text

@@ -31,7 +31,7 @@ def judged(label: str, judge: Judge, judges: Collection[Judge]) -> bool:
 
 
 def agreed_spans(
-    found: Sequence[Sequence[Entity]], judges: Sequence[Judge], *, min_score: float = 0.5
+    entities_of_judges: Sequence[Sequence[Entity]], judges: Sequence[Judge], *, min_score: float = 0.5
 ) -> tuple[Span, ...]:
     """The spans of a text that the judges agree on, sorted and disjoint.
 
@@ -40,13 +40,13 @@ def agreed_spans(
     otherwise the part of the text that the group covers is OPEN.
 
     Args:
-        found: the entities of each judge, sorted and disjoint.
-        judges: the judge of each item of `found`.
+        entities_of_judges: the entities of each judge, sorted and disjoint.
+        judges: the judge of each item of `entities_of_judges`.
         min_score: minimum score of every entity in a group.
     """
     finds = sorted(
         (entity.start, entity.end, number, entity)
-        for number, (judge, entities) in enumerate(zip(judges, found, strict=True))
+        for number, (judge, entities) in enumerate(zip(judges, entities_of_judges, strict=True))
         for entity in entities
         if judged(entity.label, judge, judges)
     )
@@ -66,7 +66,7 @@ def agreed_spans(
 def _label(group: Sequence[tuple[int, Entity]], judges: Sequence[Judge], min_score: float) -> str:
     """The label of a group of overlapping entities."""
     labels = sorted({entity.label for _, entity in group})
-    asked = {n for n, judge in enumerate(judges) if any(judged(label, judge, judges) for label in labels)}
+    consulted = {n for n, judge in enumerate(judges) if any(judged(label, judge, judges) for label in labels)}
     is_one = len({(entity.start, entity.end) for _, entity in group}) == 1
     is_sure = all(entity.score >= min_score for _, entity in group)
-    return EITHER.join(labels) if is_one and is_sure and {n for n, _ in group} == asked else OPEN
+    return EITHER.join(labels) if is_one and is_sure and {n for n, _ in group} == consulted else OPEN

@@ -43,8 +43,8 @@ def best_spans(
         tags: the L tag names in `scheme`.
         max_lengths: label -> maximum length in characters; other labels have no limit.
     """
-    found = _decode(crf, emissions, lattices, tags, scheme)
-    for row, (spans, lattice) in enumerate(zip(found, lattices, strict=True)):
+    decoded = _decode(crf, emissions, lattices, tags, scheme)
+    for row, (spans, lattice) in enumerate(zip(decoded, lattices, strict=True)):
         if all(span.end - span.start <= max_lengths.get(span.label, span.end) for span in spans):
             continue  # nearly always
         rules = lattice.rules
@@ -57,8 +57,8 @@ def best_spans(
             blocked=rules.blocked,
             exempt=[max(0, span.start) for span in rules.forced],
         )
-        found[row] = without_forced(shorter, lattice)
-    return found
+        decoded[row] = without_forced(shorter, lattice)
+    return decoded
 
 
 def _decode(

@@ -33,18 +33,18 @@ def without_blocked(lattice: Lattice) -> Lattice:
     return replace(lattice, rules=replace(lattice.rules, blocked=()))
 
 
-def edges_to_cut(lattice: Lattice, found: Iterable[Placed]) -> list[int]:
+def edges_to_cut(lattice: Lattice, spans: Iterable[Placed]) -> list[int]:
     """The positions, sorted, at which no entity may go on from the character before: the edges of blocked spans.
 
-    The edges of a blocked span are left open if an entity of `found` that is not blocked itself reaches beyond it.
+    The edges of a blocked span are left open if an entity of `spans` that is not blocked itself reaches beyond it.
 
     Args:
-        found: the entities of the best tags of `without_blocked(lattice)`.
+        spans: the entities of the best tags of `without_blocked(lattice)`.
     """
     blocked = np.array(lattice.rules.blocked, np.int64).reshape(-1, 2)
     starts, ends = blocked[:, 0], blocked[:, 1]
     is_open = np.zeros(len(blocked), bool)
-    for span in found:
+    for span in spans:
         edges = trimmed(lattice.text, span.start, span.end)
         if edges and edges not in lattice.rules.blocked:
             start, end = edges

@@ -124,18 +124,18 @@ def groups_of(blocked: Sequence[tuple[int, int]]) -> tuple[list[Group], list[int
         else:
             ends.setdefault(start, set()).add(end)
     groups: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-    for start, own in ends.items():
-        last = max(own)
-        n_open = last - start - 1 - len(own)
-        open_ends = tuple(end for end in range(start + 2, last) if end not in own) if n_open else ()
+    for start, own_ends in ends.items():
+        last = max(own_ends)
+        n_open = last - start - 1 - len(own_ends)
+        open_ends = tuple(end for end in range(start + 2, last) if end not in own_ends) if n_open else ()
         groups.setdefault((last, open_ends), []).append(start)
-    found: list[Group] = []
+    in_slots: list[Group] = []
     free_from: list[int] = []  # the position from which each set can be used again
     for (last, open_ends), starts in sorted(groups.items(), key=lambda group: group[1]):
         slot = next((k for k, free in enumerate(free_from) if free <= starts[0]), len(free_from))
         free_from[slot : slot + 1] = [last]
-        found.append(Group(tuple(starts), last, open_ends, slot))
-    return found, single
+        in_slots.append(Group(tuple(starts), last, open_ends, slot))
+    return in_slots, single
 
 
 def n_slots_of(groups: Sequence[Group]) -> int:
@@ -180,10 +180,10 @@ def copies_of(tags: Sequence[str], scheme: str, *, n_slots: int) -> Copies:
     for k, tag in enumerate(tags):
         prefix, label = split_tag(tag, scheme)
         for role in (_ROLES_WITHOUT_CLOSING if scheme == "BIO" else _ROLES)[prefix]:
-            own = [(PLAIN, False)]
+            slots = [(PLAIN, False)]
             if role in "BME":
-                own += [(slot, False) for slot in range(n_slots)]
+                slots += [(slot, False) for slot in range(n_slots)]
             if role == "M":
-                own += [(slot, True) for slot in range(n_slots)]
-            rows += [(k, role, label, slot, leaves) for slot, leaves in own]
+                slots += [(slot, True) for slot in range(n_slots)]
+            rows += [(k, role, label, slot, leaves) for slot, leaves in slots]
     return Copies(*map(np.array, zip(*rows, strict=True)))

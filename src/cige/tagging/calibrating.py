@@ -67,7 +67,7 @@ def read_labelled(
         ner.stream(texts, best, batch_size=batch_size),
         strict=True,
     )
-    return [_reading(spans, candidates, found, named) for spans, candidates, found in answers]
+    return [_reading(spans, candidates, predicted, named) for spans, candidates, predicted in answers]
 
 
 def _reading(gold: list[Span], candidates: list[Entity], best: list[Entity], named: set[str]) -> SentenceReading:
@@ -95,8 +95,8 @@ def calibrated(facts: LabelFacts, calibration: Calibration, types: Types, domain
     """The label facts with a new calibration, either the general one or that of a domain."""
     if domain is None:
         return replace(facts, calibration={**facts.calibration, types: calibration})
-    own = {**facts.domains.get(domain, {}), types: calibration}
-    return replace(facts, domains={**facts.domains, domain: own})
+    calibrations = {**facts.domains.get(domain, {}), types: calibration}
+    return replace(facts, domains={**facts.domains, domain: calibrations})
 
 
 def calibration_errors(readings: Sequence[SentenceReading], *, seed: int = 0) -> tuple[float, float]:

@@ -42,7 +42,7 @@ def candidate_spans(
     )
     longest = max(max_lengths.get(label, n_chars) for label in labels)
     tag_ids = {tag: number for number, tag in enumerate(tags)}
-    least, found = threshold * (1 - 1e-9), []  # sums over tags are rounded
+    least, spans = threshold * (1 - 1e-9), []  # sums over tags are rounded
     for start in np.flatnonzero(opens >= least).tolist():
         for end in range(start + 1, min(n_chars, start + longest) + 1):
             if inside[end - 1] < least:
@@ -55,5 +55,5 @@ def candidate_spans(
                 if end - start <= max_lengths.get(label, n_chars)
             )
             if probability >= threshold:
-                found.append((start, end, min(1.0, probability)))
-    return found
+                spans.append((start, end, min(1.0, probability)))
+    return spans

@@ -38,7 +38,7 @@ def read_consistently(
     modes.
     """
     waiting: deque[str] = deque()  # the reader consumes texts ahead of its results
-    own = reader.lexicon.user_words
+    user_words = reader.lexicon.user_words
 
     def noted() -> Iterator[str]:
         for text in texts:
@@ -47,20 +47,20 @@ def read_consistently(
 
     for entities in reader.stream(noted(), selection, batch_size=batch_size):
         text = waiting.popleft()
-        words = names_to_look_for(text, entities, own=own)
+        words = names_to_look_for(text, entities, user_words=user_words)
         if words:
             entities = next(reader.with_words(words).stream([text], selection, batch_size=batch_size))
         yield entities
 
 
-def names_to_look_for(text: str, entities: Sequence[Entity], *, own: Collection[str] = ()) -> list[UserWord]:
+def names_to_look_for(text: str, entities: Sequence[Entity], *, user_words: Collection[str] = ()) -> list[UserWord]:
     """The names found with a score of at least `SURE` that also occur elsewhere in the text, outside entities.
 
     Each name gets the label with the highest sum of scores.
 
     Args:
         entities: sorted, not overlapping.
-        own: the user's own words, normalised; they are left out.
+        user_words: the user's own words, normalised; they are left out.
     """
     scores: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for entity in entities:
@@ -69,7 +69,7 @@ def names_to_look_for(text: str, entities: Sequence[Entity], *, own: Collection[
     words = []
     for name, of_labels in scores.items():
         word = UserWord(normalize(name), max(of_labels, key=lambda label: of_labels[label]))
-        if word.text in own or reason_to_refuse_user_word(word) is not None:
+        if word.text in user_words or reason_to_refuse_user_word(word) is not None:
             continue
         if _stands_alone(name, text, entities):
             words.append(word)

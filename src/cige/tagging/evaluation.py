@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from cige.data.names import labelled_words_of, user_words_of
 from cige.data.sentence import Sentence
@@ -50,7 +50,7 @@ class Evaluation:
     def sentences_per_second(self) -> float:
         return self.report.n_sentences / self.seconds if self.seconds else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The fields of the report, the numbers of errors, and `sentences_per_second`, as JSON values."""
         kinds = Counter(error.kind for error in self.errors)
         return self.report.to_dict() | {
@@ -58,7 +58,7 @@ class Evaluation:
             "confusion": {label: dict(row) for label, row in self.confusion.items()},
             "calibration": {
                 "expected_error": expected_calibration_error(self.points),
-                "bins": [asdict(found) for found in reliability(self.points)],
+                "bins": [asdict(in_bin) for in_bin in reliability(self.points)],
             },
             "seconds": self.seconds,
             "sentences_per_second": self.sentences_per_second,
@@ -118,8 +118,8 @@ def evaluate(
         errors=tuple(list_errors(gold, predicted)),
         confusion=confusion(gold, predicted),
         points=tuple(
-            (e.score, (e.start, e.end, e.label) in own)
-            for own, entities in zip(keys, predicted, strict=True)
+            (e.score, (e.start, e.end, e.label) in gold_keys)
+            for gold_keys, entities in zip(keys, predicted, strict=True)
             for e in entities
         ),
     )
@@ -130,6 +130,19 @@ def _labels_of(ner: Finder, options: Mapping[str, Any]) -> list[str]:
     if not isinstance(ner, EntityFinder):
         return ner.labels
     return sorted(select(Request.of(**options), ner.labels, ner.label_facts).families)
+
+
+class TrialJson(TypedDict, total=False):
+    """The numbers of a trial as JSON; `listed_names` and `unseen_recall` only if they were measured."""
+
+    words: str
+    n_words: int
+    listed_names: float
+    listed_entities: float
+    f1: float
+    precision: float
+    recall: float
+    unseen_recall: float
 
 
 @dataclass(frozen=True)
@@ -155,13 +168,20 @@ class UserWordTrial:
         unseen = self.report.by_seen.get("not in training")
         return None if unseen is None else unseen.recall
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> TrialJson:
         """The numbers of this trial, as JSON values."""
-        r = self.report
-        figures: dict[str, Any] = {"words": self.name, "n_words": self.n_words}
-        figures |= {"listed_names": self.listed_names, "listed_entities": self.listed_entities}
-        figures |= {"f1": r.f1, "precision": r.precision, "recall": r.recall}
-        return figures if self.unseen_recall is None else figures | {"unseen_recall": self.unseen_recall}
+        figures: TrialJson = {
+            "words": self.name,
+            "n_words": self.n_words,
+            "listed_names": self.listed_names,
+            "listed_entities": self.listed_entities,
+            "f1": self.report.f1,
+            "precision": self.report.precision,
+            "recall": self.report.recall,
+        }
+        if self.unseen_recall is not None:
+            figures["unseen_recall"] = self.unseen_recall
+        return figures
 
 
 def user_word_trials(
@@ -254,14 +274,14 @@ def random_ngrams(sentences: Sequence[Sentence], n_wanted: int, *, seed: int) ->
     rng = random.Random(seed)
     names = set(map(normalize, surfaces(sentences)))
     texts = [text for text in (normalize(s.text) for s in sentences) if len(text) >= 2]
-    found: dict[str, None] = {}
+    ngrams: dict[str, None] = {}
     for _ in range(20 * n_wanted if texts else 0):  # a small file may contain fewer than `n_wanted`
-        if len(found) == n_wanted:
+        if len(ngrams) == n_wanted:
             break
         text = rng.choice(texts)
         length = rng.choices(NGRAM_LENGTHS, NGRAM_PROBS)[0]
         start = rng.randrange(max(1, len(text) - length + 1))
         ngram = text[start : start + length]
         if ngram not in names and not reason_to_refuse(ngram, spaces=True):
-            found[ngram] = None
-    return list(found)
+            ngrams[ngram] = None
+    return list(ngrams)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, Protocol, overload
+from functools import partial
+from typing import Protocol, overload
 
 from cige.entities.entity import Entity
 from cige.entities.label_facts import LabelFacts
@@ -133,14 +134,22 @@ class EntityFinder(ABC):
                 support user words.
             LexiconError: some words cannot be used; the message lists them.
         """
-        options: dict[str, Any] = {"min_score": min_score, "labels": labels, "types": types, "recall": recall}
-        options |= {"words": words, "consistent": consistent, "nested": nested}
+        pipe = partial(
+            self.pipe,
+            min_score=min_score,
+            labels=labels,
+            types=types,
+            recall=recall,
+            words=words,
+            consistent=consistent,
+            nested=nested,
+        )
         if isinstance(text, str):
-            return next(iter(self.pipe([text], **options)))
+            return next(pipe([text]))
         if not isinstance(text, list | tuple):
             expected = "a str or a list of str; ner.pipe takes others"
             raise TypeError(f"given {type(text).__name__}; expected {expected}{decode_hint(text)}")
-        return list(self.pipe(text, **options))
+        return list(pipe(text))
 
     def pipe(
         self,

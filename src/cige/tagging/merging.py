@@ -11,7 +11,7 @@ from cige.text.windows import Window
 
 
 def merge_windows(
-    text: str, found: Iterable[tuple[Window, Sequence[ScoredSpan]]], *, overlapping: bool = False
+    text: str, spans_of_windows: Iterable[tuple[Window, Sequence[ScoredSpan]]], *, overlapping: bool = False
 ) -> list[Entity]:
     """The entities of a whole text from the spans found in each window, sorted.
 
@@ -21,21 +21,21 @@ def merge_windows(
     """
     entities = [
         _entity(text, window.start, start, end, span)
-        for window, spans in found
+        for window, spans in spans_of_windows
         for span in spans
         for start, end in [(window.start + span.start, window.start + span.end)]
         if window.core_start <= start < window.core_end
     ]
     if overlapping:
         return sorted(entities, key=lambda e: (e.start, e.end, e.label, e.parts))
-    kept: list[Entity] = []  # sorted by start and therefore by end
+    merged: list[Entity] = []  # sorted by start and therefore by end
     for entity in sorted(entities, key=lambda e: (not e.forced, -e.score, e.start)):
-        place = bisect_left(kept, entity.start, key=lambda e: e.start)
-        overlaps_left = place > 0 and kept[place - 1].end > entity.start
-        overlaps_right = place < len(kept) and kept[place].start < entity.end
+        place = bisect_left(merged, entity.start, key=lambda e: e.start)
+        overlaps_left = place > 0 and merged[place - 1].end > entity.start
+        overlaps_right = place < len(merged) and merged[place].start < entity.end
         if not (overlaps_left or overlaps_right):
-            kept.insert(place, entity)
-    return kept
+            merged.insert(place, entity)
+    return merged
 
 
 def _entity(text: str, offset: int, start: int, end: int, span: ScoredSpan) -> Entity:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -25,17 +25,28 @@ from cige.tagging.word_pairs import decode_relations
 Parts = tuple[tuple[int, int], ...]
 
 
-class _Model(Protocol):
+class PairGrid(Protocol):
+    """The settings of a head (models.pair_grid_config): whether it scores "spans" or "relations"."""
+
+    @property
+    def scores(self) -> str: ...
+
+
+class PairGridModel(Protocol):
+    """A PredictionModel whose head scores pairs of characters."""
+
     labels: list[str]
     label_facts: LabelFacts
-    pair_grid: Any  # models.pair_grid_config.PairGridConfig
+
+    @property
+    def pair_grid(self) -> PairGrid: ...
 
     @property
     def tags(self) -> list[str]: ...
 
 
 def decode_grid(
-    model: _Model, scores: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
+    model: PairGridModel, scores: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
 ) -> list[list[ScoredSpan]]:
     """The entities of each lattice, sorted, with their scores.
 
@@ -48,19 +59,21 @@ def decode_grid(
             head scores relations, float[B, T, 2 M - 1, K + 2] (see nn/word_pairs.py).
     """
     limits = chosen.max_lengths(model.label_facts.max_lengths)
-    found = []
+    spans_of_lattices = []
     for row, lattice in enumerate(lattices):
-        own = scores[row, : lattice.n_chars]
+        own_scores = scores[row, : lattice.n_chars]
         if model.pair_grid.scores == "spans":
-            found.append(_reported(_spans(model, own, lattice, chosen, limits), own, lattice, model, chosen))
+            spans_of_lattices.append(
+                _reported(_spans(model, own_scores, lattice, chosen, limits), own_scores, lattice, model, chosen)
+            )
         else:
-            named = _of_relations(decode_relations(own, lattice, model.tags), lattice, model, chosen, limits)
-            found.append(_reported(named, None, lattice, model, chosen))
-    return found
+            named = _of_relations(decode_relations(own_scores, lattice, model.tags), lattice, model, chosen, limits)
+            spans_of_lattices.append(_reported(named, None, lattice, model, chosen))
+    return spans_of_lattices
 
 
 def _spans(
-    model: _Model, scores: np.ndarray, lattice: Lattice, chosen: Selection, limits: dict[str, int]
+    model: PairGridModel, scores: np.ndarray, lattice: Lattice, chosen: Selection, limits: dict[str, int]
 ) -> list[ScoredSpan]:
     """The spans of one lattice that rules allow, with the labels and scores with which they are reported."""
     number = {label: k for k, label in enumerate(model.tags)}
@@ -74,7 +87,7 @@ def _spans(
     for start, end in lattice.rules.blocked:
         if end - start <= band:
             is_open[start, end - start - 1] = False
-    found: list[ScoredSpan] = []
+    spans: list[ScoredSpan] = []
     for name, labels in chosen.families.items():
         missing = np.ones((n_chars, band))
         for label in labels:
@@ -85,15 +98,15 @@ def _spans(
         for start, more in zip(*(x.tolist() for x in np.nonzero(above)), strict=True):
             edges = (start, start + more + 1)
             if trimmed(lattice.text, *edges) == edges:
-                found.append(ScoredSpan(*edges, name, chosen.score(float(probability[start, more]))))
-    return found
+                spans.append(ScoredSpan(*edges, name, chosen.score(float(probability[start, more]))))
+    return spans
 
 
 def _of_relations(
-    spans: Sequence[ScoredSpan], lattice: Lattice, model: _Model, chosen: Selection, limits: dict[str, int]
+    spans: Sequence[ScoredSpan], lattice: Lattice, model: PairGridModel, chosen: Selection, limits: dict[str, int]
 ) -> list[ScoredSpan]:
     """The entities that rules allow, with the labels and scores with which they are reported."""
-    found: dict[tuple[int, int, str, Parts], ScoredSpan] = {}
+    best: dict[tuple[int, int, str, Parts], ScoredSpan] = {}
     for span in spans:
         name = chosen.name_of(span.label, model.labels)
         edges = (span.start, span.end)
@@ -109,29 +122,29 @@ def _of_relations(
         ):
             continue
         key = (*edges, name, span.parts)
-        if key not in found or found[key].score < chosen.score(span.score):
-            found[key] = replace(span, label=name, score=chosen.score(span.score))
-    return list(found.values())
+        if key not in best or best[key].score < chosen.score(span.score):
+            best[key] = replace(span, label=name, score=chosen.score(span.score))
+    return list(best.values())
 
 
 def _reported(
-    found: list[ScoredSpan], scores: np.ndarray | None, lattice: Lattice, model: _Model, chosen: Selection
+    spans: list[ScoredSpan], scores: np.ndarray | None, lattice: Lattice, model: PairGridModel, chosen: Selection
 ) -> list[ScoredSpan]:
     """The spans, with those that rules add, sorted; `scores` are those of spans, or None."""
 
     def of_any_type(start: int, end: int) -> float:
         if scores is None or end - start > scores.shape[1]:
-            return max((s.score for s in found if (s.start, s.end) == (start, end)), default=0.0)
+            return max((s.score for s in spans if (s.start, s.end) == (start, end)), default=0.0)
         return float(1 - (1 - _logistic(scores[start, end - start - 1])).prod())
 
     for word in lattice.rules.typed:
-        found = _typed(found, word, of_any_type, model, chosen)
-    found = [span for span in found if span.score >= chosen.min_score]
+        spans = _typed(spans, word, of_any_type, model, chosen)
+    spans = [span for span in spans if span.score >= chosen.min_score]
     for forced in forced_starts(lattice):
         named = chosen.name_of_word(forced.label, model.labels)
         if named is not None:
-            found.append(ScoredSpan(forced.start, forced.end, named, 1.0, forced=True))
-    return sorted(found, key=lambda span: (span.start, span.end, span.label, span.parts))
+            spans.append(ScoredSpan(forced.start, forced.end, named, 1.0, forced=True))
+    return sorted(spans, key=lambda span: (span.start, span.end, span.label, span.parts))
 
 
 def _contains(edges: tuple[int, int], span: ForcedSpan) -> bool:
@@ -143,7 +156,7 @@ def _typed(
     spans: list[ScoredSpan],
     word: ForcedSpan,
     probability: Callable[[int, int], float],
-    model: _Model,
+    model: PairGridModel,
     chosen: Selection,
 ) -> list[ScoredSpan]:
     """The spans, in which a typed word has the user's label if it is more probably an entity of any type than not."""

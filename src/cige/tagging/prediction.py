@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from cige.tagging.blocking import BlockingCRF
 from cige.tagging.candidates import candidate_spans
 from cige.tagging.edges import trimmed
 from cige.tagging.forcing import forced_starts, with_forced_spans, without_forced
-from cige.tagging.pair_grid import decode_grid
+from cige.tagging.pair_grid import PairGridModel, decode_grid
 from cige.tagging.scored_span import FoundSpans, ScoredSpan
 from cige.tagging.selection import Request, Selection, select
 from cige.tagging.span_probability import span_probability
@@ -70,6 +70,18 @@ class PredictionModel(Protocol):
         """Emissions, and float32[B, T, W]: the share, 0..1, of the attention of character t to word w."""
         ...
 
+    def find_spans(
+        self,
+        lattices: Sequence[Lattice],
+        families: Mapping[str, Sequence[str]] | None = None,
+        thresholds: Mapping[str, float] | None = None,
+    ) -> Sequence[FoundSpans | None] | None:
+        """The spans that the model's own decoder finds, None for each lattice that it leaves to `decode_spans`.
+
+        None if the model has no decoder of its own (see `cige.runtime.native_model`).
+        """
+        ...
+
     def save(self, folder: Path | str) -> None:
         """Write the model folder, including the user's words; it is written completely or not at all."""
         ...
@@ -84,37 +96,35 @@ def predict_spans(
     max_pairs: int = MAX_PAIRS,
 ) -> list[list[ScoredSpan]]:
     """The entities of each lattice (see `decode_spans`), in order; lattices of similar size are batched together."""
-    found: list[list[ScoredSpan]] = [[] for _ in lattices]
+    of_lattices: list[list[ScoredSpan]] = [[] for _ in lattices]
     for chosen in batches_by_size(lattices, batch_size=batch_size, max_pairs=max_pairs):
         for k, spans in zip(chosen, _read(model, [lattices[k] for k in chosen], selection), strict=True):
-            found[k] = spans
-    return found
+            of_lattices[k] = spans
+    return of_lattices
 
 
 def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | None) -> list[list[ScoredSpan]]:
     """The entities of one batch, decoded by the model's own decoder (see `FoundSpans`), or by `decode_spans` what it
     leaves or if it has none."""
     chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
-    found: list[list[ScoredSpan] | None] = [None] * len(batch)
-    find_spans = getattr(model, "find_spans", None)
-    if find_spans is not None:
-        is_fine = chosen.thresholds is None and all(len(x) == 1 for x in chosen.families.values())
-        own = find_spans(batch, *(() if is_fine else (chosen.families, chosen.thresholds)))
-        for k, spans in enumerate(own or ()):
-            found[k] = None if spans is None else _as_reported(spans, batch[k], model, chosen)
-    rest = [k for k, spans in enumerate(found) if spans is None]
+    of_lattices: list[list[ScoredSpan] | None] = [None] * len(batch)
+    is_fine = chosen.thresholds is None and all(len(x) == 1 for x in chosen.families.values())
+    decoded = model.find_spans(batch, *(() if is_fine else (chosen.families, chosen.thresholds)))
+    for k, of_lattice in enumerate(decoded or ()):
+        of_lattices[k] = None if of_lattice is None else _as_reported(of_lattice, batch[k], model, chosen)
+    rest = [k for k, spans in enumerate(of_lattices) if spans is None]
     if rest:
         lattices = [batch[k] for k in rest]
         for k, spans in zip(rest, decode_spans(model, model.emissions(lattices), lattices, chosen), strict=True):
-            found[k] = spans
-    return [spans for spans in found if spans is not None]
+            of_lattices[k] = spans
+    return [spans for spans in of_lattices if spans is not None]
 
 
-def _as_reported(own: FoundSpans, lattice: Lattice, model: PredictionModel, chosen: Selection) -> list[ScoredSpan]:
+def _as_reported(decoded: FoundSpans, lattice: Lattice, model: PredictionModel, chosen: Selection) -> list[ScoredSpan]:
     """Report the spans that a model's own decoder found like `decode_spans`: the best ones, or all above the
     thresholds."""
-    found, rules, is_best = [], lattice.rules, chosen.thresholds is None
-    for span in own.spans:
+    reported, rules, is_best = [], lattice.rules, chosen.thresholds is None
+    for span in decoded.spans:
         label: str | None = span.label
         if label == UNKNOWN_TYPE:
             named = named_by_user_words([Span(span.start, span.end, UNKNOWN_TYPE)], lattice, model.labels)
@@ -125,19 +135,19 @@ def _as_reported(own: FoundSpans, lattice: Lattice, model: PredictionModel, chos
             continue
         if edges != (span.start, span.end) and (not is_best or edges in rules.blocked):
             continue
-        found.append(ScoredSpan(*edges, name, chosen.score(span.score)))
+        reported.append(ScoredSpan(*edges, name, chosen.score(span.score)))
     if is_best and not rules:
         limits = chosen.max_lengths(model.label_facts.max_lengths)
-        found = with_whole_words(lattice.text, found, closed=lattice.closed, max_lengths=limits)
+        reported = with_whole_words(lattice.text, reported, closed=lattice.closed, max_lengths=limits)
     if rules.typed:
-        of_typed = {(word.start, word.end): p for word, p in zip(rules.typed, own.typed, strict=True)}
-        found = with_typed(found, rules.typed, lambda start, end: of_typed[start, end], model.labels, chosen)
-    found = [span for span in found if span.score >= chosen.min_score]
+        of_typed = {(word.start, word.end): p for word, p in zip(rules.typed, decoded.typed, strict=True)}
+        reported = with_typed(reported, rules.typed, lambda start, end: of_typed[start, end], model.labels, chosen)
+    reported = [span for span in reported if span.score >= chosen.min_score]
     if rules.forced:
-        found += _forced(lattice, model, chosen)
+        reported += _forced(lattice, model, chosen)
     if rules.forced or not is_best:
-        found.sort(key=lambda span: (span.start, span.end, span.label))
-    return found
+        reported.sort(key=lambda span: (span.start, span.end, span.label))
+    return reported
 
 
 def batches_by_size(
@@ -171,21 +181,21 @@ def decode_spans(
     """
     chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
     if emissions.ndim == 4:
-        return decode_grid(cast(Any, model), emissions, lattices, chosen)  # it has a pair grid
+        return decode_grid(cast(PairGridModel, model), emissions, lattices, chosen)
     emissions = close(emissions, lattices, model.tags)
     emissions = without_unknown_type(emissions, model.tags, model.labels, lattices)
     emissions = with_forced_spans(emissions, lattices, tags=model.tags, scheme=model.scheme, labels=model.labels)
     emissions = _with_blocked_edges(model, emissions, lattices, chosen)
     read = _best if chosen.thresholds is None else _all_above
-    found: list[list[ScoredSpan]] = [[] for _ in lattices]
+    of_lattices: list[list[ScoredSpan]] = [[] for _ in lattices]
     for crf, rows in _crfs(model, lattices):
         # Usually these are all rows, and no copy is needed.
-        own = emissions if len(rows) == len(lattices) else emissions[rows]
-        for row, spans in zip(rows, read(model, crf, own, [lattices[row] for row in rows], chosen), strict=True):
+        of_rows = emissions if len(rows) == len(lattices) else emissions[rows]
+        for row, spans in zip(rows, read(model, crf, of_rows, [lattices[row] for row in rows], chosen), strict=True):
             spans = [span for span in spans if span.score >= chosen.min_score]
             spans += _forced(lattices[row], model, chosen)
-            found[row] = sorted(spans, key=lambda span: (span.start, span.end, span.label))
-    return found
+            of_lattices[row] = sorted(spans, key=lambda span: (span.start, span.end, span.label))
+    return of_lattices
 
 
 def _with_blocked_edges(
@@ -222,12 +232,12 @@ def _crfs(model: PredictionModel, lattices: Sequence[Lattice]) -> Iterator[tuple
 
 def _forced(lattice: Lattice, model: PredictionModel, chosen: Selection) -> list[ScoredSpan]:
     """The forced stretches with the user's labels, unless other labels were requested."""
-    found = []
+    spans = []
     for span in forced_starts(lattice):
         name = chosen.name_of_word(span.label, model.labels)
         if name is not None:
-            found.append(ScoredSpan(span.start, span.end, name, 1.0, forced=True))
-    return found
+            spans.append(ScoredSpan(span.start, span.end, name, 1.0, forced=True))
+    return spans
 
 
 def _best(
@@ -238,7 +248,7 @@ def _best(
     n_chars = [lattice.n_chars for lattice in lattices]
     limits = chosen.max_lengths(model.label_facts.max_lengths)
     best = best_spans(crf, emissions, lattices, tags=names, scheme=scheme, max_lengths=limits)
-    found = [
+    named_spans = [
         [
             (span, named)
             for span in spans
@@ -247,15 +257,15 @@ def _best(
         ]
         for spans, lattice in zip(best, lattices, strict=True)
     ]
-    scored: list[list[ScoredSpan]] = [[] for _ in found]
-    is_needed = [bool(spans or lattice.rules.typed) for spans, lattice in zip(found, lattices, strict=True)]
+    scored: list[list[ScoredSpan]] = [[] for _ in named_spans]
+    is_needed = [bool(spans or lattice.rules.typed) for spans, lattice in zip(named_spans, lattices, strict=True)]
     rows = [row for row, needed in enumerate(is_needed) if needed]  # the others need no marginals
     if not rows:
         return scored
     tag_ids = {tag: number for number, tag in enumerate(names)}
     marginals = crf.marginals(emissions[rows], [n_chars[row] for row in rows])
     for place, row in enumerate(rows):
-        for span, named in found[row]:
+        for span, named in named_spans[row]:
             name = str(chosen.name_of(named.label, model.labels))
             edges = trimmed(lattices[row].text, span.start, span.end)
             if edges and edges not in lattices[row].rules.blocked:
@@ -307,7 +317,7 @@ def _all_above(
     n_chars = [lattice.n_chars for lattice in lattices]
     marginals = crf.marginals(emissions, n_chars)
     best = _best(model, crf, emissions, lattices, chosen)
-    found = []
+    of_lattices = []
     for row, lattice in enumerate(lattices):
         spans = [span for span in best[row] if span.label not in chosen.families]
         for name, labels in chosen.families.items():
@@ -327,5 +337,5 @@ def _all_above(
                 for span in without_forced(list(probability), lattice)
                 if trimmed(lattice.text, span.start, span.end) == (span.start, span.end)
             ]
-        found.append(spans)
-    return found
+        of_lattices.append(spans)
+    return of_lattices

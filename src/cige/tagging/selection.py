@@ -112,15 +112,15 @@ class Selection:
         It is the largest one of the labels that are reported as the same: a scene that is reported as a location may be
         as long as a location. A label that is not in the result has no maximum.
         """
-        found = dict(of_labels)
+        lengths = dict(of_labels)
         for labels in self.families.values():
-            own = [of_labels.get(label) for label in labels]
+            of_family = [of_labels.get(label) for label in labels]
             for label in labels:
-                if None in own:
-                    found.pop(label, None)
+                if None in of_family:
+                    lengths.pop(label, None)
                 else:
-                    found[label] = max(n for n in own if n is not None)
-        return found
+                    lengths[label] = max(n for n in of_family if n is not None)
+        return lengths
 
     @property
     def overlapping(self) -> bool:

@@ -44,12 +44,12 @@ class _Text:
     closed: list[Stretch]
     rules: Rules
     n_unread: int
-    found: list[tuple[Window, list[ScoredSpan]]] = field(default_factory=list)
+    spans: list[tuple[Window, list[ScoredSpan]]] = field(default_factory=list)
     n_dropped: int = 0
 
     def add(self, answer: Answer) -> None:
         window, n_dropped, spans = answer
-        self.found.append((window, spans))
+        self.spans.append((window, spans))
         self.n_dropped += n_dropped
         self.n_unread -= 1
 
@@ -61,7 +61,7 @@ class _Text:
                 WordBudgetWarning,
                 stacklevel=3,
             )
-        return merge_windows(self.text, self.found, overlapping=overlapping)
+        return merge_windows(self.text, self.spans, overlapping=overlapping)
 
 
 _Group: TypeAlias = Sequence[tuple[_Text, Window]]
@@ -126,8 +126,8 @@ class Stream:
         parts = [read_window(t.text, window, self.snapshot, t.closed, t.rules, facts) for t, window in group]
         batch_size, max_pairs = (len(parts), _PAIRS_AT_ONCE) if self.is_compiled else (self.batch_size, MAX_PAIRS)
         lattices = [part.lattice for part in parts]
-        found = predict_spans(self.model, lattices, self.selection, batch_size=batch_size, max_pairs=max_pairs)
-        return [(part.window, part.lattice.n_dropped, spans) for part, spans in zip(parts, found, strict=True)]
+        of_lattices = predict_spans(self.model, lattices, self.selection, batch_size=batch_size, max_pairs=max_pairs)
+        return [(part.window, part.lattice.n_dropped, spans) for part, spans in zip(parts, of_lattices, strict=True)]
 
 
 class _Readers:

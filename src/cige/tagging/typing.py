@@ -28,17 +28,17 @@ def with_typed(
         probability: the probability that [start, end) is an entity of any type.
         labels: the model's labels.
     """
-    kept = list(spans)
+    remaining = list(spans)
     for word in typed:
         name = chosen.name_of_word(word.label, labels)
-        same = [span for span in kept if (span.start, span.end) == (word.start, word.end)]
-        overlaps = any(span.start < word.end and word.start < span.end for span in kept)
+        same = [span for span in remaining if (span.start, span.end) == (word.start, word.end)]
+        overlaps = any(span.start < word.end and word.start < span.end for span in remaining)
         if overlaps and not same:
             continue
         any_type = probability(word.start, word.end)
         if not same and any_type < ENOUGH:
             continue
-        kept = [span for span in kept if span not in same]
+        remaining = [span for span in remaining if span not in same]
         if name is not None:
-            kept.append(ScoredSpan(word.start, word.end, name, chosen.score(any_type)))
-    return sorted(kept, key=lambda span: (span.start, span.end, span.label))
+            remaining.append(ScoredSpan(word.start, word.end, name, chosen.score(any_type)))
+    return sorted(remaining, key=lambda span: (span.start, span.end, span.label))

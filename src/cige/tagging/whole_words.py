@@ -40,11 +40,11 @@ def with_whole_words(
     moved = [_moved(text, span, closed, (max_lengths or {}).get(span.label, len(text))) for span in spans]
     if all(new is old for new, old in zip(moved, spans, strict=True)):
         return list(spans)
-    kept: list[ScoredSpan] = []
+    remaining: list[ScoredSpan] = []
     for span in sorted(moved, key=lambda span: -span.score):
-        if all(span.end <= other.start or other.end <= span.start for other in kept):
-            kept.append(span)
-    return sorted(kept, key=lambda span: (span.start, span.end, span.label))
+        if all(span.end <= other.start or other.end <= span.start for other in remaining):
+            remaining.append(span)
+    return sorted(remaining, key=lambda span: (span.start, span.end, span.label))
 
 
 def _moved(text: str, span: ScoredSpan, closed: Sequence[Stretch], longest: int) -> ScoredSpan:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -42,7 +41,7 @@ class LatticeWord:
     label: str | None = None
     mode: Mode = EVIDENCE
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The fields as JSON values; `label` and `mode` only if they are not None or "evidence"."""
         fields = asdict(self)
         left_out = {"label"} if self.label is None else set()
@@ -51,8 +50,8 @@ class LatticeWord:
 
     def shown(self) -> str:
         """The word as shown in tables: `*` and its label mark a user word, and `!` marks a forced one."""
-        own = "*" if self.is_user else ""
-        return visible(self.text) + own + (self.label or "") + ("!" if self.mode == FORCE else "")
+        star = "*" if self.is_user else ""
+        return visible(self.text) + star + (self.label or "") + ("!" if self.mode == FORCE else "")
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,8 @@ def read_window(
     inside = within(closed, window.start, window.start + len(read))
     for start, end in inside:
         read = read[:start] + re.sub(r"\s", READ_SPACE_AS, read[start:end]) + read[end:]
-    own = rules.within(window.start, window.start + len(read))
-    lattice = replace(build_lattice(read, snapshot), closed=tuple(inside), rules=own)
+    own_rules = rules.within(window.start, window.start + len(read))
+    lattice = replace(build_lattice(read, snapshot), closed=tuple(inside), rules=own_rules)
     if facts is None:
         return ReadWindow(window, lattice)
     if facts.wide_commas and "," in read:

@@ -25,14 +25,14 @@ def decode_relations(scores: np.ndarray, lattice: Lattice, labels: Sequence[str]
         labels: the K labels.
     """
     reach = scores.shape[1] // 2
-    found = []
+    spans = []
     for path in find_paths(scores.argmax(-1)):  # relations to what is beyond the text are on no path
         cells = _cells(path, reach)
         probability = min(_probability(scores[first, cell], number) for first, cell, number in cells)
         parts = path.parts
-        own = parts if len(parts) > 1 else ()
-        found.append(ScoredSpan(parts[0][0], parts[-1][1], labels[path.type], probability, parts=own))
-    return sorted(found, key=lambda span: (span.start, span.end, span.label, span.parts))
+        of_entity = parts if len(parts) > 1 else ()
+        spans.append(ScoredSpan(parts[0][0], parts[-1][1], labels[path.type], probability, parts=of_entity))
+    return sorted(spans, key=lambda span: (span.start, span.end, span.label, span.parts))
 
 
 def _cells(path: Path, reach: int) -> list[tuple[int, int, int]]:

@@ -53,8 +53,8 @@ def closed_stretches(text: str) -> list[Stretch]:
     of an @mention, and whitespace except single spaces within Latin text.
     """
     read = fold_width(text)
-    found = [match.span() for match in _closed().finditer(read)] if SIGN.search(read) else []
-    return _united([*found, *closed_whitespace(text)])
+    stretches = [match.span() for match in _closed().finditer(read)] if SIGN.search(read) else []
+    return _united([*stretches, *closed_whitespace(text)])
 
 
 def within(stretches: Sequence[Stretch], start: int, end: int) -> list[Stretch]:

@@ -93,8 +93,8 @@ def normal_text(text: str) -> NormalText:
                 normal[places + k] = ord(char)
         of_forms, _ = _TABLE.look_up(normal)
         kinds = np.where(np.repeat(kinds, lengths) == _SEVERAL, of_forms, np.repeat(kinds, lengths))
-    kept = kinds > MARK
-    return NormalText(codes=normal[kept], kinds=kinds[kept], starts=starts[kept], ends=ends[kept])
+    is_kept = kinds > MARK
+    return NormalText(codes=normal[is_kept], kinds=kinds[is_kept], starts=starts[is_kept], ends=ends[is_kept])
 
 
 def normal_form(text: str) -> str:

@@ -46,7 +46,7 @@ def normalize(text: str) -> str:
 def _mapped(text: str, changes: Mapping[str, str], pattern: Callable[[], re.Pattern[str]]) -> str:
     """Map each character of `text`; `pattern` returns the pattern of characters that change."""
     if len(text) > _LONG:
-        return pattern().sub(lambda found: changes[found[0]], text)
+        return pattern().sub(lambda match: changes[match[0]], text)
     if text.isascii() or changes.keys().isdisjoint(text):  # the common cases
         return text
     return "".join([changes.get(char, char) for char in text])

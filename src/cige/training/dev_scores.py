@@ -51,7 +51,7 @@ class EvaluationSet:
         was_training = tagger.training
         tagger.eval()
         device = tagger.device
-        predicted: list[list] = [[] for _ in self._gold]
+        predicted: list[list[Span]] = [[] for _ in self._gold]
         with torch.no_grad():
             for rows in self._batches:
                 batch = collate([self._encoded[row] for row in rows]).to(device)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from cige.errors import CigeError
 from cige.text.counted import counted
 
 
-def own_data_settings(data: str | Path, dev: str | Path | None = None) -> dict[str, Any]:
+def own_data_settings(data: str | Path, dev: str | Path | None = None) -> dict[str, object]:
     """The settings that make a recipe train on a file; paths are absolute.
 
     Relative paths in a recipe are searched among the data sets first.
@@ -21,7 +20,7 @@ def own_data_settings(data: str | Path, dev: str | Path | None = None) -> dict[s
     Raises:
         CigeError: `data` cannot be read, or has fewer than two sentences and there is no `dev`.
     """
-    settings: dict[str, Any] = {"data.dataset": None, "data.train": str(Path(data).absolute())}
+    settings: dict[str, object] = {"data.dataset": None, "data.train": str(Path(data).absolute())}
     if dev is not None:
         return settings | {"data.dev": str(Path(dev).absolute()), "data.n_held_out": 0}
     from cige.data.reading import read_sentences

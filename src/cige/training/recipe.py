@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from cige.data.gazetteer_regime import GazetteerRegime
 from cige.data.mentions import MentionRegime
+from cige.data.tags import Scheme
 from cige.data.user_words import UserWordRegime
 from cige.engine.schedule import warmup_problems
 from cige.engine.settings import BatchConfig, CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
@@ -27,6 +28,7 @@ from cige.recipes.ranges import within
 from cige.recipes.recipe_file import Overrides, default_name, dump_yaml, read_recipe_file
 from cige.recipes.shipped import TAGGING
 from cige.recipes.strict import build_strictly
+from cige.recipes.yaml_file import Settings
 
 StartParts = Literal["all", "vectors"]
 
@@ -78,7 +80,7 @@ class DataConfig:
     """Without a development file: number of sentences at the end of the training file to hold out."""
     n_train: int | None = None
     """Train on the first n training sentences only (for trials), after removing held-out sentences."""
-    scheme: Literal["BMES", "BIOES", "BIO"] = "BMES"
+    scheme: Scheme = "BMES"
     """Tag scheme of the model, which may differ from that of the file."""
 
 
@@ -208,16 +210,16 @@ def start_folder(start_from: str) -> Path:
         raise RecipeError(f"start_from: {reason}") from reason
 
 
-def _take_settings(values: dict[str, Any], origins: dict[str, str], folder: Path) -> None:
+def _take_settings(values: Settings, origins: dict[str, str], folder: Path) -> None:
     """Use the settings of the model in `folder` for network settings that the recipe does not have."""
     try:
         facts = read_manifest(folder, kind=TAGGER, version=FORMAT_VERSION, error=ModelError)
     except ModelError as reason:
         raise RecipeError(f"start_from: {reason}") from reason
-    own = facts["architecture"]
-    if values.setdefault("architecture", own) != own:
+    architecture = facts["architecture"]
+    if values.setdefault("architecture", architecture) != architecture:
         given = values["architecture"]
-        raise RecipeError(f"start_from: {folder} holds a {own}, but the recipe's architecture is {given}")
+        raise RecipeError(f"start_from: {folder} holds a {architecture}, but the recipe's architecture is {given}")
     settings = facts["config"]
     if settings.get("bert") is not None:
         settings["bert"] = str(folder / BERT)  # the BERT as fine-tuned by that model, not the original one
@@ -227,7 +229,7 @@ def _take_settings(values: dict[str, Any], origins: dict[str, str], folder: Path
         origins.setdefault(name, f"start_from {values['start_from']}")
 
 
-def _build(values: dict[str, Any], origins: Mapping[str, str]) -> Recipe:
+def _build(values: Settings, origins: Mapping[str, str]) -> Recipe:
     name = values.get("architecture", "flat")
     try:
         model_config = architecture(str(name)).config_class()
@@ -251,57 +253,57 @@ def _check(recipe: Recipe, source: str) -> None:
 
 def _contradictions(recipe: Recipe) -> list[str]:
     data, model = recipe.data, recipe.model
-    found = []
+    problems = []
     if (data.dataset is not None) + (data.train is not None) + bool(data.sources) != 1:
-        found.append("give one of data.dataset, data.train (a file) and data.sources (several corpora)")
+        problems.append("give one of data.dataset, data.train (a file) and data.sources (several corpora)")
     if bool(data.sources) != (data.types is not None):
-        found.append(
+        problems.append(
             "data.sources requires data.types and vice versa: the types file describes the labels of each source"
         )
     if not data.sources and (data.labels or data.silent or data.coarse):
-        found.append("data.labels, data.silent and data.coarse require data.sources")
+        problems.append("data.labels, data.silent and data.coarse require data.sources")
     if data.sources and (data.dev or data.test or data.n_held_out or data.n_train):
-        found.append("data.dev, data.test, data.n_held_out and data.n_train cannot be combined with data.sources")
+        problems.append("data.dev, data.test, data.n_held_out and data.n_train cannot be combined with data.sources")
     if data.sources and data.scheme == "BIO":
-        found.append(
+        problems.append(
             "data.scheme is BIO, which cannot separate unannotated entities; expected BMES or BIOES with data.sources"
         )
     if data.sources and not any(source.weight for source in data.sources.values()):
-        found.append("data.sources: all weights are 0, expected at least one greater than 0")
+        problems.append("data.sources: all weights are 0, expected at least one greater than 0")
     if data.dataset is not None and (data.dev or data.test):
-        found.append("data.dev and data.test require data.train; with data.dataset, the files are known")
+        problems.append("data.dev and data.test require data.train; with data.dataset, the files are known")
     if data.train is not None and not data.dev and not data.n_held_out:
-        found.append("data.dev is missing: give a file, or data.n_held_out to hold out training sentences")
+        problems.append("data.dev is missing: give a file, or data.n_held_out to hold out training sentences")
     if data.dev is not None and data.n_held_out:
-        found.append("data.dev and data.n_held_out are both given; expected only one of them")
-    found += model.problems() + warmup_problems(recipe.schedule, n_epochs=recipe.training.n_epochs)
+        problems.append("data.dev and data.n_held_out are both given; expected only one of them")
+    problems += model.problems() + warmup_problems(recipe.schedule, n_epochs=recipe.training.n_epochs)
     if len(recipe.lexicon.gazetteers) > MAX_GAZETTEERS:
-        found.append(
+        problems.append(
             f"lexicon.gazetteers has {len(recipe.lexicon.gazetteers)} lists, expected {MAX_GAZETTEERS} or less"
         )
     if recipe.lexicon.names is not None and recipe.lexicon.gazetteers:
-        found.append("lexicon.names and lexicon.gazetteers are both given; expected only one of them")
+        problems.append("lexicon.names and lexicon.gazetteers are both given; expected only one of them")
     has_gazetteers = recipe.start_from or recipe.lexicon.names or recipe.lexicon.gazetteers
     if model.reads_gazetteers and not has_gazetteers:
-        found.append("model.gazetteers is true, but there are none: give lexicon.names or lexicon.gazetteers")
+        problems.append("model.gazetteers is true, but there are none: give lexicon.names or lexicon.gazetteers")
     if model.bert_tuned and model.bert is None:
-        found.append("model.bert_tuned is true, but model.bert names no BERT to tune")
+        problems.append("model.bert_tuned is true, but model.bert names no BERT to tune")
     for name in ("label_prob", "unknown_label_prob"):
         if getattr(recipe.user_words, name) > 0 and not model.reads_word_labels:
-            found.append(
+            problems.append(
                 f"user_words.{name} is {getattr(recipe.user_words, name)}, but the network ignores labels of words: "
                 "set model.word_labels to true (architecture flat with use_words), or leave it out"
             )
-    found += _grid_problems(recipe)
+    problems += _grid_problems(recipe)
     if recipe.start_from is None and recipe.start_parts != "all":
-        found.append(f"start_parts is {recipe.start_parts}, but start_from names no model to take them from")
+        problems.append(f"start_parts is {recipe.start_parts}, but start_from names no model to take them from")
     if recipe.start_from is not None:
-        found += [
+        problems += [
             f"{section} is given, but words and vectors are those of start_from ({recipe.start_from}); leave it out"
             for section in ("vectors", "lexicon")
             if getattr(recipe, section) != type(getattr(recipe, section))()
         ]
-    return found
+    return problems
 
 
 def _grid_problems(recipe: Recipe) -> list[str]:
@@ -313,5 +315,7 @@ def _grid_problems(recipe: Recipe) -> list[str]:
         "data.sources": bool(recipe.data.sources),
         "user_words.unknown_label_prob": recipe.user_words.unknown_label_prob > 0,
     }
-    found = [f"{name} needs head: crf, and head is {recipe.head}" for name, is_given in needs_crf.items() if is_given]
-    return recipe.pair_grid.problems() + found
+    problems = [
+        f"{name} needs head: crf, and head is {recipe.head}" for name, is_given in needs_crf.items() if is_given
+    ]
+    return recipe.pair_grid.problems() + problems

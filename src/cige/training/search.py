@@ -15,6 +15,7 @@ from cige.folders.atomic import atomic_file
 from cige.json_text import to_json
 from cige.recipes.recipe_file import override_pairs, read_recipe_file
 from cige.recipes.shipped import SEARCH, TABLE_6
+from cige.recipes.yaml_file import Settings
 from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
 from cige.training.train import train
 
@@ -28,7 +29,7 @@ STUDY, SPACE, BEST_RECIPE, TRIALS = "study.log", "space.json", "best.yaml", "tri
 class Trial:
     """One choice of settings: `settings` by key path, mean `dev_f1` over seeds (0..1), and `folder` of its runs."""
 
-    settings: dict[str, Any]
+    settings: Settings
     dev_f1: float
     folder: Path
 
@@ -114,9 +115,9 @@ def _check_space(recipe: str | Path, overrides: Sequence[str], space: Mapping[st
             load_recipe(recipe, {**common, key: value})
 
 
-def _claim(folder: Path, recipe: Recipe, space: dict[str, Any], seeds: list[int]) -> None:
+def _claim(folder: Path, recipe: Recipe, space: Settings, seeds: list[int]) -> None:
     path = folder / SPACE
-    refuse_foreign(folder, own=[SPACE])
+    refuse_foreign(folder, files_of_run=[SPACE])
     if path.is_file():
         old = json.loads(path.read_text(encoding="utf-8"))
         changed = differences(recipe_from_dict(old["recipe"]), recipe)
@@ -144,7 +145,7 @@ def _open_study(folder: Path) -> optuna.Study:
 
 def _next_choice(
     study: optuna.Study, space: Mapping[str, Sequence[Any]], *, seed: int
-) -> tuple[optuna.Trial, dict[str, Any]]:
+) -> tuple[optuna.Trial, Settings]:
     """The choice of an interrupted trial, or else a random choice that has not been tried yet."""
     import optuna
 
@@ -162,7 +163,7 @@ def _next_choice(
         study.tell(trial, state=optuna.trial.TrialState.PRUNED)
 
 
-def _values(places: Mapping[str, int], space: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+def _values(places: Mapping[str, int], space: Mapping[str, Sequence[Any]]) -> Settings:
     return {key: space[key][place] for key, place in places.items()}
 
 
@@ -171,12 +172,12 @@ def _finished(study: optuna.Study, folder: Path) -> list[Trial]:
     import optuna
 
     space = json.loads((folder / SPACE).read_text(encoding="utf-8"))["space"]
-    found = []
+    finished = []
     for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE]):
         choice = _values(trial.params, space)
         assert trial.value is not None
-        found.append(Trial(choice, trial.value, _trial_folder(folder, choice)))
-    return sorted(found, key=lambda trial: -trial.dev_f1)
+        finished.append(Trial(choice, trial.value, _trial_folder(folder, choice)))
+    return sorted(finished, key=lambda trial: -trial.dev_f1)
 
 
 def _trial_folder(folder: Path, choice: Mapping[str, Any]) -> Path:
@@ -194,5 +195,5 @@ def _write_results(trials: list[Trial], folder: Path, recipe: str | Path, overri
         aside.write_text(to_json(rows, indent=1), encoding="utf-8")
 
 
-def _as_mapping(overrides: Sequence[str]) -> dict[str, Any]:
+def _as_mapping(overrides: Sequence[str]) -> Settings:
     return dict(override_pairs(overrides))

@@ -14,13 +14,13 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cige.engine.checkpoint import reporting_write_errors
-from cige.engine.devices import machine_facts, prepare
-from cige.engine.history import Record
+from cige.engine.devices import machine_facts
+from cige.engine.run import Training, run
 from cige.engine.run_config import RunConfig
-from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
+from cige.engine.run_folder import RunResult, result_values
 from cige.engine.trainer import Trainer
 from cige.entities.label_facts import LabelFacts, learn_max_lengths
 from cige.models.grid_model import GridModel
@@ -33,9 +33,12 @@ from cige.training.recipe import Recipe, load_recipe
 from cige.training.setup import TrainingSetup, set_up
 from cige.training.sources import comparable_in, golds_of, mix_of
 
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
-@dataclass(frozen=True)
-class TrainResult:
+
+@dataclass(frozen=True, kw_only=True)
+class TrainResult(RunResult):
     """The result of a run.
 
     Attributes:
@@ -44,7 +47,6 @@ class TrainResult:
         seconds: time of training and evaluation, including earlier sessions of a resumed run.
         n_parameters: number of trained parameters.
         padding_share: share of node pairs computed on padding, 0..1.
-        folder: the folder of the run; model: its model folder.
         history: a record per epoch, with `train["loss"]` and the `scores` "f1", "precision" and "recall".
         machine: a description of the machine.
     """
@@ -56,10 +58,7 @@ class TrainResult:
     seconds: float
     n_parameters: int
     padding_share: float
-    folder: Path
-    model: Path
-    history: tuple[Record, ...]
-    machine: dict[str, Any]
+    machine: dict[str, object]
 
 
 def train(
@@ -87,47 +86,50 @@ def train(
         CigeError: see its subclasses; a RecipeError if `output_dir` contains a run of another recipe or seed.
     """
     folder = Path(output_dir)
-    accelerator = prepare(device, precision=recipe.training.precision)
-    if accelerator.is_main_process:
-        claim(folder, recipe, seed=seed, resume=resume, load=load_recipe)
-    accelerator.wait_for_everyone()
-    if (folder / RESULT).is_file():
-        return read_result(folder, TrainResult)
-    setup = set_up(recipe, seed=seed, data_dir=data_dir)
-    objective = _objective(recipe, setup, seed)
-    trainer = Trainer(
-        setup.tagger,
-        RunConfig.in_epochs(
-            recipe,
-            name=recipe.name,
-            n_steps=objective.n_steps,
-            scales=learning_rate_scales(setup.tagger, recipe.optimizer),
-        ),
-        accelerator=accelerator,
-        folder=folder,
-        origin=setup.fingerprint(),
+    result = run(
+        partial(_begin, recipe, folder, seed, data_dir),
+        folder,
+        recipe,
+        kind=TrainResult,
+        load=load_recipe,
         seed=seed,
+        device=device,
+        precision=recipe.training.precision,
+        resume=resume,
         show_progress=show_progress,
     )
-    trainer.resume()
-    trainer.run(objective)
-    best = trainer.load_best()
-    facts = {
-        "name": recipe.name,
-        "seed": seed,
-        "dev_f1": best.score,
-        "best_epoch": best.epoch,
-        "seconds": trainer.state.total_seconds,
-        "n_parameters": sum(p.numel() for p in setup.tagger.parameters() if p.requires_grad),
-        "padding_share": objective.plan.padding_share(),
-        "machine": machine_facts(accelerator),
-    }
-    if accelerator.is_main_process:
-        with reporting_write_errors(folder):
-            _model(recipe, setup, facts).save(folder / MODEL)
-        write_result(folder, facts, trainer.state)
-    accelerator.wait_for_everyone()
-    return read_result(folder, TrainResult)
+    assert result is not None  # no time to stop was given
+    return result
+
+
+def _begin(
+    recipe: Recipe, folder: Path, seed: int, data_dir: str | Path | None, accelerator: Accelerator
+) -> Training[TrainResult]:
+    setup = set_up(recipe, seed=seed, data_dir=data_dir)
+    objective = _objective(recipe, setup, seed)
+
+    def finish(trainer: Trainer) -> TrainResult:
+        best = trainer.load_best()
+        result = TrainResult(
+            name=recipe.name,
+            seed=seed,
+            dev_f1=best.score,
+            best_epoch=best.epoch,
+            seconds=trainer.state.total_seconds,
+            n_parameters=sum(p.numel() for p in setup.tagger.parameters() if p.requires_grad),
+            padding_share=objective.plan.padding_share(),
+            folder=folder,
+            history=tuple(trainer.state.records),
+            machine=machine_facts(accelerator),
+        )
+        if accelerator.is_main_process:
+            with reporting_write_errors(folder):
+                _model(recipe, setup, result_values(result)).save(result.model)
+        return result
+
+    scales = learning_rate_scales(setup.tagger, recipe.optimizer)
+    config = RunConfig.in_epochs(recipe, name=recipe.name, n_steps=objective.n_steps, scales=scales)
+    return Training(setup.tagger, config, setup.fingerprint(), [objective], finish)
 
 
 def _objective(recipe: Recipe, setup: TrainingSetup, seed: int) -> TaggingObjective:
@@ -182,7 +184,7 @@ def _label_facts(recipe: Recipe, setup: TrainingSetup) -> LabelFacts:
     )
 
 
-def _model(recipe: Recipe, setup: TrainingSetup, facts: dict[str, Any]) -> LatticeModel:
+def _model(recipe: Recipe, setup: TrainingSetup, facts: dict[str, object]) -> LatticeModel:
     make: Callable[..., LatticeModel] = LatticeModel if setup.head is None else partial(GridModel, pair_grid=setup.head)
     return make(
         tagger=setup.tagger.eval(),

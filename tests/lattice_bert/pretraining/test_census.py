@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from made_shards import plain, shard_of
+from generated_shards import plain, shard_of
 
 from cige.lattice_bert.pretraining.census import census, long_documents
 from cige.lattice_bert.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds

@@ -6,9 +6,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from generated_shards import COMMA, corpora, plain, shard_of
 from hypothesis import given
 from hypothesis import strategies as st
-from made_shards import COMMA, corpora, plain, shard_of
 
 from cige.lattice_bert.pretraining.instances import NO_LABEL, make_parts
 from cige.lattice_bert.pretraining.order import Block, find_block

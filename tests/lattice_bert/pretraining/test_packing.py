@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from generated_shards import corpora, plain, shard_of, tokens_within
 from hypothesis import given
 from hypothesis import strategies as st
-from made_shards import corpora, plain, shard_of, tokens_within
 
 from cige.lattice_bert.pretraining.packing import MIN_FILL, Packs, Reach, Room, pack_shard
 from cige.lattice_bert.pretraining.shards import Shard

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from generated_shards import COMMA, corpora, plain, shard_of, tokens_within
 from hypothesis import given
 from hypothesis import strategies as st
-from made_shards import COMMA, corpora, plain, shard_of, tokens_within
 
 from cige.lattice_bert.pretraining.passage import Passage
 

@@ -9,10 +9,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import killed
+import inherited_path
 import numpy as np
+import pretraining_process
 import pytest
-import same_path
+import stopping
 import tiny_corpus
 import tiny_pretraining
 import torch
@@ -22,7 +23,7 @@ from cige.errors import CigeError, DataError, ModelError, RecipeError
 from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
 from cige.lattice_bert.pretraining.pretrain import PretrainResult, pretrain
 
-SCRIPT = Path(__file__).with_name("one_process.py")
+SCRIPT = Path(pretraining_process.__file__)
 NO_DROPOUT = {"model.dropout_prob": 0.0, "model.attention_dropout_prob": 0.0}
 
 
@@ -102,7 +103,7 @@ def test_sigkill_then_resume_gives_equal_weights(
     folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None
 ) -> None:
     # Checkpoints are after steps 3, 6, 8 (end of a phase), 9 and 12; two are kept.
-    ended = subprocess.run(command(folder, tmp_path, "--kill-at", "7"), env=same_path.environment(), check=False)
+    ended = subprocess.run(command(folder, tmp_path, "--kill-at", "7"), env=inherited_path.environment(), check=False)
     assert ended.returncode == -signal.SIGKILL
     assert sorted(p.name for p in tmp_path.glob("checkpoint-*")) == ["checkpoint-3", "checkpoint-6"]
     resumed = run(folder, tmp_path)
@@ -111,9 +112,9 @@ def test_sigkill_then_resume_gives_equal_weights(
 
 
 def test_sigkills_at_random_steps(folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None) -> None:
-    for step in killed.steps(2, below=12, seed=2):
+    for step in stopping.steps(2, below=12, seed=2):
         killed_at = command(folder, tmp_path, "--kill-at", str(step))
-        ended = subprocess.run(killed_at, env=same_path.environment(), check=False)
+        ended = subprocess.run(killed_at, env=inherited_path.environment(), check=False)
         assert ended.returncode == -signal.SIGKILL
     resumed = run(folder, tmp_path)
     assert weights(tmp_path) == weights(whole.folder)
@@ -122,7 +123,7 @@ def test_sigkills_at_random_steps(folder: Path, tmp_path: Path, whole: PretrainR
 
 @pytest.mark.parametrize("step", [0, 8, 11])
 def test_resume_from_anywhere(folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None, step: int) -> None:
-    with killed.stopped_at(step, killed.interrupt), pytest.raises(KeyboardInterrupt):
+    with stopping.stopped_at(step, stopping.interrupt), pytest.raises(KeyboardInterrupt):
         run(folder, tmp_path)
     run(folder, tmp_path)
     assert weights(tmp_path) == weights(whole.folder)

@@ -8,9 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import killed
+import inherited_path
+import pretraining_process
 import pytest
-import same_path
+import stopping
 import tiny_pretraining
 import torch
 from safetensors.torch import load_file
@@ -18,7 +19,7 @@ from safetensors.torch import load_file
 from cige.engine.run_folder import read_result
 from cige.lattice_bert.pretraining.pretrain import PretrainResult, pretrain
 
-SCRIPT = Path(__file__).with_name("one_process.py")
+SCRIPT = Path(pretraining_process.__file__)
 # Dropout is drawn by each process for its own passes, so that without it several processes do what one does.
 SETTINGS = {"model.dropout_prob": 0.0, "model.attention_dropout_prob": 0.0, "training.window_shards": 2}
 TOLERANCE = {"atol": 2e-4, "rtol": 1e-3}
@@ -57,7 +58,7 @@ def together(n: int, *arguments: str) -> list[int]:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = str(found.getsockname()[1])
-    shared = same_path.environment(WORLD_SIZE=str(n), LOCAL_WORLD_SIZE=str(n), MASTER_ADDR="127.0.0.1")
+    shared = inherited_path.environment(WORLD_SIZE=str(n), LOCAL_WORLD_SIZE=str(n), MASTER_ADDR="127.0.0.1")
     shared |= {"MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
     processes = [
         subprocess.Popen(
@@ -89,7 +90,7 @@ def test_two_processes_do_what_one_does_though_one_of_them_is_killed(folder: Pat
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1"]
     launcher += ["--monitor-interval", "0.1"]
     own = command(folder, folder / "killed", "checkpoints.in_background=true", "--kill-at", "7")
-    options = {"env": same_path.environment(), "capture_output": True, "text": True, "timeout": 120}
+    options = {"env": inherited_path.environment(), "capture_output": True, "text": True, "timeout": 120}
     ended = subprocess.run([sys.executable, *launcher, *own], check=False, **options)
     assert ended.returncode == 0, ended.stderr
     assert "Signal 9 (SIGKILL)" in ended.stderr or "-9" in ended.stderr
@@ -113,7 +114,7 @@ def test_the_checkpoint_of_one_process_goes_on_in_shards_of_three(
     folder: Path, alone: PretrainResult, one_thread: None
 ) -> None:
     output = folder / "grows"
-    with killed.stopped_at(7, killed.interrupt), pytest.raises(KeyboardInterrupt):
+    with stopping.stopped_at(7, stopping.interrupt), pytest.raises(KeyboardInterrupt):
         run(folder, output, **{"training.sharding": "fsdp"})
     assert together(3, *command(folder, output, "training.sharding=fsdp")) == [0, 0, 0]
     assert_same(alone, read_result(output, PretrainResult))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import engines
+import bulk_engines
 import pytest
 import tiny_corpus
 
@@ -14,7 +14,7 @@ from cige.lattice_bert.pretraining.make_shard import DataSettings
 
 @pytest.fixture(scope="module")
 def ray_cluster():
-    with engines.environment(), engines.ray_cluster() as ray:
+    with bulk_engines.environment(), bulk_engines.ray_cluster() as ray:
         yield ray
 
 

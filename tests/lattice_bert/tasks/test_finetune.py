@@ -6,11 +6,11 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import killed
-import killed_tuning
+import inherited_path
+import interrupted_tuning
 import numpy as np
 import pytest
-import same_path
+import stopping
 import tiny_tasks as tiny
 import torch
 from tiny_tasks import QUICK
@@ -96,7 +96,10 @@ class Stopped(Exception):
 def test_a_run_that_was_cut_off_ends_as_it_would_have(data, model_folder, tmp_path, one_thread):
     config = changed(QUICK, {"training.n_epochs": 3})
     whole = tune(data, model_folder, tmp_path / "whole", config=config)
-    with killed.stopped_at(4, killed.interrupt), pytest.raises(KeyboardInterrupt):  # in the second epoch
+    with (
+        stopping.stopped_at(4, stopping.interrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):  # in the second epoch
         tune(data, model_folder, tmp_path / "cut", config=config)
     assert (tmp_path / "cut" / "checkpoint-3").is_dir()
     cut = tune(data, model_folder, tmp_path / "cut", config=config)
@@ -107,15 +110,15 @@ def test_a_run_that_was_cut_off_ends_as_it_would_have(data, model_folder, tmp_pa
 
 def test_sigkills_at_random_steps(data, model_folder, tmp_path, one_thread):
     paths = [str(model_folder), str(data.folder)]
-    whole = killed_tuning.run(*paths, str(tmp_path / "whole"))
-    for step in killed.steps(2, below=9, seed=3):
+    whole = interrupted_tuning.run(*paths, str(tmp_path / "whole"))
+    for step in stopping.steps(2, below=9, seed=3):
         ended = subprocess.run(
-            [sys.executable, killed_tuning.__file__, *paths, str(tmp_path / "cut"), str(step)],
-            env=same_path.environment(),
+            [sys.executable, interrupted_tuning.__file__, *paths, str(tmp_path / "cut"), str(step)],
+            env=inherited_path.environment(),
             check=False,
         )
         assert ended.returncode == -signal.SIGKILL
-    cut = killed_tuning.run(*paths, str(tmp_path / "cut"))
+    cut = interrupted_tuning.run(*paths, str(tmp_path / "cut"))
     assert [(r.step, r.train, r.scores) for r in cut.history] == [(r.step, r.train, r.scores) for r in whole.history]
     ours, theirs = (TunedModel.from_pretrained(r.model).network.state_dict() for r in (cut, whole))
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
@@ -252,11 +255,11 @@ def test_stand_ins_say_so(tmp_path):
 def test_a_grid_goes_on_where_it_stopped(data, model_folder, tmp_path, monkeypatch, one_thread):
     done, real = [], Trainer.run
 
-    def counted(self, objective):
+    def counted(self, objective, **options):
         done.append(1)
         if len(done) == 3:
             raise Stopped
-        return real(self, objective)
+        return real(self, objective, **options)
 
     monkeypatch.setattr(Trainer, "run", counted)
     config = changed(QUICK, {"training.n_epochs": 1})

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import inherited_path
 import pytest
-import same_path
 import several_processes
 import tiny_run
 import tiny_tasks
@@ -25,7 +25,7 @@ def test_two_processes_do_what_one_does(tmp_path: Path, one_thread: None) -> Non
     alone = several_processes.both(tmp_path, tmp_path / "alone")
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     script = str(Path(several_processes.__file__))
-    environment = same_path.environment(OMP_NUM_THREADS="1")
+    environment = inherited_path.environment(OMP_NUM_THREADS="1")
     subprocess.run([*launcher, script, str(tmp_path)], check=True, env=environment, timeout=120)
     shared = tmp_path / "shared"
     together = read_result(shared / "tagger", TrainResult), read_result(shared / "tuned", TuningResult)

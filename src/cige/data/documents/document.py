@@ -15,7 +15,7 @@ from cige.data.jsonl import check_surface, make_span
 from cige.data.sentence import Span
 from cige.data.text_files import has_surrogate
 from cige.errors import DataError
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 from cige.text.visible import one_line
 
 _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -91,13 +91,13 @@ def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end"
     return tuple(sorted(spans))
 
 
-def span_dicts(document: Document) -> list[dict[str, Any]]:
+def span_dicts(document: Document) -> list[JsonObject]:
     """The spans as objects with start, end, label and text."""
     text = document.text
     return [{"start": s.start, "end": s.end, "label": s.label, "text": text[s.start : s.end]} for s in document.spans]
 
 
-def other_values(document: Document, *taken: str) -> dict[str, Any]:
+def other_values(document: Document, *taken: str) -> JsonObject:
     """The `meta` of a document without what would replace its text or its spans: names that a format uses itself."""
     return {name: value for name, value in document.meta.items() if name not in taken}
 
@@ -131,9 +131,9 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 def _json_value(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _json_value(own) for key, own in value.items()}
+        return {str(key): _json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_json_value(own) for own in value]
+        return [_json_value(item) for item in value]
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if isinstance(value, timedelta | Decimal):
@@ -154,13 +154,13 @@ def json_values(text: str, name: str) -> list[tuple[int, Any]]:
     is_one_line = "\n" not in text.strip()
     if text.lstrip()[:1] == "[" or is_one_line:
         try:
-            found = json.loads(text)
+            parsed = json.loads(text)
         except (ValueError, RecursionError) as error:
             if is_one_line:
                 raise DataError(f"{name}: not JSON ({error})") from None
         else:
-            is_list = isinstance(found, list) and not is_pair(found)
-            return list(enumerate(found, 1)) if is_list else [(1, found)]
+            is_list = isinstance(parsed, list) and not is_pair(parsed)
+            return list(enumerate(parsed, 1)) if is_list else [(1, parsed)]
     values = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -176,7 +176,7 @@ def is_pair(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
 
 
-def an_object(value: Any) -> dict[str, Any]:
+def an_object(value: Any) -> JsonObject:
     """Return `value` if it is a JSON object; raises a DataError otherwise."""
     if not isinstance(value, dict):
         raise DataError(f"expected an object, found {type(value).__name__}")

@@ -31,13 +31,13 @@ def by_suffix(folder: Path, known: Container[str]) -> dict[str, list[Path]]:
     """The documents of a folder, sorted by path, for each of the known suffixes that occur."""
     if kind_of(folder) == ANNOTATION:
         folder = folder / "data"
-    found: dict[str, list[Path]] = {}
+    files: dict[str, list[Path]] = {}
     for file in visible_files(folder):
         if suffix(file) in known and file.name not in _DESCRIPTIONS:
-            found.setdefault(suffix(file), []).append(file)
-    if found.keys() - {".txt", ".ann"}:
-        found.pop(".txt", None)
-    return found
+            files.setdefault(suffix(file), []).append(file)
+    if files.keys() - {".txt", ".ann"}:
+        files.pop(".txt", None)
+    return files
 
 
 def one_split(folder: Path, files: Sequence[Path]) -> list[Path]:

@@ -116,7 +116,7 @@ def write_documents(path: str | Path, documents: Iterable[Document], *, format: 
 
 def written() -> list[str]:
     """The formats that can be written."""
-    return [name for name, found in FORMATS.items() if found.write is not None]
+    return [name for name, format in FORMATS.items() if format.write is not None]
 
 
 def known(format: str) -> str:
@@ -211,19 +211,19 @@ def _in_folder(folder: Path, format: str) -> list[tuple[str, Path]]:
     Raises:
         DataError: there are no files of the format, or files of several formats or splits.
     """
-    known_suffixes = {".json", *chain(*(found.suffixes for found in FORMATS.values()))}
-    found = folders.by_suffix(folder, known_suffixes)
-    if format == "brat" or (format == "auto" and (not found or ".ann" in found)):
+    known_suffixes = {".json", *chain(*(known.suffixes for known in FORMATS.values()))}
+    known = folders.by_suffix(folder, known_suffixes)
+    if format == "brat" or (format == "auto" and (not known or ".ann" in known)):
         return [("brat", folder)]
     if format != "auto":
         wanted = (*FORMATS[format].suffixes, *_ALSO_NAMED.get(format, ()))
-        files = folders.one_split(folder, [file for suffix in wanted for file in found.get(suffix, ())])
+        files = folders.one_split(folder, [file for suffix in wanted for file in known.get(suffix, ())])
         if not files:
             raise DataError(f"{folder} is a folder without files of format {format} ({', '.join(wanted)})")
         return [(format, file) for file in files]
-    formats = {file: find_format(file) for file in folders.one_split(folder, list(chain(*found.values())))}
+    formats = {file: find_format(file) for file in folders.one_split(folder, list(chain(*known.values())))}
     names = Counter(formats.values())
-    if found.keys() == {".txt"} and names.keys() != {"conll"}:
+    if known.keys() == {".txt"} and names.keys() != {"conll"}:
         return [("brat", folder)]
     if len(names) > 1:
         several = ", ".join(f"{name} ({n:,})" for name, n in sorted(names.items()))
@@ -232,7 +232,7 @@ def _in_folder(folder: Path, format: str) -> list[tuple[str, Path]]:
 
 
 def _by_suffix(path: Path) -> str | None:
-    return next((name for name, found in FORMATS.items() if folders.suffix(path) in found.suffixes), None)
+    return next((name for name, format in FORMATS.items() if folders.suffix(path) in format.suffixes), None)
 
 
 def _unknown(path: Path) -> str:

@@ -38,15 +38,15 @@ def read_txt(path: Path, options: ReadingOptions) -> list[Document]:
 
 def read_jsonl(path: Path, options: ReadingOptions) -> list[Document]:
     """Read objects with "text" and, if they are labelled, "entities"; other keys are kept as `meta`."""
-    found = []
+    documents = []
     for number, value in json_values(read_text(path), str(path)):
         with error_context(str(path), "line", number):
             record = an_object(value)
             text = text_of(record)
-            meta = {key: own for key, own in record.items() if key not in ("text", "entities")}
+            meta = {key: item for key, item in record.items() if key not in ("text", "entities")}
             spans = read_spans(record.get("entities", []), text)
-            found.append(Document(text, spans, meta, "entities" in record, number))
-    return found
+            documents.append(Document(text, spans, meta, "entities" in record, number))
+    return documents
 
 
 def write_jsonl(path: Path, documents: Iterable[Document]) -> None:
@@ -101,8 +101,8 @@ def write_columns(path: Path, documents: Iterable[Document], *, scheme: str = "B
     write_text(path, format_columns(_sentences(documents), scheme))
 
 
-def _documents(found: LabelledFile) -> list[Document]:
-    return [Document(s.text, s.spans, line=s.line) for s in found.sentences]
+def _documents(labelled: LabelledFile) -> list[Document]:
+    return [Document(s.text, s.spans, line=s.line) for s in labelled.sentences]
 
 
 def _sentences(documents: Iterable[Document]) -> list[Sentence]:

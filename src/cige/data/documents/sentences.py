@@ -39,12 +39,12 @@ def sentences_of(
             n_suggested += document.is_suggested
             continue
         line = document.line or number
-        kept, dropped = (sorted(set(document.spans)), []) if nested else outermost(document.spans)
+        spans, dropped = (sorted(set(document.spans)), []) if nested else outermost(document.spans)
         if dropped and not keep_outermost:
             shown = show_span(dropped[0], document.text)
             raise DataError(f"{name}, line {line}: {shown} overlaps another entity; {NO_OVERLAPS}")
         repairs += [Repair(line, f"{show_span(span, document.text)} overlapped a longer entity") for span in dropped]
-        sentences += _cut(document.text, kept, line)
+        sentences += _cut(document.text, spans, line)
     if n_unlabelled and not sentences:
         seen = (
             f" ({counted(n_suggested, 'has', 'have')} a model's predictions, which nobody has submitted)"
@@ -62,12 +62,12 @@ def _cut(text: str, spans: list[Span], line: int) -> list[Sentence]:
     for end in [window.core_end for window in split_windows(text, whole=2 * PIECE, core=PIECE)]:
         if any(span.start < end < span.end for span in rest):
             continue  # it is in the next piece
-        own = [span for span in rest if span.end <= end]
+        inside = [span for span in rest if span.end <= end]
         rest = [span for span in rest if span.end > end]
         piece, stripped = text[start:end], text[start:end].rstrip()
-        if max((span.end for span in own), default=0) <= start + len(stripped):
+        if max((span.end for span in inside), default=0) <= start + len(stripped):
             piece = stripped
         if piece.strip():
-            pieces.append(Sentence(piece, tuple(span.shifted(-start) for span in own), line))
+            pieces.append(Sentence(piece, tuple(span.shifted(-start) for span in inside), line))
         start = end
     return pieces

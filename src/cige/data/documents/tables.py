@@ -24,6 +24,7 @@ from cige.data.documents.document import (
 )
 from cige.data.text_files import read_text, write_bytes, write_text
 from cige.errors import DataError
+from cige.json_text import JsonObject
 from cige.text.visible import one_line
 
 BATCH_ROWS = 1000
@@ -56,11 +57,11 @@ def write_tsv(path: Path, documents: Iterable[Document]) -> None:
 
 def read_parquet(path: Path, options: ReadingOptions) -> list[Document]:
     rows, _ = parquet_rows(path)
-    found = []
+    documents = []
     for number, row in enumerate(rows, 1):
         with error_context(str(path), "row", number):
-            found.append(_document(row, options, number))
-    return found
+            documents.append(_document(row, options, number))
+    return documents
 
 
 def write_parquet(path: Path, documents: Iterable[Document]) -> None:
@@ -80,8 +81,8 @@ def write_parquet(path: Path, documents: Iterable[Document]) -> None:
         out = io.BytesIO()
         pq.write_table(pa.table(columns), out, compression="zstd")
     except (pa.ArrowException, ValueError, OverflowError, TypeError) as reason:
-        told = one_line(str(reason))
-        raise DataError(f"{path}: Parquet cannot hold these documents ({told}); write jsonl") from None
+        message = one_line(str(reason))
+        raise DataError(f"{path}: Parquet cannot hold these documents ({message}); write jsonl") from None
     write_bytes(path, out.getvalue())
 
 
@@ -95,7 +96,7 @@ def parquet_columns(path: Path) -> list[str]:
         return []
 
 
-def parquet_rows(path: Path) -> tuple[Iterator[dict[str, Any]], dict[bytes, bytes]]:
+def parquet_rows(path: Path) -> tuple[Iterator[JsonObject], dict[bytes, bytes]]:
     """The rows of a Parquet file, a batch at a time, and the metadata of its schema.
 
     A file of a few kilobytes may say that it has billions of rows, so they are not read before they are needed.
@@ -116,7 +117,7 @@ def parquet_rows(path: Path) -> tuple[Iterator[dict[str, Any]], dict[bytes, byte
     return _rows(file, path), facts
 
 
-def _rows(file: Any, path: Path) -> Iterator[dict[str, Any]]:
+def _rows(file: Any, path: Path) -> Iterator[JsonObject]:
     with file:
         batches = file.iter_batches(BATCH_ROWS)
         while True:
@@ -132,8 +133,8 @@ def _rows(file: Any, path: Path) -> Iterator[dict[str, Any]]:
 
 def _unreadable(path: Path, reason: Exception) -> DataError:
     """The error for damaged files and values that Python cannot represent, for which PyArrow raises many exceptions."""
-    told = one_line(str(reason)) or type(reason).__name__
-    return DataError(f"{path}: not a Parquet file that can be read ({told})")
+    message = one_line(str(reason)) or type(reason).__name__
+    return DataError(f"{path}: not a Parquet file that can be read ({message})")
 
 
 def _check_names(names: Sequence[str], path: Path) -> None:
@@ -152,16 +153,16 @@ def _records(path: Path) -> list[list[str]]:
 def _read_table(path: Path, options: ReadingOptions, records: list[list[str]]) -> list[Document]:
     header, *rows = records or [[]]
     _check_names(header, path)
-    found = []
+    table = []
     for number, record in enumerate(rows, 1):
         with error_context(str(path), "record", number):
             if len(record) != len(header):
                 raise DataError(f"{len(record)} fields, expected {len(header)}: {', '.join(header)}")
-            found.append(_document(dict(zip(header, record, strict=True)), options, number))
-    return found
+            table.append(_document(dict(zip(header, record, strict=True)), options, number))
+    return table
 
 
-def _document(row: dict[str, Any], options: ReadingOptions, number: int) -> Document:
+def _document(row: JsonObject, options: ReadingOptions, number: int) -> Document:
     if options.text_column not in row:
         raise DataError(f"no column {options.text_column!r}; it has {', '.join(row)}; name one by --text-column")
     text, entities = row[options.text_column], row.get(options.entities_column)

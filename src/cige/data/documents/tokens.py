@@ -26,6 +26,7 @@ from cige.data.sentence import Span
 from cige.data.tags import illegal_transitions, repair, tags_to_spans
 from cige.data.text_files import read_text
 from cige.errors import DataError
+from cige.json_text import JsonObject
 from cige.text.visible import one_line
 
 _BILUO = {"L": "E", "U": "S"}
@@ -57,33 +58,35 @@ def read_hugging_face(path: Path, options: ReadingOptions) -> list[Document]:
                 raise DataError("expected lists of one length under 'tokens' and 'ner_tags'")
             if odd := [token for token in tokens if not isinstance(token, str)]:
                 raise DataError(f"expected strings under 'tokens', found {odd[0]!r}")
-            meta = {name: own for name, own in row.items() if name not in ("tokens", "ner_tags")}
+            meta = {name: item for name, item in row.items() if name not in ("tokens", "ner_tags")}
             listed.append((number, tokens, [_name(tag, names) for tag in tags], meta))
     scheme = detect_scheme({tag: number for number, _, tags, _ in reversed(listed) for tag in tags}, str(path))
-    found = []
+    documents = []
     for number, tokens, tags, meta in listed:
         with error_context(str(path), "row", number):
             starts = [0, *accumulate(map(len, tokens))]
             places = list(pairwise(starts))
-            found.append(Document("".join(tokens), _spans(tags, scheme, places, options), meta, line=number))
-    return found
+            documents.append(Document("".join(tokens), _spans(tags, scheme, places, options), meta, line=number))
+    return documents
 
 
 def read_spacy_json(path: Path, options: ReadingOptions) -> list[Document]:
     """spaCy's JSON: [text, {"entities": ...}] pairs, training documents with paragraphs (v2), or Doc.to_json."""
-    found = []
+    documents = []
     for number, value in json_values(read_text(path), str(path)):
         with error_context(str(path), "document", number):
             if is_pair(value):
-                found.append(Document(value[0], read_spans(an_object(value[1]).get("entities"), value[0]), line=number))
+                documents.append(
+                    Document(value[0], read_spans(an_object(value[1]).get("entities"), value[0]), line=number)
+                )
                 continue
             record = an_object(value)
             if "paragraphs" not in record:
                 text = text_of(record)
-                found.append(Document(text, read_spans(record.get("ents", []), text), {}, "ents" in record, number))
+                documents.append(Document(text, read_spans(record.get("ents", []), text), {}, "ents" in record, number))
                 continue
-            found += [_paragraph(an_object(one), number, options) for one in _listed(record, "paragraphs")]
-    return found
+            documents += [_paragraph(an_object(one), number, options) for one in _listed(record, "paragraphs")]
+    return documents
 
 
 def read_docbin(path: Path, options: ReadingOptions) -> list[Document]:
@@ -100,12 +103,12 @@ def read_docbin(path: Path, options: ReadingOptions) -> list[Document]:
     except OSError as reason:
         raise DataError(f"cannot read {path}: {reason.strerror or reason}") from None
     try:
-        found = DocBin().from_bytes(_within_reason(raw))
-        _keep_entities(found)
-        return [_of_spacy(doc, number) for number, doc in enumerate(found.get_docs(Vocab()), 1)]
+        docs = DocBin().from_bytes(_within_reason(raw))
+        _keep_entities(docs)
+        return [_of_spacy(doc, number) for number, doc in enumerate(docs.get_docs(Vocab()), 1)]
     except Exception as reason:  # zlib, msgpack and spaCy raise different errors
-        told = one_line(str(reason)) or type(reason).__name__
-        raise DataError(f"{path}: not a DocBin that spaCy can read ({told})") from None
+        message = one_line(str(reason)) or type(reason).__name__
+        raise DataError(f"{path}: not a DocBin that spaCy can read ({message})") from None
 
 
 def _within_reason(raw: bytes) -> bytes:
@@ -121,17 +124,17 @@ def _within_reason(raw: bytes) -> bytes:
     return raw
 
 
-def _keep_entities(found: Any) -> None:
+def _keep_entities(docs: Any) -> None:
     """Keep only the attributes that are read here: spaCy does not check others, such as heads, before it uses them."""
     from spacy.attrs import ENT_IOB, ENT_TYPE, ORTH
 
-    kept = [place for place, name in enumerate(found.attrs) if name in (ORTH, ENT_IOB, ENT_TYPE)]
-    n_docs = len(found.tokens)
-    if len(found.spaces) != n_docs or len(found.flags) != n_docs:
+    columns = [place for place, name in enumerate(docs.attrs) if name in (ORTH, ENT_IOB, ENT_TYPE)]
+    n_docs = len(docs.tokens)
+    if len(docs.spaces) != n_docs or len(docs.flags) != n_docs:
         raise ValueError(f"{n_docs} documents, and flags or spaces of another number")
-    found.attrs = [found.attrs[place] for place in kept]
-    found.tokens = [tokens[:, kept] for tokens in found.tokens]
-    found.cats, found.span_groups, found.user_data = [{}] * n_docs, [b""] * n_docs, [None] * n_docs
+    docs.attrs = [docs.attrs[place] for place in columns]
+    docs.tokens = [tokens[:, columns] for tokens in docs.tokens]
+    docs.cats, docs.span_groups, docs.user_data = [{}] * n_docs, [b""] * n_docs, [None] * n_docs
 
 
 def _of_spacy(doc: Any, number: int) -> Document:
@@ -140,7 +143,7 @@ def _of_spacy(doc: Any, number: int) -> Document:
     return Document(text, tuple(sorted(spans)), is_labelled=doc.has_annotation("ENT_IOB"), line=number)
 
 
-def _paragraph(paragraph: dict[str, Any], number: int, options: ReadingOptions) -> Document:
+def _paragraph(paragraph: JsonObject, number: int, options: ReadingOptions) -> Document:
     sentences = map(an_object, _listed(paragraph, "sentences"))
     tokens = [an_object(token) for sentence in sentences for token in _listed(sentence, "tokens")]
     words = [text_of(token, "orth") for token in tokens]
@@ -164,10 +167,10 @@ def _paragraph(paragraph: dict[str, Any], number: int, options: ReadingOptions) 
 
 def _listed(record: Mapping[str, Any], key: str) -> list[Any]:
     """The list with this key, empty if it is missing; raises a DataError if it is something else."""
-    found = record.get(key, [])
-    if not isinstance(found, list):
-        raise DataError(f"expected a list under {key!r}, found {type(found).__name__}")
-    return found
+    items = record.get(key, [])
+    if not isinstance(items, list):
+        raise DataError(f"expected a list under {key!r}, found {type(items).__name__}")
+    return items
 
 
 def _spans(
@@ -179,10 +182,10 @@ def _spans(
             raise DataError(f"{faults[0].why} at token {faults[0].position + 1}; mend the file, or give --repair")
         tags = repair(tags, scheme)
     spans = tags_to_spans(tags, scheme)
-    found = tuple(Span(places[span.start][0], places[span.end - 1][1], span.label) for span in spans)
-    if empty := [span for span in found if span.start == span.end]:
+    in_text = tuple(Span(places[span.start][0], places[span.end - 1][1], span.label) for span in spans)
+    if empty := [span for span in in_text if span.start == span.end]:
         raise DataError(f"an entity {empty[0].label} of empty tokens only")
-    return found
+    return in_text
 
 
 def _name(tag: Any, names: Sequence[str]) -> str:
@@ -209,9 +212,9 @@ def _tag_names(features: Any) -> list[str]:
     return list(map(str, names)) if isinstance(names, list) else []
 
 
-def _json(raw: bytes) -> dict[str, Any]:
+def _json(raw: bytes) -> JsonObject:
     try:
-        found = json.loads(raw)
+        value = json.loads(raw)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}

@@ -27,23 +27,24 @@ from cige.data.jsonl import check_surface, make_span
 from cige.data.sentence import Span
 from cige.data.text_files import read_text, write_text
 from cige.errors import DataError
+from cige.json_text import JsonObject
 
 _DOCCANO = ("start_offset", "end_offset", "label")
 
 
 def read_doccano(path: Path, options: ReadingOptions) -> list[Document]:
     """Read JSON lines with "text" and "label" (or "labels"): [[start, end, label], ...]; or with "entities"."""
-    found = []
+    documents = []
     for number, value in json_values(read_text(path), str(path)):
         with error_context(str(path), "line", number):
             record = an_object(value)
             key = next((key for key in ("label", "labels", "entities") if key in record), None)
             text = text_of(record, "text" if "text" in record else "data")
             left_out = {"text", "data", "label", "labels", "entities", "relations"}
-            meta = {name: own for name, own in record.items() if name not in left_out}
+            meta = {name: item for name, item in record.items() if name not in left_out}
             spans = read_spans(record[key], text, keys=_DOCCANO) if key else ()
-            found.append(Document(text, spans, meta, key is not None, number))
-    return found
+            documents.append(Document(text, spans, meta, key is not None, number))
+    return documents
 
 
 def write_doccano(path: Path, documents: Iterable[Document]) -> None:
@@ -57,14 +58,14 @@ def write_doccano(path: Path, documents: Iterable[Document]) -> None:
 
 def read_displacy(path: Path, options: ReadingOptions) -> list[Document]:
     """Read objects with "text" and "ents", as used by displaCy (`manual=True`) and spaCy's Doc.to_json."""
-    found = []
+    documents = []
     for number, value in json_values(read_text(path), str(path)):
         with error_context(str(path), "object", number):
             record = an_object(value)
             text = text_of(record)
             title = {"title": record["title"]} if record.get("title") is not None else {}
-            found.append(Document(text, read_spans(record.get("ents"), text), title, line=number))
-    return found
+            documents.append(Document(text, read_spans(record.get("ents"), text), title, line=number))
+    return documents
 
 
 def write_displacy(path: Path, documents: Iterable[Document]) -> None:
@@ -85,12 +86,12 @@ def read_label_studio(path: Path, options: ReadingOptions) -> list[Document]:
     A task without annotations has the spans of its first prediction, marked as suggested. Tasks without either, and
     tasks that the annotator skipped, are unlabelled.
     """
-    found = []
+    documents = []
     for number, value in json_values(read_text(path), str(path)):
         with error_context(str(path), "task", number):
             record = an_object(value)
-            found.append(_task(record, number) if "data" in record else _small_task(record, number))
-    return found
+            documents.append(_task(record, number) if "data" in record else _small_task(record, number))
+    return documents
 
 
 def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
@@ -106,7 +107,7 @@ def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
                 "from_name": "label",
                 "to_name": "text",
                 "type": "labels",
-                "value": {name: own for name, own in span.items() if name != "label"} | {"labels": [span["label"]]},
+                "value": {name: item for name, item in span.items() if name != "label"} | {"labels": [span["label"]]},
             }
             for k, span in enumerate(span_dicts(document), 1)
         ]
@@ -116,7 +117,7 @@ def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
     write_text(path, json_text(tasks, indent=1) + "\n")
 
 
-def _task(record: dict[str, Any], number: int) -> Document:
+def _task(record: JsonObject, number: int) -> Document:
     data = an_object(record["data"])
     key = (
         "text"
@@ -129,25 +130,25 @@ def _task(record: dict[str, Any], number: int) -> Document:
     is_suggested = not annotations  # a skipped task has a cancelled annotation
     if is_suggested:
         answers = _objects(record, "predictions")
-    meta = {name: own for name, own in data.items() if name != key}
+    meta = {name: item for name, item in data.items() if name != key}
     if not answers:
         return Document(text, (), meta, False, number)
     values = [one.get("value") for one in _objects(answers[0], "result") if one.get("type") == "labels"]
     return Document(text, _spans(values, text), meta, True, number, is_suggested)
 
 
-def _objects(record: dict[str, Any], key: str) -> list[dict[str, Any]]:
+def _objects(record: JsonObject, key: str) -> list[JsonObject]:
     """The objects of the list with this key, which may be missing."""
-    found = record.get(key) or []
-    if not isinstance(found, list):
-        raise DataError(f"expected a list under {key!r}, found {type(found).__name__}")
-    return [one for one in found if isinstance(one, dict)]
+    objects = record.get(key) or []
+    if not isinstance(objects, list):
+        raise DataError(f"expected a list under {key!r}, found {type(objects).__name__}")
+    return [one for one in objects if isinstance(one, dict)]
 
 
-def _small_task(record: dict[str, Any], number: int) -> Document:
+def _small_task(record: JsonObject, number: int) -> Document:
     """JSON-MIN: {"text": ..., "label": [{"start", "end", "text", "labels"}, ...]}."""
     text, values = text_of(record), record.get("label")
-    meta = {name: own for name, own in record.items() if name not in ("text", "label")}
+    meta = {name: item for name, item in record.items() if name not in ("text", "label")}
     return Document(text, _spans(values or [], text), meta, values is not None, number)
 
 

@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         _add(verbs, name, f"{task.title}: {task.kind}", "finetune_task").set_defaults(task=name)
 
 
-def _add(verbs: argparse._SubParsersAction, name: str, what: str, module: str) -> argparse.ArgumentParser:
+def _add(
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, what: str, module: str
+) -> argparse.ArgumentParser:
     command = import_module(f"cige.lattice_bert.commands.{module}")
     sub = verbs.add_parser(
         name, help=what, description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -70,33 +70,33 @@ def run(args: argparse.Namespace) -> None:
     if not all(map(runs[0][0].kind.is_labelled, examples)):
         raise DataError(f"the {args.split} examples of {task.name} have no labels to compare with; use --split dev")
     work = {LENGTH: _length, KEYWORDS: _keywords, NESTED: _nested}[analysis]
-    found, table = work(args, task, runs, examples)
+    result, table = work(args, task, runs, examples)
     if args.json:
         head = {"task": task.name, "split": args.split, "analysis": analysis, "n_examples": len(examples)}
-        facts = [_model_facts(folders, own) for folders, own in zip(args.models, runs, strict=True)]
-        print(to_json(head | {"models": facts} | found, indent=1))
+        facts = [_model_facts(folders, of_model) for folders, of_model in zip(args.models, runs, strict=True)]
+        print(to_json(head | {"models": facts} | result, indent=1))
         return
     make_console().print(table)
-    for name, own in zip(_names(args), runs, strict=True):
-        print(f"{name}: data of fine-tuning: {own[0].facts.get('data', 'not known')}")
+    for name, of_model in zip(_names(args), runs, strict=True):
+        print(f"{name}: data of fine-tuning: {of_model[0].facts.get('data', 'not known')}")
 
 
 def _names(args: argparse.Namespace) -> list[str]:
     return [first + (f" and {len(more)} more" if more else "") for first, *more in args.models]
 
 
-def _model_facts(folders: list[str], runs: list[TunedModel]) -> dict[str, Any]:
+def _model_facts(folders: list[str], runs: list[TunedModel]) -> dict[str, object]:
     facts = {"model": folders[0], "data": runs[0].facts.get("data")}
     return facts | ({"runs": folders} if len(folders) > 1 else {})
 
 
 def _answers(runs: Sequence[Sequence[TunedModel]], examples: list[Any]) -> list[list[Any]]:
-    return [model.predict(examples) for own in runs for model in own]
+    return [model.predict(examples) for of_model in runs for model in of_model]
 
 
 def _length(
     args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
-) -> tuple[dict[str, Any], Any]:
+) -> tuple[dict[str, object], Any]:
     from cige.lattice_bert.tasks.analysis import LENGTH, N_BINS, by_length, equal_edges, groups_over_runs, length_of
     from cige.lattice_bert.tasks.analysis_tables import group_table
 
@@ -105,18 +105,18 @@ def _length(
     groups = by_length(examples, _answers(runs, examples), length=length, edges=edges)
     groups = groups_over_runs(groups, list(map(len, runs)))
     title = f"{task.title} {args.split}: {LENGTH}"
-    found = {"edges": edges, "groups": [group.to_dict() for group in groups]}
-    return found, group_table(title, "characters", _names(args), groups)
+    analysis: dict[str, object] = {"edges": edges, "groups": [group.to_dict() for group in groups]}
+    return analysis, group_table(title, "characters", _names(args), groups)
 
 
 def _keywords(
     args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
-) -> tuple[dict[str, Any], Any]:
+) -> tuple[dict[str, object], Any]:
     from cige.errors import DataError
     from cige.lattice_bert.tasks.analysis import KEYWORDS, by_keyword_words, groups_over_runs
     from cige.lattice_bert.tasks.analysis_tables import group_table
 
-    reader = next((k for k, own in enumerate(runs) if own[0].pretrained.vocabulary.n_words), None)
+    reader = next((k for k, of_model in enumerate(runs) if of_model[0].pretrained.vocabulary.n_words), None)
     if reader is None:
         raise DataError(
             f"none of {', '.join(_names(args))} has words in its vocabulary, so the number of words in a keyword is "
@@ -125,21 +125,21 @@ def _keywords(
     groups = by_keyword_words(examples, _answers(runs, examples), runs[reader][0].tokenizer)
     groups = groups_over_runs(groups, list(map(len, runs)))
     title = f"{task.title} {args.split}: {KEYWORDS}, those of {args.models[reader][0]}"
-    found = {"words_of": args.models[reader][0], "groups": [group.to_dict() for group in groups]}
-    return found, group_table(title, "examples with", _names(args), groups)
+    analysis = {"words_of": args.models[reader][0], "groups": [group.to_dict() for group in groups]}
+    return analysis, group_table(title, "examples with", _names(args), groups)
 
 
 def _nested(
     args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
-) -> tuple[dict[str, Any], Any]:
+) -> tuple[dict[str, object], Any]:
     from cige.lattice_bert.tasks.analysis import NESTED, errors_over_runs, nested_errors, reduction
     from cige.lattice_bert.tasks.analysis_tables import error_table
 
     errors = errors_over_runs(nested_errors(examples, _answers(runs, examples)), list(map(len, runs)))
     first, rows = errors[0], []
-    for own in errors:
-        wrong, nested = reduction(first.n_wrong, own.n_wrong), reduction(first.n_nested, own.n_nested)
-        rows.append(own.to_dict() | {"fewer_wrong": wrong, "fewer_nested": nested})
+    for of_model in errors:
+        wrong, nested = reduction(first.n_wrong, of_model.n_wrong), reduction(first.n_nested, of_model.n_nested)
+        rows.append(of_model.to_dict() | {"fewer_wrong": wrong, "fewer_nested": nested})
     return {"errors": rows}, error_table(f"{task.title} {args.split}: {NESTED}", _names(args), errors)
 
 

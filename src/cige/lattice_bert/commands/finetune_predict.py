@@ -40,8 +40,8 @@ def run(args: argparse.Namespace) -> None:
         if model.kind_name not in ("entities", "segmentation"):
             raise DataError(f"{args.model} is fine-tuned for {model.task}, whose input is not just texts; give --data")
         sentences = [Sentence(line) for line in read_text(args.texts).splitlines()]
-        found = model.predict(sentences)
-        marked = [Sentence(s.text, tuple(spans)) for s, spans in zip(sentences, found, strict=True)]
+        predicted = model.predict(sentences)
+        marked = [Sentence(s.text, tuple(spans)) for s, spans in zip(sentences, predicted, strict=True)]
         write_text(args.output, format_json_lines(marked))
         return
     examples = load_split(get_task(model.task), args.data, args.split)

@@ -13,7 +13,9 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from cige.recipes.yaml_file import Settings
 
 if TYPE_CHECKING:
     from cige.lattice_bert.tasks.config import TuningConfig
@@ -66,7 +68,7 @@ def settings_of(recipe: str, args: argparse.Namespace) -> TuningConfig:
     from cige.lattice_bert.tasks.config import load_tuning_config
     from cige.recipes.recipe_file import override_pairs
 
-    given: dict[str, Any] = dict(override_pairs(args.set))
+    given: Settings = dict(override_pairs(args.set))
     for field in (*(field for _, field, _, _ in _SETTINGS), "crf"):
         if getattr(args, field) is not None:
             given[field] = getattr(args, field)

@@ -11,10 +11,11 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cige.commands.options import at_least, make_console
 from cige.json_text import to_json
+from cige.recipes.yaml_file import Settings
 
 if TYPE_CHECKING:
     from cige.lattice_bert.encoder.network import LatticeBertConfig
@@ -88,25 +89,25 @@ def _describe_data(args: argparse.Namespace) -> None:
     recipe = load_pretrain_recipe(args.recipe, args.set) if args.recipe else PretrainRecipe("defaults")
     data = open_data(args.data, check_contents=False)
     ids = TokenIds.of(data.vocabulary, use_words=recipe.instances.use_words)
-    found = []
+    rows = []
     for phase in recipe.phases or [recipe.short, recipe.long]:
         instances = InstanceSet(data.train, config=recipe.instances, ids=ids, room=phase.room, seed=1)
         share, held = long_documents(data.train, phase.room.n_text_characters)
         limits = {"max_characters": phase.n_characters, "max_tokens": phase.max_tokens}
         documents = {"long_documents": share, "text_in_long_documents": held}
-        found.append(limits | asdict(census(instances, n_most=args.n_instances)) | documents)
+        rows.append(limits | asdict(census(instances, n_most=args.n_instances)) | documents)
     if args.json:
-        print(to_json({"recipe": recipe.name, "phases": found}, indent=1))
+        print(to_json({"recipe": recipe.name, "phases": rows}, indent=1))
     else:
-        _print_instances(f"{args.data}, {recipe.name}", found)
+        _print_instances(f"{args.data}, {recipe.name}", rows)
 
 
-def _print_instances(name: str, found: list[dict[str, Any]]) -> None:
+def _print_instances(name: str, rows: list[Settings]) -> None:
     from rich.table import Table
 
     table = Table()
     table.add_column("instances of at most")
-    for one in found:
+    for one in rows:
         table.add_column(f"{one['max_characters']} characters, {one['max_tokens']:,} tokens", justify="right")
     for text, key, form in (
         ("instances per epoch", "n_instances", ","),
@@ -120,14 +121,14 @@ def _print_instances(name: str, found: list[dict[str, Any]]) -> None:
         ("share of the text in these documents", "text_in_long_documents", ".1%"),
         ("tokens to predict", "masked", ".1%"),
     ):
-        table.add_row(text, *(format(one[key], form) for one in found))
+        table.add_row(text, *(format(one[key], form) for one in rows))
     table.add_section()
-    for length in dict.fromkeys(length for one in found for length in one["masked_by_length"]):
-        shares = (one["masked_by_length"].get(length) for one in found)
+    for length in dict.fromkeys(length for one in rows for length in one["masked_by_length"]):
+        shares = (one["masked_by_length"].get(length) for one in rows)
         table.add_row(f"masked, of length {length}", *("" if share is None else f"{share[1]:.1%}" for share in shares))
     console = make_console()
     console.print(name, table, sep="\n")
-    console.print(f"Shares and averages are over {found[0]['n_seen']:,} random instances of an epoch, seed 1.")
+    console.print(f"Shares and averages are over {rows[0]['n_seen']:,} random instances of an epoch, seed 1.")
 
 
 def _config(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool]:
@@ -146,11 +147,11 @@ def _config(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool]:
         return model.config, model.vocabulary.n_words > 0
     n_pieces = PAPER_N_PIECES if args.n_pieces is None else args.n_pieces
     n_words = PAPER_N_WORDS if args.n_words is None else args.n_words
-    settings: dict[str, Any] = {} if n_words else BASELINE
+    settings: Settings = {} if n_words else BASELINE
     return replace(SIZES[args.size], n_tokens=n_pieces + n_words, **settings), n_words > 0
 
 
-def _print(name: str, config: LatticeBertConfig, facts: dict[str, Any]) -> None:
+def _print(name: str, config: LatticeBertConfig, facts: Settings) -> None:
     from rich.table import Table
 
     about = f"{config.n_layers} layers of width {config.width}, {config.n_heads} heads, {config.n_tokens:,} tokens"

@@ -50,31 +50,31 @@ def run(args: argparse.Namespace) -> None:
     models = {"before": read_encoder(args.model)}
     for number, path in enumerate(args.tuned, start=1):
         models["after" if len(args.tuned) == 1 else f"after {number}"] = read_encoder(path)
-    found = attended_tokens(models, text)
+    attended = attended_tokens(models, text)
     if args.output:
         from cige.folders.atomic import atomic_file
 
         with atomic_file(args.output) as aside:
-            aside.write_text(to_html(found, [args.model, *args.tuned]), encoding="utf-8")
+            aside.write_text(to_html(attended, [args.model, *args.tuned]), encoding="utf-8")
         print(f"wrote {args.output}")
     elif args.json:
-        print(to_json(found.to_dict()))
+        print(to_json(attended.to_dict()))
     else:
-        _print(found, args.n_tokens)
+        _print(attended, args.n_tokens)
 
 
-def to_html(found: AttendedTokens, sources: list[str]) -> str:
+def to_html(attended: AttendedTokens, sources: list[str]) -> str:
     """One page with the lattice of each model; the deeper the colour of a token, the more attention it receives."""
     parts = []
-    for name, source, shares in zip(found.names, sources, found.shares.tolist(), strict=True):
+    for name, source, shares in zip(attended.names, sources, attended.shares.tolist(), strict=True):
         most, cells = max(shares), []
-        for (start, end, token), share in zip(found.tokens, shares, strict=True):
+        for (start, end, token), share in zip(attended.tokens, shares, strict=True):
             strength = round(0.75 * share / most, 3)
             cells.append(
                 f'<span style="grid-column:{start + 1}/{end + 1};background:rgba(37,99,235,{strength})" '
                 f'title="{html.escape(token)} [{start}, {end})">{html.escape(token)}<small>{share:.1%}</small></span>'
             )
-        columns = f"grid-template-columns:repeat({len(found.lattice.text)},minmax(44px,1fr))"
+        columns = f"grid-template-columns:repeat({len(attended.lattice.text)},minmax(44px,1fr))"
         where = html.escape(Path(source).name if len(sources) == 1 else source)
         parts.append(f'<h2>{html.escape(name)} <span class="soft">{where}</span></h2>')
         parts.append(f'<div class="lattice" style="{columns}">{"".join(cells)}</div>')
@@ -86,7 +86,7 @@ def to_html(found: AttendedTokens, sources: list[str]) -> str:
     )
 
 
-def _print(found: AttendedTokens, n_tokens: int | None) -> None:
+def _print(attended: AttendedTokens, n_tokens: int | None) -> None:
     """Print the tokens in descending order of the last model's attention."""
     from rich.table import Table
 
@@ -95,12 +95,12 @@ def _print(found: AttendedTokens, n_tokens: int | None) -> None:
     table = Table()
     table.add_column("token")
     table.add_column("place", justify="right")
-    for name in found.names:
+    for name in attended.names:
         table.add_column(name, justify="right")
-    for row in (-found.shares[-1]).argsort(kind="stable")[:n_tokens].tolist():
-        start, end, token = found.tokens[row]
-        table.add_row(visible(token), f"[{start}, {end})", *(f"{share:.1%}" for share in found.shares[:, row]))
-    special = 1 - found.shares.sum(1)
+    for row in (-attended.shares[-1]).argsort(kind="stable")[:n_tokens].tolist():
+        start, end, token = attended.tokens[row]
+        table.add_row(visible(token), f"[{start}, {end})", *(f"{share:.1%}" for share in attended.shares[:, row]))
+    special = 1 - attended.shares.sum(1)
     table.add_section()
     table.add_row("\\[CLS] and \\[SEP]", "", *(f"{share:.1%}" for share in special))
     make_console().print(table)

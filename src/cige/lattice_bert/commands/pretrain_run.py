@@ -76,10 +76,10 @@ def run(args: argparse.Namespace) -> None:
         f"accuracy {per_cent(last.get('mlm_accuracy'))}"
     )
     if result.evaluations:
-        found = result.evaluations[-1].scores
+        scores = result.evaluations[-1].scores
         print(
-            f"held out: MLM {per_cent(found.get('mlm_accuracy'))}, "
-            f"sentences {per_cent(found.get('sentence_accuracy'))}, "
-            f"hidden segments {per_cent(found.get('segment_accuracy'))}"
+            f"held out: MLM {per_cent(scores.get('mlm_accuracy'))}, "
+            f"sentences {per_cent(scores.get('sentence_accuracy'))}, "
+            f"hidden segments {per_cent(scores.get('segment_accuracy'))}"
         )
     print(f"model in {result.model}")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ class AttendedTokens:
         text = self.lattice.text
         return [(start, end, text[start:end]) for start, end in self.lattice.char_spans().tolist()]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """All fields in a form that can be written as JSON."""
         rows = zip(self.tokens, self.shares.T.tolist(), strict=True)
         return {

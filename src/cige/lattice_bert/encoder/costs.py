@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
@@ -15,7 +13,7 @@ MASK_PROB = 0.15
 
 def describe(
     config: LatticeBertConfig, *, n_chars: int = 128, tokens_per_char: float = TOKENS_PER_CHAR
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The size and cost of a model.
 
     Args:

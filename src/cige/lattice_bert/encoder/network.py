@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -98,14 +98,16 @@ class LatticeBertConfig:
         counts = ["n_tokens", "n_layers", "n_heads", "width", "embedding_width", "ff_width", "position_width"]
         counts += ["max_positions", "n_types", "clip_distance"]
         values = [(name, getattr(self, name)) for name in counts]
-        found = [f"{name} is {value}, expected 1 or more" for name, value in values if value is not None and value < 1]
+        problems = [
+            f"{name} is {value}, expected 1 or more" for name, value in values if value is not None and value < 1
+        ]
         probabilities = (self.dropout_prob, self.attention_dropout_prob)
         for name, value in zip(("dropout_prob", "attention_dropout_prob"), probabilities, strict=True):
             if not 0 <= value < 1:
-                found.append(f"{name} is {value}, expected from 0 to below 1")
-        if not found and self.width % self.n_heads:
-            found.append(f"width {self.width} cannot be shared by {self.n_heads} heads (n_heads)")
-        return found
+                problems.append(f"{name} is {value}, expected from 0 to below 1")
+        if not problems and self.width % self.n_heads:
+            problems.append(f"width {self.width} cannot be shared by {self.n_heads} heads (n_heads)")
+        return problems
 
 
 PAPER_N_PIECES, PAPER_N_WORDS = 21_128, 81_000  # appendix C: Google's Chinese vocabulary and frequent words
@@ -116,9 +118,9 @@ SIZES = {
     "base": LatticeBertConfig(n_tokens=PAPER_N_TOKENS, n_layers=12, n_heads=12, width=768),
 }
 """The sizes of Table 4, and the released "tiny"; set your vocabulary size with dataclasses.replace(.., n_tokens=..)."""
-RELEASED: dict[str, Any] = {"position_scale": "single", "relations": "released"}
+RELEASED: dict[str, object] = {"position_scale": "single", "relations": "released"}
 """Settings of the released code."""
-BASELINE: dict[str, Any] = {"relations": None}
+BASELINE: dict[str, object] = {"relations": None}
 """Settings of BERT-our, for a vocabulary without words: absolute positions and distances (appendix C.1)."""
 
 

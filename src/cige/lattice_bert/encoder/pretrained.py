@@ -19,7 +19,7 @@ from cige.errors import LexiconError, ModelError
 from cige.folders.atomic import atomic_folder
 from cige.folders.hub import model_folder
 from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.encoder.network import LatticeBert, LatticeBertConfig
@@ -48,7 +48,7 @@ class PretrainedLatticeBert:
 
     network: LatticeBertForPreTraining | LatticeBert
     vocabulary: JointVocabulary
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: JsonObject = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         adapter = self.bert.adapter
@@ -162,7 +162,7 @@ def must_fit_each_other(folder: Path, settings: str, weights: str) -> Iterator[N
         ) from reason
 
 
-def _read_network(about: dict[str, Any], weights: dict[str, torch.Tensor]) -> LatticeBertForPreTraining | LatticeBert:
+def _read_network(about: JsonObject, weights: dict[str, torch.Tensor]) -> LatticeBertForPreTraining | LatticeBert:
     config, n_classes = LatticeBertConfig(**about["config"]), about["n_sentence_classes"]
     network: LatticeBertForPreTraining | LatticeBert
     with torch.device("meta"):  # skip random initialisation, because the file has all weights

@@ -117,20 +117,20 @@ class _Plan:
         for number in (number for batch in self.batches for number in batch):
             offsets[number] = total
             total += self.inputs[number].n_tokens
-        found = []
+        listed = []
         for lattice, windows in zip(self.lattices, self._windows, strict=True):
             places = np.full(lattice.n_tokens, -1, np.int64)
             middle = (lattice.starts + lattice.ends - 1) // 2
             for number, w in windows:
                 within = (lattice.starts >= w.start) & (lattice.ends <= w.end)
                 rank = np.cumsum(within)  # from 1, since [CLS] is first
-                own = within & (w.core_start <= middle) & (middle < w.core_end)
-                places[own] = offsets[number] + rank[own]
+                in_core = within & (w.core_start <= middle) & (middle < w.core_end)
+                places[in_core] = offsets[number] + rank[in_core]
             if (places < 0).any():
                 start, end = lattice.char_span(int(np.flatnonzero(places < 0)[0]))
                 raise ValueError(f"the word {lattice.text[start:end]!r} is too long for a model with so few positions")
-            found.append(places)
-        return found
+            listed.append(places)
+        return listed
 
 
 def _read_windows(bert: LatticeBert, plan: _Plan, between: BetweenLayers | None) -> Tensor:

@@ -74,19 +74,19 @@ def token_inputs(
     for name, budget in (("max_tokens", max_tokens), ("max_chars", max_chars)):
         if budget is not None and budget < n_special:
             raise ValueError(f"{name}={budget}: expected at least {n_special}, for [CLS] and [SEP]")
-    kept = _kept_pieces(
+    pieces = _kept_pieces(
         lattices,
         max_tokens=None if max_tokens is None else max_tokens - n_special,
         max_pieces=None if max_chars is None else max_chars - n_special,
     )
     texts = []
-    for lattice, n_pieces in zip(lattices, kept, strict=True):
+    for lattice, n_pieces in zip(lattices, pieces, strict=True):
         n = _n_tokens(lattice, n_pieces)
         starts, ends = lattice.starts[:n], lattice.ends[:n]
         offsets = lattice.piece_starts[starts], lattice.piece_ends[ends - 1]
         texts.append(TextTokens(lattice.ids[:n], starts, ends, n_pieces, offsets))
     ids, starts, ends, types, char_starts, char_ends = join(texts, cls_id=vocabulary.cls_id, sep_id=vocabulary.sep_id)
-    n_cut = [lattice.n_pieces - n_pieces for lattice, n_pieces in zip(lattices, kept, strict=True)]
+    n_cut = [lattice.n_pieces - n_pieces for lattice, n_pieces in zip(lattices, pieces, strict=True)]
     return TokenInputs(
         ids=ids,
         starts=starts,

@@ -49,7 +49,7 @@ def _loss_kernel(scores, targets, losses, rights, n_tokens, stride, WITH_GRADIEN
     row = tl.program_id(0).to(tl.int64)
     place = scores + row * stride
     target = tl.load(targets + row)
-    own = tl.load(place + target).to(tl.float32)
+    of_target = tl.load(place + target).to(tl.float32)
     column = tl.arange(0, BLOCK)
     top, total = float("-inf"), 0.0
     for start in range(0, stride, BLOCK):
@@ -57,8 +57,8 @@ def _loss_kernel(scores, targets, losses, rights, n_tokens, stride, WITH_GRADIEN
         highest = tl.maximum(top, tl.max(score, 0))
         total = total * tl.exp(top - highest) + tl.sum(tl.exp(score - highest), 0)
         top = highest
-    tl.store(losses + row, tl.log(total) + top - own)
-    tl.store(rights + row, (own == top).to(tl.int32))
+    tl.store(losses + row, tl.log(total) + top - of_target)
+    tl.store(rights + row, (of_target == top).to(tl.int32))
     if WITH_GRADIENT:
         for start in range(0, stride, BLOCK):
             score = tl.load(place + start + column).to(tl.float32)

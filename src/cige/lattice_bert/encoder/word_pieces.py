@@ -120,15 +120,15 @@ class WordPieces:
         return places, ids
 
     def _cut(self, run: str) -> _Cut:
-        found = self._cuts.get(run)
-        if found is None:
-            found = self._longest_first(run) if len(run) <= MAX_RUN_CHARS else None
-            found = found or ([self._unk_id], [0])
+        pieces = self._cuts.get(run)
+        if pieces is None:
+            pieces = self._longest_first(run) if len(run) <= MAX_RUN_CHARS else None
+            pieces = pieces or ([self._unk_id], [0])
             if len(run) <= MAX_RUN_CHARS:
                 if len(self._cuts) >= _MAX_CACHED_RUNS:
                     self._cuts.clear()
-                self._cuts[run] = found
-        return found
+                self._cuts[run] = pieces
+        return pieces
 
     def _longest_first(self, run: str) -> _Cut | None:
         """Take the longest piece that fits each time (Wu et al. 2016). None if no piece fits."""

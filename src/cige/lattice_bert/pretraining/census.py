@@ -62,9 +62,9 @@ def census(instances: InstanceSet, *, n_most: int = 5000, epoch: int = 0, seed: 
         with_label_of_these=float(labelled[is_whole].mean()) if is_whole.any() else 0.0,
         masked=float(sizes[is_masked].sum() / sum(len(instance.row.ids) for instance in seen)),
         masked_by_length={
-            name: (int(own.sum()), float(is_masked[own].mean()))
-            for name, own in ((name, (sizes >= first) & (sizes <= last)) for name, first, last in LENGTHS)
-            if own.any()
+            name: (int(in_group.sum()), float(is_masked[in_group].mean()))
+            for name, in_group in ((name, (sizes >= first) & (sizes <= last)) for name, first, last in LENGTHS)
+            if in_group.any()
         },
     )
 
@@ -83,9 +83,9 @@ def _masked(
     sizes, is_masked = [], []
     for instance, number in zip(seen, numbers, strict=True):
         groups = instances.groups(instance)
-        own = np.bincount(groups[groups != NO_GROUP])
-        hit = np.zeros(len(own), np.bool_)
+        group_sizes = np.bincount(groups[groups != NO_GROUP])
+        hit = np.zeros(len(group_sizes), np.bool_)
         hit[groups[instances.masked(epoch, number).positions]] = True
-        sizes.append(own[own > 0])
-        is_masked.append(hit[own > 0])
+        sizes.append(group_sizes[group_sizes > 0])
+        is_masked.append(hit[group_sizes > 0])
     return np.concatenate(sizes), np.concatenate(is_masked)

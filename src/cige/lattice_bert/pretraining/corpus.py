@@ -59,33 +59,33 @@ class CorpusReport:
         """The report on a whole corpus, from those on its parts in order."""
         total = cls()
         for report in reports:
-            for own in fields(cls):
-                setattr(total, own.name, getattr(total, own.name) + getattr(report, own.name))
+            for count in fields(cls):
+                setattr(total, count.name, getattr(total, count.name) + getattr(report, count.name))
         total.bad_lines = total.bad_lines[:_N_SHOWN]
         return total
 
     def notes(self, rules: CorpusRules) -> list[str]:
         """Messages for the user about anything unexpected; empty if there was nothing."""
-        found = []
+        notes = []
         if not self.n_blank and not rules.is_document_a_line and self.n_lines > 1:
-            found.append(
+            notes.append(
                 "no blank line, so all lines were read as consecutive text of one document; if every line is a "
                 "document, use --document-a-line"
             )
         if self.n_cut_documents:
-            found.append(
+            notes.append(
                 f"cut: {counted(self.n_cut_documents, 'document')} of more than {counted(rules.max_document, 'line')}"
             )
         if self.n_cut_lines:
-            found.append(
+            notes.append(
                 f"cut at punctuation: {counted(self.n_cut_lines, 'line')} of more than {rules.max_line} characters, "
                 f"{counted(self.n_forced, 'time')} where there was none"
             )
         if self.n_bad:
-            found.append(
+            notes.append(
                 f"{counted(self.n_bad, 'line')} left out (not UTF-8, or with a NUL): {'; '.join(self.bad_lines)}"
             )
-        return found
+        return notes
 
 
 def documents_of(stretch: Stretch, rules: CorpusRules, report: CorpusReport) -> Iterator[tuple[str, ...]]:
@@ -116,14 +116,14 @@ def documents_of(stretch: Stretch, rules: CorpusRules, report: CorpusReport) -> 
 def cut_line(text: str, max_line: int) -> tuple[list[str], int]:
     """The parts of a line, each of 1 to `max_line` characters, and the number of cuts that were not at punctuation."""
     sentences, start = [], 0
-    for end in [found.end() for found in _SENTENCE_END.finditer(text)] + [len(text)]:
+    for end in [match.end() for match in _SENTENCE_END.finditer(text)] + [len(text)]:
         sentences.append(text[start:end])
         start = end
     parts, n_forced = [], 0
     for sentence in sentences:
         start = 0
         while len(sentence) - start > max_line:
-            ends = [found.end() for found in _CLAUSE_END.finditer(sentence, start, start + max_line)]
+            ends = [match.end() for match in _CLAUSE_END.finditer(sentence, start, start + max_line)]
             n_forced += not ends
             end = ends[-1] if ends else start + max_line
             parts.append(sentence[start:end].strip())

@@ -10,13 +10,13 @@ from typing import Any
 
 from cige.errors import DataError
 from cige.folders.manifest import MANIFEST, read_manifest, sha256
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.kinds import PRETRAINING_DATA
 from cige.lattice_bert.pretraining.make_data import VERSION
 from cige.lattice_bert.pretraining.make_shard import VOCABULARY
 from cige.lattice_bert.pretraining.shard_list import ShardList
-from cige.lattice_bert.pretraining.shards import Shard, check_shard, joined, open_shard
+from cige.lattice_bert.pretraining.shards import Shard, ShardEntry, check_shard, joined, open_shard
 
 HELD_OUT_V1 = "held-out"  # shards of version 1 with this name hold nothing but held-out documents
 MOST_HELD_OUT = 5_000_000  # pieces to evaluate on; further held-out documents are not read
@@ -93,18 +93,18 @@ def open_data(folder: str | Path, *, check_contents: bool = True, check_as_opene
     )
 
 
-def _n_held_out(shard: dict[str, Any]) -> int:
+def _n_held_out(shard: ShardEntry) -> int:
     """The number of held-out documents at the end of a shard; none in version 1."""
     return int(shard.get("held_out", {}).get("n_documents", 0))
 
 
-def _entries(facts: dict[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
+def _entries(facts: JsonObject, folder: Path) -> dict[str, ShardEntry]:
     """The entries of all shards in the index of the data; raises a DataError if it is damaged."""
     shards = facts.get("shards")
     if (
         not isinstance(shards, dict)
         or not isinstance(facts.get("settings"), dict)
-        or not all(Path(name).name == name and _is_entry(own) for name, own in shards.items())
+        or not all(Path(name).name == name and _is_entry(entry) for name, entry in shards.items())
     ):
         raise DataError(f"{folder / MANIFEST}: its list of shards is damaged; make the data again")
     return shards
@@ -117,13 +117,13 @@ def _is_entry(entry: Any) -> bool:
     return all(type(n) is int and n >= 0 for n in [*counts, entry.get("held_out", {}).get("n_documents", 0)])
 
 
-def _held_out(folder: Path, shards: dict[str, dict[str, Any]], *, n_ids: int) -> list[Shard]:
-    found: list[Shard] = []
+def _held_out(folder: Path, shards: dict[str, ShardEntry], *, n_ids: int) -> list[Shard]:
+    held_out: list[Shard] = []
     n_pieces = 0
     for name, facts in shards.items():
         is_whole = name.startswith(HELD_OUT_V1)
         if n_pieces < MOST_HELD_OUT and (is_whole or _n_held_out(facts)):
             shard = open_shard(folder / name, n_ids=n_ids)
-            found.append(shard if is_whole else shard.parted(_n_held_out(facts))[1])
-            n_pieces += len(found[-1].word_starts)
-    return [joined(found)] if found else []
+            held_out.append(shard if is_whole else shard.parted(_n_held_out(facts))[1])
+            n_pieces += len(held_out[-1].word_starts)
+    return [joined(held_out)] if held_out else []

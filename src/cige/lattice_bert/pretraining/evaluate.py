@@ -45,8 +45,8 @@ def evaluate(
     """
     n = min(n_most, len(instances.n_tokens(0)))
     processes, device = PartialState(), next(model.parameters()).device
-    own = range(processes.process_index, n, processes.num_processes)
-    numbers = [own[k : k + micro_batch_size] for k in range(0, len(own), micro_batch_size)]
+    of_process = range(processes.process_index, n, processes.num_processes)
+    numbers = [of_process[k : k + micro_batch_size] for k in range(0, len(of_process), micro_batch_size)]
     # As many passes in every process, because those of a model in shards wait for one another; some do not count.
     n_passes = -(-n // (processes.num_processes * micro_batch_size))
     numbers += [range(0)] * (n_passes - len(numbers))
@@ -67,11 +67,11 @@ def evaluate(
     was_training = model.training
     model.eval()
     try:
-        found = measured(instances.masked)
+        masked_figures = measured(instances.masked)
         for name, chars_only in (("segment_accuracy", False), ("segment_char_accuracy", True)):
             hidden = measured(instances.hidden, chars_only=chars_only)
             if "mlm_accuracy" in hidden:
-                found[name] = hidden["mlm_accuracy"]
+                masked_figures[name] = hidden["mlm_accuracy"]
     finally:
         model.train(was_training)
-    return found | {"n_instances": n}
+    return masked_figures | {"n_instances": n}

@@ -27,17 +27,17 @@ def counts_of(losses: PreTrainingLosses, batch: MaskedBatch) -> Tensor:
         losses.n_sentences,
         losses.n_sentences_right,
     )
-    found = torch.stack([value.detach().double() for value in values])
-    return torch.cat([found, found.new_tensor([batch.n_tokens])])
+    counts = torch.stack([value.detach().double() for value in values])
+    return torch.cat([counts, counts.new_tensor([batch.n_tokens])])
 
 
 def figures(totals: Sequence[float]) -> dict[str, float]:
     """Mean losses in nats, accuracies (0..1) and the number of tokens; tasks without examples are left out."""
-    found: dict[str, float] = {}
+    by_name: dict[str, float] = {}
     for name, (loss, n, n_right) in (("mlm", totals[:3]), ("sentence", totals[3:6])):
         if n:
-            found |= {f"{name}_loss": loss / n, f"{name}_accuracy": n_right / n}
-    return found | {"n_tokens": totals[6]}
+            by_name |= {f"{name}_loss": loss / n, f"{name}_accuracy": n_right / n}
+    return by_name | {"n_tokens": totals[6]}
 
 
 def shown_loss(loss: float | None) -> str:

@@ -91,8 +91,8 @@ def assemble(parts: list[Part], sentence_label: int, *, cls_id: int, sep_id: int
     groups = segments_of(starts, ends + 1)
     groups[words == NO_GROUP] = NO_GROUP
     if not use_words:
-        kept = starts == ends
-        rows, groups = rows[:, kept], groups[kept]
+        is_whole = starts == ends
+        rows, groups = rows[:, is_whole], groups[is_whole]
     return Instance(TokenRow(*rows[:4]), groups, rows[4], sentence_label)
 
 
@@ -108,15 +108,15 @@ def _from_another_document(
     for _ in range(10):
         draw = int(rng.integers(n_lines[-1]))
         other = int(n_lines.searchsorted(draw, side="right"))
-        found, line = shards[other], draw - int(n_lines[other - 1] if other else 0)
-        document = int(found.document_lines.searchsorted(line, side="right"))
-        first_line, last_line = found.document_lines[document - 1 : document + 1].tolist()
-        first, last = found.line_pieces[[first_line, last_line]].tolist()
+        other_shard, line = shards[other], draw - int(n_lines[other - 1] if other else 0)
+        document = int(other_shard.document_lines.searchsorted(line, side="right"))
+        first_line, last_line = other_shard.document_lines[document - 1 : document + 1].tolist()
+        first, last = other_shard.line_pieces[[first_line, last_line]].tolist()
         if other == shard and first < passage.end and passage.start < last:
             continue
-        start = int(found.line_pieces[line])
-        end_line = int(found.line_pieces.searchsorted(start + n_characters))
-        reach = Reach(found, (line, min(last_line, end_line)))
+        start = int(other_shard.line_pieces[line])
+        end_line = int(other_shard.line_pieces.searchsorted(start + n_characters))
+        reach = Reach(other_shard, (line, min(last_line, end_line)))
         end = reach.preferred(start, reach.furthest(start, n_characters=n_characters, n_tokens=n_tokens))
-        return Passage(found, start, end).part((start, end))
+        return Passage(other_shard, start, end).part((start, end))
     return None

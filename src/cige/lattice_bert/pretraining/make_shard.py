@@ -6,14 +6,13 @@ import hashlib
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from cige.errors import DataError
 from cige.folders.manifest import MANIFEST, sha256
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.pretraining.corpus import CorpusReport, CorpusRules, documents_of
-from cige.lattice_bert.pretraining.shards import check_shard, write_shard
+from cige.lattice_bert.pretraining.shards import ShardEntry, check_shard, write_shard
 from cige.lattice_bert.pretraining.tokenise import DocumentTokenizer
 from cige.lattice_bert.pretraining.units import Unit
 
@@ -56,7 +55,7 @@ class ShardJob:
     vocabulary: str
     settings: DataSettings
 
-    def make(self, unit: Unit) -> dict[str, Any]:
+    def make(self, unit: Unit) -> ShardEntry:
         """Write the shard of a unit unless it exists; returns its entry in the index of the data.
 
         Raises:
@@ -74,11 +73,19 @@ class ShardJob:
                 )
         else:
             facts = self._write(unit, folder, origin)
-        own = ("n_documents", "n_lines", "n_pieces", "n_tokens", "held_out", "report")
-        text = [[stretch.path, stretch.start, stretch.stop] for stretch in unit.stretches]
-        return {"name": folder.name, "text": text, "sha256": sha256(folder / MANIFEST)} | {k: facts[k] for k in own}
+        return {
+            "name": folder.name,
+            "text": [[stretch.path, stretch.start, stretch.stop] for stretch in unit.stretches],
+            "sha256": sha256(folder / MANIFEST),
+            "n_documents": facts["n_documents"],
+            "n_lines": facts["n_lines"],
+            "n_pieces": facts["n_pieces"],
+            "n_tokens": facts["n_tokens"],
+            "held_out": facts["held_out"],
+            "report": facts["report"],
+        }
 
-    def _write(self, unit: Unit, folder: Path, origin: str) -> dict[str, Any]:
+    def _write(self, unit: Unit, folder: Path, origin: str) -> JsonObject:
         report, rules, every = CorpusReport(), self.settings.rules, self.settings.held_out
         documents = [document for stretch in unit.stretches for document in documents_of(stretch, rules, report)]
         # A unit may have fewer documents than `every`, so units start counting at different numbers.

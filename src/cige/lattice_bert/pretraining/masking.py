@@ -74,11 +74,11 @@ def corrupt(ids: np.ndarray, selected: np.ndarray, *, mask_id: int, n_ids: int, 
     As in the released code, the choice is made for each token rather than for each segment.
     """
     draws = rng.random(len(ids))
-    found = ids.copy()
-    found[selected & (draws < MASK_SHARE)] = mask_id
+    corrupted = ids.copy()
+    corrupted[selected & (draws < MASK_SHARE)] = mask_id
     is_random = selected & (draws >= MASK_SHARE) & (draws < MASK_SHARE + RANDOM_SHARE)
-    found[is_random] = rng.integers(0, n_ids, is_random.sum())
-    return found
+    corrupted[is_random] = rng.integers(0, n_ids, is_random.sum())
+    return corrupted
 
 
 def hide(ids: np.ndarray, selected: np.ndarray, *, mask_id: int) -> np.ndarray:

@@ -65,14 +65,14 @@ class PretrainingObjective:
         )
 
     def describe(self, record: Record, state: RunState) -> str:
-        line, train, found = f"step {record.step}/{self._recipe.n_steps}", record.train, record.scores
+        line, train, scores = f"step {record.step}/{self._recipe.n_steps}", record.train, record.scores
         if train:
             speed = train["n_tokens"] / record.seconds
             line += f"  loss {shown_loss(train.get('mlm_loss'))}  {_accuracies(train)}  {speed:,.0f} tokens/s"
-        if found:
-            segments = f"hidden segments {per_cent(found.get('segment_accuracy'))}"
-            line += f"  held out: loss {shown_loss(found.get('mlm_loss'))}  {_accuracies(found)}  {segments}"
-            line += f" (characters {per_cent(found.get('segment_char_accuracy'))})"
+        if scores:
+            segments = f"hidden segments {per_cent(scores.get('segment_accuracy'))}"
+            line += f"  held out: loss {shown_loss(scores.get('mlm_loss'))}  {_accuracies(scores)}  {segments}"
+            line += f" (characters {per_cent(scores.get('segment_char_accuracy'))})"
         return line
 
     def _instance_set(self, *, is_held_out: bool) -> InstanceSet:

@@ -47,7 +47,7 @@ def _most_text(places: list[int], edges: list[int]) -> list[int]:
     """The positions between two neighbouring edges with the most text between the first and last; at least three."""
     best: list[int] = []
     for start, end in pairwise(edges):
-        own = places[bisect_left(places, start) : bisect_right(places, end)]
-        if len(own) >= 3 and (not best or own[-1] - own[0] > best[-1] - best[0]):
-            best = own
+        inside = places[bisect_left(places, start) : bisect_right(places, end)]
+        if len(inside) >= 3 and (not best or inside[-1] - inside[0] > best[-1] - best[0]):
+            best = inside
     return best

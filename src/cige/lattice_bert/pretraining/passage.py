@@ -49,14 +49,14 @@ class Passage:
 
         A token belongs to a stretch if it lies completely within it.
         """
-        found, n_pieces = [], 0
+        lines, n_pieces = [], 0
         for start, end in stretches:
             if start < end:
-                found.append(self._part(start, end, n_pieces))
+                lines.append(self._part(start, end, n_pieces))
                 n_pieces += end - start
-        if len(found) == 1:
-            return found[0]
-        return Part(*(np.concatenate([getattr(part, field.name) for part in found]) for field in fields(Part)))
+        if len(lines) == 1:
+            return lines[0]
+        return Part(*(np.concatenate([getattr(part, field.name) for part in lines]) for field in fields(Part)))
 
     def places_after(self, ids: tuple[int, ...]) -> list[int]:
         """The positions after pieces with these ids, in ascending order."""

@@ -14,17 +14,19 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from cige.engine.checkpoint import reporting_write_errors
-from cige.engine.devices import prepare
 from cige.engine.history import Record, RunState
 from cige.engine.parallel import is_sharded, whole_weights
+from cige.engine.run import Training, run
 from cige.engine.run_config import RunConfig
-from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
+from cige.engine.run_folder import MODEL, RunResult
 from cige.engine.trainer import Trainer
 from cige.errors import RecipeError
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
@@ -40,8 +42,8 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
 
-@dataclass(frozen=True)
-class PretrainResult:
+@dataclass(frozen=True, kw_only=True)
+class PretrainResult(RunResult):
     """The result of a run.
 
     Attributes:
@@ -50,7 +52,6 @@ class PretrainResult:
         n_tokens: number of tokens read, without padding; seconds: time of training, including earlier sessions of a
             resumed run.
         history: the records; `logs` are those of training, `evaluations` those of held-out text.
-        folder: the folder of the run; model: its model folder.
         origins: the origin of the tokens in a run that was initialised with another model, else None.
     """
 
@@ -60,9 +61,6 @@ class PretrainResult:
     n_parameters: int
     n_tokens: int
     seconds: float
-    history: tuple[Record, ...]
-    folder: Path
-    model: Path
     origins: Origins | None = None
 
     def __post_init__(self) -> None:
@@ -108,41 +106,60 @@ def pretrain(
     Raises:
         CigeError: see its subclasses; RecipeError if `output_dir` holds a run of another recipe or seed.
     """
-    stop_at = math.inf if stop_after is None else time.monotonic() + stop_after
     folder = Path(output_dir)
-    accelerator = prepare(device, precision=recipe.training.precision, may_skip_weights=False)
-    _check_batches(recipe, accelerator.num_processes)
-    if accelerator.is_main_process:
-        claim(folder, recipe, seed=seed, resume=resume, load=load_pretrain_recipe)
-    accelerator.wait_for_everyone()
-    if (folder / RESULT).is_file():
-        return read_result(folder, PretrainResult)
+    return run(
+        partial(_begin, recipe, folder, seed, data_dir),
+        folder,
+        recipe,
+        kind=PretrainResult,
+        load=load_pretrain_recipe,
+        seed=seed,
+        device=device,
+        precision=recipe.training.precision,
+        resume=resume,
+        show_progress=show_progress,
+        may_skip_weights=False,
+        check=lambda accelerator: _check_batches(recipe, accelerator.num_processes),
+        stop_at=math.inf if stop_after is None else time.monotonic() + stop_after,
+    )
+
+
+def _begin(
+    recipe: PretrainRecipe, folder: Path, seed: int, data_dir: str | Path, accelerator: Accelerator
+) -> Training[PretrainResult]:
     data = open_data(data_dir, check_contents=False, check_as_opened=accelerator.is_main_process)
     _check_data(recipe, data)
     model, origins = _make_model(recipe, data, seed)
     model.bert.recomputes_layers = recipe.training.gradient_checkpointing
-    trainer = Trainer(
+    ends = list(accumulate(phase.n_steps for phase in recipe.phases))
+
+    def save_short(trainer: Trainer, number: int) -> None:
+        if trainer.state.step == ends[number] < recipe.n_steps:
+            _save_model(model, data, folder / f"{MODEL}-short", recipe, trainer.state, accelerator)
+
+    def finish(trainer: Trainer) -> PretrainResult:
+        _save_model(model, data, folder / MODEL, recipe, trainer.state, accelerator)
+        logs = [record for record in trainer.state.records if record.train]
+        return PretrainResult(
+            name=recipe.name,
+            seed=seed,
+            n_steps=trainer.state.step,
+            n_parameters=sum(p.numel() for p in model.parameters()),
+            n_tokens=int(sum(record.train["n_tokens"] for record in logs)),
+            seconds=sum(record.seconds for record in logs),
+            history=tuple(trainer.state.records),
+            folder=folder,
+            origins=origins,
+        )
+
+    return Training(
         model,
         replace(_run_config(recipe), sharding=recipe.training.sharding, shards=list(model.bert.layers)),
-        accelerator=accelerator,
-        folder=folder,
-        origin=_origin(model, data),
-        seed=seed,
-        show_progress=show_progress,
+        _origin(model, data),
+        [PretrainingObjective(phase, recipe, data, seed=seed) for phase in recipe.phases],
+        finish,
+        after=save_short,
     )
-    trainer.resume()
-    end = 0
-    for phase in recipe.phases:
-        end += phase.n_steps
-        if not trainer.run(PretrainingObjective(phase, recipe, data, seed=seed), stop_at=stop_at):
-            return None
-        if end < recipe.n_steps and trainer.state.step == end:
-            _save_model(model, data, folder / f"{MODEL}-short", recipe, trainer.state, accelerator)
-    _save_model(model, data, folder / MODEL, recipe, trainer.state, accelerator)
-    if accelerator.is_main_process:
-        write_result(folder, _facts(recipe, model, trainer.state, seed, origins), trainer.state)
-    accelerator.wait_for_everyone()
-    return read_result(folder, PretrainResult)
 
 
 def _run_config(recipe: PretrainRecipe) -> RunConfig:
@@ -221,18 +238,3 @@ def _save_model(
     }
     with reporting_write_errors(folder):
         PretrainedLatticeBert(network=model, vocabulary=vocabulary, facts=facts).save(folder)
-
-
-def _facts(
-    recipe: PretrainRecipe, model: LatticeBertForPreTraining, state: RunState, seed: int, origins: Origins | None
-) -> dict[str, Any]:
-    logs = [record for record in state.records if record.train]
-    return {
-        "name": recipe.name,
-        "seed": seed,
-        "n_steps": state.step,
-        "n_parameters": sum(p.numel() for p in model.parameters()),
-        "n_tokens": int(sum(record.train["n_tokens"] for record in logs)),
-        "seconds": sum(record.seconds for record in logs),
-        "origins": None if origins is None else asdict(origins),
-    }

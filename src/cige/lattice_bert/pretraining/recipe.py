@@ -128,9 +128,9 @@ def resolve_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> 
     size = values.get("size", "tiny")
     if isinstance(values.get("model", {}), Mapping) and size in SIZES:
         start_from = values.get("start_from")
-        own = settings_of(start_from) if isinstance(start_from, str) else asdict(SIZES[size])
-        values["model"] = own | values.get("model", {})
-        for key in own:
+        settings = settings_of(start_from) if isinstance(start_from, str) else asdict(SIZES[size])
+        values["model"] = settings | values.get("model", {})
+        for key in settings:
             origins.setdefault(f"model.{key}", f"start_from {start_from}" if start_from else f"size {size}")
     built = build_strictly(PretrainRecipe, values, origins)
     for problem in _problems(built):

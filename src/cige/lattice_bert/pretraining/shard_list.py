@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
 from cige.lattice_bert.pretraining.shards import Shard, check_shard, open_shard
 
@@ -57,5 +57,5 @@ class ShardList(Sequence[Shard]):
         self._open.move_to_end(number)
         return self._open[number]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_open": OrderedDict()}  # arrays that were pickled would no longer be mapped

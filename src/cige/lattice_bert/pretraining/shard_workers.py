@@ -11,12 +11,13 @@ from typing import Any
 
 from cige.errors import CigeError
 from cige.lattice_bert.pretraining.make_shard import ShardJob
+from cige.lattice_bert.pretraining.shards import ShardEntry
 from cige.lattice_bert.pretraining.units import Unit
 
-Workers = Callable[[ShardJob, Iterator[Unit], int], Iterator[dict[str, Any]]]
+Workers = Callable[[ShardJob, Iterator[Unit], int], Iterator[ShardEntry]]
 
 
-def in_processes(job: ShardJob, units: Iterator[Unit], n_processes: int) -> Iterator[dict[str, Any]]:
+def in_processes(job: ShardJob, units: Iterator[Unit], n_processes: int) -> Iterator[ShardEntry]:
     """Yield the entry of each shard as it is finished, in any order; with one process, in this one.
 
     Raises:
@@ -25,7 +26,7 @@ def in_processes(job: ShardJob, units: Iterator[Unit], n_processes: int) -> Iter
     if n_processes == 1:
         yield from map(job.make, units)
         return
-    running: set[Future[dict[str, Any]]] = set()
+    running: set[Future[ShardEntry]] = set()
     # Spawned, not forked: the caller may have threads (torch), which a fork would break.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(n_processes, mp_context=context) as pool:
@@ -46,7 +47,7 @@ def in_processes(job: ShardJob, units: Iterator[Unit], n_processes: int) -> Iter
             raise
 
 
-def on_ray(job: ShardJob, units: Iterator[Unit], n_tasks: int) -> Iterator[dict[str, Any]]:
+def on_ray(job: ShardJob, units: Iterator[Unit], n_tasks: int) -> Iterator[ShardEntry]:
     """The same with up to `n_tasks` tasks of Ray, each on one core of any node; a task whose worker dies runs again.
 
     Corpus and output must be on storage that all nodes share. The current Ray session is used, or that of RAY_ADDRESS,
@@ -74,7 +75,7 @@ def on_ray(job: ShardJob, units: Iterator[Unit], n_tasks: int) -> Iterator[dict[
         raise (error.cause if isinstance(error.cause, CigeError) else error) from error
 
 
-def _make(job: ShardJob, unit: Unit) -> dict[str, Any]:
+def _make(job: ShardJob, unit: Unit) -> ShardEntry:
     return job.make(unit)
 
 

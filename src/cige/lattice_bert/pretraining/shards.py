@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from cige.errors import DataError
 from cige.folders.atomic import atomic_folder
 from cige.folders.manifest import read_manifest, write_manifest
+from cige.json_text import JsonObject
 from cige.lattice_bert.kinds import SHARD
 from cige.lattice_bert.pretraining.check_shard_arrays import check_arrays
 from cige.lexicon.word_blob import load_array
@@ -83,7 +84,21 @@ class Shard:
         }
 
 
-def write_shard(shard: Shard, folder: Path, *, n_held_out: int = 0, **facts: Any) -> dict[str, Any]:
+class ShardEntry(TypedDict, total=False):
+    """A shard in the index of the data; the counts are those of its training documents."""
+
+    name: str
+    text: list[list[str | int]]
+    sha256: str
+    n_documents: int
+    n_lines: int
+    n_pieces: int
+    n_tokens: int
+    held_out: dict[str, int]
+    report: JsonObject
+
+
+def write_shard(shard: Shard, folder: Path, *, n_held_out: int = 0, **facts: Any) -> JsonObject:
     """Write a shard and its manifest, which lists its sizes and `facts`; returns the manifest's facts.
 
     Args:
@@ -98,7 +113,7 @@ def write_shard(shard: Shard, folder: Path, *, n_held_out: int = 0, **facts: Any
     return facts
 
 
-def check_shard(folder: Path, *, check_contents: bool = False) -> dict[str, Any]:
+def check_shard(folder: Path, *, check_contents: bool = False) -> JsonObject:
     """Check that every file of a shard exists in full size, and return the facts of its manifest; raises DataError.
 
     Args:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,6 +20,7 @@ from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.encoder.network import LatticeBertConfig
 from cige.lattice_bert.encoder.pretrained import CONFIG, FORMAT_VERSION, PretrainedLatticeBert
 from cige.lattice_bert.kinds import PRETRAINED
+from cige.recipes.yaml_file import Settings
 
 _ROWS = ("bert.embeddings.tokens.weight", "token_bias")  # weights with one row per token
 
@@ -40,7 +40,7 @@ class Origins:
     drawn: int
 
 
-def settings_of(start_from: str) -> dict[str, Any]:
+def settings_of(start_from: str) -> Settings:
     """The fields of a pre-trained model's LatticeBertConfig; raises RecipeError if there is no such model."""
     try:
         folder = model_folder(start_from)
@@ -65,30 +65,30 @@ def initialise_from(
     Raises:
         RecipeError: the models differ in size or in their parts.
     """
-    given, own = source.network.state_dict(), model.state_dict()
+    given, new = source.network.state_dict(), model.state_dict()
     if not isinstance(source.network, LatticeBertForPreTraining):
         given = {f"bert.{name}": weight for name, weight in given.items()}
-    given = {name: weight for name, weight in given.items() if not _is_another_head(name, weight, own)}
-    _check_sizes(model.config, source.config, own, given)
+    given = {name: weight for name, weight in given.items() if not _is_another_head(name, weight, new)}
+    _check_sizes(model.config, source.config, new, given)
     n_tokens = model.config.n_tokens
     rows, origins = _rows(vocabulary, source.vocabulary, n_tokens)
     for name in _ROWS:
         if name in given:
-            given[name] = _taken(own[name], given[name], rows)
-    model.load_state_dict(own | given)
+            given[name] = _taken(new[name], given[name], rows)
+    model.load_state_dict(new | given)
     return origins
 
 
-def _is_another_head(name: str, weight: Tensor, own: dict[str, Tensor]) -> bool:
-    return name.startswith("sentence.") and own[name].shape != weight.shape
+def _is_another_head(name: str, weight: Tensor, new: dict[str, Tensor]) -> bool:
+    return name.startswith("sentence.") and new[name].shape != weight.shape
 
 
 def _check_sizes(
-    config: LatticeBertConfig, of_source: LatticeBertConfig, own: dict[str, Tensor], given: dict[str, Tensor]
+    config: LatticeBertConfig, of_source: LatticeBertConfig, new: dict[str, Tensor], given: dict[str, Tensor]
 ) -> None:
-    encoder = {name for name in own.keys() | given.keys() if name.startswith("bert.")}
+    encoder = {name for name in new.keys() | given.keys() if name.startswith("bert.")}
     if all(
-        name in own and name in given and (name in _ROWS or own[name].shape == given[name].shape) for name in encoder
+        name in new and name in given and (name in _ROWS or new[name].shape == given[name].shape) for name in encoder
     ):
         return
     names = [field.name for field in fields(config) if field.name != "n_tokens"]
@@ -123,13 +123,13 @@ def _rows(
     return rows, Origins(n_known, n_made, n_tokens - n_known - n_made)
 
 
-def _taken(own: Tensor, given: Tensor, rows: Sequence[Sequence[int]]) -> Tensor:
-    """A copy of `own`, float[V] or float[V, E], whose row k is the mean of the rows `rows[k]` of `given`."""
-    found = own.clone()
+def _taken(new: Tensor, given: Tensor, rows: Sequence[Sequence[int]]) -> Tensor:
+    """A copy of `new`, float[V] or float[V, E], whose row k is the mean of the rows `rows[k]` of `given`."""
+    taken = new.clone()
     known = torch.tensor([k for k, from_rows in enumerate(rows) if from_rows])
     flat = torch.tensor([row for from_rows in rows for row in from_rows])
     counts = torch.tensor([len(from_rows) for from_rows in rows if from_rows])
     owner = torch.repeat_interleave(torch.arange(len(known)), counts)
     sums = torch.zeros(len(known), *given.shape[1:]).index_add_(0, owner, given[flat])
-    found[known] = sums / counts.view(-1, *[1] * (given.ndim - 1))
-    return found
+    taken[known] = sums / counts.view(-1, *[1] * (given.ndim - 1))
+    return taken

@@ -54,26 +54,26 @@ class DocumentTokenizer:
         Returns:
             The shard, and bool[len(documents)]: which documents are in it.
         """
-        found: list[_Lines] = []
+        of_blocks: list[_Lines] = []
         n_parts: list[int] = []  # of each line, 0 if it has no tokens
         for block in self._tokenizer.tokenize_lines(line for document in documents for line in document):
             for lines, parts in self._lines_of(block):
-                found.append(lines)
+                of_blocks.append(lines)
                 n_parts += parts
         ends = np.cumsum([0, *map(len, documents)])
         n_until = np.concatenate([[0], np.cumsum(n_parts, dtype=np.int64)])[ends]  # lines until each document
         is_kept = np.diff(n_until) > 0
-        firsts = np.cumsum([0, *(len(lines.word_starts) for lines in found)])
+        firsts = np.cumsum([0, *(len(lines.word_starts) for lines in of_blocks)])
         return Shard(
-            ids=_joined([lines.ids for lines in found], np.int32),
+            ids=_joined([lines.ids for lines in of_blocks], np.int32),
             starts=_joined(
-                [lines.starts + np.int32(first) for lines, first in zip(found, firsts, strict=False)], np.int32
+                [lines.starts + np.int32(first) for lines, first in zip(of_blocks, firsts, strict=False)], np.int32
             ),
-            lengths=_joined([lines.lengths for lines in found], np.uint16),
-            line_tokens=_offsets(_joined([lines.n_tokens for lines in found], np.int64)),
-            line_pieces=_offsets(_joined([lines.n_pieces for lines in found], np.int64)),
+            lengths=_joined([lines.lengths for lines in of_blocks], np.uint16),
+            line_tokens=_offsets(_joined([lines.n_tokens for lines in of_blocks], np.int64)),
+            line_pieces=_offsets(_joined([lines.n_pieces for lines in of_blocks], np.int64)),
             document_lines=np.concatenate([[0], n_until[1:][is_kept]]).astype(np.int64),
-            word_starts=_joined([lines.word_starts for lines in found], np.bool_),
+            word_starts=_joined([lines.word_starts for lines in of_blocks], np.bool_),
         ), is_kept
 
     def _lines_of(self, block: TokenLines) -> Iterator[tuple[_Lines, list[int]]]:
@@ -101,8 +101,8 @@ class DocumentTokenizer:
                 parts, _ = cut_line(text, len(text) // 2)
                 n_parts = 0
                 for part_block in self._tokenizer.tokenize_lines(parts):
-                    for lines, own in self._lines_of(part_block):
-                        n_parts += sum(own)
+                    for lines, part in self._lines_of(part_block):
+                        n_parts += sum(part)
                         yield lines, []
                 yield _NOTHING, [n_parts]
             begin = k + 1
@@ -133,10 +133,10 @@ class DocumentTokenizer:
             lengths.append(1)  # the line feed
         begins = np.zeros(sum(lengths) + 1, np.bool_)
         begins[np.cumsum([0, *lengths])] = True
-        found = begins[block.piece_starts[first:last] - n_before]
+        starts = begins[block.piece_starts[first:last] - n_before]
         firsts = block.line_pieces[begin:end][np.diff(block.line_pieces[begin : end + 1]) > 0]
-        found[firsts - first] = True
-        return found
+        starts[firsts - first] = True
+        return starts
 
 
 _NOTHING = _Lines(*(np.zeros(0, kind) for kind in (np.int32, np.int32, np.uint16, np.bool_, np.int64, np.int64)))

@@ -86,7 +86,7 @@ def cut_units(corpus: Sequence[str | os.PathLike[str]], size: int, *, is_documen
     Raises:
         LexiconError: a file cannot be read, or is compressed and damaged.
     """
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     number = n_bytes = 0
 
     def room() -> int:
@@ -94,13 +94,13 @@ def cut_units(corpus: Sequence[str | os.PathLike[str]], size: int, *, is_documen
 
     for path in corpus:
         for stretch in _stretches(str(path), room, size, _LINE if is_document_a_line else _BLANK_LINE):
-            found.append(stretch)
+            stretches.append(stretch)
             n_bytes += stretch.stop - stretch.start
             if n_bytes >= size:
-                yield Unit(number, tuple(found))
-                found, n_bytes, number = [], 0, number + 1
-    if found:
-        yield Unit(number, tuple(found))
+                yield Unit(number, tuple(stretches))
+                stretches, n_bytes, number = [], 0, number + 1
+    if stretches:
+        yield Unit(number, tuple(stretches))
 
 
 def _stretches(path: str, room: Callable[[], int], most: int, end: re.Pattern[bytes]) -> Iterator[Stretch]:
@@ -140,8 +140,8 @@ def _next(
 def _end_in(content: IO[bytes], tail: bytes, most: int, end: re.Pattern[bytes]) -> tuple[int, bytes, bool]:
     """(end of the first document in the following text, the text read, whether the document continues there)."""
     while True:
-        if found := end.search(tail, 0, most):
-            return found.end(), tail, False
+        if match := end.search(tail, 0, most):
+            return match.end(), tail, False
         if len(tail) >= most:
             line = tail.rfind(b"\n", 0, most) + 1 or tail.find(b"\n", most) + 1
             if line:

@@ -88,7 +88,7 @@ def _ends_of_phases(result: PretrainResult) -> list[tuple[str, Record | None]]:
 
 
 def _figures(record: Record) -> list[str]:
-    found = record.scores
-    shares = map(found.get, ("segment_accuracy", "segment_char_accuracy", "sentence_accuracy"))
-    loss = found.get("mlm_loss")
-    return [per_cent(found.get("mlm_accuracy")), "–" if loss is None else f"{loss:.2f}", *map(per_cent, shares)]
+    scores = record.scores
+    shares = map(scores.get, ("segment_accuracy", "segment_char_accuracy", "sentence_accuracy"))
+    loss = scores.get("mlm_loss")
+    return [per_cent(scores.get("mlm_accuracy")), "–" if loss is None else f"{loss:.2f}", *map(per_cent, shares)]

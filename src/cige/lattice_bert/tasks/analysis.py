@@ -58,7 +58,7 @@ class Group:
         first, *others = self.n_correct
         return tuple((n - first) / self.n_examples if self.n_examples else None for n in others)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         return {
             "name": self.name,
             "n_examples": self.n_examples,
@@ -88,22 +88,22 @@ class EntityErrors:
     def counts(self) -> tuple[float, float, float]:
         return self.n_predicted, self.n_wrong, self.n_nested
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         counts = {"n_predicted": self.n_predicted, "n_wrong": self.n_wrong, "n_nested": self.n_nested}
         return counts | ({"sds": list(self.sds)} if self.sds else {})
 
 
 def analysis_of(task: Task) -> str:
     """LENGTH, KEYWORDS or NESTED, whichever suits a task; raises a DataError that lists the tasks if there is none."""
-    found = _suitable(task)
-    if found is None:
+    task_kind = _suitable(task)
+    if task_kind is None:
         lists: dict[str, list[str]] = {}
         for other in TASKS.values():
             if (kind := _suitable(other)) is not None:
                 lists.setdefault(kind, []).append(other.name)
         known = "; ".join(f"{', '.join(names)} ({kind})" for kind, names in lists.items())
         raise DataError(f"there is no analysis of {task.name}; there is one of {known}")
-    return found
+    return task_kind
 
 
 def by_length(
@@ -180,37 +180,37 @@ def nested_errors(examples: Sequence[Sentence], answers: Sequence[Sequence[Seque
     a wrong type is therefore an error but not nested, and neither are spans that only cross or touch. Each predicted
     entity counts once.
     """
-    found = []
+    errors = []
     for model in answers:
         _check_step(examples, model)
         predicted = [(span, sentence.spans) for sentence, spans in zip(examples, model, strict=True) for span in spans]
         wrong = [(span, gold) for span, gold in predicted if span not in gold]
         n_nested = sum(any(_are_nested(span, other) for other in gold) for span, gold in wrong)
-        found.append(EntityErrors(len(predicted), len(wrong), n_nested))
-    return found
+        errors.append(EntityErrors(len(predicted), len(wrong), n_nested))
+    return errors
 
 
 def groups_over_runs(groups: Sequence[Group], n_runs: Sequence[int]) -> list[Group]:
     """Combine groups that have one number per run into groups with one per model; `n_runs` is given per model."""
     if set(n_runs) == {1}:
         return list(groups)
-    found = []
+    merged = []
     for group in groups:
         means, sds = zip(*map(mean_and_sd, _by_model(group.n_correct, n_runs)), strict=True)
         of_one = max(1, group.n_examples)
-        found.append(Group(group.name, group.n_examples, means, tuple(sd / of_one for sd in sds)))
-    return found
+        merged.append(Group(group.name, group.n_examples, means, tuple(sd / of_one for sd in sds)))
+    return merged
 
 
 def errors_over_runs(errors: Sequence[EntityErrors], n_runs: Sequence[int]) -> list[EntityErrors]:
     """Combine the counts of each run into those of each model; `n_runs` is given per model."""
     if set(n_runs) == {1}:
         return list(errors)
-    found = []
+    merged = []
     for runs in _by_model(errors, n_runs):
         predicted, wrong, nested = (mean_and_sd(counts) for counts in zip(*(run.counts for run in runs), strict=True))
-        found.append(EntityErrors(predicted[0], wrong[0], nested[0], (predicted[1], wrong[1], nested[1])))
-    return found
+        merged.append(EntityErrors(predicted[0], wrong[0], nested[0], (predicted[1], wrong[1], nested[1])))
+    return merged
 
 
 def _by_model(values: Sequence[Any], n_runs: Sequence[int]) -> list[list[Any]]:
@@ -238,16 +238,16 @@ def _grouped(
     """One group per name, in the given order, and one of all examples."""
     for model in answers:
         _check_step(examples, model)
-    own: dict[str, list[int]] = {name: [] for name in names}
+    members: dict[str, list[int]] = {name: [] for name in names}
     for number, example in enumerate(examples):
-        own[name_of(example)].append(number)
+        members[name_of(example)].append(number)
     return [
         Group(
             name,
             len(numbers),
             tuple(sum(model[k] == examples[k].label for k in numbers) for model in answers),
         )
-        for name, numbers in [*own.items(), ("all", range(len(examples)))]
+        for name, numbers in [*members.items(), ("all", range(len(examples)))]
     ]
 
 

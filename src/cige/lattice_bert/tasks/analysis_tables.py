@@ -31,16 +31,16 @@ def error_table(title: str, models: Sequence[str], errors: Sequence[EntityErrors
     table = Table("model", "predicted", "wrong", "fewer, %", "nested with gold", "fewer, %", title=title)
     for column in table.columns[1:]:
         column.justify = "right"
-    for number, (name, own) in enumerate(zip(models, errors, strict=True)):
+    for number, (name, of_model) in enumerate(zip(models, errors, strict=True)):
         wrong, nested = (
             ("", "")
             if number == 0
             else (
-                _per_cent(reduction(errors[0].n_wrong, own.n_wrong)),
-                _per_cent(reduction(errors[0].n_nested, own.n_nested)),
+                _per_cent(reduction(errors[0].n_wrong, of_model.n_wrong)),
+                _per_cent(reduction(errors[0].n_nested, of_model.n_nested)),
             )
         )
-        predicted, n_wrong, n_nested = _counts(own)
+        predicted, n_wrong, n_nested = _counts(of_model)
         table.add_row(name, predicted, n_wrong, wrong, n_nested, nested)
     return table
 

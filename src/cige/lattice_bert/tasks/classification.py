@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -31,7 +30,7 @@ class ClassificationHead(Head[TextExample, int, str]):
         self._number = {label: number for number, label in enumerate(self.labels)}
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         return {"labels": self.labels}
 
     def items(self, number: int, example: TextExample, tokenizer: LatticeTokenizer, room: Room) -> list[Item[int]]:

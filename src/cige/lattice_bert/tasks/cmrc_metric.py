@@ -31,17 +31,17 @@ def f1(answers: Sequence[str], prediction: str) -> float:
 
 def units(text: str) -> list[str]:
     """The units of a text that F1 counts: its ideographs, and words of other scripts."""
-    found: list[str] = []
+    units_of_text: list[str] = []
     rest = ""
     for char in text.lower().strip():
         if char in _IGNORED:
             continue
         if _HAN.match(char):
-            found += [*_WORD.findall(rest), char]
+            units_of_text += [*_WORD.findall(rest), char]
             rest = ""
         else:
             rest += char
-    return [*found, *_WORD.findall(rest)]
+    return [*units_of_text, *_WORD.findall(rest)]
 
 
 def _f1(answer: list[str], prediction: list[str]) -> float:

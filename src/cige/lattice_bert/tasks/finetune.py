@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from cige.engine.checkpoint import reporting_write_errors
-from cige.engine.devices import prepare
-from cige.engine.history import Record
+from cige.engine.run import Training, run
 from cige.engine.run_config import RunConfig
-from cige.engine.run_folder import MODEL, RESULT, claim, read_result, write_result
+from cige.engine.run_folder import RunResult, result_values
 from cige.engine.trainer import Trainer
 from cige.errors import DataError
 from cige.folders.atomic import atomic_file
@@ -38,6 +38,9 @@ from cige.lattice_bert.tasks.used_rows import UsedRows
 from cige.recipes.recipe_file import read_recipe_file
 from cige.recipes.strict import build_strictly
 
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
 ANSWERS = "answers"
 
 
@@ -55,8 +58,8 @@ class RunSettings:
     """The settings of fine-tuning."""
 
 
-@dataclass(frozen=True)
-class TuningResult:
+@dataclass(frozen=True, kw_only=True)
+class TuningResult(RunResult):
     """The result of a run.
 
     Attributes:
@@ -68,7 +71,6 @@ class TuningResult:
         seconds: time of training and of answering the development examples.
         facts: facts about the data: the number of examples per split, and how many cannot be used for training.
         history: one record per epoch.
-        folder: folder of the run; model: its model folder.
     """
 
     task: str
@@ -81,9 +83,6 @@ class TuningResult:
     n_parameters: int
     seconds: float
     facts: dict[str, int]
-    history: tuple[Record, ...]
-    folder: Path
-    model: Path
 
     @property
     def deciding(self) -> float:
@@ -120,15 +119,35 @@ def finetune(
     Raises:
         CigeError: see its subclasses; RecipeError if `output_dir` holds another run.
     """
-    task, folder, source = data.task, Path(output_dir), model_folder(model)
-    config = config or task.config
-    accelerator = prepare(device, precision=config.training.precision)
-    settings = RunSettings(task.name, model_fingerprint(source), data.fingerprint, config)
-    if accelerator.is_main_process:
-        claim(folder, settings, seed=seed, resume=resume, load=_load_settings)
-    accelerator.wait_for_everyone()
-    if (folder / RESULT).is_file():
-        return read_result(folder, TuningResult)
+    config = config or data.task.config
+    folder, source = Path(output_dir), model_folder(model)
+    settings = RunSettings(data.task.name, model_fingerprint(source), data.fingerprint, config)
+    result = run(
+        partial(_begin, data, source, settings, folder, seed, keep_model),
+        folder,
+        settings,
+        kind=TuningResult,
+        load=_load_settings,
+        seed=seed,
+        device=device,
+        precision=config.training.precision,
+        resume=resume,
+        show_progress=show_progress,
+    )
+    assert result is not None  # no time to stop was given
+    return result
+
+
+def _begin(
+    data: TaskData,
+    source: Path,
+    settings: RunSettings,
+    folder: Path,
+    seed: int,
+    keep_model: bool,
+    accelerator: Accelerator,
+) -> Training[TuningResult]:
+    task, config = data.task, settings.config
     train, dev, test = data.train[: config.n_train], data.dev[: config.n_dev], data.test[: config.n_dev]
     tuned = _new_model(task, PretrainedLatticeBert.from_pretrained(source), [*data.train, *data.dev], config, seed)
     learnt = [item for item in tuned.items(train) if item.target is not None]
@@ -146,44 +165,41 @@ def finetune(
         seed=seed,
         max_pairs=max_pairs_on(accelerator.device),
     )
-    name = f"{task.name} {config.optimizer.learning_rate:g} seed {seed}"
     tuned.network.bert.recomputes_layers = config.gradient_checkpointing
-    trainer = Trainer(
-        tuned.network,
-        RunConfig.in_epochs(config, name=name, n_steps=objective.n_steps),
-        accelerator=accelerator,
-        folder=folder,
-        origin=hashlib.sha256(repr((settings, seed)).encode()).hexdigest(),
-        seed=seed,
-        show_progress=show_progress,
-    )
-    trainer.resume()
-    trainer.run(objective)
-    best = trainer.load_best()
-    used.put_back()
-    if accelerator.is_main_process:
-        tuned.network.to(accelerator.device)
+
+    def finish(trainer: Trainer) -> TuningResult:
+        best = trainer.load_best()
+        used.put_back()
+        test_scores: dict[str, float] = {}
+        if accelerator.is_main_process:
+            tuned.network.to(accelerator.device)
+            test_scores = _answer(tuned, {"dev": dev, "test": test}, task, config, folder)["test"]
         facts = {"n_train": len(train), "n_dev": len(dev), "n_test": len(test), "n_items": len(learnt)}
-        values: dict[str, Any] = {
-            "task": task.name,
-            "seed": seed,
-            "learning_rate": config.optimizer.learning_rate,
-            "data": data.state + (f", the first {len(train):,} learnt" if len(train) < len(data.train) else ""),
-            "best_epoch": best.epoch,
-            "dev": dict(best.scores),
-            "test": _answer(tuned, {"dev": dev, "test": test}, task, config, folder)["test"],
-            "n_parameters": n_parameters,
-            "seconds": trainer.state.total_seconds,
-            "facts": facts | tuned.kind.count(train) | {"n_not_learnt": len(train) - len({i.example for i in learnt})},
-        }
-        if keep_model:
+        result = TuningResult(
+            task=task.name,
+            seed=seed,
+            learning_rate=config.optimizer.learning_rate,
+            data=data.state + (f", the first {len(train):,} learnt" if len(train) < len(data.train) else ""),
+            best_epoch=best.epoch,
+            dev=dict(best.scores),
+            test=test_scores,
+            n_parameters=n_parameters,
+            seconds=trainer.state.total_seconds,
+            facts=facts | tuned.kind.count(train) | {"n_not_learnt": len(train) - len({i.example for i in learnt})},
+            history=tuple(trainer.state.records),
+            folder=folder,
+        )
+        if keep_model and accelerator.is_main_process:
             tuned.network.to("cpu").eval()
-            tuned.facts = values
+            tuned.facts = result_values(result)
             with reporting_write_errors(folder):
-                tuned.save(folder / MODEL)
-        write_result(folder, values, trainer.state)
-    accelerator.wait_for_everyone()
-    return read_result(folder, TuningResult)
+                tuned.save(result.model)
+        return result
+
+    name = f"{task.name} {config.optimizer.learning_rate:g} seed {seed}"
+    origin = hashlib.sha256(repr((settings, seed)).encode()).hexdigest()
+    run_config = RunConfig.in_epochs(config, name=name, n_steps=objective.n_steps)
+    return Training(tuned.network, run_config, origin, [objective], finish)
 
 
 def _new_model(

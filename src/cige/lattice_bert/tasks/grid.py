@@ -64,7 +64,7 @@ class GridResult:
 
     def with_row(self, row: TaskRow) -> GridResult:
         """A copy in which `row` replaces the row of its task, or is added."""
-        rows = {own.task: own for own in (*self.rows, row)}
+        rows = {of_task.task: of_task for of_task in (*self.rows, row)}
         return replace(self, rows=tuple(rows[name] for name in TASKS if name in rows))
 
     def save(self, folder: Path) -> None:
@@ -91,10 +91,10 @@ class GridResult:
         """
         if not (folder / RESULTS).exists():
             return cls(name, (), tuple(origin))
-        found = cls.read(folder)
-        if found.origin != tuple(origin):
+        result = cls.read(folder)
+        if result.origin != tuple(origin):
             raise CigeError(f"{folder} holds results of another pre-trained model; give another output folder")
-        return replace(found, name=name)
+        return replace(result, name=name)
 
 
 def tune_task(

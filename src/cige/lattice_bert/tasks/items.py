@@ -100,7 +100,7 @@ class Head(nn.Module, Generic[Example, Target, Answer]):
         initialise(self.linear)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The constructor's arguments besides `width` and `dropout_prob`, as JSON values."""
         return {}
 
@@ -133,7 +133,7 @@ def targets_of(items: Sequence[Item[Target]]) -> list[Target]:
     return targets
 
 
-def pieces_of(item: Item) -> ReadPieces:
+def pieces_of(item: Item[Any]) -> ReadPieces:
     """The pieces of an item whose head finds spans."""
     if item.pieces is None:
         raise ValueError(f"an item of example {item.example} lists no pieces, but its head finds spans of pieces")
@@ -151,7 +151,7 @@ def read_pooled(bert: LatticeBert, inputs: Sequence[TokenInputs]) -> Tensor:
     return bert(batch, torch.zeros(len(batch), 1, dtype=torch.long, device=batch.ids.device)).pooled
 
 
-def read_pieces(bert: LatticeBert, items: Sequence[Item], *, with_cls: bool) -> tuple[Tensor, Tensor]:
+def read_pieces(bert: LatticeBert, items: Sequence[Item[Any]], *, with_cls: bool) -> tuple[Tensor, Tensor]:
     """Vectors float[B, P, D] of each item's pieces, and their numbers int64[B]; the last layer computes only these.
 
     Args:
@@ -169,7 +169,7 @@ def max_pairs_on(device: torch.device) -> int:
     return MAX_PAIRS.get(device.type, MAX_PAIRS_ELSEWHERE)
 
 
-def passes(items: Sequence[Item], *, max_items: int, max_pairs: int) -> Iterator[list[int]]:
+def passes(items: Sequence[Item[Any]], *, max_items: int, max_pairs: int) -> Iterator[list[int]]:
     """Divide items into forward passes that fit into memory; yields indices of `items`.
 
     A pass holds at most `max_items` items and about `max_pairs` token pairs, but at least one item.

@@ -16,6 +16,7 @@ from cige.lattice_bert.tasks.metrics import accuracy, span_counts, tag_counts
 from cige.lattice_bert.tasks.reading import ReadingHead
 from cige.lattice_bert.tasks.reading_data import count_misplaced
 from cige.lattice_bert.tasks.tagging import TaggingHead
+from cige.recipes.yaml_file import Settings
 
 Scores = dict[str, float]
 
@@ -34,8 +35,8 @@ class Kind:
         count: training examples -> counts to report with the results.
     """
 
-    head: Callable[..., Head]
-    settings: Callable[[Sequence[Any]], dict[str, Any]]
+    head: Callable[..., Head[Any]]
+    settings: Callable[[Sequence[Any]], Settings]
     score: Callable[[Sequence[Any], Sequence[Any]], Scores]
     is_labelled: Callable[[Any], bool]
     write: Callable[[Sequence[Any], Sequence[Any]], str]
@@ -103,5 +104,5 @@ def _texts(example: ReadingExample) -> list[str]:
 
 
 def _mean(values: Iterable[float]) -> float:
-    found = list(values)
-    return sum(found) / len(found) if found else 0.0
+    scores = list(values)
+    return sum(scores) / len(scores) if scores else 0.0

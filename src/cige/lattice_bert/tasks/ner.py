@@ -55,14 +55,14 @@ class TunedNER(EntityFinder):
         return LabelFacts()
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Facts that were saved with the model: its task, seed and scores."""
         return self.model.facts
 
     def _stream(self, texts: Iterable[str], batch_size: int, selection: Selection) -> Iterator[list[Entity]]:
         n_at_once, left = 1 if batch_size == 1 else batch_size * READ_AHEAD, iter(texts)
         while block := list(islice(left, n_at_once)):
-            yield from ([e for e in found if _is_in(selection, e)] for found in self._read(block))
+            yield from ([e for e in entities if _is_in(selection, e)] for entities in self._read(block))
 
     def _read(self, texts: Sequence[str]) -> list[list[Entity]]:
         for text in texts:
@@ -71,7 +71,7 @@ class TunedNER(EntityFinder):
         sentences = [Sentence(text) for text in texts]
         return [self._entities(text, *read) for text, read in zip(texts, self.model.read(sentences), strict=True)]
 
-    def _entities(self, text: str, items: Sequence, outputs: Sequence[np.ndarray]) -> list[Entity]:
+    def _entities(self, text: str, items: Sequence[Any], outputs: Sequence[np.ndarray]) -> list[Entity]:
         chain = piece_chain(items, outputs)
         if not chain.n_pieces:
             return []
@@ -84,10 +84,10 @@ class TunedNER(EntityFinder):
         closed = closed_stretches(text)
         entities = []
         for span in spans:
-            found = chain.in_text(span)
-            if part := open_part(text, closed, found.start, found.end):
+            in_text = chain.in_text(span)
+            if part := open_part(text, closed, in_text.start, in_text.end):
                 score = marginals.probability(0, span.start, path[span.start : span.end])
-                entities.append(Entity(*part, found.label, text[slice(*part)], score))
+                entities.append(Entity(*part, in_text.label, text[slice(*part)], score))
         return entities
 
 

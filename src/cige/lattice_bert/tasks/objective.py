@@ -30,10 +30,10 @@ class TuningObjective:
     def __init__(
         self,
         model: TunedModel,
-        items: Sequence[Item],
+        items: Sequence[Item[Any]],
         *,
         dev: Sequence[Any],
-        dev_items: Sequence[Item],
+        dev_items: Sequence[Item[Any]],
         config: TuningConfig,
         seed: int,
         max_pairs: int,
@@ -45,13 +45,13 @@ class TuningObjective:
         self.plan = BatchPlan(sizes, config.batches, seed=seed, pass_pairs=max_pairs // widest)
         self.n_steps = self.plan.n_steps(config.training.n_epochs)
 
-    def read(self, epoch: int, numbers: Sequence[int]) -> list[Item]:
+    def read(self, epoch: int, numbers: Sequence[int]) -> list[Item[Any]]:
         return [self._items[number] for number in numbers]
 
-    def weights(self, batch: list[Item]) -> Sequence[float]:
+    def weights(self, batch: list[Item[Any]]) -> Sequence[float]:
         return (len(batch),)
 
-    def losses(self, network: TunedNetwork, batch: list[Item]) -> tuple[Tensor, Tensor]:
+    def losses(self, network: TunedNetwork, batch: list[Item[Any]]) -> tuple[Tensor, Tensor]:
         loss = network.head.losses(network.bert, batch).sum()
         counts = torch.stack([loss.detach().double(), loss.new_tensor(len(batch), dtype=torch.float64)])
         return loss[None], counts

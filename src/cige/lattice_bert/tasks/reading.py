@@ -68,13 +68,13 @@ class ReadingHead(Head[ReadingExample, Place, Answer]):
 
     def answer(self, example: ReadingExample, items: Sequence[Item[Place]], outputs: Sequence[np.ndarray]) -> Answer:
         """The text of the best span; empty for a context without pieces."""
-        found: list[tuple[BestSpan, ReadPieces]] = []
+        best: list[tuple[BestSpan, ReadPieces]] = []
         for item, output in zip(items, outputs, strict=True):
             span = best_span(output[0, 1:], output[1, 1:], max_length=MAX_ANSWER)
-            found.append((span, pieces_of(item)))
-        if not found:
+            best.append((span, pieces_of(item)))
+        if not best:
             return Answer("", -1)
-        span, window = max(found, key=lambda one: one[0].score)
+        span, window = max(best, key=lambda one: one[0].score)
         start, end = int(window.char_starts[span.start]), int(window.char_ends[span.end])
         return Answer(example.context[start:end], start)
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from cige.data.text_files import read_text
 from cige.errors import DataError
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 
 T = TypeVar("T")
 SUFFIXES = (".jsonl", ".json", ".txt", ".bmes", ".bio")
@@ -22,7 +22,7 @@ _TYPE_NAMES = {str: "text", int: "whole number", list: "list", dict: "object"}
 class Record:
     """One JSON object and its location ("dev.json, line 3")."""
 
-    values: dict[str, Any]
+    values: JsonObject
     where: str
 
     def get(self, key: str, kind: type[T]) -> T:

@@ -80,8 +80,12 @@ def _read_csl_cut(folder: Path, split: str) -> list[Any]:
 def _read_tnews_toutiao(folder: Path, split: str) -> list[Any]:
     """Extend TNEWS's train with a noisier sample of the corpus from which TNEWS was filtered."""
     more = find_file(folder, "train_toutiao_full", "train_toutiao") if split == "train" else None
-    found = _texts(text_data.news_title)(folder, split)
-    return found if more is None else found + text_data.read_text_examples(more, text_data.news_title, is_labelled=True)
+    examples = _texts(text_data.news_title)(folder, split)
+    return (
+        examples
+        if more is None
+        else examples + text_data.read_text_examples(more, text_data.news_title, is_labelled=True)
+    )
 
 
 def _classification(name: str, title: str, make: Callable[..., Any], sizes: Sizes, **facts: Any) -> Task:

@@ -33,8 +33,8 @@ def texts(examples: Sequence[ReadingExample], answers: Sequence[Answer]) -> str:
 
 def entities(examples: Sequence[Sentence], answers: Sequence[Sequence[Span]]) -> str:
     """One {"text": .., "label": {type: {surface: [[first, last]]}}} per line, CLUENER's format."""
-    found = [Sentence(e.text, tuple(spans)) for e, spans in zip(examples, answers, strict=True)]
-    return format_json_lines(found, "cluener")
+    sentences = [Sentence(e.text, tuple(spans)) for e, spans in zip(examples, answers, strict=True)]
+    return format_json_lines(sentences, "cluener")
 
 
 def words(examples: Sequence[Sentence], answers: Sequence[Sequence[Span]]) -> str:
@@ -61,5 +61,5 @@ def _lines(records: Any) -> str:
     return "".join(to_json(record) + "\n" for record in records)
 
 
-def _object(answers: dict[str, Any]) -> str:
+def _object(answers: dict[str, object]) -> str:
     return to_json(answers, indent=1) + "\n"

@@ -54,8 +54,8 @@ def table_1(results: Sequence[GridResult]) -> str:
         "|---|" + "---|" * (len(names) + 1),
     ]
     for result in results:
-        own = {row.task: row for row in result.rows}
-        cells = [_deciding_cell(own[name]) if name in own else ("-", None) for name in names]
+        rows = {row.task: row for row in result.rows}
+        cells = [_deciding_cell(rows[name]) if name in rows else ("-", None) for name in names]
         values = [value for _, value in cells if value is not None]
         average = f"{100 * statistics.fmean(values):.1f}" if len(values) == len(names) else "-"
         lines.append(f"| {result.name} | " + " | ".join(text for text, _ in cells) + f" | {average} |")

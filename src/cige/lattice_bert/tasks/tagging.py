@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -57,7 +56,7 @@ class TaggingHead(Head[Sentence, np.ndarray, list[Span]]):
         self.crf.transitions.requires_grad_(crf)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         return {"labels": self.labels, "has_outside": self.has_outside, "crf": self.has_crf}
 
     def items(self, number: int, example: Sentence, tokenizer: LatticeTokenizer, room: Room) -> list[Item[np.ndarray]]:

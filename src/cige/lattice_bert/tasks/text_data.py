@@ -80,7 +80,7 @@ def _id(record: Record, number: int) -> str:
 
 
 def _label(record: Record, *keys: str) -> str | None:
-    found = next((record.values[key] for key in keys or ("label",) if key in record.values), None)
-    if found in (None, ""):
+    label = next((record.values[key] for key in keys or ("label",) if key in record.values), None)
+    if label in (None, ""):
         return None
-    return str(found).lower() if isinstance(found, bool) else str(found)
+    return str(label).lower() if isinstance(label, bool) else str(label)

@@ -19,7 +19,7 @@ from cige.errors import ModelError
 from cige.folders.atomic import atomic_folder
 from cige.folders.hub import model_folder
 from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
-from cige.json_text import to_json
+from cige.json_text import JsonObject, to_json
 from cige.lattice_bert.encoder.network import LatticeBert
 from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert, must_fit_each_other
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
@@ -37,7 +37,7 @@ READ_AT_ONCE = 64  # items per forward pass without gradients, which may hold tw
 class TunedNetwork(nn.Module):
     """The network that is trained: a Lattice-BERT and a head."""
 
-    def __init__(self, bert: LatticeBert, head: Head):
+    def __init__(self, bert: LatticeBert, head: Head[Any]):
         super().__init__()
         self.bert, self.head = bert, head
 
@@ -59,7 +59,7 @@ class TunedModel:
     task: str
     kind_name: str
     room: Room
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: JsonObject = field(default_factory=dict)
 
     @property
     def kind(self) -> Kind:
@@ -69,7 +69,7 @@ class TunedModel:
     def tokenizer(self) -> LatticeTokenizer:
         return self.pretrained.tokenizer
 
-    def items(self, examples: Sequence[Any]) -> list[Item]:
+    def items(self, examples: Sequence[Any]) -> list[Item[Any]]:
         """The items of some examples, in order."""
         head, room = self.network.head, self.room
         return [
@@ -79,7 +79,7 @@ class TunedModel:
         ]
 
     def predict(
-        self, examples: Sequence[Any], *, items: Sequence[Item] | None = None, precision: str = "fp32"
+        self, examples: Sequence[Any], *, items: Sequence[Item[Any]] | None = None, precision: str = "fp32"
     ) -> list[Any]:
         """The answer to each example: a label, the number of an option, spans or a text, as the head's `answer` says.
 
@@ -87,27 +87,27 @@ class TunedModel:
             items: the result of `items` for these examples, if it was already computed.
             precision: "bf16" runs matrix products in bfloat16.
         """
-        found = self.read(examples, items=items, precision=precision)
-        return [self.network.head.answer(example, *read) for example, read in zip(examples, found, strict=True)]
+        outputs = self.read(examples, items=items, precision=precision)
+        return [self.network.head.answer(example, *read) for example, read in zip(examples, outputs, strict=True)]
 
     def read(
-        self, examples: Sequence[Any], *, items: Sequence[Item] | None = None, precision: str = "fp32"
-    ) -> list[tuple[list[Item], list[np.ndarray]]]:
+        self, examples: Sequence[Any], *, items: Sequence[Item[Any]] | None = None, precision: str = "fp32"
+    ) -> list[tuple[list[Item[Any]], list[np.ndarray]]]:
         """The items of each example and the outputs of the network; arguments as for `predict`."""
         items = self.items(examples) if items is None else items
         outputs = self._outputs(items, precision)
-        own: list[tuple[list[Item], list[np.ndarray]]] = [([], []) for _ in examples]
+        of_examples: list[tuple[list[Item[Any]], list[np.ndarray]]] = [([], []) for _ in examples]
         for item, output in zip(items, outputs, strict=True):
-            own[item.example][0].append(item)
-            own[item.example][1].append(output)
-        return own
+            of_examples[item.example][0].append(item)
+            of_examples[item.example][1].append(output)
+        return of_examples
 
     def score(self, examples: Sequence[Any], answers: Sequence[Any]) -> Scores:
         """The scores of the task's kind, 0..1."""
         return self.kind.score(examples, answers)
 
     @torch.no_grad()
-    def _outputs(self, items: Sequence[Item], precision: str) -> list[np.ndarray]:
+    def _outputs(self, items: Sequence[Item[Any]], precision: str) -> list[np.ndarray]:
         network = self.network
         was_training = network.training
         network.eval()
@@ -118,8 +118,8 @@ class TunedModel:
             with autocast(network, precision):
                 for chosen in passes([items[k] for k in order], max_items=READ_AT_ONCE, max_pairs=max_pairs):
                     places = [order[k] for k in chosen]
-                    found = network.head.outputs(network.bert, [items[k] for k in places])
-                    for place, output in zip(places, found, strict=True):
+                    of_batch = network.head.outputs(network.bert, [items[k] for k in places])
+                    for place, output in zip(places, of_batch, strict=True):
                         outputs[place] = output
         finally:
             network.train(was_training)

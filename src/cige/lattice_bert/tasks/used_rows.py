@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +27,7 @@ class UsedRows:
         items: every item that the model will read in the meantime; they must be passed through `renumber`.
     """
 
-    def __init__(self, bert: LatticeBert, items: Sequence[Item]):
+    def __init__(self, bert: LatticeBert, items: Sequence[Item[Any]]):
         ids = [inputs.ids for item in items for inputs in item.inputs]
         self.rows = np.unique(np.concatenate(ids)) if ids else np.zeros(0, np.int32)
         self._tables: list[tuple[nn.Module, str, nn.Embedding, Tensor]] = []  # owner, attribute, whole table, rows
@@ -41,7 +42,7 @@ class UsedRows:
             setattr(owner, name, nn.Embedding.from_pretrained(whole.weight.detach()[rows].clone(), freeze=False))
             first = last
 
-    def renumber(self, items: Sequence[Item]) -> list[Item]:
+    def renumber(self, items: Sequence[Item[Any]]) -> list[Item[Any]]:
         """The same items with token ids of the smaller tables."""
         return [
             replace(

@@ -24,13 +24,14 @@ import warnings
 import zlib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cige import instruction_sets
 
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
-_FUNCTIONS: dict[str, list] = {
+_FUNCTIONS: dict[str, list[Any]] = {
     "panel_width": [],
     "has_precision": [_NUMBER],
     "int8_bytes": [],

@@ -1,8 +1,8 @@
-"""Tune the tiny model on AFQMC and die by SIGKILL within a step: `killed_tuning.py MODEL DATA OUTPUT STEP`."""
+"""Tune the tiny model on AFQMC and die by SIGKILL within a step: `interrupted_tuning.py MODEL DATA OUTPUT STEP`."""
 
 import sys
 
-import killed
+import stopping
 import tiny_tasks
 import torch
 
@@ -22,7 +22,7 @@ def run(model: str, data: str, output: str) -> TuningResult:
 def main() -> None:
     torch.set_num_threads(1)
     *paths, step = sys.argv[1:]
-    with killed.stopped_at(int(step), killed.die):
+    with stopping.stopped_at(int(step), stopping.die):
         run(*paths)
 
 

@@ -1,8 +1,8 @@
-"""Train the tiny recipe and die by SIGKILL at a given step, in the middle of it: `killed_run.py DATA OUTPUT STEP`."""
+"""Train the tiny recipe and die by SIGKILL in the middle of a step: `interrupted_training.py DATA OUTPUT STEP`."""
 
 import sys
 
-import killed
+import stopping
 import tiny_run
 import torch
 
@@ -15,7 +15,7 @@ SEED = 3
 def main() -> None:
     torch.set_num_threads(1)
     data_dir, output, step = sys.argv[1:]
-    with killed.stopped_at(int(step), killed.die):
+    with stopping.stopped_at(int(step), stopping.die):
         train(RECIPE, output, seed=SEED, data_dir=data_dir, device="cpu", show_progress=False)
 
 

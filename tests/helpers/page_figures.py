@@ -1,6 +1,6 @@
 """The page in a browser, opened as tests open it, and its pictures for the README.
 
-Write the pictures anew with `python tests/serving/page_figures.py --write`; Chromium and a font for Chinese must be
+Write the pictures anew with `python tests/helpers/page_figures.py --write`; Chromium and a font for Chinese must be
 there (Debian: apt-get install chromium fonts-noto-cjk).
 """
 
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
-from serving import SOON, server
+from running_server import SOON, server
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FIGURES = Path(__file__).parents[2] / "docs/figures"

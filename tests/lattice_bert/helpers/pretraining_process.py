@@ -1,4 +1,4 @@
-"""Pre-train the tiny recipe as a process of its own: `one_process.py FOLDER OUTPUT [KEY=VALUE ...] [--kill-at STEP]`.
+"""Pre-train the tiny recipe in a process: `pretraining_process.py FOLDER OUTPUT [KEY=VALUE ...] [--kill-at STEP]`.
 
 FOLDER holds data/. With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set it is one of several processes, as
 torchrun starts them; with --kill-at the last of them dies by SIGKILL in the middle of that step, unless torchrun has
@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-import killed
+import stopping
 import tiny_pretraining
 import torch
 
@@ -26,7 +26,7 @@ def main() -> None:
     overrides = dict(pair.split("=") for pair in rest if "=" in pair)
     recipe = tiny_pretraining.recipe(Path(folder), **overrides)
     options = {"seed": tiny_pretraining.SEED, "device": "cpu", "show_progress": False}
-    with killed.stopped_at(kill_at, killed.die):
+    with stopping.stopped_at(kill_at, stopping.die):
         pretrain(recipe, Path(folder) / "data", output, **options)
 
 

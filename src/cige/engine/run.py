@@ -1,0 +1,99 @@
+"""run: a whole run in its folder: claim it, return a finished result, or else train, save and write the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic
+
+from torch import nn
+
+from cige.engine.devices import Precision, prepare
+from cige.engine.objective import Objective
+from cige.engine.parallel import of_first_process
+from cige.engine.run_config import RunConfig
+from cige.engine.run_folder import RESULT, R, claim, read_result, write_result
+from cige.engine.trainer import Trainer
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+
+@dataclass(frozen=True)
+class Training(Generic[R]):
+    """What a run trains, and what becomes of it.
+
+    Attributes:
+        network, config, origin: as in Trainer.
+        objectives: what it is trained on, one after the other.
+        finish: saves the model and returns the result. All processes call it; the result of the first one counts.
+        after: called with the number of an objective, from 0, when that is done.
+    """
+
+    network: nn.Module
+    config: RunConfig
+    origin: str
+    objectives: Sequence[Objective[Any, Any]]
+    finish: Callable[[Trainer], R]
+    after: Callable[[Trainer, int], None] = lambda trainer, number: None
+
+
+def run(
+    begin: Callable[[Accelerator], Training[R]],
+    folder: Path,
+    recipe: Any,
+    *,
+    kind: type[R],
+    load: Callable[[Path], Any],
+    seed: int,
+    device: str,
+    precision: Precision,
+    resume: bool,
+    show_progress: bool,
+    may_skip_weights: bool = True,
+    check: Callable[[Accelerator], None] = lambda accelerator: None,
+    stop_at: float = float("inf"),
+) -> R | None:
+    """Train in one process or as one of several; a finished run is not repeated, and an interrupted one continues.
+
+    Args:
+        begin: reads data and makes the network; called only if there is something to train.
+        recipe: all settings, a dataclass that `load` reads from the YAML file of the folder.
+        kind: the class of results.
+        may_skip_weights: as in `prepare`.
+        check: raises an error if the recipe does not suit the processes, before the folder is claimed.
+        stop_at: the time.monotonic() at which to write a checkpoint and stop.
+
+    Returns:
+        The result, or None if the time was up before the last step.
+
+    Raises:
+        CigeError: see its subclasses; a RecipeError if the folder holds another run.
+    """
+    accelerator = prepare(device, precision=precision, may_skip_weights=may_skip_weights)
+    check(accelerator)
+    if accelerator.is_main_process:
+        claim(folder, recipe, seed=seed, resume=resume, load=load)
+    accelerator.wait_for_everyone()
+    if (folder / RESULT).is_file():
+        return read_result(folder, kind)
+    training = begin(accelerator)
+    trainer = Trainer(
+        training.network,
+        training.config,
+        accelerator=accelerator,
+        folder=folder,
+        origin=training.origin,
+        seed=seed,
+        show_progress=show_progress,
+    )
+    trainer.resume()
+    for number, objective in enumerate(training.objectives):
+        if not trainer.run(objective, stop_at=stop_at):
+            return None
+        training.after(trainer, number)
+    result = training.finish(trainer)
+    if accelerator.is_main_process:
+        write_result(result)
+    return of_first_process(result, accelerator)
