@@ -33,7 +33,9 @@ PROCESSOR = "src/cige/instruction_sets"
 HEADERS = (
     "product",
     "product_narrow",
+    "product_pairs",
     "integers16",
+    "bfloat16_pairs",
     "transpose",
     "attention",
     "flat",
@@ -43,11 +45,31 @@ HEADERS = (
 )  # of the runtime
 
 # What the architecture guarantees, whatever the environment's CFLAGS ask for, since the last option counts.
+AVX2 = ["-march=x86-64", "-mavx2", "-mfma"]
+X86_64 = {
+    "portable": ["-march=x86-64"],
+    "avx2": AVX2,
+    "avx512": [*AVX2, "-mavx512f", "-mavx512vl", "-mavx512bw", "-mavx512dq"],
+}
+# Before it gives out registers, GCC 12 moves instructions so that sums no longer stay in theirs; other systems have Clang.
+NEON = ["-fno-schedule-insns"] if sys.platform == "linux" else []
+ARM64 = {
+    "portable": NEON if sys.platform == "darwin" else [*NEON, "-march=armv8-a"],
+    "dotprod": [*NEON, "-march=armv8.2-a+dotprod"],
+    "i8mm": [*NEON, "-march=armv8.2-a+dotprod+i8mm+bf16"],
+}
+FEATURES = {  # of the processor, by Linux's names
+    "portable": set(),
+    "avx2": {"avx2", "fma"},
+    "avx512": {"avx2", "fma", "avx512f", "avx512vl", "avx512bw", "avx512dq"},
+    "dotprod": {"asimddp"},
+    "i8mm": {"asimddp", "i8mm", "bf16"},
+}
 LEVELS = {"portable": []}
-if platform.machine().lower() in ("x86_64", "amd64") and sys.maxsize > 2**32 and sys.platform != "darwin":
-    avx2 = ["-mavx2", "-mfma"]
-    avx512 = [*avx2, "-mavx512f", "-mavx512vl", "-mavx512bw", "-mavx512dq"]
-    LEVELS = {name: ["-march=x86-64", *more] for name, more in {"portable": [], "avx2": avx2, "avx512": avx512}.items()}
+if sys.maxsize > 2**32 and platform.machine().lower() in ("x86_64", "amd64") and sys.platform != "darwin":
+    LEVELS = X86_64
+elif sys.maxsize > 2**32 and platform.machine().lower() in ("aarch64", "arm64"):
+    LEVELS = ARM64
 
 PARTS = os.environ.get("CIGE_BUILD", "") or "all"
 if PARTS not in ("all", "here", "core", "none"):
@@ -93,13 +115,13 @@ class BuildWheel(bdist_wheel):
 
 
 def levels_here() -> list[str]:
-    """The levels whose instructions Linux lists for this processor; all levels on other systems."""
+    """The best level whose instructions Linux lists for this processor; all levels where that is not known."""
     listed = Path("/proc/cpuinfo")
-    flags = re.search(r"^flags\s*:(.*)", listed.read_text(), re.MULTILINE) if listed.exists() else None
+    flags = re.search(r"^(?:flags|Features)\s*:(.*)", listed.read_text(), re.MULTILINE) if listed.exists() else None
     if flags is None:
         return [*LEVELS]
-    known = {f"-m{flag}" for flag in flags[1].split()} | {"-march=x86-64"}
-    return [name for name, options in LEVELS.items() if known.issuperset(options)]
+    known = {*flags[1].split()}
+    return [name for name in LEVELS if known >= FEATURES[name]][-1:]
 
 
 def kernels(level: str, options: list[str]) -> Extension:
@@ -160,10 +182,12 @@ def extensions() -> list[Extension]:
     """Those of CIGE_BUILD; the ones that take longest come first."""
     if PARTS == "none":
         return []
-    levels = [*LEVELS] if PARTS == "all" else levels_here()[-1:]
+    levels = [*LEVELS] if PARTS == "all" else levels_here()
+    # Training has one form for all of arm64; see nn/native/__init__.py.
+    of_training = [] if PARTS == "core" else ["portable"] if LEVELS is ARM64 else levels
     return [
         *(runtime(level, LEVELS[level]) for level in reversed(levels)),
-        *(kernels(level, LEVELS[level]) for level in reversed(levels) if PARTS != "core"),
+        *(kernels(level, LEVELS[level]) for level in reversed(of_training)),
         processor(),
         lexicon("walk", "trie"),
         lexicon("packed"),
