@@ -51,7 +51,7 @@ X86_64 = {
     "avx2": AVX2,
     "avx512": [*AVX2, "-mavx512f", "-mavx512vl", "-mavx512bw", "-mavx512dq"],
 }
-# Before it gives out registers, GCC 12 moves instructions so that sums no longer stay in theirs; other systems have Clang.
+# GCC 12 moves instructions before it gives out registers, and sums no longer stay in theirs; other systems have Clang.
 NEON = ["-fno-schedule-insns"] if sys.platform == "linux" else []
 ARM64 = {
     "portable": NEON if sys.platform == "darwin" else [*NEON, "-march=armv8-a"],

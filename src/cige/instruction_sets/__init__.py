@@ -8,7 +8,7 @@ portable  what every processor of the architecture has: SSE2 of x86-64, NEON of 
 avx2      x86-64 with AVX2 and FMA
 avx512    x86-64 with AVX-512 (F, VL, BW and DQ); VNNI and BF16 are asked for by the functions that use them
 dotprod   arm64 with products of 8-bit numbers (SDOT): Apple's M1, Graviton2, Ampere Altra
-i8mm      arm64 with products of matrices of 8-bit and bfloat16 numbers (I8MM and BF16): from Apple's M2 and Graviton3 on
+i8mm      arm64 with products of small matrices of 8-bit or bfloat16 numbers (I8MM, BF16): Apple's M2, Graviton3
 
 cpu.c   asks the processor; it is compiled wherever anything is
 
