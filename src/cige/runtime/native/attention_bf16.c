@@ -59,38 +59,38 @@ INLINE void scores(const int n_keys, const int n_vectors, const Work *w, int64_t
   const int64_t P = w->narrow.n_pairs, step = f->relation_step;
   const uint32_t *query = w->narrow.query[0] + h * P * LANES, *row[KEYS];
   vector_t sum[KEYS][2];
-#pragma GCC unroll 6
+UNROLL(6)
   for (int p = 0; p < n_keys; p++) {
     row[p] = w->narrow.key + (j + p) * f->n_heads * P + h * P;
     sum[p][0] = sum[p][1] = (vector_t){0};
   }
   for (int64_t k = 0; k < P; k++, query += LANES)
-#pragma GCC unroll 6
+UNROLL(6)
     for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
       for (int v = 0; v < n_vectors; v++)
         sum[p][v] = add_pair(sum[p][v], pairs_at(query + v * WIDTH), row[p][k]);
   if (first_lane >= 0 && f->is_bias) {
-#pragma GCC unroll 6
+UNROLL(6)
     for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
       for (int v = 0; v < n_vectors; v++)
         sum[p][v] += const_vectors(w->relation[j + p] + first_lane + h * step)[v];
   } else if (first_lane >= 0) {
-#pragma GCC unroll 6
+UNROLL(6)
     for (int p = 0; p < n_keys; p++) row[p] = (const uint32_t *)w->relation[j + p] + first_lane + h * P * step;
     query = w->narrow.query[1] + h * P * LANES;
     for (int64_t k = 0; k < P; k++, query += LANES)
-#pragma GCC unroll 6
+UNROLL(6)
       for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
         for (int v = 0; v < n_vectors; v++)
           sum[p][v] = add_pairs(sum[p][v], pairs_at(query + v * WIDTH),
                                 pairs_at(row[p] + k * step + v * WIDTH));
   }
-#pragma GCC unroll 6
+UNROLL(6)
   for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
     for (int v = 0; v < n_vectors; v++) vectors(w->score + (j + p) * LANES)[v] = sum[p][v];
 }
 
@@ -115,24 +115,24 @@ INLINE void scores_of_neighbours(const int n_vectors, const Work *w, int64_t j, 
   const uint32_t *key = w->narrow.key + j * key_step + h * P;
   const uint32_t *column = (const uint32_t *)w->relation[j + KEYS - 1] + first_lane + h * P * step;
   vector_t sum[KEYS][2];
-#pragma GCC unroll 6
+UNROLL(6)
   for (int p = 0; p < KEYS; p++) sum[p][0] = sum[p][1] = (vector_t){0};
   for (int64_t k = 0; k < P; k++, content += LANES, position += LANES, column += step) {
     ints_t part[3];
-#pragma GCC unroll 3
+UNROLL(3)
     for (int v = 0; v <= n_vectors; v++) part[v] = pairs_at(column + v * WIDTH);
-#pragma GCC unroll 6
+UNROLL(6)
     for (int p = 0; p < KEYS; p++)
-#pragma GCC unroll 2
+UNROLL(2)
       for (int v = 0; v < n_vectors; v++) {
         const ints_t relation = shifted(part[v], part[v + 1], KEYS - 1 - p);
         sum[p][v] = add_pair(sum[p][v], pairs_at(content + v * WIDTH), key[p * key_step + k]);
         sum[p][v] = add_pairs(sum[p][v], pairs_at(position + v * WIDTH), relation);
       }
   }
-#pragma GCC unroll 6
+UNROLL(6)
   for (int p = 0; p < KEYS; p++)
-#pragma GCC unroll 2
+UNROLL(2)
     for (int v = 0; v < n_vectors; v++) vectors(w->score + (j + p) * LANES)[v] = sum[p][v];
 }
 
@@ -169,18 +169,18 @@ INLINE vector_t power_of_two(vector_t x) {
 
 INLINE void sums(const int n_out, const int n_vectors, const Work *w, int64_t offset, const vector_t *factor) {
   vector_t sum[SUMS][2];
-#pragma GCC unroll 10
+UNROLL(10)
   for (int k = 0; k < n_out; k++) sum[k][0] = sum[k][1] = (vector_t){0};
   const uint32_t *share = w->narrow.share, *value = w->narrow.value + offset;
   for (int64_t j = 0; j < w->n; j += 2, share += LANES, value += w->flat->width)
-#pragma GCC unroll 10
+UNROLL(10)
     for (int k = 0; k < n_out; k++)
-#pragma GCC unroll 2
+UNROLL(2)
       for (int v = 0; v < n_vectors; v++)
         sum[k][v] = add_pair(sum[k][v], pairs_at(share + v * WIDTH), value[k]);
-#pragma GCC unroll 10
+UNROLL(10)
   for (int k = 0; k < n_out; k++)
-#pragma GCC unroll 2
+UNROLL(2)
     for (int v = 0; v < n_vectors; v++) vectors(w->out + (offset + k) * LANES)[v] = sum[k][v] * factor[v];
 }
 
@@ -188,13 +188,13 @@ INLINE void softmax_and_sums(const int n_vectors, const Work *w, int64_t h, vect
   const float to_base_2 = 1.44269504f;
   const int64_t d = w->flat->head_width, n = w->n;
   vector_t top[2], sum[2][2];
-#pragma GCC unroll 2
+UNROLL(2)
   for (int v = 0; v < n_vectors; v++) top[v] = (vector_t){0} - INFINITY, sum[v][0] = sum[v][1] = (vector_t){0};
   for (int64_t j = 0; j < n; j++)
-#pragma GCC unroll 2
+UNROLL(2)
     for (int v = 0; v < n_vectors; v++) top[v] = higher(*const_vectors(w->score + j * LANES + v * WIDTH), top[v]);
   for (int64_t j = 0; j < n; j += 2)
-#pragma GCC unroll 2
+UNROLL(2)
     for (int v = 0; v < n_vectors; v++) {
       const float *score = w->score + j * LANES + v * WIDTH;
       vector_t share[2] = {(vector_t){0}, (vector_t){0}};
@@ -203,7 +203,7 @@ INLINE void softmax_and_sums(const int n_vectors, const Work *w, int64_t h, vect
       sum[v][0] += share[0], sum[v][1] += share[1];
       *(ints_t *)(w->narrow.share + j / 2 * LANES + v * WIDTH) = paired(share[0], share[1]);
     }
-#pragma GCC unroll 2
+UNROLL(2)
   for (int v = 0; v < n_vectors; v++) /* who sees nothing reads zeros */
     factor[v] = (vector_t)((ints_t)(1 / (sum[v][0] + sum[v][1])) & ~(top[v] <= HIDDEN / 2));
   int64_t k = 0;

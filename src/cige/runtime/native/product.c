@@ -15,7 +15,7 @@ INLINE void block(const int rows, const Block *b) {
   vector_t sum[ROWS][2];
   const float *x = b->x;
   const int64_t x_step = b->x_step;
-#pragma GCC unroll 12
+UNROLL(12)
   for (int r = 0; r < rows; r++) {
     const vector_t *from = const_vectors(b->start ? b->start : b->y + r * b->y_step);
     sum[r][0] = from[0], sum[r][1] = from[1];
@@ -25,12 +25,12 @@ INLINE void block(const int rows, const Block *b) {
 #if defined(__aarch64__) /* NEON multiplies by a lane of a vector, so four numbers of a row are one load */
   for (; k + WIDTH <= b->n; k += WIDTH) {
     vector_t four[ROWS];
-#pragma GCC unroll 8
+UNROLL(8)
     for (int r = 0; r < rows; r++) four[r] = *const_vectors(x + r * x_step + k);
-#pragma GCC unroll 4
+UNROLL(4)
     for (int l = 0; l < WIDTH; l++, panel += 2) {
       const vector_t left = panel[0], right = panel[1];
-#pragma GCC unroll 8
+UNROLL(8)
       for (int r = 0; r < rows; r++) {
         sum[r][0] += left * four[r][l];
         sum[r][1] += right * four[r][l];
@@ -40,14 +40,14 @@ INLINE void block(const int rows, const Block *b) {
 #endif
   for (; k < b->n; k++, panel += 2) {
     const vector_t left = panel[0], right = panel[1];
-#pragma GCC unroll 12
+UNROLL(12)
     for (int r = 0; r < rows; r++) {
       const float factor = x[r * x_step + k];
       sum[r][0] += left * factor;
       sum[r][1] += right * factor;
     }
   }
-#pragma GCC unroll 12
+UNROLL(12)
   for (int r = 0; r < rows; r++) {
     vector_t *to = vectors(b->y + r * b->y_step);
     const vector_t zero = {0};

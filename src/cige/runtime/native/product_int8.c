@@ -112,7 +112,7 @@ typedef struct {
 
 static inline int8x16_t sixteen(const float *x, float factor) { /* to nearest, ties to even */
   int32x4_t wide[4];
-#pragma GCC unroll 4
+UNROLL(4)
   for (int v = 0; v < 4; v++) wide[v] = vcvtnq_s32_f32(vmulq_n_f32(vld1q_f32(x + 4 * v), factor));
   const int16x8_t low = vqmovn_high_s32(vqmovn_s32(wide[0]), wide[1]);
   return vqmovn_high_s16(vqmovn_s16(low), vqmovn_high_s32(vqmovn_s32(wide[2]), wide[3]));

@@ -45,7 +45,7 @@ typedef struct {
 #else
 INLINE void block(const int rows, const Block *b) {
   sums_t sum[AT_ONCE][2];
-#pragma GCC unroll 12
+UNROLL(12)
   for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = first_sums(b->factors + r);
   const group_t *panel = b->panel;
   int64_t k = 0;
@@ -54,30 +54,30 @@ INLINE void block(const int rows, const Block *b) {
   {                                                                                              \
     const ints_t left = *(const ints_t *)panel, right = *(const ints_t *)(panel + WIDTH);        \
     panel += PANEL;                                                                              \
-    _Pragma("GCC unroll 12") for (int r = 0; r < rows; r++) {                                    \
+    UNROLL(12) for (int r = 0; r < rows; r++) {                                    \
       sum[r][0] = ADD_LANE(sum[r][0], left, four[r], LANE);                                      \
       sum[r][1] = ADD_LANE(sum[r][1], right, four[r], LANE);                                     \
     }                                                                                            \
   }
   for (; k + 4 <= b->n_groups; k += 4) {
     ints_t four[AT_ONCE];
-#pragma GCC unroll 12
+UNROLL(12)
     for (int r = 0; r < rows; r++) four[r] = *(const ints_t *)(b->x + r * (NARROW_DEPTH / GROUP) + k);
     FOURTH(0) FOURTH(1) FOURTH(2) FOURTH(3)
   }
 #endif
   for (; k < b->n_groups; k++, panel += PANEL) {
     const ints_t left = *(const ints_t *)panel, right = *(const ints_t *)(panel + WIDTH);
-#pragma GCC unroll 12
+UNROLL(12)
     for (int r = 0; r < rows; r++) {
       const ints_t group = (ints_t){0} + (int32_t)b->x[r * (NARROW_DEPTH / GROUP) + k];
       sum[r][0] = add_group(sum[r][0], left, group);
       sum[r][1] = add_group(sum[r][1], right, group);
     }
   }
-#pragma GCC unroll 12
+UNROLL(12)
   for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
+UNROLL(2)
     for (int v = 0; v < 2; v++) {
       vector_t *to = vectors(b->y + r * b->y_step) + v;
       const vector_t zero = {0}, start = b->start ? const_vectors(b->start)[v] : *to;

@@ -31,25 +31,25 @@ static inline sums_t second_row(const sums_t *square) {
 INLINE void block(const int rows, const Block *b) {
   const int pairs = (rows + 1) / 2;
   sums_t sum[(AT_ONCE + 1) / 2][SQUARES];
-#pragma GCC unroll 6
+UNROLL(6)
   for (int q = 0; q < pairs; q++)
-#pragma GCC unroll 4
+UNROLL(4)
     for (int s = 0; s < SQUARES; s++) sum[q][s] = (sums_t){0};
   const group_t *x = b->x, *panel = b->panel;
   for (int64_t k = 0; k < b->n_groups; k++, panel += PANEL, x += 2) {
     ints_t group[(AT_ONCE + 1) / 2];
-#pragma GCC unroll 6
+UNROLL(6)
     for (int q = 0; q < pairs; q++) group[q] = *(const ints_t *)(x + q * 2 * (NARROW_DEPTH / GROUP));
-#pragma GCC unroll 4
+UNROLL(4)
     for (int s = 0; s < SQUARES; s++) {
       const ints_t weights = *(const ints_t *)(panel + 2 * s);
-#pragma GCC unroll 6
+UNROLL(6)
       for (int q = 0; q < pairs; q++) sum[q][s] = add_squares(sum[q][s], weights, group[q]);
     }
   }
-#pragma GCC unroll 12
+UNROLL(12)
   for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
+UNROLL(2)
     for (int v = 0; v < 2; v++) {
       vector_t *to = vectors(b->y + r * b->y_step) + v;
       const vector_t zero = {0}, start = b->start ? const_vectors(b->start)[v] : *to;
