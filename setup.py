@@ -35,7 +35,9 @@ PROCESSOR = "src/cige/instruction_sets"
 HEADERS = (
     "product",
     "product_narrow",
+    "product_pairs",
     "integers16",
+    "bfloat16_pairs",
     "transpose",
     "attention",
     "flat",
@@ -45,15 +47,30 @@ HEADERS = (
 )  # of the runtime
 
 # Levels by architecture, from slow to fast. -march is what the architecture guarantees, whatever the environment's
-# CFLAGS ask for, since the last option counts.
+# CFLAGS ask for, since the last option counts. On ARM it is -mcpu, which every compiler spells alike; Apple's processors
+# all have more than the generic one. GCC 12 moves instructions before it gives out ARM's registers, so that sums no
+# longer stay in theirs; other systems have Clang.
 AVX2 = ["-march=x86-64", "-mavx2", "-mfma"]
+NEON = ["-fno-schedule-insns"] if sys.platform == "linux" else []
+DOTPROD = "-mcpu=generic+dotprod"
 LEVELS_OF = {
     "x86_64": {
         "portable": ["-march=x86-64"],
         "avx2": AVX2,
         "avx512": [*AVX2, "-mavx512f", "-mavx512vl", "-mavx512bw", "-mavx512dq"],
     },
-    "aarch64": {"portable": []},
+    "aarch64": {
+        "portable": [] if sys.platform == "darwin" else [*NEON, "-mcpu=generic"],
+        "dotprod": [*NEON, DOTPROD],
+        "i8mm": [*NEON, f"{DOTPROD}+i8mm+bf16"],
+    },
+}
+FEATURES = {  # of the processor, by Linux's names
+    "portable": set(),
+    "avx2": {"avx2", "fma"},
+    "avx512": {"avx2", "fma", "avx512f", "avx512vl", "avx512bw", "avx512dq"},
+    "dotprod": {"asimddp"},
+    "i8mm": {"asimddp", "i8mm", "bf16"},
 }
 NAMES = {"amd64": "x86_64", "arm64": "aarch64"}  # of Windows and macOS
 
@@ -183,23 +200,20 @@ class BuildWheel(bdist_wheel):
 
 
 def features_here() -> set[str] | None:
-    """What this x86-64 processor has, as the flags of compilers name it; None on systems that do not tell a script."""
+    """What this processor has, by Linux's names; None on systems that do not tell a script."""
     if sys.platform == "darwin":
         command = ["sysctl", "-n", "machdep.cpu.features", "machdep.cpu.leaf7_features"]
         told = subprocess.run(command, capture_output=True, text=True, check=False)
         return {*told.stdout.lower().split()} if told.returncode == 0 else None
     listed = Path("/proc/cpuinfo")
-    flags = re.search(r"^flags\s*:(.*)", listed.read_text(), re.MULTILINE) if listed.exists() else None
+    flags = re.search(r"^(?:flags|Features)\s*:(.*)", listed.read_text(), re.MULTILINE) if listed.exists() else None
     return None if flags is None else {*flags[1].split()}
 
 
 def levels_here() -> list[str]:
     """The level that programs on this machine use; all levels where that is not known."""
     features = features_here()
-    if features is None:
-        return [*LEVELS]
-    known = {f"-m{feature}" for feature in features} | {"-march=x86-64"}
-    return [name for name, options in LEVELS.items() if known.issuperset(options)][-1:]
+    return [*LEVELS] if features is None else [name for name in LEVELS if features >= FEATURES[name]][-1:]
 
 
 def kernels(level: str, options: list[str]) -> Extension:
@@ -265,9 +279,13 @@ def extensions() -> list[Extension]:
     if PARTS == "none":
         return []
     levels = [*LEVELS] if PARTS == "all" else levels_here()
+    # Training has one form for all of arm64; see nn/native/__init__.py.
+    of_training = [] if PARTS == "core" else [name for name in levels if name not in LEVELS_OF["aarch64"]]
+    if PARTS != "core" and ("portable" in levels or not of_training):
+        of_training.insert(0, "portable")
     return [
         *(runtime(level, LEVELS[level]) for level in reversed(levels)),
-        *(kernels(level, LEVELS[level]) for level in reversed(levels) if PARTS != "core"),
+        *(kernels(level, LEVELS[level]) for level in reversed(of_training)),
         processor(),
         lexicon("walk", "trie"),
         lexicon("packed"),

@@ -26,8 +26,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NEWS = ROOT / "examples" / "news.txt"
-LEVELS = ("portable", "avx2", "avx512") if platform.machine() == "x86_64" else ("portable",)
-COMPILED = [f"cige/{part}_{level}" for part in ("nn/native/_kernels", "runtime/native/_runtime") for level in LEVELS]
+X86_64, ARM64 = ("portable", "avx2", "avx512"), ("portable", "dotprod", "i8mm")
+LEVELS = {"x86_64": X86_64, "aarch64": ARM64, "arm64": ARM64}.get(platform.machine(), ("portable",))
+COMPILED = [f"cige/runtime/native/_runtime_{level}" for level in LEVELS]
+COMPILED += [f"cige/nn/native/_kernels_{level}" for level in (LEVELS if LEVELS is X86_64 else ("portable",))]
 COMPILED += ["cige/instruction_sets/_cpu", "cige/lexicon/_walk", "cige/lexicon/_packed"]
 COMPILED += ["cige/lexicon/_parse"]
 IN_WHEEL = [

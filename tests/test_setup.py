@@ -55,9 +55,14 @@ def built(monkeypatch) -> Callable[[str | None], list[str]]:
 @pytest.mark.parametrize("value", [None, "", "all"])
 def test_every_level_is_built_unless_told_otherwise(value, built):
     names = built(value)
-    levels = ("avx512", "avx2", "portable") if platform.machine() == "x86_64" else ("portable",)
-    kinds = ("cige.runtime.native._runtime", "cige.nn.native._kernels")
-    assert names == [*(f"{kind}_{level}" for kind in kinds for level in levels), *ALWAYS]
+    levels = {"x86_64": ("avx512", "avx2", "portable"), "aarch64": ("i8mm", "dotprod", "portable")}
+    of_runtime = levels.get(platform.machine(), ("portable",))
+    of_training = of_runtime if platform.machine() == "x86_64" else ("portable",)
+    assert names == [
+        *(f"cige.runtime.native._runtime_{level}" for level in of_runtime),
+        *(f"cige.nn.native._kernels_{level}" for level in of_training),
+        *ALWAYS,
+    ]
 
 
 @pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="other systems do not list their processor's features")
@@ -69,6 +74,33 @@ def test_here_builds_the_level_in_use_and_core_leaves_out_training(built):
     runtime, training = f"cige.runtime.native._runtime_{level}", f"cige.nn.native._kernels_{level}"
     assert built("here") == [runtime, training, *ALWAYS]
     assert built("core") == [runtime, *ALWAYS]
+
+
+@pytest.mark.parametrize(
+    ("features", "level"),
+    [
+        ("fp asimd evtstrm aes crc32 cpuid", "portable"),  # Cortex-A72
+        ("fp asimd atomics asimdrdm asimddp ssbs", "dotprod"),  # Neoverse N1
+        ("fp asimd asimddp i8mm", "dotprod"),
+        ("fp asimd asimddp sve i8mm bf16 dgh", "i8mm"),  # Neoverse V1
+    ],
+)
+def test_here_builds_the_level_of_an_arm_processor(built, monkeypatch, features, level):
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    listed = Path.read_text
+    monkeypatch.setattr(Path, "exists", lambda path: True)
+    monkeypatch.setattr(
+        Path,
+        "read_text",
+        lambda path, *a, **k: (
+            f"processor: 0\nFeatures\t: {features}\n" if path.name == "cpuinfo" else listed(path, *a, **k)
+        ),
+    )
+    training = "cige.nn.native._kernels_portable"
+    assert built("here") == [f"cige.runtime.native._runtime_{level}", training, *ALWAYS]
+    assert built("core") == [f"cige.runtime.native._runtime_{level}", *ALWAYS]
+    of_all = [f"cige.runtime.native._runtime_{name}" for name in ("i8mm", "dotprod", "portable")]
+    assert built("all") == [*of_all, training, *ALWAYS]
 
 
 def test_none_builds_nothing(built):

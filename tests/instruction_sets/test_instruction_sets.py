@@ -21,7 +21,15 @@ from cige.nn import native as training
 from cige.runtime import native as runtime
 
 PARTS = {"training": training, "runtime": runtime}
-SUFFIXES = {"training": "cige.nn.native._kernels_", "runtime": "cige.runtime.native._runtime_"}
+
+
+def module_of(part: str, level: str) -> str:
+    """The library of a level; arm64's levels share one of training."""
+    if part == "training":
+        return f"cige.nn.native._kernels_{training.FORMS.get(level, level)}"
+    return f"cige.runtime.native._runtime_{level}"
+
+
 compiled = pytest.mark.skipif(not supported(), reason="cige was installed without a C compiler")
 
 
@@ -56,7 +64,7 @@ def processor(monkeypatch):
 
 
 @pytest.mark.parametrize("value", [None, "", "auto"])
-@pytest.mark.parametrize(("names", "best"), [((), None), (("portable",), "portable"), (LEVELS, "avx512")])
+@pytest.mark.parametrize(("names", "best"), [((), None), (("portable",), "portable"), (LEVELS, "i8mm")])
 def test_the_best_level_is_taken(wanted, names, best, value):
     wanted(value)
     assert chosen(names) == best
@@ -69,7 +77,7 @@ def test_a_level_that_is_asked_for_is_taken(wanted, part, name):
         pytest.skip(f"{name} of {part} was not built")
     wanted(name)
     assert PARTS[part].level() == name
-    assert f"_{name}." in PARTS[part].load()._name
+    assert f"/{module_of(part, name).rpartition('.')[2]}." in PARTS[part].load()._name
 
 
 def test_off_means_no_compiled_part(wanted):
@@ -81,7 +89,9 @@ def test_off_means_no_compiled_part(wanted):
 @pytest.mark.parametrize("part", PARTS)
 def test_an_unknown_level_is_an_error_that_lists_the_known(wanted, part):
     wanted("sse9")
-    with pytest.raises(CigeError, match="CIGE_KERNELS=sse9: expected auto, off, portable, avx2 or avx512"):
+    with pytest.raises(
+        CigeError, match="CIGE_KERNELS=sse9: expected auto, off, portable, avx2, avx512, dotprod or i8mm"
+    ):
         PARTS[part].load()
 
 
@@ -111,7 +121,16 @@ def test_a_part_that_was_not_compiled_at_all_has_no_level(wanted, processor):
         chosen([])
 
 
-@pytest.mark.parametrize(("has", "expected"), [((), ("portable",)), (("avx2",), LEVELS[:2]), (LEVELS[1:], LEVELS)])
+@pytest.mark.parametrize(
+    ("has", "expected"),
+    [
+        ((), ("portable",)),
+        (("avx2",), LEVELS[:2]),
+        (("dotprod",), ("portable", "dotprod")),
+        (("i8mm", "dotprod"), ("portable", "dotprod", "i8mm")),
+        (LEVELS[1:], LEVELS),
+    ],
+)
 def test_the_processor_is_asked(has, expected, monkeypatch):
     functions = {f"cpu_has_{name}": lambda name=name: int(name in has) for name in LEVELS[1:]}
     monkeypatch.setattr(instruction_sets, "_path", lambda: "_cpu.so")
@@ -137,17 +156,17 @@ def test_nothing_is_supported_where_the_library_is_of_another_machine_or_of_olde
 @pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="the processor's features are read from /proc/cpuinfo")
 @compiled
 def test_levels_are_those_of_the_processor():
-    if platform.machine() != "x86_64":
-        assert supported() == ("portable",)
-        return
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    has = set(next(line for line in lines if line.startswith("flags")).split(":")[1].split())
     needs = {
-        "portable": set(),
-        "avx2": {"avx2", "fma"},
-        "avx512": {"avx2", "fma", "avx512f", "avx512vl", "avx512bw", "avx512dq"},
-    }
-    assert supported() == tuple(name for name in LEVELS if needs[name] <= has)
+        "x86_64": {
+            "portable": set(),
+            "avx2": {"avx2", "fma"},
+            "avx512": {"avx2", "fma", "avx512f", "avx512vl", "avx512bw", "avx512dq"},
+        },
+        "aarch64": {"portable": set(), "dotprod": {"asimddp"}, "i8mm": {"asimddp", "i8mm", "bf16"}},
+    }.get(platform.machine(), {"portable": set()})
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    has = set(next((x for x in lines if x.startswith(("flags", "Features"))), ":").split(":")[1].split())
+    assert supported() == tuple(name for name in needs if needs[name] <= has)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -193,7 +212,7 @@ def test_a_library_of_older_sources_is_as_if_it_were_not_there(processor, monkey
 
 @pytest.mark.parametrize(
     "name",
-    ["cige.instruction_sets._cpu", *(f"{SUFFIXES[part]}{name}" for part in PARTS for name in PARTS[part].levels())],
+    sorted({"cige.instruction_sets._cpu", *(module_of(part, name) for part in PARTS for name in PARTS[part].levels())}),
 )
 @compiled
 def test_each_library_is_a_module_too(name):

@@ -2,13 +2,18 @@
 
 The C sources of the runtime (`cige.runtime.native`) and of the training kernels (`cige.nn.native`) are compiled once
 per instruction set ("level", see setup.py), and the best level that the processor supports is chosen when the program
-runs, so one build is sufficient for all processors of an architecture. On arm64 there is one level, since every such
-processor has NEON.
+runs, so one build is sufficient for all processors of an architecture.
+
+portable  what every processor of the architecture has: SSE2 of x86-64, NEON of arm64
+avx2      x86-64 with AVX2 and FMA
+avx512    x86-64 with AVX-512 (F, VL, BW and DQ); VNNI and BF16 are asked for by the functions that use them
+dotprod   arm64 with products of 8-bit numbers (SDOT): Apple's M1, Graviton2, Ampere Altra
+i8mm      arm64 with products of small matrices of 8-bit or bfloat16 numbers (I8MM, BF16): Apple's M2, Graviton3
 
 cpu.c   asks the processor; it is compiled wherever anything is
 
-The environment variable CIGE_KERNELS chooses another level for comparisons and debugging: `portable`, `avx2`, `avx512`,
-or `off` for NumPy and PyTorch operations only. If it is not set, empty or `auto`, the best level is used.
+The environment variable CIGE_KERNELS chooses another level for comparisons and debugging, or `off` for NumPy and
+PyTorch operations only. If it is not set, empty or `auto`, the best level is used.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from functools import cache
 
 from cige.errors import CigeError
 
-LEVELS = ("portable", "avx2", "avx512")  # from slow to fast
+LEVELS = ("portable", "avx2", "avx512", "dotprod", "i8mm")  # those of an architecture from slow to fast
 VARIABLE = "CIGE_KERNELS"
 
 

@@ -44,20 +44,21 @@ class PackedLinear:
         if bias is not None:
             self._bias[:] = _parts_padded(bias, n_parts, padded_width)
         if precision == BFLOAT16:
-            rows = in_groups(to_bfloat16(weight), 0)
+            rows = in_groups(to_bfloat16(weight), 0, library.group_bytes())
         elif precision in (INT8, INT16):
             whole, scales = to_int8(weight) if precision == INT8 else to_int16(weight)
             if library.int8_bytes() == 2:
-                rows = in_groups(whole.astype(np.int16).view(np.uint16), 0)
+                rows = in_groups(whole.astype(np.int16).view(np.uint16), 0, library.group_bytes())
             else:
-                rows = in_groups((whole.astype(np.int16) + 128).astype(np.uint8), 128)
+                added = library.int8_offset()
+                rows = in_groups((whole.astype(np.int16) + added).astype(np.uint8), added, library.group_bytes())
             self._scales = aligned(self.n_out)
             self._scales[:] = scales
         else:
             rows = weight.view(np.uint32)
-        self._panels = aligned(rows.size)
+        self._panels = aligned(rows.nbytes // 4)
         by_panel = rows.reshape(-1, panel, rows.shape[1]).transpose(0, 2, 1)
-        self._panels.view(np.uint32)[:] = by_panel.reshape(-1)
+        self._panels.view(rows.dtype)[:] = by_panel.reshape(-1)
         of_scales = 0 if self._scales is None else address(self._scales)
         addresses = (address(self._panels), address(self._bias))
         self.fields = [n_in, self.n_out // panel, *addresses, PRECISIONS.index(precision), of_scales]
@@ -66,12 +67,12 @@ class PackedLinear:
 N_FIELDS = 6  # length of PackedLinear.fields
 
 
-def in_groups(rows: np.ndarray, filling: int) -> np.ndarray:
-    """Pack uint8 or uint16 rows [n, n_in] into uint32[n, n_groups], each with as many numbers as fit into 32 bits."""
-    of_group = 4 // rows.itemsize
+def in_groups(rows: np.ndarray, filling: int, n_bytes: int) -> np.ndarray:
+    """Pack uint8 or uint16 rows [n, n_in] into uint32 or uint64 [n, n_groups], each of as many numbers as fit in."""
+    of_group = n_bytes // rows.itemsize
     padded = np.full((len(rows), -(-rows.shape[1] // of_group) * of_group), filling, rows.dtype)
     padded[:, : rows.shape[1]] = rows
-    return padded.view(np.uint32)
+    return padded.view({4: np.uint32, 8: np.uint64}[n_bytes])
 
 
 def _parts_padded(x: np.ndarray, n_parts: int, width: int) -> np.ndarray:

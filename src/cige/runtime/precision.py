@@ -1,9 +1,9 @@
 """The precision of products in the compiled runtime: which ones a processor supports, and rounding of weights.
 
 float32   everything in float32, at all levels
-bfloat16  weights, rows, queries, keys, values and relative spans in 16 bits, sums in float32 (AVX512-BF16)
-int8      weights and rows of products in 8 bits with scales, sums in int32 (AVX512-VNNI, AVX2); attention in
-          bfloat16 or as in int16 if the processor supports one of them, and otherwise in float32
+bfloat16  weights, rows, queries, keys, values and relative spans in 16 bits, sums in float32 (AVX512-BF16; BF16 of ARM)
+int8      weights and rows of products in 8 bits with scales, sums in int32 (AVX512-VNNI, AVX2; SDOT or I8MM of ARM);
+          attention in bfloat16 or as in int16 if the processor supports one of them, and otherwise in float32
 int16     weights, rows, queries, keys and relative spans in 12 bits of 16, with scales, sums in int32 (AVX2, where it
           is as fast as int8)
 

@@ -17,6 +17,9 @@ from functools import cache
 
 from cige import instruction_sets
 
+# What arm64's higher levels add are products of few bits, which training has not: it uses the kernels of the first.
+FORMS = {"dotprod": "portable", "i8mm": "portable"}
+
 
 def load() -> ctypes.CDLL | None:
     """The library of `level()`, or None if PyTorch operations are to be used."""
@@ -61,5 +64,5 @@ def open_library(path: str | None) -> ctypes.CDLL:
 
 
 def _path(name: str) -> str | None:
-    spec = importlib.util.find_spec(f"{__name__}._kernels_{name}")
+    spec = importlib.util.find_spec(f"{__name__}._kernels_{FORMS.get(name, name)}")
     return None if spec is None else spec.origin

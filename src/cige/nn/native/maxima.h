@@ -1,4 +1,4 @@
-/* Maxima over rows of floats, and what else needs the intrinsics of x86: compilers take longer to read their header than
+/* Maxima over rows of floats, and what else needs a processor's intrinsics: compilers take longer to read their header than
    to translate most files, so rows.h goes without. */
 
 #ifndef CIGE_MAXIMA_H
@@ -10,6 +10,8 @@
 #include <immintrin.h>
 #elif defined(__SSE2__)
 #include <emmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 static inline vector_t higher(vector_t a, vector_t b) { /* a > b ? a : b; compilers do not see that it is one step */

@@ -30,6 +30,15 @@
 #endif
 #define CHAINS 4 /* sums that go on side by side, since each addition waits for the one before it */
 
+/* Before a loop of at most N rounds whose sums are to stay in registers. Clang does not know GCC's word for it, and without
+   any it stores them in each round of the loop around. */
+#if defined(__clang__)
+#define UNROLL(N) _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL(N) UNROLL_PRAGMA(GCC unroll N)
+#define UNROLL_PRAGMA(TEXT) _Pragma(#TEXT)
+#endif
+
 typedef float vector_t __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias));
 typedef int32_t ints_t __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias));
 

@@ -35,6 +35,8 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "panel_width": [],
     "has_precision": [_NUMBER],
     "int8_bytes": [],
+    "int8_offset": [],
+    "group_bytes": [],
     "one_product": [_POINTER] * 4,
     "fill_codes": [_POINTER, _POINTER, _NUMBER, _NUMBER, _POINTER, _POINTER],
     "rows_of_lattices": [_POINTER, _NUMBER, _POINTER, _POINTER, _NUMBER, *[_POINTER] * 6],

@@ -16,39 +16,39 @@ INLINE void scores(const int n_keys, const int n_vectors, const Work *w, int64_t
   const int64_t d = f->head_width, step = f->relation_step;
   vector_t sum[KEYS][2] = {{{0}}};
   const float *row[KEYS];
-#pragma GCC unroll 6
+UNROLL(6)
   for (int p = 0; p < n_keys; p++) row[p] = w->key[j + p] + h * d;
   const float *query = w->query[0] + h * d * LANES;
   for (int64_t k = 0; k < d; k++, query += LANES) {
     const vector_t *q = const_vectors(query);
-#pragma GCC unroll 6
+UNROLL(6)
     for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
       for (int v = 0; v < n_vectors; v++) sum[p][v] += q[v] * row[p][k];
   }
   if (first_lane >= 0) { /* queries are characters */
     if (f->is_bias) {
-#pragma GCC unroll 6
+UNROLL(6)
       for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
         for (int v = 0; v < n_vectors; v++)
           sum[p][v] += const_vectors(w->relation[j + p] + first_lane + h * step)[v];
     } else {
-#pragma GCC unroll 6
+UNROLL(6)
       for (int p = 0; p < n_keys; p++) row[p] = w->relation[j + p] + first_lane + h * d * step;
       query = w->query[1] + h * d * LANES;
       for (int64_t k = 0; k < d; k++, query += LANES) {
         const vector_t *q = const_vectors(query);
-#pragma GCC unroll 6
+UNROLL(6)
         for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
           for (int v = 0; v < n_vectors; v++) sum[p][v] += q[v] * const_vectors(row[p] + k * step)[v];
       }
     }
   }
-#pragma GCC unroll 6
+UNROLL(6)
   for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
     for (int v = 0; v < n_vectors; v++) vectors(w->score + (j + p) * LANES)[v] = sum[p][v];
 }
 
@@ -75,14 +75,14 @@ INLINE void sums(const int n_out, const int n_vectors, const Work *w, int64_t of
   for (int64_t j = 0; j < w->n; j++, score += LANES) {
     const vector_t *p = const_vectors(score);
     const float *value = w->value[j] + offset;
-#pragma GCC unroll 6
+UNROLL(6)
     for (int k = 0; k < n_out; k++)
-#pragma GCC unroll 2
+UNROLL(2)
       for (int v = 0; v < n_vectors; v++) sum[k][v] += p[v] * value[k];
   }
-#pragma GCC unroll 6
+UNROLL(6)
   for (int k = 0; k < n_out; k++)
-#pragma GCC unroll 2
+UNROLL(2)
     for (int v = 0; v < n_vectors; v++) vectors(w->out + (offset + k) * LANES)[v] = sum[k][v] * factor[v];
 }
 

@@ -1,15 +1,15 @@
-/* Attention with queries, keys, values, relative spans and shares in bfloat16 (AVX512-BF16): attention.c's steps with
-   two products at once, and half as much of the tables to read. */
+/* Attention with queries, keys, values, relative spans and shares in bfloat16 (AVX512-BF16; BF16 of ARM): attention.c's
+   steps with two products at once, and half as much of the tables to read. */
 
 #include "attention.h"
 
-#include "../../nn/native/bf16.h"
+#include "bfloat16_pairs.h"
 
-#if defined(__AVX512BW__) && __has_include(<avx512bf16intrin.h>)
+#if defined(HAS_BFLOAT16)
 #include "transpose.h"
 
-#define TARGET __attribute__((target("avx512bf16")))
-#define INLINE static inline TARGET __attribute__((always_inline))
+#define TARGET BF16_TARGET
+#define INLINE BF16_INLINE
 #define KEYS 6  /* at once */
 #define SUMS 10 /* numbers of a head at once */
 
@@ -18,27 +18,11 @@ int64_t narrow_bytes(const Flat *f, int64_t n) {
   return 4 * (n * n_words + (n + 1) / 2 * (f->width + LANES) + 2 * n_words * LANES) + 64;
 }
 
-/* n numbers as pairs; the last is filled up with 0. */
-static inline TARGET void narrow_row(uint32_t *to, const float *from, int64_t n) {
-  for (int64_t k = 0; k < n; k += 32) {
-    const int64_t left = n - k < 32 ? n - k : 32;
-    const __mmask32 mask = left == 32 ? 0xffffffff : (1u << left) - 1;
-    const __m512 a = _mm512_maskz_loadu_ps((__mmask16)(mask & 0xffff), from + k);
-    const __m512 b = _mm512_maskz_loadu_ps((__mmask16)(mask >> 16), from + k + 16);
-    _mm512_mask_storeu_epi32(to + k / 2, (__mmask16)((1u << (left + 1) / 2) - 1), (__m512i)_mm512_cvtne2ps_pbh(b, a));
-  }
-}
-
 /* A row of all heads, each of whole pairs. */
 static TARGET void narrow_heads(uint32_t *to, const float *from, const Flat *f) {
   const int64_t d = f->head_width;
   if (d % 2 == 0) return narrow_row(to, from, f->width);
   for (int64_t h = 0; h < f->n_heads; h++) narrow_row(to + h * ((d + 1) / 2), from + h * d, d);
-}
-
-INLINE __m512i paired(__m512 first, __m512 second) { /* first[0], second[0], first[1] ... */
-  const ints_t lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  return _mm512_permutexvar_epi16((__m512i)(lane | (lane + 16) << 16), (__m512i)_mm512_cvtne2ps_pbh(second, first));
 }
 
 TARGET void narrow_keys(Work *w, void *memory) {
@@ -52,11 +36,10 @@ TARGET void narrow_keys(Work *w, void *memory) {
   to->key = to->value + (n + 1) / 2 * f->width;
   for (int64_t j = 0; j < n; j++) narrow_heads(to->key + j * n_words, w->key[j], f);
   for (int64_t j = 0; j < n; j += 2)
-    for (int64_t k = 0; k < D; k += 16) {
-      const __mmask16 mask = (__mmask16)(D - k < 16 ? (1u << (D - k)) - 1 : 0xffff);
-      const __m512 first = _mm512_maskz_loadu_ps(mask, w->value[j] + k);
-      const __m512 second = j + 1 < n ? _mm512_maskz_loadu_ps(mask, w->value[j + 1] + k) : _mm512_setzero_ps();
-      _mm512_mask_storeu_epi32(to->value + j / 2 * f->width + k, mask, paired(first, second));
+    for (int64_t k = 0; k < D; k += WIDTH) {
+      const vector_t first = up_to_end(w->value[j] + k, D - k);
+      const vector_t second = j + 1 < n ? up_to_end(w->value[j + 1] + k, D - k) : (vector_t){0};
+      store_up_to_end(to->value + j / 2 * f->width + k, paired(first, second), D - k);
     }
 }
 
@@ -69,56 +52,57 @@ TARGET void narrow_queries(const Work *w, int64_t n_lanes) {
   }
 }
 
-INLINE __m512 add_pairs(__m512 sum, __m512i a, __m512i b) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b); }
+INLINE ints_t pairs_at(const uint32_t *from) { return *(const ints_t *)from; }
 
 INLINE void scores(const int n_keys, const int n_vectors, const Work *w, int64_t j, int64_t h, int64_t first_lane) {
   const Flat *f = w->flat;
   const int64_t P = w->narrow.n_pairs, step = f->relation_step;
   const uint32_t *query = w->narrow.query[0] + h * P * LANES, *row[KEYS];
-  __m512 sum[KEYS][2];
-#pragma GCC unroll 6
+  vector_t sum[KEYS][2];
+UNROLL(6)
   for (int p = 0; p < n_keys; p++) {
     row[p] = w->narrow.key + (j + p) * f->n_heads * P + h * P;
-    sum[p][0] = sum[p][1] = _mm512_setzero_ps();
+    sum[p][0] = sum[p][1] = (vector_t){0};
   }
   for (int64_t k = 0; k < P; k++, query += LANES)
-#pragma GCC unroll 6
+UNROLL(6)
     for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
       for (int v = 0; v < n_vectors; v++)
-        sum[p][v] = add_pairs(sum[p][v], _mm512_loadu_si512(query + v * WIDTH), _mm512_set1_epi32((int)row[p][k]));
+        sum[p][v] = add_pair(sum[p][v], pairs_at(query + v * WIDTH), row[p][k]);
   if (first_lane >= 0 && f->is_bias) {
-#pragma GCC unroll 6
+UNROLL(6)
     for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
       for (int v = 0; v < n_vectors; v++)
-        sum[p][v] += (__m512)const_vectors(w->relation[j + p] + first_lane + h * step)[v];
+        sum[p][v] += const_vectors(w->relation[j + p] + first_lane + h * step)[v];
   } else if (first_lane >= 0) {
-#pragma GCC unroll 6
+UNROLL(6)
     for (int p = 0; p < n_keys; p++) row[p] = (const uint32_t *)w->relation[j + p] + first_lane + h * P * step;
     query = w->narrow.query[1] + h * P * LANES;
     for (int64_t k = 0; k < P; k++, query += LANES)
-#pragma GCC unroll 6
+UNROLL(6)
       for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
         for (int v = 0; v < n_vectors; v++)
-          sum[p][v] = add_pairs(sum[p][v], _mm512_loadu_si512(query + v * WIDTH),
-                                _mm512_loadu_si512(row[p] + k * step + v * WIDTH));
+          sum[p][v] = add_pairs(sum[p][v], pairs_at(query + v * WIDTH),
+                                pairs_at(row[p] + k * step + v * WIDTH));
   }
-#pragma GCC unroll 6
+UNROLL(6)
   for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
-    for (int v = 0; v < n_vectors; v++) vectors(w->score + (j + p) * LANES)[v] = (vector_t)sum[p][v];
+UNROLL(2)
+    for (int v = 0; v < n_vectors; v++) vectors(w->score + (j + p) * LANES)[v] = sum[p][v];
 }
 
+#if WIDTH == 16
 /* The last N - `by` lanes of `low`, then the first of what follows it. */
-INLINE __m512i shifted(__m512i low, __m512i high, const int by) {
+INLINE ints_t shifted(ints_t low, ints_t high, const int by) {
   switch (by) { /* the instruction's number is a constant */
-    case 1: return _mm512_alignr_epi32(high, low, 1);
-    case 2: return _mm512_alignr_epi32(high, low, 2);
-    case 3: return _mm512_alignr_epi32(high, low, 3);
-    case 4: return _mm512_alignr_epi32(high, low, 4);
-    case 5: return _mm512_alignr_epi32(high, low, 5);
+    case 1: return (ints_t)_mm512_alignr_epi32((__m512i)high, (__m512i)low, 1);
+    case 2: return (ints_t)_mm512_alignr_epi32((__m512i)high, (__m512i)low, 2);
+    case 3: return (ints_t)_mm512_alignr_epi32((__m512i)high, (__m512i)low, 3);
+    case 4: return (ints_t)_mm512_alignr_epi32((__m512i)high, (__m512i)low, 4);
+    case 5: return (ints_t)_mm512_alignr_epi32((__m512i)high, (__m512i)low, 5);
     default: return low;
   }
 }
@@ -130,32 +114,36 @@ INLINE void scores_of_neighbours(const int n_vectors, const Work *w, int64_t j, 
   const uint32_t *content = w->narrow.query[0] + h * P * LANES, *position = w->narrow.query[1] + h * P * LANES;
   const uint32_t *key = w->narrow.key + j * key_step + h * P;
   const uint32_t *column = (const uint32_t *)w->relation[j + KEYS - 1] + first_lane + h * P * step;
-  __m512 sum[KEYS][2];
-#pragma GCC unroll 6
-  for (int p = 0; p < KEYS; p++) sum[p][0] = sum[p][1] = _mm512_setzero_ps();
+  vector_t sum[KEYS][2];
+UNROLL(6)
+  for (int p = 0; p < KEYS; p++) sum[p][0] = sum[p][1] = (vector_t){0};
   for (int64_t k = 0; k < P; k++, content += LANES, position += LANES, column += step) {
-    __m512i part[3];
-#pragma GCC unroll 3
-    for (int v = 0; v <= n_vectors; v++) part[v] = _mm512_loadu_si512(column + v * WIDTH);
-#pragma GCC unroll 6
+    ints_t part[3];
+UNROLL(3)
+    for (int v = 0; v <= n_vectors; v++) part[v] = pairs_at(column + v * WIDTH);
+UNROLL(6)
     for (int p = 0; p < KEYS; p++)
-#pragma GCC unroll 2
+UNROLL(2)
       for (int v = 0; v < n_vectors; v++) {
-        const __m512i relation = shifted(part[v], part[v + 1], KEYS - 1 - p);
-        sum[p][v] = add_pairs(sum[p][v], _mm512_loadu_si512(content + v * WIDTH), _mm512_set1_epi32((int)key[p * key_step + k]));
-        sum[p][v] = add_pairs(sum[p][v], _mm512_loadu_si512(position + v * WIDTH), relation);
+        const ints_t relation = shifted(part[v], part[v + 1], KEYS - 1 - p);
+        sum[p][v] = add_pair(sum[p][v], pairs_at(content + v * WIDTH), key[p * key_step + k]);
+        sum[p][v] = add_pairs(sum[p][v], pairs_at(position + v * WIDTH), relation);
       }
   }
-#pragma GCC unroll 6
+UNROLL(6)
   for (int p = 0; p < KEYS; p++)
-#pragma GCC unroll 2
-    for (int v = 0; v < n_vectors; v++) vectors(w->score + (j + p) * LANES)[v] = (vector_t)sum[p][v];
+UNROLL(2)
+    for (int v = 0; v < n_vectors; v++) vectors(w->score + (j + p) * LANES)[v] = sum[p][v];
 }
+
+#endif
 
 INLINE void all_scores(const int n_vectors, const Work *w, int64_t h, int64_t first_lane) {
   int64_t j = 0;
+#if WIDTH == 16
   for (; first_lane >= 0 && !w->flat->is_bias && j + KEYS <= w->nodes->n_chars; j += KEYS)
     scores_of_neighbours(n_vectors, w, j, h, first_lane);
+#endif
   for (; j + KEYS <= w->n; j += KEYS) scores(KEYS, n_vectors, w, j, h, first_lane);
   switch (w->n - j) {
     case 1: scores(1, n_vectors, w, j, h, first_lane); break;
@@ -174,50 +162,50 @@ TARGET void narrow_scores(const Work *w, int n_vectors, int64_t h, int64_t first
 }
 
 /* 2^x for x <= 0 to 1e-4 of it, far less than what rounding to bfloat16 takes. */
-INLINE __m512 power_of_two(__m512 x) {
-  const __m512 whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), r = x - whole;
-  return _mm512_scalef_ps(((r * 0.05500902f + 0.24221131f) * r + 0.69328296f) * r + 1, whole);
+INLINE vector_t power_of_two(vector_t x) {
+  const vector_t whole = nearest_whole(x), r = x - whole;
+  return times_power(((r * 0.05500902f + 0.24221131f) * r + 0.69328296f) * r + 1, whole);
 }
 
 INLINE void sums(const int n_out, const int n_vectors, const Work *w, int64_t offset, const vector_t *factor) {
-  __m512 sum[SUMS][2];
-#pragma GCC unroll 10
-  for (int k = 0; k < n_out; k++) sum[k][0] = sum[k][1] = _mm512_setzero_ps();
+  vector_t sum[SUMS][2];
+UNROLL(10)
+  for (int k = 0; k < n_out; k++) sum[k][0] = sum[k][1] = (vector_t){0};
   const uint32_t *share = w->narrow.share, *value = w->narrow.value + offset;
   for (int64_t j = 0; j < w->n; j += 2, share += LANES, value += w->flat->width)
-#pragma GCC unroll 10
+UNROLL(10)
     for (int k = 0; k < n_out; k++)
-#pragma GCC unroll 2
+UNROLL(2)
       for (int v = 0; v < n_vectors; v++)
-        sum[k][v] = add_pairs(sum[k][v], _mm512_loadu_si512(share + v * WIDTH), _mm512_set1_epi32((int)value[k]));
-#pragma GCC unroll 10
+        sum[k][v] = add_pair(sum[k][v], pairs_at(share + v * WIDTH), value[k]);
+UNROLL(10)
   for (int k = 0; k < n_out; k++)
-#pragma GCC unroll 2
-    for (int v = 0; v < n_vectors; v++) vectors(w->out + (offset + k) * LANES)[v] = (vector_t)sum[k][v] * factor[v];
+UNROLL(2)
+    for (int v = 0; v < n_vectors; v++) vectors(w->out + (offset + k) * LANES)[v] = sum[k][v] * factor[v];
 }
 
 INLINE void softmax_and_sums(const int n_vectors, const Work *w, int64_t h, vector_t *factor) {
   const float to_base_2 = 1.44269504f;
   const int64_t d = w->flat->head_width, n = w->n;
-  __m512 top[2], sum[2][2];
-#pragma GCC unroll 2
-  for (int v = 0; v < n_vectors; v++) top[v] = _mm512_set1_ps(-INFINITY), sum[v][0] = sum[v][1] = _mm512_setzero_ps();
+  vector_t top[2], sum[2][2];
+UNROLL(2)
+  for (int v = 0; v < n_vectors; v++) top[v] = (vector_t){0} - INFINITY, sum[v][0] = sum[v][1] = (vector_t){0};
   for (int64_t j = 0; j < n; j++)
-#pragma GCC unroll 2
-    for (int v = 0; v < n_vectors; v++) top[v] = _mm512_max_ps(_mm512_loadu_ps(w->score + j * LANES + v * WIDTH), top[v]);
+UNROLL(2)
+    for (int v = 0; v < n_vectors; v++) top[v] = higher(*const_vectors(w->score + j * LANES + v * WIDTH), top[v]);
   for (int64_t j = 0; j < n; j += 2)
-#pragma GCC unroll 2
+UNROLL(2)
     for (int v = 0; v < n_vectors; v++) {
       const float *score = w->score + j * LANES + v * WIDTH;
-      __m512 share[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
-      share[0] = power_of_two((_mm512_loadu_ps(score) - top[v]) * to_base_2);
-      if (j + 1 < n) share[1] = power_of_two((_mm512_loadu_ps(score + LANES) - top[v]) * to_base_2);
+      vector_t share[2] = {(vector_t){0}, (vector_t){0}};
+      share[0] = power_of_two((*const_vectors(score) - top[v]) * to_base_2);
+      if (j + 1 < n) share[1] = power_of_two((*const_vectors(score + LANES) - top[v]) * to_base_2);
       sum[v][0] += share[0], sum[v][1] += share[1];
-      _mm512_storeu_si512(w->narrow.share + j / 2 * LANES + v * WIDTH, paired(share[0], share[1]));
+      *(ints_t *)(w->narrow.share + j / 2 * LANES + v * WIDTH) = paired(share[0], share[1]);
     }
-#pragma GCC unroll 2
+UNROLL(2)
   for (int v = 0; v < n_vectors; v++) /* who sees nothing reads zeros */
-    factor[v] = (vector_t)((ints_t)(1 / (sum[v][0] + sum[v][1])) & ~((vector_t)top[v] <= HIDDEN / 2));
+    factor[v] = (vector_t)((ints_t)(1 / (sum[v][0] + sum[v][1])) & ~(top[v] <= HIDDEN / 2));
   int64_t k = 0;
   for (; k + SUMS <= d; k += SUMS) sums(SUMS, n_vectors, w, h * d + k, factor);
   for (; k + 4 <= d; k += 4) sums(4, n_vectors, w, h * d + k, factor);

@@ -53,17 +53,17 @@ INLINE void scores(const int n_keys, const int n_vectors, const Work *w, int64_t
   const int64_t P = w->narrow.n_pairs, step = f->relation_step, key_step = f->n_heads * P;
   const uint32_t *query = w->narrow.query[0] + h * P * LANES, *row[KEYS];
   ints_t sum[KEYS][2] = {{{0}}};
-#pragma GCC unroll 4
+UNROLL(4)
   for (int p = 0; p < n_keys; p++) row[p] = w->narrow.key + (j + p) * key_step + h * P;
   for (int64_t k = 0; k < P; k++, query += LANES)
-#pragma GCC unroll 4
+UNROLL(4)
     for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
       for (int v = 0; v < n_vectors; v++)
         sum[p][v] = add_pairs(sum[p][v], *(const ints_t *)(query + v * WIDTH), (ints_t){0} + (int32_t)row[p][k]);
-#pragma GCC unroll 4
+UNROLL(4)
   for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
     for (int v = 0; v < n_vectors; v++) {
       const vector_t product = floats_of(sum[p][v]) * const_vectors(w->narrow.query_scale[0])[v];
       vectors(w->score + (j + p) * LANES)[v] = product * w->narrow.key_scale[j + p];
@@ -71,26 +71,26 @@ INLINE void scores(const int n_keys, const int n_vectors, const Work *w, int64_t
     }
   if (first_lane < 0) return; /* queries are words */
   if (f->is_bias) {
-#pragma GCC unroll 4
+UNROLL(4)
     for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
       for (int v = 0; v < n_vectors; v++)
         vectors(w->score + (j + p) * LANES)[v] += const_vectors(w->relation[j + p] + first_lane + h * step)[v];
     return;
   }
-#pragma GCC unroll 4
+UNROLL(4)
   for (int p = 0; p < n_keys; p++) row[p] = (const uint32_t *)w->relation[j + p] + first_lane + h * P * step;
   query = w->narrow.query[1] + h * P * LANES;
   for (int64_t k = 0; k < P; k++, query += LANES)
-#pragma GCC unroll 4
+UNROLL(4)
     for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
       for (int v = 0; v < n_vectors; v++)
         sum[p][v] = add_pairs(sum[p][v], *(const ints_t *)(query + v * WIDTH),
                               *(const ints_t *)(row[p] + k * step + v * WIDTH));
-#pragma GCC unroll 4
+UNROLL(4)
   for (int p = 0; p < n_keys; p++)
-#pragma GCC unroll 2
+UNROLL(2)
     for (int v = 0; v < n_vectors; v++) {
       vector_t *score = vectors(w->score + (j + p) * LANES) + v;
       const vector_t scale = const_vectors(w->relation[j + p] + first_lane + key_step * step)[v]; /* of each column */

@@ -15,22 +15,39 @@ INLINE void block(const int rows, const Block *b) {
   vector_t sum[ROWS][2];
   const float *x = b->x;
   const int64_t x_step = b->x_step;
-#pragma GCC unroll 12
+UNROLL(12)
   for (int r = 0; r < rows; r++) {
     const vector_t *from = const_vectors(b->start ? b->start : b->y + r * b->y_step);
     sum[r][0] = from[0], sum[r][1] = from[1];
   }
   const vector_t *panel = const_vectors(b->panel);
-  for (int64_t k = 0; k < b->n; k++, panel += 2) {
+  int64_t k = 0;
+#if defined(__aarch64__) /* NEON multiplies by a lane of a vector, so four numbers of a row are one load */
+  for (; k + WIDTH <= b->n; k += WIDTH) {
+    vector_t four[ROWS];
+UNROLL(8)
+    for (int r = 0; r < rows; r++) four[r] = *const_vectors(x + r * x_step + k);
+UNROLL(4)
+    for (int l = 0; l < WIDTH; l++, panel += 2) {
+      const vector_t left = panel[0], right = panel[1];
+UNROLL(8)
+      for (int r = 0; r < rows; r++) {
+        sum[r][0] += left * four[r][l];
+        sum[r][1] += right * four[r][l];
+      }
+    }
+  }
+#endif
+  for (; k < b->n; k++, panel += 2) {
     const vector_t left = panel[0], right = panel[1];
-#pragma GCC unroll 12
+UNROLL(12)
     for (int r = 0; r < rows; r++) {
       const float factor = x[r * x_step + k];
       sum[r][0] += left * factor;
       sum[r][1] += right * factor;
     }
   }
-#pragma GCC unroll 12
+UNROLL(12)
   for (int r = 0; r < rows; r++) {
     vector_t *to = vectors(b->y + r * b->y_step);
     const vector_t zero = {0};
@@ -50,6 +67,8 @@ static void rows_of_block(int64_t rows, const Block *b) {
 #if ROWS > 6
     case 7: block(7, b); break;
     case 8: block(8, b); break;
+#endif
+#if ROWS > 8
     case 9: block(9, b); break;
     case 10: block(10, b); break;
     case 11: block(11, b); break;
@@ -81,6 +100,14 @@ void product(const Linear *linear, int64_t first, int64_t last, const float *x, 
 }
 
 int64_t panel_width(void) { return PANEL; }
+
+int64_t group_bytes(void) {
+#if defined(__ARM_FEATURE_MATMUL_INT8) && defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+  return 8;
+#else
+  return 4;
+#endif
+}
 
 int64_t has_precision(int64_t precision) {
   return precision == FLOAT32 || (precision == BFLOAT16 && has_bf16()) || (precision == INT8 && has_int8()) ||

@@ -11,6 +11,8 @@
 #define PANEL (2 * WIDTH)
 #if WIDTH == 16
 #define ROWS 12 /* of 32 registers, 24 hold sums */
+#elif defined(__aarch64__)
+#define ROWS 8 /* of 32 registers, 16 do, and 8 hold a vector of each row */
 #else
 #define ROWS 6 /* of 16 registers, 12 do */
 #endif
@@ -41,6 +43,8 @@ void product_int8(const Linear *linear, int64_t first, int64_t last, const float
 /* Whether this processor has the instructions, and the compiler of this level knew them. */
 int has_bf16(void);
 int has_int8(void);
-int64_t int8_bytes(void); /* of a number in panels of INT8; 2 where there is INT16 too, 0 without either */
+int64_t int8_bytes(void);  /* of a number in panels of INT8; 2 where there is INT16 too, 0 without either */
+int64_t int8_offset(void); /* what is added to these numbers */
+int64_t group_bytes(void); /* of the numbers of a row that stand side by side in panels of less than 32 bits */
 
 #endif

@@ -1,19 +1,20 @@
-/* Products of bfloat16 numbers with sums in float32 (AVX512-BF16). A weight or a number of a row is rounded to nearest,
-   ties to even; a subnormal one counts as 0. */
+/* Products of bfloat16 numbers with sums in float32 (AVX512-BF16; BFMMLA of ARM). A weight or a number of a row is rounded
+   to nearest, ties to even; a subnormal one counts as 0. */
 
 #include "product.h"
 
-#if defined(__AVX512BW__) && __has_include(<avx512bf16intrin.h>)
-#include "../../nn/native/maxima.h"
-#include "../../nn/native/processor.h"
+#include "bfloat16_pairs.h"
 
-#define TARGET __attribute__((target("avx512bf16")))
-#define GROUP 2
+#if defined(HAS_BFLOAT16)
+#define TARGET BF16_TARGET
 
-typedef __m512 sums_t;
+typedef vector_t sums_t;
 typedef struct { /* nothing */
   char none;
 } Factors;
+
+#if WIDTH == 16
+#define GROUP 2
 
 static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n, const Linear *linear) {
   (void)linear;
@@ -30,21 +31,41 @@ static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n,
 
 static inline TARGET sums_t first_sums(const Factors *factors) {
   (void)factors;
-  return _mm512_setzero_ps();
+  return (sums_t){0};
 }
 
 static inline TARGET sums_t add_group(sums_t sums, ints_t weights, ints_t groups) {
-  return _mm512_dpbf16_ps(sums, (__m512bh)weights, (__m512bh)groups);
+  return add_pairs(sums, weights, groups);
 }
+#else
+#define PAIRS
+#define GROUP 4
+
+static inline Factors narrow(void *groups, const float *x, int64_t n, const Linear *linear) {
+  (void)linear;
+  uint32_t *pairs = groups;
+  if ((n + 1) / 2 % 2) pairs[(n + 1) / 2] = 0;
+  narrow_row(pairs, x, n);
+  return (Factors){0};
+}
+
+static inline sums_t add_squares(sums_t sums, ints_t weights, ints_t groups) {
+  return (sums_t)vbfmmlaq_f32((float32x4_t)sums, (bfloat16x8_t)groups, (bfloat16x8_t)weights);
+}
+#endif
 
 static inline TARGET vector_t finished(sums_t sums, const Factors *factors, vector_t start, const float *scales) {
   (void)factors, (void)scales;
-  return (vector_t)sums + start;
+  return sums + start;
 }
 
 #include "product_narrow.h"
 
+#if WIDTH == 16
 int has_bf16(void) { return processor_has_bf16(); }
+#else
+int has_bf16(void) { return 1; }
+#endif
 
 void product_bf16(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
                   float *y, int64_t y_step, int mode) {

@@ -4,8 +4,11 @@
 
    AVX512-VNNI takes weights without sign, so they are kept with 128 added, and the sum begins with what that is too
    much. AVX2 has no such instruction: its products of 8-bit numbers saturate if both have 8 bits. So there numbers are
-   kept in 16 bits, two in a group. This takes as long with 12 bits as with 8, so only AVX2 has INT16, and WebAssembly, whose
-   instructions are the same but half as wide. */
+   kept in 16 bits, two in a group. This takes as long with 12 bits as with 8, so only AVX2 has INT16, and WebAssembly,
+   whose instructions are the same but half as wide.
+
+   ARM has instructions for 8-bit numbers with sign: SDOT for four of them in each lane, and SMMLA for eight in each of
+   four sums. It has none that multiplies more numbers of 16 bits at once than of float32 (SMLAL, four), so no INT16. */
 
 #include "product.h"
 
@@ -56,6 +59,7 @@ static inline TARGET vector_t finished(sums_t sums, const Factors *factors, vect
 
 int has_int8(void) { return processor_has_vnni(); }
 int64_t int8_bytes(void) { return 1; }
+int64_t int8_offset(void) { return 128; }
 
 #elif defined(HAS_INTEGERS16)
 
@@ -90,11 +94,82 @@ static inline vector_t finished(sums_t sums, const Factors *factors, vector_t st
 
 int has_int8(void) { return 1; }
 int64_t int8_bytes(void) { return 2; }
+int64_t int8_offset(void) { return 0; }
+
+#elif defined(__ARM_FEATURE_DOTPROD)
+#include "../../nn/native/maxima.h"
+
+#define TARGET
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+#define PAIRS
+#define GROUP 8
+#else
+#define GROUP 4
+#endif
+
+typedef ints_t sums_t;
+typedef struct {
+  float scale;
+} Factors;
+
+static inline int8x16_t sixteen(const float *x, float factor) { /* to nearest, ties to even */
+  int32x4_t wide[4];
+UNROLL(4)
+  for (int v = 0; v < 4; v++) wide[v] = vcvtnq_s32_f32(vmulq_n_f32(vld1q_f32(x + 4 * v), factor));
+  const int16x8_t low = vqmovn_high_s32(vqmovn_s32(wide[0]), wide[1]);
+  return vqmovn_high_s16(vqmovn_s16(low), vqmovn_high_s32(vqmovn_s32(wide[2]), wide[3]));
+}
+
+static inline Factors narrow(void *groups, const float *x, int64_t n, const Linear *linear) {
+  (void)linear;
+  const int64_t whole = n / 16 * 16;
+  float rest[16] = {0};
+  memcpy(rest, x + whole, (n - whole) * sizeof(float));
+  float32x4_t top[2] = {vdupq_n_f32(0), vdupq_n_f32(0)};
+  for (int64_t k = 0; k < whole; k += 8)
+    for (int v = 0; v < 2; v++) top[v] = vmaxq_f32(top[v], vabsq_f32(vld1q_f32(x + k + 4 * v)));
+  for (int v = 0; v < 4; v++) top[v % 2] = vmaxq_f32(top[v % 2], vabsq_f32(vld1q_f32(rest + 4 * v)));
+  const float highest = vmaxvq_f32(vmaxq_f32(top[0], top[1])), factor = highest > 0 ? 127 / highest : 0;
+  int8_t *to = groups;
+  for (int64_t k = 0; k < whole; k += 16) vst1q_s8(to + k, sixteen(x + k, factor));
+  if (n > whole) vst1q_s8(to + whole, sixteen(rest, factor));
+  return (Factors){highest / 127};
+}
+
+#if defined(PAIRS)
+static inline sums_t add_squares(sums_t sums, ints_t weights, ints_t groups) {
+  return (sums_t)vmmlaq_s32((int32x4_t)sums, (int8x16_t)groups, (int8x16_t)weights);
+}
+#else
+static inline sums_t first_sums(const Factors *factors) {
+  (void)factors;
+  return (sums_t){0};
+}
+
+static inline sums_t add_group(sums_t sums, ints_t weights, ints_t groups) {
+  return (sums_t)vdotq_s32((int32x4_t)sums, (int8x16_t)weights, (int8x16_t)groups);
+}
+
+#define ADD_LANE(SUMS, WEIGHTS, GROUPS, LANE) \
+  (sums_t) vdotq_laneq_s32((int32x4_t)(SUMS), (int8x16_t)(WEIGHTS), (int8x16_t)(GROUPS), LANE)
+#endif
+
+static inline vector_t finished(sums_t sums, const Factors *factors, vector_t start, const float *scales) {
+  const float32x4_t product = vmulq_n_f32(vcvtq_f32_s32((int32x4_t)sums), factors->scale);
+  return (vector_t)vfmaq_f32((float32x4_t)start, product, vld1q_f32(scales));
+}
+
+#include "product_narrow.h"
+
+int has_int8(void) { return 1; }
+int64_t int8_bytes(void) { return 1; }
+int64_t int8_offset(void) { return 0; }
 
 #else
 #define NO_INT8
 int has_int8(void) { return 0; }
 int64_t int8_bytes(void) { return 0; }
+int64_t int8_offset(void) { return 0; }
 #endif
 
 void product_int8(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,

@@ -9,7 +9,10 @@
      narrow(groups, x, n, linear) -> Factors      a row's groups, a last one that is not full filled up with zeros
      first_sums(factors) -> sums_t
      add_group(sums, weights, groups) -> sums_t
-     finished(sums, factors, start, scales) -> vector_t   the result, added to `start` */
+     finished(sums, factors, start, scales) -> vector_t   the result, added to `start`
+   ADD_LANE(sums, weights, groups, lane), where it is defined, is add_group with one of four groups, so that these are
+   one load. Where PAIRS is defined, a group fills 64 bits, and instead of first_sums and add_group there is
+     add_squares(sums, weights, groups) -> sums_t   two rows' groups with two outputs', as product_pairs.h says */
 
 #include "product.h"
 
@@ -20,9 +23,16 @@
 #define AT_ONCE ROWS /* rows whose sums stay in registers */
 #endif
 #define GROUPS(N) (((N) + GROUP - 1) / GROUP)
+#ifdef PAIRS
+typedef uint64_t group_t;
+#define TOGETHER 2 /* rows whose groups stand side by side */
+#else
+typedef uint32_t group_t;
+#define TOGETHER 1
+#endif
 
 typedef struct {
-  const uint32_t *x, *panel; /* x: NARROW_DEPTH / GROUP groups lie between rows */
+  const group_t *x, *panel; /* x: NARROW_DEPTH / GROUP groups lie between rows */
   const Factors *factors;    /* of the rows */
   const float *start, *scales; /* start: of the results, or NULL where y has them */
   float *y;
@@ -30,23 +40,44 @@ typedef struct {
   int relu;
 } Block;
 
+#ifdef PAIRS
+#include "product_pairs.h"
+#else
 INLINE void block(const int rows, const Block *b) {
   sums_t sum[AT_ONCE][2];
-#pragma GCC unroll 12
+UNROLL(12)
   for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = first_sums(b->factors + r);
-  const uint32_t *panel = b->panel;
-  for (int64_t k = 0; k < b->n_groups; k++, panel += PANEL) {
+  const group_t *panel = b->panel;
+  int64_t k = 0;
+#ifdef ADD_LANE
+#define FOURTH(LANE)                                                                             \
+  {                                                                                              \
+    const ints_t left = *(const ints_t *)panel, right = *(const ints_t *)(panel + WIDTH);        \
+    panel += PANEL;                                                                              \
+    UNROLL(12) for (int r = 0; r < rows; r++) {                                    \
+      sum[r][0] = ADD_LANE(sum[r][0], left, four[r], LANE);                                      \
+      sum[r][1] = ADD_LANE(sum[r][1], right, four[r], LANE);                                     \
+    }                                                                                            \
+  }
+  for (; k + 4 <= b->n_groups; k += 4) {
+    ints_t four[AT_ONCE];
+UNROLL(12)
+    for (int r = 0; r < rows; r++) four[r] = *(const ints_t *)(b->x + r * (NARROW_DEPTH / GROUP) + k);
+    FOURTH(0) FOURTH(1) FOURTH(2) FOURTH(3)
+  }
+#endif
+  for (; k < b->n_groups; k++, panel += PANEL) {
     const ints_t left = *(const ints_t *)panel, right = *(const ints_t *)(panel + WIDTH);
-#pragma GCC unroll 12
+UNROLL(12)
     for (int r = 0; r < rows; r++) {
       const ints_t group = (ints_t){0} + (int32_t)b->x[r * (NARROW_DEPTH / GROUP) + k];
       sum[r][0] = add_group(sum[r][0], left, group);
       sum[r][1] = add_group(sum[r][1], right, group);
     }
   }
-#pragma GCC unroll 12
+UNROLL(12)
   for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
+UNROLL(2)
     for (int v = 0; v < 2; v++) {
       vector_t *to = vectors(b->y + r * b->y_step) + v;
       const vector_t zero = {0}, start = b->start ? const_vectors(b->start)[v] : *to;
@@ -54,7 +85,11 @@ INLINE void block(const int rows, const Block *b) {
       *to = b->relu ? higher(y, zero) : y;
     }
 }
+#endif
 
+#if defined(__aarch64__) && !defined(__clang__)
+__attribute__((noinline)) /* where all of it is one function, GCC 12 moves sums from register to register */
+#endif
 static TARGET void rows_of_block(int64_t rows, const Block *b) {
   switch (rows) {
     case 1: block(1, b); break;
@@ -66,6 +101,8 @@ static TARGET void rows_of_block(int64_t rows, const Block *b) {
     case 6: block(6, b); break;
     case 7: block(7, b); break;
     case 8: block(8, b); break;
+#endif
+#if AT_ONCE > 8
     case 9: block(9, b); break;
     case 10: block(10, b); break;
     case 11: block(11, b); break;
@@ -79,7 +116,7 @@ static inline int64_t share_of(int64_t left, int64_t parts) { return (left + par
 
 static TARGET void product_narrow(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step,
                                   int64_t m, float *y, int64_t y_step, int mode) {
-  uint32_t groups[NARROW_ROWS * (NARROW_DEPTH / GROUP)] __attribute__((aligned(64)));
+  group_t groups[NARROW_ROWS * (NARROW_DEPTH / GROUP)] __attribute__((aligned(64)));
   Factors factors[NARROW_ROWS];
   const int64_t n_in = linear->n_in, n_groups = GROUPS(n_in);
   for (int64_t parts = share_of(m, NARROW_ROWS), rows; parts > 0; parts--, m -= rows, x += rows * x_step, y += rows * y_step) {
@@ -87,14 +124,19 @@ static TARGET void product_narrow(const Linear *linear, int64_t first, int64_t l
     for (int64_t k = 0; k < n_in || k == 0; k += NARROW_DEPTH) {
       const int64_t n = n_in - k < NARROW_DEPTH ? n_in - k : NARROW_DEPTH;
       const int is_first = k == 0 && !(mode & ADD), is_last = k + NARROW_DEPTH >= n_in;
+#ifdef PAIRS
+      narrow_pairs(groups, factors, x + k, x_step, rows, n, linear);
+#else
       for (int64_t r = 0; r < rows; r++)
         factors[r] = narrow(groups + r * (NARROW_DEPTH / GROUP), x + r * x_step + k, n, linear);
+#endif
       for (int64_t p = first; p < last; p++) {
-        Block b = {.panel = (const uint32_t *)linear->panels + (p * n_groups + k / GROUP) * PANEL, .y_step = y_step,
+        Block b = {.panel = (const group_t *)linear->panels + (p * n_groups + k / GROUP) * PANEL, .y_step = y_step,
                    .start = is_first ? linear->bias + p * PANEL : NULL, .n_groups = GROUPS(n),
                    .scales = linear->scales ? linear->scales + p * PANEL : NULL, .relu = is_last && (mode & RELU)};
         for (int64_t blocks = share_of(rows, AT_ONCE), done = 0, now; blocks > 0; blocks--, done += now) {
-          now = share_of(rows - done, blocks);
+          now = share_of(share_of(rows - done, TOGETHER), blocks) * TOGETHER;
+          if (TOGETHER > 1 && now > rows - done) now = rows - done;
           b.x = groups + done * (NARROW_DEPTH / GROUP), b.factors = factors + done;
           b.y = y + (p - first) * PANEL + done * y_step;
           rows_of_block(now, &b);
