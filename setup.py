@@ -128,10 +128,10 @@ CALLED = {
         "vocabulary_gradient",
     ],
     "runtime": [
-        *("panel_width", "has_precision", "int8_bytes", "one_product", "fill_codes", "rows_of_lattices"),
-        *("flat_emissions", "read_chain", "lstm_layer", "read_lattices", "source_checksum"),
+        *("panel_width", "group_bytes", "has_precision", "int8_bytes", "int8_offset", "one_product", "fill_codes"),
+        *("rows_of_lattices", "flat_emissions", "read_chain", "lstm_layer", "read_lattices", "source_checksum"),
     ],
-    "cpu": ["cpu_has_avx2", "cpu_has_avx512"],
+    "cpu": ["cpu_has_avx2", "cpu_has_avx512", "cpu_has_dotprod", "cpu_has_i8mm"],
 }
 
 

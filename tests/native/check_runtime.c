@@ -20,18 +20,24 @@ static float *packed(const float *weight, int64_t n_out, int64_t n_in, int64_t p
   return panels;
 }
 
-/* The same in groups of 32 bits: bfloat16 in pairs; whole numbers of 16 bits in pairs or of 8 bits, 128 added, in fours.
-   `rounded` is given the weights that they stand for. */
-static uint32_t *narrowed(const float *weight, int64_t n_out, int64_t n_in, int64_t panel, int64_t precision, int in_8_bits,
-                          float *scales, double *rounded) {
-  const int64_t of_group = in_8_bits ? 4 : 2, n_groups = (n_in + of_group - 1) / of_group;
-  uint32_t *panels = room((size_t)(n_out * n_groups), sizeof(uint32_t));
+/* How a library packs narrow weights: bytes of a group and of a whole number of INT8, and what is added to the latter. */
+typedef struct {
+  int64_t group, whole, added;
+} Packing;
+
+/* The same in groups: bfloat16 numbers, or whole numbers of 16 or 8 bits. `rounded` is given the weights that they stand
+   for. */
+static uint8_t *narrowed(const float *weight, int64_t n_out, int64_t n_in, int64_t panel, int64_t precision, Packing in,
+                         float *scales, double *rounded) {
+  const int64_t bytes = precision == BFLOAT16 ? 2 : in.whole, of_group = in.group / bytes;
+  const int64_t n_groups = (n_in + of_group - 1) / of_group, added = bytes == 1 ? in.added : 0;
+  uint8_t *panels = room((size_t)(n_out * n_groups), (size_t)in.group);
   for (int64_t o = 0; o < n_out; o++) {
     float top = 0;
     for (int64_t k = 0; k < n_in; k++) top = fabsf(weight[o * n_in + k]) > top ? fabsf(weight[o * n_in + k]) : top;
     scales[o] = top / (precision == INT16 ? 2047 : 127);
     for (int64_t k = 0; k < n_groups * of_group; k++) {
-      uint32_t code = in_8_bits ? 128 : 0;
+      uint32_t code = (uint32_t)added;
       if (k < n_in && precision == BFLOAT16) {
         uint32_t bits;
         memcpy(&bits, weight + o * n_in + k, 4);
@@ -42,10 +48,11 @@ static uint32_t *narrowed(const float *weight, int64_t n_out, int64_t n_in, int6
         rounded[o * n_in + k] = wide;
       } else if (k < n_in) {
         const int32_t whole = (int32_t)lrintf(weight[o * n_in + k] / scales[o]);
-        code = in_8_bits ? (uint32_t)(whole + 128) : (uint32_t)whole & 0xffff;
+        code = (uint32_t)(whole + added);
         rounded[o * n_in + k] = (double)whole * scales[o];
       }
-      panels[(o / panel * n_groups + k / of_group) * panel + o % panel] |= code << (32 / of_group * (k % of_group));
+      const int64_t group = (o / panel * n_groups + k / of_group) * panel + o % panel;
+      memcpy(panels + group * in.group + k % of_group * bytes, &code, (size_t)bytes); /* little-endian */
     }
   }
   return panels;
@@ -55,7 +62,8 @@ void check_product(void *library) {
   const int64_t panel = ((WidthOf)function_of(library, "panel_width"))();
   const HasPrecision has_precision = (HasPrecision)function_of(library, "has_precision");
   const OneProduct one_product = (OneProduct)function_of(library, "one_product");
-  const int in_8_bits = ((WidthOf)function_of(library, "int8_bytes"))() == 1;
+  const Packing packing = {((WidthOf)function_of(library, "group_bytes"))(), ((WidthOf)function_of(library, "int8_bytes"))(),
+                           ((WidthOf)function_of(library, "int8_offset"))()};
   const char *const names[] = {"float32", "bfloat16", "int8", "int16"};
   const double least[] = {1e-4, 0.1, 0.3, 0.02};
   const int64_t m = 53, n_in = 317, n_out = 3 * panel; /* more than one block of rows, and of DEPTH */
@@ -71,7 +79,7 @@ void check_product(void *library) {
     const void *panels = packed(weight, n_out, n_in, panel);
     for (int64_t k = 0; k < n_out * n_in; k++) rounded[k] = weight[k];
     const int is_whole = precision == INT8 || precision == INT16;
-    if (precision) panels = narrowed(weight, n_out, n_in, panel, precision, is_whole && in_8_bits, scales, rounded);
+    if (precision) panels = narrowed(weight, n_out, n_in, panel, precision, packing, scales, rounded);
     const Linear linear = {n_in, n_out / panel, panels, bias, precision, is_whole ? scales : NULL};
     for (int64_t i = 0; i < m; i++)
       for (int64_t o = 0; o < n_out; o++) {

@@ -77,10 +77,11 @@ def stretches(lengths: list[int], n_padded: int) -> list[tuple[int, int, int]]:
     return [*found, (begin, n_padded, n_rows)]
 
 
-def _in_stretches(layer: nn.LSTM | nn.GRU, x: Tensor, parts: list[tuple[int, int, int]]) -> Tensor:
-    """The states of one direction float[B, T, D / 2], zero where a sentence is not read."""
+def _in_stretches(layer: nn.Module, x: Tensor, parts: list[tuple[int, int, int]]) -> Tensor:
+    """The states of an LSTM or GRU of one direction float[B, T, D / 2], zero where a sentence is not read."""
     if len(parts) == 1:
-        return layer(x)[0]
+        states: Tensor = layer(x)[0]
+        return states
     read, state = [], None
     for begin, end, n_rows in parts:
         if state is not None:
