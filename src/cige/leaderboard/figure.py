@@ -29,7 +29,7 @@ def figures_of(results: Sequence[CellResult]) -> dict[str, str]:
 
 def _as_row(row: BoardRow) -> Row:
     """The row of `cige compare` with the same scores and speed."""
-    results = row.results
+    results, behind = row.results, row.behind
     tests = [result.test_f1 for result in results if result.test_f1 is not None]
     return Row(
         name=row.system,
@@ -41,11 +41,11 @@ def _as_row(row: BoardRow) -> Row:
         type_accuracy=[],
         n_parameters=results[0].n_parameters,
         seconds=[result.seconds for result in results],
-        behind=row.behind and row.behind.value,
-        behind_low=row.behind and row.behind.low,
-        behind_high=row.behind and row.behind.high,
-        p_value=row.behind and row.behind.p_value,
-        p_covers_seeds=row.behind and row.behind.covers_seeds,
+        behind=None if behind is None else behind.value,
+        behind_low=None if behind is None else behind.low,
+        behind_high=None if behind is None else behind.high,
+        p_value=None if behind is None else behind.p_value,
+        p_covers_seeds=None if behind is None else behind.covers_seeds,
         speed={
             int(size): statistics.mean(result.sentences_per_second[size] for result in results)
             for size in results[0].sentences_per_second

@@ -8,10 +8,10 @@ import resource
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Literal
 
 from cige.api import NER, load
 from cige.data.origins import sha256_of
@@ -35,9 +35,9 @@ def run_cell(cell: Cell, runs: Path, *, data_dir: str | None = None, device: str
     Raises:
         CigeError: as raised by `cige.training.train.train`.
     """
-    scores = run_one(asdict(cell.recipe), cell.seed, str(runs), data_dir, device)
+    scores = run_one(cell.recipe, cell.seed, runs, data_dir, device)
     model = read_result(run_folder(cell.recipe, cell.seed, runs), TrainResult).model
-    deciding = "test" if "test" in scores else "dev"
+    deciding: Literal["dev", "test"] = "test" if "test" in scores else "dev"
     learned, dev = read_data(cell.recipe.data, data_dir)
     trials = user_word_trials(NER.from_pretrained(model), dev, train=learned, with_labels=False)
     texts = [sentence.text for sentence in splits_of(cell.recipe, data_dir)[deciding]]
@@ -50,7 +50,7 @@ def run_cell(cell: Cell, runs: Path, *, data_dir: str | None = None, device: str
         settings=cell.settings,
         dev_f1=scores["dev"]["f1"],
         test_f1=scores["test"]["f1"] if deciding == "test" else None,
-        counts=scores[f"{deciding}_counts"],
+        counts=scores["test_counts"] if deciding == "test" else scores["dev_counts"],
         user_words={trial.name: trial.report.f1 for trial in trials},
         sentences_per_second=speeds,
         megabytes=megabytes,

@@ -41,6 +41,7 @@ from cige.nn.edges import EdgeRelations, Edges, edge_attention
 from cige.nn.embeddings import InputSizes
 from cige.nn.gated_sum import gated_sum, quick_tanh
 from cige.nn.masked_attention import attention_of_one, by_head
+from cige.nn.modules_of import ModulesOf
 from cige.nn.ragged import RealRows, SpacedRows, spaced_rows
 from cige.nn.recurrent import mirrored_positions, take
 
@@ -207,8 +208,8 @@ class DirectedGraph(nn.Module):
         super().__init__()
         width, place_width, n_steps = config.width, config.place_width, config.n_steps
 
-        def attention(key_width: int, n: int) -> nn.ModuleList:
-            return nn.ModuleList(Aggregation(config, key_width) for _ in range(n))
+        def attention(key_width: int, n: int) -> ModulesOf[Aggregation]:
+            return ModulesOf(Aggregation(config, key_width) for _ in range(n))
 
         self.lstm = nn.LSTM(in_width, width, batch_first=True)
         self.edges_to_node = attention(2 * width + place_width, n_steps)
@@ -242,8 +243,8 @@ class DirectedGraph(nn.Module):
             keys = torch.cat([torch.cat([edges, no_word]), begins, lengths], 1)  # [M + 1, ..], last the no-word edge
             at_nodes, weights = edges_to_node(nodes, keys, graph.to_nodes)
             attention.append(weights)
-            whole_of_nodes = self.nodes_to_global[k].of_one(whole, graph.chars.rows.pad(nodes), is_node)
-            whole_of_edges = self.edges_to_global[k].of_one(whole, self._every_edge(no_word, edges, graph), is_edge)
+            whole_of_nodes = self.nodes_to_global.at(k).of_one(whole, graph.chars.rows.pad(nodes), is_node)
+            whole_of_edges = self.edges_to_global.at(k).of_one(whole, self._every_edge(no_word, edges, graph), is_edge)
             at_whole = torch.cat([whole_of_nodes, whole_of_edges], 1)  # [B, 2 * width]
             previous = F.pad(nodes, (0, 0, 1, -1))  # the state of the previous character, zeros for the first
             new_nodes = self.node_cell([nodes, previous], [at_nodes, at_whole.index_select(0, of_node)]) * is_real

@@ -49,6 +49,7 @@ from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
 from cige.nn.gated_sum import gated_shares, gated_sum, quick_tanh
 from cige.nn.masked_attention import masked_attention
+from cige.nn.modules_of import ModulesOf
 from cige.nn.ragged import RealRows, SpacedRows, spaced_rows
 from cige.nn.sinusoid import sinusoid
 
@@ -119,9 +120,9 @@ class LrCnnEncoder(LatticeEncoder[LrCnnConfig]):
         n_inputs = self.char_width + (config.position_width if config.use_positions else 0)
         self.input = nn.Linear(n_inputs, width)
         self.directions = (FORWARD, BACKWARD) if config.both_directions else (FORWARD,)
-        self.layers = nn.ModuleList(Windows(config, layer + 1) for layer in range(config.n_layers))
+        self.layers = ModulesOf[Windows](Windows(config, layer + 1) for layer in range(config.n_layers))
         n_streams = len(self.directions) * (2 if config.shortcuts else 1)
-        self.gates = nn.ModuleList(StreamGate(config, word_width) for _ in range(n_streams))
+        self.gates = ModulesOf[StreamGate](StreamGate(config, word_width) for _ in range(n_streams))
         self.whole = GlobalState(config) if config.global_state else None
         self.scales = ScaleAttention(config)
         self.no_word = None
@@ -211,7 +212,7 @@ class LrCnnEncoder(LatticeEncoder[LrCnnConfig]):
         for layer, windows in enumerate(self.layers):
             own = windows.of_neighbours([source] * n_directions) if layer == 0 else windows.of_shortcuts(source)
             first = 0 if layer == 0 else n_directions  # the number of the first of these streams
-            gates = self.gates[first : first + len(own)]
+            gates = list(self.gates)[first : first + len(own)]
             sums = [gate.add_own(words, x) for gate, words, x in zip(gates, of_words[layer][first:], own, strict=False)]
             if layer == 0:
                 sums = [gate.add_whole(x, whole) for gate, x in zip(gates, sums, strict=True)]
@@ -236,7 +237,7 @@ class LrCnnEncoder(LatticeEncoder[LrCnnConfig]):
                 ]
                 sums += [
                     gate.add_whole(stream.sums, whole, n_values)
-                    for gate, stream in zip(self.gates[len(own) :], streams, strict=False)
+                    for gate, stream in zip(list(self.gates)[len(own) :], streams, strict=False)
                 ]
                 own += [stream.convolved for stream in streams]
                 streams = [Stream(*pair) for pair in zip(own, sums, strict=True)]

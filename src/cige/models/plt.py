@@ -119,7 +119,7 @@ class PltEncoder(LatticeEncoder[PltConfig]):
         attention = pairs.by_pair(torch.stack(layers).mean((0, -1)))  # [B, N, N]
         return features, attention[:, :n_chars, n_chars:].to(features.dtype) * batch.char_mask[:, :, None]
 
-    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[Tensor], Neighbours]:
+    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[Tensor], Neighbours | AllNodes]:
         """Character features, each layer's attention float[E, H], and the neighbours that it is for."""
         x = self.char_projection(self.read_chars(batch))
         n_chars = x.shape[1]
@@ -207,8 +207,11 @@ class AllNodes(Pairs):
         self, query: Tensor, key: Tensor, value: Tensor, relations: RelationVectors, dropout: Dropout
     ) -> tuple[Tensor, Tensor]:
         n_heads, values = relations.n_heads, relations.values
+        queries, keys, of_values = (by_head(self.rows.pad(x), n_heads) for x in (query, key, value))
         read, probabilities = masked_attention(
-            *(by_head(self.rows.pad(x), n_heads) for x in (query, key, value)),
+            queries,
+            keys,
+            of_values,
             self.allowed,
             relations=Relations(
                 self.codes,

@@ -35,7 +35,7 @@ class Kind:
         count: training examples -> counts to report with the results.
     """
 
-    head: Callable[..., Head[Any]]
+    head: Callable[..., Head[Any, Any, Any]]
     settings: Callable[[Sequence[Any]], Settings]
     score: Callable[[Sequence[Any], Sequence[Any]], Scores]
     is_labelled: Callable[[Any], bool]

@@ -37,7 +37,7 @@ READ_AT_ONCE = 64  # items per forward pass without gradients, which may hold tw
 class TunedNetwork(nn.Module):
     """The network that is trained: a Lattice-BERT and a head."""
 
-    def __init__(self, bert: LatticeBert, head: Head[Any]):
+    def __init__(self, bert: LatticeBert, head: Head[Any, Any, Any]):
         super().__init__()
         self.bert, self.head = bert, head
 
