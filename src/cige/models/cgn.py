@@ -152,9 +152,8 @@ class GraphAttention(nn.Module):
         super().__init__()
         inner = config.n_heads * config.head_width
         widths = [width] + [inner] * (config.n_layers - 1)
-        self.layers = ModulesOf[GraphAttentionLayer](
-            GraphAttentionLayer(config, n, config.head_width) for n in widths[:-1]
-        )
+        layers = (GraphAttentionLayer(config, n, config.head_width) for n in widths[:-1])
+        self.layers = ModulesOf[GraphAttentionLayer](layers)
         n_last = config.n_heads if config.average_heads else 1
         self.last = GraphAttentionLayer(config, widths[-1], config.graph_width, n_heads=n_last)
         self.dropout = Dropout(config.graph_dropout_prob)
