@@ -68,7 +68,7 @@ def bench(
     steps: Annotated[int, "of pre-training"] = 5000,
     layers: Annotated[Sequence[int], "after which adapters read words"] = (1, 2),
     residual: Annotated[str, ("normalised", "plain"), "of the adapters"] = "normalised",
-    tasks: Sequence[str] = ("tnews", "msr", "msra"),
+    tasks: Annotated[Sequence[str], "of fine-tuning"] = ("tnews", "msr", "msra"),
     n_train: Annotated[int, "training examples"] = 5000,
     lr: Annotated[float, "learning rate of fine-tuning"] = 1e-3,
     seeds: Annotated[int, "fine-tuning runs each"] = 3,

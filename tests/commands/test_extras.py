@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[list[str], str | None]] = {
     "calibrate": (["model", "dev.bmes"], None),
     "user-words": (["--data", "dev.bmes", "--json"], None),
     "compare": (["weibo/flat", "--runs", "runs"], "train"),
+    "leaderboard": (["run", "--list"], "train"),
     "recipes": (["list"], "train"),
     "search": (["weibo/flat", "--output", "run"], "train"),
     "convert": (["docs.spacy", "out.jsonl"], "spacy"),

@@ -20,7 +20,7 @@ from cige.data.vocabulary import USER
 from cige.lattice.lattice import Lattice
 from cige.models.flat import RELEASED
 from cige.models.lebert import RELEASED as RELEASED_LEBERT
-from cige.models.lr_cnn import EQUATIONS
+from cige.models.lr_cnn_config import EQUATIONS
 from cige.models.model import LatticeModel
 from cige.models.nflat import RELEASED as RELEASED_NFLAT
 from cige.models.registry import ARCHITECTURES, architecture

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from cige.data.vocabulary import USER
-from cige.models.lr_cnn import BACKWARD, EQUATIONS, FORWARD, GlobalState, LrCnnConfig, StreamGate, word_slots
+from cige.models.lr_cnn import BACKWARD, FORWARD, GlobalState, StreamGate, word_slots
+from cige.models.lr_cnn_config import EQUATIONS, LrCnnConfig
 from cige.models.model import LatticeModel
 
 SMALL = LrCnnConfig(

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.errors import RecipeError
-from cige.recipes.yaml_file import Settings
+from cige.recipes.settings import Settings
 
 if TYPE_CHECKING:
     from cige.recipes.shipped import Shipped

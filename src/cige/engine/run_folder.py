@@ -18,7 +18,7 @@ from cige.folders.atomic import atomic_file
 from cige.folders.hub import RUN_MODEL
 from cige.json_text import to_json
 from cige.recipes.recipe_file import dump_yaml
-from cige.recipes.yaml_file import Settings
+from cige.recipes.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,7 @@ from cige.nn.embeddings import InputSizes
 from cige.nn.masked_attention import hide
 from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, Sinusoid, head_problem
 from cige.nn.soft_lexicon import SoftLexicon, Weighting, WordSets
-from cige.recipes.yaml_file import Settings
+from cige.recipes.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cige.models.config import ModelConfig
-from cige.recipes.yaml_file import Settings
+from cige.recipes.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,7 @@ from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransforme
 from cige.nn.relative_spans import RelativeSpans
 from cige.nn.sinusoid import sinusoid
 from cige.nn.span_attention import SpanPairs, span_attention
-from cige.recipes.yaml_file import Settings
+from cige.recipes.settings import Settings
 
 N_POSITIONS = 1025  # rows of the released code's table of positions, in which a negative row counts from the end
 

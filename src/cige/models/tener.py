@@ -29,7 +29,7 @@ from cige.nn.attention_maps import AttentionMaps
 from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
 from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, Sinusoid, head_problem
-from cige.recipes.yaml_file import Settings
+from cige.recipes.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,9 @@ from typing import Any
 import yaml
 
 from cige.errors import RecipeError
+from cige.recipes.settings import Settings
 from cige.recipes.shipped import example_of, layers_of, no_such_recipe, shipped
-from cige.recipes.yaml_file import Layer, Settings, read_layer
+from cige.recipes.yaml_file import Layer, read_layer
 
 EXTENDS = "extends"
 Overrides = Mapping[str, Any] | Sequence[str] | None

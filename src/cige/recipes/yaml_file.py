@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import yaml
 
 from cige.errors import RecipeError
-
-Settings: TypeAlias = dict[str, Any]
-"""The settings of a recipe by name, as YAML has them: values, or further settings in a section."""
+from cige.recipes.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from cige.models.pair_grid_config import PairGridConfig
 from cige.models.registry import architecture
 from cige.recipes.ranges import within
 from cige.recipes.recipe_file import Overrides, default_name, dump_yaml, read_recipe_file
+from cige.recipes.settings import Settings
 from cige.recipes.shipped import TAGGING
 from cige.recipes.strict import build_strictly
-from cige.recipes.yaml_file import Settings
 
 StartParts = Literal["all", "vectors"]
 

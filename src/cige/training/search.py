@@ -14,8 +14,8 @@ from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
 from cige.json_text import to_json
 from cige.recipes.recipe_file import override_pairs, read_recipe_file
+from cige.recipes.settings import Settings
 from cige.recipes.shipped import SEARCH, TABLE_6
-from cige.recipes.yaml_file import Settings
 from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
 from cige.training.train import train
 

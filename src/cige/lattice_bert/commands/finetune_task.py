@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from cige.recipes.yaml_file import Settings
+from cige.recipes.settings import Settings
 
 if TYPE_CHECKING:
     from cige.lattice_bert.tasks.config import TuningConfig

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from cige.commands.options import at_least, make_console
 from cige.json_text import to_json
-from cige.recipes.yaml_file import Settings
+from cige.recipes.settings import Settings
 
 if TYPE_CHECKING:
     from cige.lattice_bert.encoder.network import LatticeBertConfig

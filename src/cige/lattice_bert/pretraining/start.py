@@ -20,7 +20,7 @@ from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.encoder.network import LatticeBertConfig
 from cige.lattice_bert.encoder.pretrained import CONFIG, FORMAT_VERSION, PretrainedLatticeBert
 from cige.lattice_bert.kinds import PRETRAINED
-from cige.recipes.yaml_file import Settings
+from cige.recipes.settings import Settings
 
 _ROWS = ("bert.embeddings.tokens.weight", "token_bias")  # weights with one row per token
 

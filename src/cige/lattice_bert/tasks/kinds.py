@@ -16,7 +16,7 @@ from cige.lattice_bert.tasks.metrics import accuracy, span_counts, tag_counts
 from cige.lattice_bert.tasks.reading import ReadingHead
 from cige.lattice_bert.tasks.reading_data import count_misplaced
 from cige.lattice_bert.tasks.tagging import TaggingHead
-from cige.recipes.yaml_file import Settings
+from cige.recipes.settings import Settings
 
 Scores = dict[str, float]
 
