@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from cige.models.config import ModelConfig
-from cige.recipes.yaml_file import Settings
+
+if TYPE_CHECKING:  # it reads YAML, which finding entities does without
+    from cige.recipes.yaml_file import Settings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,7 +80,8 @@ BF16_INLINE void narrow_row(uint32_t *to, const float *from, int64_t n) {
   for (; k + 2 * WIDTH <= n; k += 2 * WIDTH)
     *(ints_t *)(to + k / 2) = two_vectors(*const_vectors(from + k), *const_vectors(from + k + WIDTH));
   if (k == n) return;
-  const vector_t first = up_to_end(from + k, n - k), second = up_to_end(from + k + WIDTH, n - k > WIDTH ? n - k - WIDTH : 0);
+  const vector_t first = up_to_end(from + k, n - k);
+  const vector_t second = up_to_end(from + k + WIDTH, n - k > WIDTH ? n - k - WIDTH : 0);
   store_up_to_end(to + k / 2, two_vectors(first, second), (n - k + 1) / 2);
 }
 
