@@ -45,7 +45,7 @@ import sys
 
 class NoTorch:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "transformers", "onnx", "yaml"):
+        if name.partition(".")[0] in ("torch", "transformers", "onnx"):
             raise ImportError(f"{name} is not installed here")
 
 sys.meta_path.insert(0, NoTorch())

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from cige.models.config import ModelConfig
-
-if TYPE_CHECKING:  # it reads YAML, which finding entities does without
-    from cige.recipes.yaml_file import Settings
+from cige.recipes.yaml_file import Settings
 
 
 @dataclass(frozen=True, kw_only=True)

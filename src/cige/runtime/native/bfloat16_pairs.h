@@ -63,12 +63,12 @@ BF16_INLINE vector_t times_power(vector_t x, vector_t whole) { /* x 2^whole */
 
 BF16_INLINE vector_t up_to_end(const float *from, int64_t n) {
   vector_t x = {0};
-  memcpy(&x, from, (n < WIDTH ? n : WIDTH) * sizeof(float));
+  memcpy(&x, from, (size_t)(n < WIDTH ? n : WIDTH) * sizeof(float));
   return x;
 }
 
 BF16_INLINE void store_up_to_end(uint32_t *to, ints_t pairs, int64_t n) {
-  memcpy(to, &pairs, (n < WIDTH ? n : WIDTH) * sizeof(uint32_t));
+  memcpy(to, &pairs, (size_t)(n < WIDTH ? n : WIDTH) * sizeof(uint32_t));
 }
 
 BF16_INLINE ints_t two_vectors(vector_t first, vector_t second) { /* as neighbours of a row */
