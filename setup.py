@@ -47,12 +47,12 @@ HEADERS = (
 )  # of the runtime
 
 # Levels by architecture, from slow to fast. -march is what the architecture guarantees, whatever the environment's
-# CFLAGS ask for, since the last option counts. On ARM it is -mcpu, which every compiler spells alike; Apple's processors
-# all have more than the generic one. GCC 12 moves instructions before it gives out ARM's registers, so that sums no
-# longer stay in theirs; other systems have Clang.
+# CFLAGS ask for, since the last option counts; Apple's processors all have more than the first of ARM. GCC has the
+# functions of dotprod and bf16 for ARMv8.2 only. GCC 12 moves instructions before it gives out ARM's registers, so that
+# sums no longer stay in theirs; other systems have Clang.
 AVX2 = ["-march=x86-64", "-mavx2", "-mfma"]
 NEON = ["-fno-schedule-insns"] if sys.platform == "linux" else []
-DOTPROD = "-mcpu=generic+dotprod"
+DOTPROD = "-march=armv8.2-a+dotprod"
 LEVELS_OF = {
     "x86_64": {
         "portable": ["-march=x86-64"],
@@ -60,7 +60,7 @@ LEVELS_OF = {
         "avx512": [*AVX2, "-mavx512f", "-mavx512vl", "-mavx512bw", "-mavx512dq"],
     },
     "aarch64": {
-        "portable": [] if sys.platform == "darwin" else [*NEON, "-mcpu=generic"],
+        "portable": [] if sys.platform == "darwin" else [*NEON, "-march=armv8-a"],
         "dotprod": [*NEON, DOTPROD],
         "i8mm": [*NEON, f"{DOTPROD}+i8mm+bf16"],
     },

@@ -5,11 +5,15 @@ from __future__ import annotations
 import platform
 import runpy
 import sys
+import sysconfig
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
+from cige import instruction_sets
 
 setuptools = pytest.importorskip("setuptools")
 SETUP = Path(__file__).parents[1] / "setup.py"
@@ -86,7 +90,7 @@ def test_here_builds_the_level_in_use_and_core_leaves_out_training(built):
     ],
 )
 def test_here_builds_the_level_of_an_arm_processor(built, monkeypatch, features, level):
-    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(sysconfig, "get_platform", lambda: "linux-aarch64")
     listed = Path.read_text
     monkeypatch.setattr(Path, "exists", lambda path: True)
     monkeypatch.setattr(
@@ -122,7 +126,24 @@ def test_x86_has_all_levels_on_every_system(platform_name, script):
 
 @pytest.mark.parametrize("platform_name", ["linux-aarch64", "win-arm64", "macosx-11.0-arm64"])
 def test_arm_has_its_own_levels_on_every_system(platform_name, script):
-    assert script["levels_of"](platform_name) == script["LEVELS_OF"]["aarch64"]
+    levels = script["levels_of"](platform_name)
+    assert list(levels) == ["portable", "dotprod", "i8mm"]
+    assert levels == script["LEVELS_OF"]["aarch64"]
+    assert [flags[-1:] for flags in levels.values()][1:] == [
+        ["-march=armv8.2-a+dotprod"],  # GCC gives out the functions of these instructions to ARMv8.2 only
+        ["-march=armv8.2-a+dotprod+i8mm+bf16"],
+    ]
+    assert not any("-mcpu" in flag for flags in levels.values() for flag in flags)
+
+
+def test_a_build_for_each_architecture_knows_what_its_levels_ask_of_a_processor(script):
+    levels = {level for of in script["LEVELS_OF"].values() for level in of}
+    assert levels == {*script["FEATURES"]} == {*instruction_sets.LEVELS}
+    for of in script["LEVELS_OF"].values():
+        assert [*of] == [level for level in instruction_sets.LEVELS if level in of]  # from slow to fast
+        asked = [script["FEATURES"][level] for level in of]
+        assert all(less < more for less, more in pairwise(asked))
+        assert {f"cpu_has_{level}" for level in [*of][1:]} <= {*script["CALLED"]["cpu"]}
 
 
 @pytest.mark.parametrize("platform_name", ["win32", "linux-riscv64", "linux-i686"])
@@ -132,9 +153,16 @@ def test_other_processors_have_one_level_without_flags(platform_name, script):
 
 def test_both_halves_of_a_universal_library_have_flags_of_their_own(script, monkeypatch):
     levels = script["levels_of"]("macosx-10.13-universal2")
-    assert list(levels)[:3] == ["portable", "avx2", "avx512"]
+    assert list(levels) == ["portable", "avx2", "avx512", "dotprod", "i8mm"]
     assert levels["portable"][:2] == ["-Xarch_x86_64", "-march=x86-64"]
     assert [*zip(levels["avx2"][::2], levels["avx2"][1::2], strict=True)].count(("-Xarch_x86_64", "-mavx2")) == 1
+    assert levels["i8mm"][-2:] == ["-Xarch_arm64", "-march=armv8.2-a+dotprod+i8mm+bf16"]
+    assert "-Xarch_arm64" not in levels["avx2"] and "-Xarch_x86_64" not in levels["i8mm"]
+    names = script["extensions"].__globals__
+    monkeypatch.setitem(names, "LEVELS", levels)
+    monkeypatch.setitem(names, "PARTS", "all")
+    built = [part.name.rpartition("_kernels_")[2] for part in script["extensions"]() if "_kernels_" in part.name]
+    assert built == ["avx512", "avx2", "portable"]  # training has one form for all of arm64
     monkeypatch.setenv("ARCHFLAGS", "-arch arm64")
     assert script["levels_of"]("macosx-10.13-universal2") == script["LEVELS_OF"]["aarch64"]
 
@@ -167,6 +195,8 @@ def test_a_mac_tells_its_features_by_sysctl(script, monkeypatch):
     assert here() == ["avx2"]
     answer.returncode = 1
     assert here() == ["portable", "avx2", "avx512"]
+    monkeypatch.setitem(names, "LEVELS", script["levels_of"]("macosx-11.0-arm64"))  # sysctl has no such names there
+    assert here() == ["portable", "dotprod", "i8mm"]
 
 
 class Microsoft:

@@ -65,7 +65,8 @@ int main(int n_arguments, char **arguments) {
   check_chain(runtime);
   check_flat(runtime);
   check_rows(runtime);
-  snprintf(module, sizeof module, "nn/native/_kernels_%s", is_of_arm ? "portable" : level); /* training has one on ARM */
+  /* Training has one form for all of ARM. */
+  snprintf(module, sizeof module, "nn/native/_kernels_%s", is_of_arm ? "portable" : level);
   check_training(open_library(folder, module));
   check_words();
   return n_wrong != 0;

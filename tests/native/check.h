@@ -1,4 +1,5 @@
-/* What the checks of the compiled libraries share: opening them, numbers that are the same everywhere, and comparing. */
+/* What the checks of the compiled libraries share: opening them, numbers that are the same everywhere, and comparing.
+ */
 
 #ifndef CIGE_CHECK_H
 #define CIGE_CHECK_H

@@ -75,8 +75,9 @@ void check_chain(void *library) {
   for (int i = 0; i < LANES; i++)
     for (int p = 0; p < LANES; p++) s.into[i * LANES + p] = p < L ? s.scores[p * LANES + i] : -INFINITY;
   const int32_t order[] = {0, 1, 2, 3, 4}, label[] = {0, 0, 0, 0, 0}, places[] = {1, 2, 3, 4}, longest[] = {LONGEST};
-  const Chain chain = {.n_tags = L, .n_lanes = LANES, .start = s.start, .end = s.end, .scores = s.scores, .into = s.into,
-                       .best = transitions(&s, 0, 0), .forward = transitions(&s, 1, 0), .backward = transitions(&s, 1, 1),
+  const Chain chain = {.n_tags = L, .n_lanes = LANES, .start = s.start, .end = s.end,
+                       .scores = s.scores, .into = s.into, .best = transitions(&s, 0, 0),
+                       .forward = transitions(&s, 1, 0), .backward = transitions(&s, 1, 1),
                        .order = order, .prefix = order, .label = label, .places = places, .longest = longest,
                        .n_labels = 1, .n_plain = LANES};
   int32_t n_chars[B];

@@ -56,8 +56,8 @@ typedef struct {
 } Reference;
 
 /* R_ij for one number of one head. */
-static double relation(const Flat *f, const Layer *layer, int i_is_char, int64_t head_i, int64_t reach_i, int64_t head_j,
-                       int64_t reach_j, int64_t h, int64_t k) {
+static double relation(const Flat *f, const Layer *layer, int i_is_char, int64_t head_i, int64_t reach_i,
+                       int64_t head_j, int64_t reach_j, int64_t h, int64_t k) {
   const int64_t column = head_i - head_j + M - 1, HP = (H + panel / 2 - 1) / (panel / 2) * (panel / 2);
   if (i_is_char) return layer->relation[reach_j][(h * HEAD + k) * f->relation_step + column];
   return layer->word_relation[reach_i * REACHES + reach_j][(column * HEAD + k) * HP + h];
@@ -71,7 +71,8 @@ static void read_plainly(const Reference *r, double *rows, int64_t n_chars, int6
   static double attended[MOST_NODES][256], hidden[256], changed[256];
   for (int l = 0; l < N_LAYERS; l++) {
     const Layer *layer = r->layers + l;
-    for (int64_t i = 0; i < n && l; i++) times(r->query_key_value + l, rows + i * 4 * step, rows + i * 4 * step + step, 0);
+    for (int64_t i = 0; i < n && l; i++)
+      times(r->query_key_value + l, rows + i * 4 * step, rows + i * 4 * step + step, 0);
     const int64_t n_asking = l + 1 < N_LAYERS ? n : n_chars;
     for (int64_t i = 0; i < n_asking; i++)
       for (int64_t h = 0; h < H; h++) {
@@ -145,9 +146,11 @@ void check_flat(void *library) {
       if (k >= 4 * step || k % step < D) char_rows[c * n_numbers + k] = number(&state);
   const float *words = numbers(N_WORD_ROWS * WORD, 1, &state), *bigrams = numbers(N_BIGRAM_ROWS * BIGRAM, 1, &state);
   Flat flat = {.n_layers = N_LAYERS, .n_heads = H, .head_width = HEAD, .width = D, .ff_width = FF, .step = step,
-               .relation_chars = M, .relation_step = relation_step, .n_reaches = REACHES, .residual = 1, .uses_words = 1,
-               .attention = FLOAT32, .n_char_numbers = n_numbers, .scale = 0.25, .char_rows = char_rows,
-               .bigram = {bigrams, bigrams + 4 * BIGRAM, NULL, 4, BIGRAM, 4}, .word = {words, words + 5 * WORD, NULL, 5, WORD, 4},
+               .relation_chars = M, .relation_step = relation_step, .n_reaches = REACHES, .residual = 1,
+               .uses_words = 1, .attention = FLOAT32, .n_char_numbers = n_numbers, .scale = 0.25,
+               .char_rows = char_rows,
+               .bigram = {bigrams, bigrams + 4 * BIGRAM, NULL, 4, BIGRAM, 4},
+               .word = {words, words + 5 * WORD, NULL, 5, WORD, 4},
                .has_bigrams = 1, .has_backoff = 1, .layers = layers};
   flat.from_bigram = linear_of(4, D, BIGRAM, &state, &r.from_bigram);
   flat.from_word = linear_of(4, D, WORD, &state, &r.from_word);
@@ -161,7 +164,8 @@ void check_flat(void *library) {
     n_chars[b] = 9 + 23 * b % 24, n_words[b] = b % 8;
     for (int t = 0; t < n_chars[b]; t++, c++) {
       chars[c] = (int32_t)((number(&state) + 1) / 2 * N_CHAR_ROWS) % N_CHAR_ROWS;
-      of_pairs[c] = (int32_t)((number(&state) + 1) / 2 * N_BIGRAM_ROWS) % N_BIGRAM_ROWS; /* 1 is unknown: of two characters */
+      /* 1 is unknown: of two characters */
+      of_pairs[c] = (int32_t)((number(&state) + 1) / 2 * N_BIGRAM_ROWS) % N_BIGRAM_ROWS;
     }
     for (int k = 0; k < n_words[b]; k++, w++)
       of_words[w] = (b + k) % N_WORD_ROWS, starts[w] = k, ends[w] = k + 2 + k % 2;
@@ -180,7 +184,8 @@ void check_flat(void *library) {
       for (int64_t k = 0; k < 4 * step; k++) row[k] = own[k];
       for (int64_t k = 0; k < BIGRAM; k++) {
         const float *next = t + 1 < n_chars[b] ? char_rows + chars[c + t + 1] * n_numbers + 4 * step + BIGRAM : NULL;
-        pair[k] = of_pairs[c + t] == 1 ? own[4 * step + k] + (next ? next[k] : 0) : bigrams[of_pairs[c + t] * BIGRAM + k];
+        const int32_t of_pair = of_pairs[c + t];
+        pair[k] = of_pair == 1 ? own[4 * step + k] + (next ? next[k] : 0) : bigrams[of_pair * BIGRAM + k];
       }
       times(&r.from_bigram, pair, row, 1);
     }

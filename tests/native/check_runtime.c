@@ -20,13 +20,14 @@ static float *packed(const float *weight, int64_t n_out, int64_t n_in, int64_t p
   return panels;
 }
 
-/* How a library packs narrow weights: bytes of a group and of a whole number of INT8, and what is added to the latter. */
+/* How a library packs narrow weights: bytes of a group and of a whole number of INT8, and what is added to the latter.
+ */
 typedef struct {
   int64_t group, whole, added;
 } Packing;
 
-/* The same in groups: bfloat16 numbers, or whole numbers of 16 or 8 bits. `rounded` is given the weights that they stand
-   for. */
+/* The same in groups: bfloat16 numbers, or whole numbers of 16 or 8 bits. `rounded` is given the weights that they
+   stand for. */
 static uint8_t *narrowed(const float *weight, int64_t n_out, int64_t n_in, int64_t panel, int64_t precision, Packing in,
                          float *scales, double *rounded) {
   const int64_t bytes = precision == BFLOAT16 ? 2 : in.whole, of_group = in.group / bytes;
@@ -62,14 +63,15 @@ void check_product(void *library) {
   const int64_t panel = ((WidthOf)function_of(library, "panel_width"))();
   const HasPrecision has_precision = (HasPrecision)function_of(library, "has_precision");
   const OneProduct one_product = (OneProduct)function_of(library, "one_product");
-  const Packing packing = {((WidthOf)function_of(library, "group_bytes"))(), ((WidthOf)function_of(library, "int8_bytes"))(),
+  const Packing packing = {((WidthOf)function_of(library, "group_bytes"))(),
+                           ((WidthOf)function_of(library, "int8_bytes"))(),
                            ((WidthOf)function_of(library, "int8_offset"))()};
   const char *const names[] = {"float32", "bfloat16", "int8", "int16"};
   const double least[] = {1e-4, 0.1, 0.3, 0.02};
   const int64_t m = 53, n_in = 317, n_out = 3 * panel; /* more than one block of rows, and of DEPTH */
   uint64_t state = 1;
-  float *x = numbers(m * n_in, 1, &state), *weight = numbers(n_out * n_in, 1, &state), *bias = numbers(n_out, 1, &state);
-  float *y = floats(m * n_out), *scales = floats(n_out);
+  float *x = numbers(m * n_in, 1, &state), *weight = numbers(n_out * n_in, 1, &state);
+  float *bias = numbers(n_out, 1, &state), *y = floats(m * n_out), *scales = floats(n_out);
   double *wanted = room((size_t)(m * n_out), sizeof(double)), *rounded = room((size_t)(n_out * n_in), sizeof(double));
   for (int64_t precision = FLOAT32; precision <= INT16; precision++) {
     if (!has_precision(precision)) {
@@ -107,7 +109,8 @@ void check_lstm(void *library) {
   double *wanted = room((size_t)(n_rows * 2 * W), sizeof(double));
   float *weights[2] = {numbers(4 * W * W, 0.3f, &state), numbers(4 * W * W, 0.3f, &state)};
   Linear recurrent[2];
-  for (int d = 0; d < 2; d++) recurrent[d] = (Linear){W, 4 * W / panel, packed(weights[d], 4 * W, W, panel), none, 0, NULL};
+  for (int d = 0; d < 2; d++)
+    recurrent[d] = (Linear){W, 4 * W / panel, packed(weights[d], 4 * W, W, panel), none, 0, NULL};
   for (int64_t b = 0; b < B; b++)
     for (int d = 0; d < 2; d++) {
       double h[64] = {0}, c[64] = {0}, gates[256];
@@ -140,9 +143,10 @@ void check_rows(void *library) {
   const FillCodes fill_codes = (FillCodes)function_of(library, "fill_codes");
   const RowsOfLattices rows_of = (RowsOfLattices)function_of(library, "rows_of_lattices");
   const int64_t chars[] = {0x4e00, 0x4e01, 0x4e2d, 0x56fd, 0x1f600}, firsts[] = {0x4e00, 0x4e2d};
-  const int32_t char_rows[] = {7, 8, 9, 10, 11}, places[] = {2, 3}, begin[] = {0, 2, 4}, bigram_rows[] = {20, 21, 22, 23};
-  const int64_t pairs[] = {(int64_t)0x4e00 << 21 | 0x4e01, (int64_t)0x4e00 << 21 | 0x4e2d, (int64_t)0x4e2d << 21 | 0x56fd,
-                           (int64_t)0x4e2d << 21 | 0x1fffff};
+  const int32_t char_rows[] = {7, 8, 9, 10, 11}, places[] = {2, 3}, begin[] = {0, 2, 4};
+  const int32_t bigram_rows[] = {20, 21, 22, 23};
+  const int64_t pairs[] = {(int64_t)0x4e00 << 21 | 0x4e01, (int64_t)0x4e00 << 21 | 0x4e2d,
+                           (int64_t)0x4e2d << 21 | 0x56fd, (int64_t)0x4e2d << 21 | 0x1fffff};
   const int32_t word_rows[] = {30, 31, 32};
   const Vocabulary vocabulary = {table_of(fill_codes, chars, char_rows, 5),
                                  {table_of(fill_codes, firsts, places, 2), begin, pairs, bigram_rows}, word_rows, 3};
@@ -188,7 +192,8 @@ void check_words(void) {
       int is_here = begin + lengths[w] <= 3000;
       for (int k = 0; k < lengths[w] && is_here; k++) is_here = text[begin + k] == words[w][k];
       if (!is_here) continue;
-      n_equal += n < all.n && all.rows[n].start == begin && all.rows[n].end == begin + lengths[w] && all.rows[n].number == w;
+      const Row *row = all.rows + n;
+      n_equal += n < all.n && row->start == begin && row->end == begin + lengths[w] && row->number == w;
       n++;
     }
   expect("words", (int64_t)all.n, (int64_t)n);

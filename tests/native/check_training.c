@@ -5,8 +5,8 @@
 typedef int (*Forward)(const int64_t *, const float *, const float *, const float *, const float *, const float *,
                        const int32_t *, const int64_t *, const int64_t *, const uint8_t *, float *, float *);
 typedef int (*Backward)(const int64_t *, const float *, const float *, const float *, const float *, const float *,
-                        const int32_t *, const int64_t *, const int64_t *, const float *, const float *, float *, float *,
-                        float *, float *, float *);
+                        const int32_t *, const int64_t *, const int64_t *, const float *, const float *, float *,
+                        float *, float *, float *, float *);
 typedef int (*Softmax)(const int64_t *, double, void *, void *);
 typedef int (*SoftmaxBackward)(const int64_t *, double, const void *, const void *, const void *, void *);
 typedef int (*Vocabulary)(const int64_t *, void *, const int64_t *, float *, uint8_t *, float *);
@@ -28,13 +28,16 @@ static void check_attention(void *library) {
   int32_t index[B * N * N];
   for (int k = 0; k < B * N * N; k++) index[k] = k * 5 % U;
   float *probability = floats(n_rows * N), *out = floats(n_rows * WIDTH);
-  expect("attention", forward(sizes, query, position, key, value, table, index, n_nodes, n_nodes, NULL, probability, out), 0);
+  int status = forward(sizes, query, position, key, value, table, index, n_nodes, n_nodes, NULL, probability, out);
+  expect("attention", status, 0);
   float *g_query = floats(n_rows * WIDTH), *g_position = floats(B * N * WIDTH * P), *g_key = floats(n_rows * WIDTH);
   float *g_value = floats(n_rows * WIDTH), *g_table = floats(U * WIDTH * P);
-  expect("attention's gradients", backward(sizes, query, position, key, value, table, index, n_nodes, n_nodes, probability,
-                                           grad_out, g_query, g_position, g_key, g_value, g_table), 0);
+  status = backward(sizes, query, position, key, value, table, index, n_nodes, n_nodes, probability, grad_out, g_query,
+                    g_position, g_key, g_value, g_table);
+  expect("attention's gradients", status, 0);
   double *w_out = doubles(n_rows * WIDTH), *w_query = doubles(n_rows * WIDTH), *w_key = doubles(n_rows * WIDTH);
-  double *w_value = doubles(n_rows * WIDTH), *w_position = doubles(B * N * WIDTH * P), *w_table = doubles(U * WIDTH * P);
+  double *w_value = doubles(n_rows * WIDTH), *w_position = doubles(B * N * WIDTH * P);
+  double *w_table = doubles(U * WIDTH * P);
   for (int64_t h = 0; h < H; h++)
     for (int64_t b = 0; b < B; b++)
       for (int64_t i = 0; i < n_nodes[b]; i++) {
@@ -42,9 +45,11 @@ static void check_attention(void *library) {
         double p[N], grad[N], top = -INFINITY, total = 0, mean = 0;
         for (int64_t j = 0; j < n; j++) {
           p[j] = 0;
-          for (int64_t k = 0; k < WIDTH; k++)
+          for (int64_t k = 0; k < WIDTH; k++) {
+            const float of_table = table[(index[(b * N + i) * N + j] * WIDTH + k) * P + h];
             p[j] += query[row * WIDTH + k] * key[((h * B + b) * N + j) * WIDTH + k] +
-                    position[((b * N + i) * WIDTH + k) * P + h] * table[(index[(b * N + i) * N + j] * WIDTH + k) * P + h];
+                    position[((b * N + i) * WIDTH + k) * P + h] * of_table;
+          }
           top = p[j] > top ? p[j] : top;
         }
         for (int64_t j = 0; j < n; j++) total += p[j] = exp(p[j] - top);

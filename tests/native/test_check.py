@@ -29,7 +29,7 @@ def program(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("level", instruction_sets.LEVELS)
 def test_every_function_computes_what_plain_loops_do(level, program):
-    if not [*(PACKAGE / "nn" / "native").glob(f"_kernels_{level}.abi3.*")]:
+    if not [*(PACKAGE / "runtime" / "native").glob(f"_runtime_{level}.abi3.*")]:
         pytest.skip(f"the level {level} was not built")
     done = subprocess.run([str(program), str(PACKAGE), level], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -13,7 +13,7 @@ int cpu_has_avx512(void) { return 0; }
 /* On ARM only the operating system may ask the processor, and each of them has its own way to say what it found. */
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
-int cpu_has_dotprod(void) { return getauxval(AT_HWCAP) >> 20 & 1; } /* HWCAP_ASIMDDP */
+int cpu_has_dotprod(void) { return (int)(getauxval(AT_HWCAP) >> 20 & 1); } /* HWCAP_ASIMDDP */
 int cpu_has_i8mm(void) {
   const unsigned long more = getauxval(AT_HWCAP2);
   return cpu_has_dotprod() && more >> 13 & 1 && more >> 14 & 1; /* HWCAP2_I8MM, HWCAP2_BF16 */

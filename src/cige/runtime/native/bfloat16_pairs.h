@@ -63,12 +63,12 @@ BF16_INLINE vector_t times_power(vector_t x, vector_t whole) { /* x 2^whole */
 
 BF16_INLINE vector_t up_to_end(const float *from, int64_t n) {
   vector_t x = {0};
-  memcpy(&x, from, (n < WIDTH ? n : WIDTH) * sizeof(float));
+  memcpy(&x, from, (size_t)(n < WIDTH ? n : WIDTH) * sizeof(float));
   return x;
 }
 
 BF16_INLINE void store_up_to_end(uint32_t *to, ints_t pairs, int64_t n) {
-  memcpy(to, &pairs, (n < WIDTH ? n : WIDTH) * sizeof(uint32_t));
+  memcpy(to, &pairs, (size_t)(n < WIDTH ? n : WIDTH) * sizeof(uint32_t));
 }
 
 BF16_INLINE ints_t two_vectors(vector_t first, vector_t second) { /* as neighbours of a row */
@@ -80,7 +80,8 @@ BF16_INLINE void narrow_row(uint32_t *to, const float *from, int64_t n) {
   for (; k + 2 * WIDTH <= n; k += 2 * WIDTH)
     *(ints_t *)(to + k / 2) = two_vectors(*const_vectors(from + k), *const_vectors(from + k + WIDTH));
   if (k == n) return;
-  const vector_t first = up_to_end(from + k, n - k), second = up_to_end(from + k + WIDTH, n - k > WIDTH ? n - k - WIDTH : 0);
+  const vector_t first = up_to_end(from + k, n - k);
+  const vector_t second = up_to_end(from + k + WIDTH, n - k > WIDTH ? n - k - WIDTH : 0);
   store_up_to_end(to + k / 2, two_vectors(first, second), (n - k + 1) / 2);
 }
 

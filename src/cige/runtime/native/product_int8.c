@@ -124,7 +124,7 @@ static inline Factors narrow(void *groups, const float *x, int64_t n, const Line
   (void)linear;
   const int64_t whole = n / 16 * 16;
   float rest[16] = {0};
-  memcpy(rest, x + whole, (n - whole) * sizeof(float));
+  memcpy(rest, x + whole, (size_t)(n - whole) * sizeof(float));
   float32x4_t top[2] = {vdupq_n_f32(0), vdupq_n_f32(0)};
   for (int64_t k = 0; k < whole; k += 8)
     for (int v = 0; v < 2; v++) top[v] = vmaxq_f32(top[v], vabsq_f32(vld1q_f32(x + k + 4 * v)));

@@ -7,8 +7,8 @@
 #define SQUARES (PANEL / 2)
 
 /* Rows of x as groups; behind an odd last row stands one of zeros. */
-static TARGET void narrow_pairs(group_t *groups, Factors *factors, const float *x, int64_t x_step, int64_t rows, int64_t n,
-                                const Linear *linear) {
+static TARGET void narrow_pairs(group_t *groups, Factors *factors, const float *x, int64_t x_step, int64_t rows,
+                                int64_t n, const Linear *linear) {
   group_t row[NARROW_DEPTH / GROUP];
   const int64_t n_groups = GROUPS(n);
   for (int64_t r = 0; r < rows; r++) {

@@ -68,7 +68,7 @@ static inline void transpose_square(const float *from, int64_t from_step, int64_
   for (int r = 0; r < 4; r++) {
     row[r] = vdupq_n_f32(0);
     if (r < n_rows && n_columns >= 4) row[r] = vld1q_f32(from + r * from_step);
-    else if (r < n_rows) memcpy(row + r, from + r * from_step, n_columns * sizeof(float));
+    else if (r < n_rows) memcpy(row + r, from + r * from_step, (size_t)n_columns * sizeof(float));
   }
   float64x2_t pair[4];
   for (int r = 0; r < 4; r += 2) {
@@ -77,7 +77,8 @@ static inline void transpose_square(const float *from, int64_t from_step, int64_
   }
   for (int c = 0; c < 4; c++)
     if (c < n_columns)
-      vst1q_f32(to + c * to_step, (float32x4_t)(c < 2 ? vtrn1q_f64(pair[c], pair[c + 2]) : vtrn2q_f64(pair[c - 2], pair[c])));
+      vst1q_f32(to + c * to_step,
+                (float32x4_t)(c < 2 ? vtrn1q_f64(pair[c], pair[c + 2]) : vtrn2q_f64(pair[c - 2], pair[c])));
 }
 #else
 static inline void transpose_square(const float *from, int64_t from_step, int64_t n_rows, int64_t n_columns, float *to,
