@@ -48,8 +48,8 @@ HEADERS = (
 
 # Levels by architecture, from slow to fast. -march is what the architecture guarantees, whatever the environment's
 # CFLAGS ask for, since the last option counts; Apple's processors all have more than ARM's first. GCC gives out the
-# functions of dotprod and bf16 to ARMv8.2 only. GCC 12 moves instructions before it gives out ARM's registers, so that sums no
-# longer stay in theirs; other systems have Clang.
+# functions of dotprod and bf16 to ARMv8.2 only. GCC 12 moves instructions before it gives out ARM's registers, so that
+# sums no longer stay in theirs; other systems have Clang.
 AVX2 = ["-march=x86-64", "-mavx2", "-mfma"]
 NEON = ["-fno-schedule-insns"] if sys.platform == "linux" else []
 DOTPROD = "-march=armv8.2-a+dotprod"
