@@ -23,6 +23,7 @@ from typing import Any
 
 from benchmarks import measure
 from benchmarks.command import options_of, parser_of
+from cige.commands.extras import reason_of
 from cige.errors import CigeError
 
 HERE = Path(__file__).parent
@@ -90,6 +91,12 @@ def main(argv: Sequence[str]) -> int:
             return run(name, found[name], argv[1:])
         except CigeError as error:
             print(f"benchmarks {name}: {error}", file=sys.stderr)
+            return 2
+        except ModuleNotFoundError as error:
+            reason = reason_of(f"python -m benchmarks {name}", error)
+            if reason is None:
+                raise
+            print(f"benchmarks: {reason}", file=sys.stderr)
             return 2
     if name.startswith("__"):
         print(__doc__.partition("A benchmark is")[0].strip(), *overview(found), sep="\n")

@@ -26,6 +26,7 @@ def test_a_result_comes_back_as_it_was_written(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
         ("[]", f"not a result of format {FORMAT}"),
         ({"format": 2}, f"not a result of format {FORMAT}"),
         ({"colour": 1}, "differs in colour"),

@@ -15,6 +15,7 @@ from cige.folders.atomic import atomic_file
 from cige.json_text import to_json
 
 FORMAT = 1
+AGAIN = "move it away or delete it, and `cige leaderboard run` makes the result again"
 
 
 @dataclass(frozen=True)
@@ -94,18 +95,18 @@ def read_result_file(path: Path) -> CellResult:
     """
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as reason:
-        raise CigeError(f"{path}: not JSON ({reason}); delete it, and the cell will be run again") from reason
+    except (ValueError, RecursionError) as reason:
+        raise CigeError(f"{path}: not JSON ({reason}); {AGAIN}") from reason
     if not isinstance(values, dict) or values.pop("format", None) != FORMAT:
-        raise CigeError(f"{path}: not a result of format {FORMAT} of `cige leaderboard run`")
+        raise CigeError(f"{path}: not a result of format {FORMAT} of `cige leaderboard run`; {AGAIN}")
     names = {field.name for field in fields(CellResult)}
     if values.keys() != names:
         differing = ", ".join(sorted(values.keys() ^ names))
-        raise CigeError(f"{path}: not a result of this version, which differs in {differing}")
+        raise CigeError(f"{path}: not a result of this version, which differs in {differing}; {AGAIN}")
     result = CellResult(**values)
     for name, expected in get_type_hints(CellResult).items():
         if not _fits(values[name], expected):
-            raise CigeError(f"{path}: {name} is {to_json(values[name])[:80]}, expected {_shown(expected)}")
+            raise CigeError(f"{path}: {name} is {to_json(values[name])[:80]}, expected {_shown(expected)}; {AGAIN}")
     if not (re.fullmatch(r"\w+", result.data) and re.fullmatch(r"[\w.-]+", result.system)):
         raise CigeError(f"{path}: {result.data}/{result.system} cannot be the name of a cell")
     return result
