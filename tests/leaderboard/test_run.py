@@ -126,6 +126,9 @@ def test_the_cheapest_cells_come_first(recipe_file, data_dir) -> None:
     assert estimated_seconds(cells[3], [slow, fast], data_dir) == pytest.approx(100)
     assert estimated_seconds(cells[0], [slow, fast], data_dir) == pytest.approx(6 * 50.5)  # the median of both
     assert not is_done(cells[3], [slow]) and is_done(cells[3], [replace(slow, settings=cells[3].settings)])
+    nowhere = [replace(cells[0].recipe, name="tiny-none", data=replace(cells[0].recipe.data, train="none.bmes"))]
+    with_missing = [Cell(nowhere[0], 1), *cells]
+    assert cheapest_first(with_missing, [], data_dir)[-1].system == "none"
     shares = [share_of(cells, part, 2) for part in (1, 2)]
     assert [cell.recipe.name for cell in shares[0]] == ["tiny-long"] * 3
     assert {cell.path for share in shares for cell in share} == {cell.path for cell in cells}

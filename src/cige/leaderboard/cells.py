@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import statistics
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cige.data.registry import DATASETS, dataset_file
+from cige.errors import CigeError, DataError
 from cige.json_text import to_json
 from cige.leaderboard.results import CellResult, result_path
 from cige.training.files import find_file
@@ -52,9 +55,10 @@ class Cell:
         """The files that the run reads: those of the data set by split, and vectors by what they are of."""
         data, vectors = self.recipe.data, self.recipe.vectors
         if data.dataset is not None:
-            splits = {
-                name: dataset_file(data.dataset, name, data_dir=data_dir) for name in DATASETS[data.dataset].origins
-            }
+            splits = {}
+            for name in DATASETS[data.dataset].origins:
+                with suppress(DataError) if name == "test" else nullcontext():  # then dev decides
+                    splits[name] = dataset_file(data.dataset, name, data_dir=data_dir)
         else:
             named = {"train": data.train, "dev": data.dev, "test": data.test}
             splits = {name: find_file(path, data_dir) for name, path in named.items() if path is not None}
@@ -77,13 +81,19 @@ def cheapest_first(cells: Sequence[Cell], results: Sequence[CellResult], data_di
 
 
 def estimated_seconds(cell: Cell, results: Sequence[CellResult], data_dir: str | None) -> float:
-    """Seconds of training, if the machine is as fast as that of the results; on an arbitrary scale without results."""
+    """Seconds of training, if the machine is as fast as that of the results; on an arbitrary scale without results.
+
+    Infinite if the data is not there, so that such cells come last; running one says how to get the data.
+    """
     rates: dict[str, list[float]] = {}
     for result in results:
         rates.setdefault(result.system, []).append(result.seconds / result.work)
     medians = {system: statistics.median(of_system) for system, of_system in rates.items()}
     rate = medians.get(cell.system) or (statistics.median(medians.values()) if medians else 1e-4)
-    return rate * cell.work(data_dir)
+    try:
+        return rate * cell.work(data_dir)
+    except CigeError:
+        return math.inf
 
 
 def share_of(cells: Sequence[Cell], part: int, n_parts: int) -> list[Cell]:
