@@ -165,3 +165,13 @@ def test_it_starts_from_the_source_tree():
     command = [sys.executable, "-m", "benchmarks", "significance", "--help"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0 and "--uneven" in done.stdout, done.stderr
+
+
+def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch, capsys):
+    def missing(*_: object) -> int:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr(main, "run", missing)
+    assert main.main(["flat"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "`python -m benchmarks flat` needs torch" in error and "[train]" in error

@@ -10,6 +10,7 @@ import pytest
 from cige.cli import main
 from cige.commands import doctor
 from cige.commands.extras import install_command
+from cige.errors import CigeError
 from cige.folders import hub
 from cige.folders.hub import BUNDLED
 
@@ -57,6 +58,15 @@ def test_a_damaged_model_of_ones_own_is_not_a_reason_to_reinstall(capsys, damage
     _, found = told(capsys, "--model", str(own))
     assert found["bundled model"]["advice"] == "reinstall cige"
     assert found[f"model {own}"]["advice"] == "copy, download or train the model again"
+
+
+def test_a_wrong_level_is_not_a_reason_to_reinstall(capsys, monkeypatch):
+    def load(folder: object) -> None:
+        raise CigeError("CIGE_KERNELS=i8mm: this level cannot run on this processor; set CIGE_KERNELS to auto or off")
+
+    monkeypatch.setattr("cige.api.load", load)
+    _, found = told(capsys)
+    assert "CIGE_KERNELS" in found["bundled model"]["detail"] and found["bundled model"]["advice"] == ""
 
 
 @pytest.mark.parametrize(("level", "state", "detail"), [("avx2", "ok", "avx2"), (None, "note", "not compiled")])

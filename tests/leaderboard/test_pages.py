@@ -13,7 +13,7 @@ from cige.errors import CigeError
 from cige.leaderboard.figure import figures_of
 from cige.leaderboard.pages import CHINESE, ENGLISH, html_page, markdown_page
 from cige.leaderboard.papers import board_recipes, papers
-from cige.leaderboard.table import rows_of
+from cige.leaderboard.table import board_of, rows_of
 from cige.recipes.shipped import shipped
 
 SEEDS = (1, 2, 3)
@@ -26,7 +26,7 @@ RESULTS = [
 
 def test_rows_are_ranked_and_compared_with_their_twins() -> None:
     rows = rows_of(RESULTS, "weibo")
-    assert [row.system for row in rows] == ["flat", "lgn", "no_lexicon"]
+    assert [row.name for row in rows] == ["flat", "lgn", "no_lexicon"]
     best, lgn, twin = rows
     assert best.behind is None and best.paper is not None and best.paper.scores["weibo"] == 60.32
     assert best.over_twin is not None and best.over_twin.value == pytest.approx(0.2, abs=0.04)
@@ -39,7 +39,7 @@ def test_rows_are_ranked_and_compared_with_their_twins() -> None:
 def test_a_twin_that_is_better_than_its_system() -> None:
     worse = [board_results.result(system="flat", seed=seed, hits=0.4) for seed in SEEDS]
     rows = rows_of([*worse, *RESULTS[:3]], "weibo")
-    assert [row.system for row in rows] == ["no_lexicon", "flat"]
+    assert [row.name for row in rows] == ["no_lexicon", "flat"]
     gain = rows[1].over_twin
     assert gain is not None and gain.value < 0 and gain.low < gain.value < gain.high
     assert rows[0].over_twin is None
@@ -54,7 +54,7 @@ def test_seeds_of_other_settings_or_sentences_are_refused() -> None:
 
 @pytest.mark.parametrize("wording", [ENGLISH, CHINESE])
 def test_the_page_has_every_result_and_says_what_is_open(wording) -> None:
-    page = markdown_page(RESULTS, ["msra/flat-1"], wording=wording, links="[other](x.md)")
+    page = markdown_page(board_of(RESULTS), ["msra/flat-1"], wording=wording, links="[other](x.md)")
     assert page.startswith(f"# {wording.title}\n\n[other](x.md)\n\n")
     rows = re.findall(r"^\| (\w+) \|(.*)$", page, re.MULTILINE)
     assert [name for name, _ in rows if name in ("flat", "lgn", "no_lexicon")] == ["flat", "lgn", "no_lexicon", "flat"]
@@ -63,16 +63,18 @@ def test_the_page_has_every_result_and_says_what_is_open(wording) -> None:
     assert of_flat[0].strip() == "1, 2, 3" and of_flat[3].strip() == "60.32" and of_flat[4].strip() == wording.best
     assert first.paper is not None and wording.paper_of(first) in page
     assert "msra/flat-1" in page and "1" in page.rpartition("msra")[0].splitlines()[-1]
-    assert wording.none_open in markdown_page(RESULTS, [], wording=wording)
+    assert wording.none_open in markdown_page(board_of(RESULTS), [], wording=wording)
 
 
 def test_the_two_pages_have_the_same_figures() -> None:
-    tables = [re.findall(r"\d+\.\d+", markdown_page(RESULTS, [], wording=wording)) for wording in (ENGLISH, CHINESE)]
+    tables = [
+        re.findall(r"\d+\.\d+", markdown_page(board_of(RESULTS), [], wording=wording)) for wording in (ENGLISH, CHINESE)
+    ]
     assert tables[0] == tables[1]
 
 
 def test_the_html_page_is_whole_and_sorts() -> None:
-    page = html_page(RESULTS, [], wording=ENGLISH, figures=figures_of(RESULTS))
+    page = html_page(board_of(RESULTS), [], wording=ENGLISH, figures=figures_of(board_of(RESULTS)))
     assert "{{" not in page and page.count('<table class="sortable">') == 2 and page.count("<svg") == 2
     assert "aria-sort" in page and not re.search(r'(?:src|href)="(?!#)', page)  # nothing is read from elsewhere
     table = page[page.index("<table") : page.index("</table>") + len("</table>")]

@@ -118,18 +118,20 @@ def run_show(args: argparse.Namespace) -> None:
     from cige.leaderboard.figure import figures_of
     from cige.leaderboard.pages import CHINESE, ENGLISH, html_page, markdown_page
     from cige.leaderboard.results import read_results
+    from cige.leaderboard.table import board_of
 
     wording = CHINESE if args.language == "zh" else ENGLISH
     results = read_results(Path(args.results))
     if not results:
         raise CigeError(f"{args.results}: no result; `cige leaderboard run` makes them")
     still_open = [cell.path.removesuffix(".json") for cell in _open_cells(args, results)]
-    page = markdown_page(results, still_open, wording=wording, links=args.link)
+    board = board_of(results)
+    page = markdown_page(board, still_open, wording=wording, links=args.link)
     if not (args.page or args.html):
         print(page, end="")
     pages = {args.page: page} if args.page else {}
     if args.html:
-        pages[args.html] = html_page(results, still_open, wording=wording, figures=figures_of(results))
+        pages[args.html] = html_page(board, still_open, wording=wording, figures=figures_of(board))
     for path, text in pages.items():
         with atomic_file(path) as aside:
             aside.write_text(text, encoding="utf-8")

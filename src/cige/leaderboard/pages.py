@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import html
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
 from cige.drawing.figures import markdown_table
-from cige.leaderboard.results import CellResult
-from cige.leaderboard.table import BoardRow, rows_of
+from cige.leaderboard.table import BoardRow
+from cige.reports.comparison import SPEED_BATCHES
 from cige.reports.comparison_views import mean_sd, shown_p
 from cige.reports.significance import Difference
 
 DATA_NAMES = {"weibo": "Weibo", "resume": "Resume", "ecommerce": "E-commerce", "cluener": "CLUENER", "msra": "MSRA"}
-BATCH_SIZES = ("1", "16")
+Board = Mapping[str, Sequence[BoardRow]]
 
 
 @dataclass(frozen=True)
@@ -89,44 +89,42 @@ CHINESE = Wording(
 )
 
 
-def markdown_page(
-    results: Sequence[CellResult], open_cells: Sequence[str], *, wording: Wording, links: str = ""
-) -> str:
+def markdown_page(board: Board, open_cells: Sequence[str], *, wording: Wording, links: str = "") -> str:
     """The page in Markdown.
 
     Args:
+        board: the rows of each data set (`board_of`).
         open_cells: names of the cells without a result, cheapest first.
         links: a line below the title, such as a link to the page in the other language.
     """
     parts = [f"# {wording.title}", *filter(None, [links]), wording.introduction]
-    for data in _data_sets(results):
-        rows = rows_of(results, data)
+    for data, rows in board.items():
         parts += [
             f"## {_heading(rows, data, wording)}",
             markdown_table(wording.heads, [_cells(row, wording) for row in rows]),
         ]
-    parts += [wording.note, f"## {wording.differs}", "\n".join(f"- {line}" for line in _explanations(results, wording))]
-    parts.append(_open_line(results, open_cells, wording))
+    parts += [wording.note, f"## {wording.differs}", "\n".join(f"- {line}" for line in _explanations(board, wording))]
+    parts.append(_open_line(board, open_cells, wording))
     return "\n\n".join(parts) + "\n"
 
 
 def html_page(
-    results: Sequence[CellResult], open_cells: Sequence[str], *, wording: Wording, figures: dict[str, str] | None = None
+    board: Board, open_cells: Sequence[str], *, wording: Wording, figures: dict[str, str] | None = None
 ) -> str:
     """The page as one HTML file without other files; a click on the head of a column sorts the table by it.
 
     Args:
+        board, open_cells: as in `markdown_page`.
         figures: an SVG figure for each data set, if there is one.
     """
     body = [f"<h1>{html.escape(wording.title)}</h1>", f"<p>{html.escape(wording.introduction)}</p>"]
-    for data in _data_sets(results):
-        rows = rows_of(results, data)
+    for data, rows in board.items():
         body.append(f"<h2>{html.escape(_heading(rows, data, wording))}</h2>")
         body.append(_html_table(wording.heads, [_cells(row, wording) for row in rows]))
         body.append((figures or {}).get(data, ""))
     body += [f"<p>{html.escape(wording.note)}</p>", f"<h2>{html.escape(wording.differs)}</h2>", "<ul>"]
-    body += [f"<li>{html.escape(line).replace('`', '')}</li>" for line in _explanations(results, wording)]
-    body += ["</ul>", f"<p>{html.escape(_open_line(results, open_cells, wording)).replace('`', '')}</p>"]
+    body += [f"<li>{html.escape(line).replace('`', '')}</li>" for line in _explanations(board, wording)]
+    body += ["</ul>", f"<p>{html.escape(_open_line(board, open_cells, wording)).replace('`', '')}</p>"]
     template = files("cige.leaderboard").joinpath("page.html").read_text(encoding="utf-8")
     language = "zh" if wording is CHINESE else "en"
     return (
@@ -134,12 +132,6 @@ def html_page(
         .replace("{{title}}", f"cige: {html.escape(wording.title)}")
         .replace("{{body}}", "\n".join(filter(None, body)))
     )
-
-
-def _data_sets(results: Sequence[CellResult]) -> list[str]:
-    """The data sets that have results: those of the papers first, in their order."""
-    there = sorted({result.data for result in results})
-    return [data for data in DATA_NAMES if data in there] + [data for data in there if data not in DATA_NAMES]
 
 
 def _heading(rows: Sequence[BoardRow], data: str, wording: Wording) -> str:
@@ -151,7 +143,6 @@ def _heading(rows: Sequence[BoardRow], data: str, wording: Wording) -> str:
 def _cells(row: BoardRow, wording: Wording) -> list[str]:
     """The cells of a row, in the order of `wording.heads`; "-" where nothing was measured."""
     results = row.results
-    tests = [result.test_f1 for result in results if result.test_f1 is not None]
     paper = row.paper.scores.get(results[0].data) if row.paper else None
     gain = row.word_gain
 
@@ -159,16 +150,16 @@ def _cells(row: BoardRow, wording: Wording) -> list[str]:
         return statistics.mean(values)
 
     return [
-        row.system,
+        row.name,
         ", ".join(str(result.seed) for result in results),
         mean_sd([result.dev_f1 for result in results]),
-        mean_sd(tests),
+        mean_sd(row.test),
         "-" if paper is None else f"{paper:.2f}",
         wording.best if row.behind is None else _interval(row.behind),
         "-" if row.behind is None else shown_p(row.behind.p_value),
         "-" if row.over_twin is None else _interval(row.over_twin),
         "-" if gain is None else f"{100 * gain:+.1f}",
-        *(f"{mean([r.sentences_per_second[size] for r in results]):.0f}" for size in BATCH_SIZES),
+        *(f"{row.speed[size]:.0f}" for size in SPEED_BATCHES),
         f"{mean([r.megabytes for r in results]):.0f}",
         f"{results[0].n_parameters / 1e6:.1f}M",
         f"{mean([r.seconds for r in results]) / 60:.1f}",
@@ -179,16 +170,16 @@ def _interval(difference: Difference) -> str:
     return f"{100 * difference.value:.2f} [{100 * difference.low:.2f}, {100 * difference.high:.2f}]"
 
 
-def _explanations(results: Sequence[CellResult], wording: Wording) -> list[str]:
+def _explanations(board: Board, wording: Wording) -> list[str]:
     """A line per system that has a paper, in alphabetical order."""
-    rows = {row.system: row for data in _data_sets(results) for row in rows_of(results, data) if row.paper}
+    rows = {row.name: row for rows in board.values() for row in rows}
     return [f"`{name}` ({row.paper.paper}): {wording.paper_of(row)}" for name, row in sorted(rows.items()) if row.paper]
 
 
-def _open_line(results: Sequence[CellResult], open_cells: Sequence[str], wording: Wording) -> str:
+def _open_line(board: Board, open_cells: Sequence[str], wording: Wording) -> str:
     if not open_cells:
         return wording.none_open
-    total = len(open_cells) + len(results)
+    total = len(open_cells) + sum(len(row.results) for rows in board.values() for row in rows)
     shown = ", ".join(open_cells[:8]) + (" ..." if len(open_cells) > 8 else "")
     return f"{wording.open_cells.format(n=len(open_cells), total=total)} {shown}"
 

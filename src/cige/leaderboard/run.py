@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import resource
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+import torch
+
+import cige
 from cige.api import NER, load
-from cige.data.origins import sha256_of
 from cige.engine.run_folder import read_result
+from cige.folders.manifest import sha256
 from cige.leaderboard.cells import Cell
 from cige.leaderboard.results import CellResult
-from cige.reports.comparison import run_one, splits_of
+from cige.reports.comparison import SPEED_BATCHES, child_environment, run_one, splits_of
 from cige.reports.finished_runs import run_folder
 from cige.tagging.evaluation import user_word_trials
 from cige.training.sources import read_data
 from cige.training.train import TrainResult
 
-BATCH_SIZES = (1, 16)
 _N_SENTENCES, _N_ROUNDS = 200, 3
-_PACKAGES = ("cige", "torch", "numpy")
+_sha256_of_data = cache(sha256)  # vectors are large, and the same for most cells
 
 
 def run_cell(cell: Cell, runs: Path, *, data_dir: str | None = None, device: str = "auto") -> CellResult:
@@ -58,9 +59,9 @@ def run_cell(cell: Cell, runs: Path, *, data_dir: str | None = None, device: str
         best_epoch=scores["best_epoch"],
         seconds=scores["seconds"],
         work=cell.work(data_dir),
-        weights_sha256=_checksum(model / "model.safetensors"),
-        data_sha256={name: _checksum(path) for name, path in cell.data_files(data_dir).items()},
-        versions={name: _version(name) for name in _PACKAGES},
+        weights_sha256=sha256(model / "model.safetensors"),
+        data_sha256={name: _sha256_of_data(path) for name, path in cell.data_files(data_dir).items()},
+        versions={"cige": cige.__version__, "torch": torch.__version__, "numpy": np.__version__},
         machine=scores["machine"],
     )
 
@@ -73,40 +74,21 @@ def differences(first: CellResult, again: CellResult) -> list[str]:
 
 def _in_new_process(model: str, texts: list[str]) -> tuple[dict[str, float], float]:
     """Speeds and memory of `_speeds_and_memory` in a process of its own, with one thread."""
-    before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = "1"
-    try:
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-            return pool.submit(_speeds_and_memory, model, texts).result()
-    finally:
-        if before is None:
-            del os.environ["OMP_NUM_THREADS"]
-        else:
-            os.environ["OMP_NUM_THREADS"] = before
+    one = child_environment({"OMP_NUM_THREADS": "1"})
+    with one, ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_speeds_and_memory, model, texts).result()
 
 
 def _speeds_and_memory(model: str, texts: list[str]) -> tuple[dict[str, float], float]:
     """Sentences per processor second by batch size (the best of three rounds), and most resident memory in MB."""
     ner = load(model, precision="float32")
     some = texts[:_N_SENTENCES]
-    best = dict.fromkeys(map(str, BATCH_SIZES), 0.0)
+    best = dict.fromkeys(map(str, SPEED_BATCHES), 0.0)
     for _ in range(_N_ROUNDS):
-        for size in BATCH_SIZES:
+        for size in SPEED_BATCHES:
             begin = time.process_time()
             list(ner.pipe(some, batch_size=size))
             best[str(size)] = max(best[str(size)], len(some) / (time.process_time() - begin))
-    list(ner.pipe(texts, batch_size=BATCH_SIZES[-1]))
+    list(ner.pipe(texts, batch_size=SPEED_BATCHES[-1]))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return best, peak / (1e6 if sys.platform == "darwin" else 1e3)
-
-
-@cache
-def _checksum(path: Path) -> str:
-    return sha256_of(path.read_bytes())
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""

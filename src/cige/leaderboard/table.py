@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cige.errors import CigeError
-from cige.leaderboard.papers import Paper, papers
+from cige.leaderboard.papers import DATA_SETS, Paper, papers
 from cige.leaderboard.results import CellResult
 from cige.reports.significance import Difference, all_differences
 
@@ -21,23 +21,51 @@ class BoardRow:
     """A system on a data set.
 
     Attributes:
-        system: its name; paper: what its paper says; None for a system without one, such as a twin without words.
+        name: name of the system.
+        paper: what its paper says; None for a system without one, such as a twin without words.
         results: those of its seeds, in order.
         behind: F1 of the best system minus that of this one, with interval and p value; None for the best.
         over_twin: F1 minus that of the same network without words; None if the twin has no result.
     """
 
-    system: str
+    name: str
     paper: Paper | None
     results: Sequence[CellResult]
     behind: Difference | None
     over_twin: Difference | None
 
     @property
+    def test(self) -> list[float]:
+        """F1 on test by seed, 0..1; empty if the data set has no test file."""
+        return [result.test_f1 for result in self.results if result.test_f1 is not None]
+
+    @property
+    def deciding(self) -> list[float]:
+        """The F1 that ranks systems, by seed, 0..1."""
+        return [result.f1 for result in self.results]
+
+    @property
+    def speed(self) -> dict[int, float]:
+        """Sentences per processor second by batch size, means over seeds."""
+        sizes = self.results[0].sentences_per_second
+        return {int(size): statistics.mean(r.sentences_per_second[size] for r in self.results) for size in sizes}
+
+    @property
     def word_gain(self) -> float | None:
         """F1 on dev with the names of the sentences as user words minus F1 without, mean over seeds."""
         gains = [r.user_words[NAMES] - r.user_words[NO_WORDS] for r in self.results if NAMES in r.user_words]
         return statistics.mean(gains) if gains else None
+
+
+def board_of(results: Sequence[CellResult]) -> dict[str, list[BoardRow]]:
+    """The rows of each data set that has results: those of the papers first, in their order.
+
+    Raises:
+        CigeError: as raised by `rows_of`.
+    """
+    there = sorted({result.data for result in results})
+    ordered = [data for data in DATA_SETS if data in there] + [data for data in there if data not in DATA_SETS]
+    return {data: rows_of(results, data) for data in ordered}
 
 
 def rows_of(results: Sequence[CellResult], data: str) -> list[BoardRow]:
@@ -66,7 +94,7 @@ def rows_of(results: Sequence[CellResult], data: str) -> list[BoardRow]:
         twin = known[system].twin if system in known else None
         rows.append(
             BoardRow(
-                system=system,
+                name=system,
                 paper=known.get(system),
                 results=systems[system],
                 behind=pairs.get((0, place)),

@@ -105,8 +105,10 @@ class BertFeatures(CharFeatures):
         if not plan.windows:
             return torch.zeros(len(batch), n_padded, self.width, device=batch.chars.device)
         ids, mask = self._tokens(batch.texts, plan, batch.chars.device)
-        places = plan.char_places(ids.shape[0], ids.shape[1], ids.device)
-        before = _CURRENT.set(None if between is None else (between, places))
+        current = None
+        if between is not None:
+            current = between, plan.char_places(ids.shape[0], ids.shape[1], ids.device)
+        before = _CURRENT.set(current)
         try:
             with nullcontext() if self.tuned or between is not None else torch.no_grad():
                 hidden = self.bert(input_ids=ids, attention_mask=mask).last_hidden_state[:, 1:].float()  # without [CLS]

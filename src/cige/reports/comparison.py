@@ -139,12 +139,15 @@ def run_all(
         yield from (run_one(*job) for job in jobs)
         return
     threads = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // n_jobs))}
-    with _environment(threads), ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with (
+        child_environment(threads),
+        ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool,
+    ):
         for finished in as_completed([pool.submit(run_one, *job) for job in jobs]):
             yield finished.result()
 
 
-class _environment:
+class child_environment:
     """A context that sets environment variables for the processes that are started within it."""
 
     def __init__(self, values: Mapping[str, str]):

@@ -7,7 +7,7 @@ import os
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -110,7 +110,23 @@ def _mean(seeds: list[list[TrialJson]], place: int, key: Measure) -> str:
     return f"{100 * statistics.mean(measured):.1f}" if measured else "-"
 
 
-def draw_f1_against_speed(rows: Sequence[Row], path: Path, *, batch_size: int = SPEED_BATCHES[-1]) -> None:
+class DrawnSystem(Protocol):
+    """What the figure shows of a system; the attributes are those of `Row`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def test(self) -> list[float]: ...
+
+    @property
+    def deciding(self) -> list[float]: ...
+
+    @property
+    def speed(self) -> dict[int, float]: ...
+
+
+def draw_f1_against_speed(rows: Sequence[DrawnSystem], path: Path, *, batch_size: int = SPEED_BATCHES[-1]) -> None:
     """Draw each system's F1 against its sentences per second (SVG, PNG or PDF, by the file name extension).
 
     Systems whose speed was not measured are left out.
