@@ -21,7 +21,7 @@ def check_settings(settings: Any) -> None:
     hints = get_type_hints(type(settings))
     for one in fields(settings):
         name, value = one.name, getattr(settings, one.name)
-        if not _fits(value, hints[name]):
+        if not fits(value, hints[name]):
             raise ValueError(f"config.{name} is {_shown(value)}; expected {_expected(hints[name])}")
         if type(value) is int:
             _check_number(name, value)
@@ -34,17 +34,22 @@ def _check_number(name: str, value: int) -> None:
         raise ValueError(f"config.{name} is {_shown(value)}; expected a whole number from {low} to {high}")
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value from a file has the type of a field: a whole number fits a float, and true fits no int."""
     kind, arguments = get_origin(hint), get_args(hint)
     if kind in (Union, UnionType):
-        return any(_fits(value, one) for one in arguments)
+        return any(fits(value, one) for one in arguments)
     if kind is Literal:
         return any(type(value) is type(one) and value == one for one in arguments)
-    if kind is tuple:
-        return isinstance(value, tuple) and all(_fits(item, arguments[0]) for item in value)
+    if kind in (tuple, list):
+        return isinstance(value, kind) and all(fits(item, arguments[0]) for item in value)
+    if kind is dict:
+        return isinstance(value, dict) and all(
+            fits(k, arguments[0]) and fits(v, arguments[1]) for k, v in value.items()
+        )
     if hint is float:
         return type(value) in (int, float) and abs(value) <= MAX_NUMBER and math.isfinite(value)
-    return hint is Any or type(value) is hint
+    return hint in (Any, object) or type(value) is hint
 
 
 def _expected(hint: Any) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import get_type_hints
 
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
+from cige.folders.checked_settings import fits
 from cige.json_text import to_json
 
 FORMAT = 1
@@ -80,10 +80,12 @@ def read_results(folder: Path) -> list[CellResult]:
     Raises:
         CigeError: a file is not a result, or lies where that of another cell belongs.
     """
-    results = [read_result_file(path) for path in sorted(folder.glob("*/*.json"))]
-    for path, result in zip(sorted(folder.glob("*/*.json")), results, strict=True):
+    results = []
+    for path in sorted(folder.glob("*/*.json")):
+        result = read_result_file(path)
         if path != folder / result.path:
             raise CigeError(f"{path}: the result of another cell; expected at {folder / result.path}")
+        results.append(result)
     return sorted(results, key=lambda result: (result.data, result.system, result.seed))
 
 
@@ -105,8 +107,10 @@ def read_result_file(path: Path) -> CellResult:
         raise CigeError(f"{path}: not a result of this version, which differs in {differing}; {AGAIN}")
     result = CellResult(**values)
     for name, expected in get_type_hints(CellResult).items():
-        if not _fits(values[name], expected):
+        if not fits(values[name], expected):
             raise CigeError(f"{path}: {name} is {to_json(values[name])[:80]}, expected {_shown(expected)}; {AGAIN}")
+    if any(len(row) != 3 or min(row) < 0 for row in result.counts):
+        raise CigeError(f"{path}: counts is not three numbers, 0 or more, for each sentence; {AGAIN}")
     if not (re.fullmatch(r"\w+", result.data) and re.fullmatch(r"[\w.-]+", result.system)):
         raise CigeError(f"{path}: {result.data}/{result.system} cannot be the name of a cell")
     return result
@@ -145,22 +149,6 @@ def merge(sources: list[Path], into: Path) -> list[Path]:
         with atomic_file(target) as aside:
             shutil.copyfile(origin, aside)
     return list(new)
-
-
-def _fits(value: object, expected: object) -> bool:
-    """Whether a JSON value has the type of a field, as far as this format needs it."""
-    if expected is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if expected == float | None:
-        return value is None or _fits(value, float)
-    if expected is int or expected is str:
-        return isinstance(value, expected) and not isinstance(value, bool)  # type: ignore[arg-type]
-    if expected == list[list[int]]:
-        return isinstance(value, list) and all(
-            isinstance(row, list) and len(row) == 3 and all(type(n) is int and n >= 0 for n in row) for row in value
-        )
-    inner = {dict[str, float]: float, dict[str, str]: str}.get(expected)  # type: ignore[call-overload]
-    return isinstance(value, Mapping) and (inner is None or all(_fits(item, inner) for item in value.values()))
 
 
 def _shown(expected: object) -> str:
