@@ -44,6 +44,9 @@ HEADERS = (
     "chain",
     "marginals",
     "rows_of_tables",
+    "lstm",
+    "layout",
+    "model",
 )  # of the runtime
 
 # Levels by architecture, from slow to fast. -march is what the architecture guarantees, whatever the environment's
@@ -130,6 +133,7 @@ CALLED = {
     "runtime": [
         *("panel_width", "group_bytes", "has_precision", "int8_bytes", "int8_offset", "one_product", "fill_codes"),
         *("rows_of_lattices", "flat_emissions", "read_chain", "lstm_layer", "read_lattices", "source_checksum"),
+        *("layout_of_structs", "check_model"),
     ],
     "cpu": ["cpu_has_avx2", "cpu_has_avx512", "cpu_has_dotprod", "cpu_has_i8mm"],
 }
@@ -231,7 +235,7 @@ def kernels(level: str, options: list[str]) -> Extension:
 
 def runtime(level: str, options: list[str]) -> Extension:
     names = ["product", "product_bf16", "product_int8", "attention", "attention_bf16", "attention_int16", "flat"]
-    names += ["chain", "marginals", "lengths", "rules", "rows", "spans", "lstm"]
+    names += ["chain", "marginals", "lengths", "rules", "rows", "spans", "lstm", "layout", "check_model"]
     module = f"_runtime_{level}"
     sources = sorted([*Path(RUNTIME).glob("*.[ch]"), *Path(NATIVE).glob("*.h")], key=lambda file: file.name)
     checksum = zlib.crc32(b"".join(file.read_bytes() for file in sources))  # see runtime/native/__init__.py

@@ -51,12 +51,12 @@ COPIED = ("manifest.json", "lexicon/manifest.json", "lexicon/user.json")  # of a
 SOURCES = (
     *(f"runtime/native/{name}.c" for name in ("product", "product_bf16", "product_int8", "attention")),
     *(f"runtime/native/{name}.c" for name in ("attention_bf16", "attention_int16", "flat", "chain", "lengths")),
-    *(f"runtime/native/{name}.c" for name in ("marginals", "rules", "rows", "spans")),
+    *(f"runtime/native/{name}.c" for name in ("marginals", "rules", "rows", "spans", "layout", "check_model")),
     "lexicon/trie.c",
 )
 EXPORTED = (
     *("malloc", "free", "panel_width", "one_product", "fill_codes", "rows_of_lattices"),
-    *("look_up_rows", "read_lattices", "find_words", "free_words"),
+    *("look_up_rows", "read_lattices", "find_words", "free_words", "layout_of_structs", "check_model"),
 )
 FLAGS = (
     *("--target=wasm32-wasi", "-mexec-model=reactor", "-msimd128", "-O3", "-std=gnu11"),

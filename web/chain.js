@@ -1,8 +1,5 @@
-// Chain: a trained CRF in the form that chain.h reads; runtime/native_crf.py says the same in Python.
+// Chain: a trained CRF in the form that chain.h reads; runtime/native_chain.py says the same in Python.
 
-import { long, pointer } from "./memory.js";
-
-const BLOCK = 8; // tags of a block, as in marginals.h
 const PREFIX = { O: 0, B: 1, M: 2, I: 2, E: 3, S: 4 };
 const NO_LIMIT = 2 ** 31 - 1;
 const UNKNOWN_TYPE = "*"; // names of a type that the model was not trained on; only user words can say which
@@ -10,7 +7,7 @@ const UNKNOWN_TYPE = "*"; // names of a type that the model was not trained on; 
 export class Chain {
   // arrays: those of the model's weights; facts: its manifest.
   constructor(memory, arrays, { tags, scheme, max_lengths: limits = {} }) {
-    const nAll = tags.length;
+    const nAll = tags.length, { BLOCK } = memory.constants, put = (array) => memory.put(array);
     const masked = (name, mask) =>
       Float64Array.from(arrays[`crf.${name}`].data, (x, k) => (arrays[`crf.${mask}`].data[k] ? x : -Infinity));
     const start = masked("start", "allowed_start"), end = masked("end", "allowed_end"), all = masked("transitions", "allowed");
@@ -29,28 +26,41 @@ export class Chain {
     };
     const row = (of) => Float64Array.from({ length: nLanes }, (_, k) => (k < nTags ? of[order[k]] : -Infinity));
     const scores = square((i, j) => all[i * nAll + j]), into = square((i, j) => all[j * nAll + i]);
-    const sides = [byBlock(scores, scores, nTags), byBlock(scores.map(Math.exp), scores, nTags), byBlock(into.map(Math.exp), into, nTags)];
+    const side = (numbers, allowed) => {
+      const [first, place, own] = byBlock(numbers, allowed, nTags, BLOCK);
+      return { first: put(first), place: put(place), numbers: put(own) };
+    };
     const placeOf = new Map(order.map((k, place) => [tags[k], place]));
     const middle = scheme === "BMES" ? "M" : "I";
-    const integers = [
-      order,
-      order.map((k) => PREFIX[parts[k][0]]),
-      order.map((k) => this.labels.indexOf(parts[k][1])),
-      this.labels.flatMap((label) => ["B", middle, "E", "S"].map((part) => placeOf.get(`${part}-${label}`) ?? -1)),
-      this.labels.map((label) => Math.min(limits[label] ?? NO_LIMIT, NO_LIMIT)),
-    ].map((numbers) => Int32Array.from(numbers));
-    const doubles = [row(start), row(end), scores, into];
-    const put = (array) => pointer(memory.put(array));
-    this.address = memory.struct([
-      long(nTags), long(nLanes), ...doubles.map(put), ...sides.flat().map(put), ...integers.map(put),
-      long(scheme === "BIO" ? 1 : 0), long(this.labels.length),
-      long(0), long(nLanes), ...Array(3).fill(pointer(0)), // no copies for blocked words
-    ]);
+    const integers = (numbers) => put(Int32Array.from(numbers));
+    this.address = memory.struct("Chain", {
+      n_tags: nTags,
+      n_lanes: nLanes,
+      start: put(row(start)),
+      end: put(row(end)),
+      scores: put(scores),
+      into: put(into),
+      best: side(scores, scores),
+      forward: side(scores.map(Math.exp), scores),
+      backward: side(into.map(Math.exp), into),
+      order: integers(order),
+      prefix: integers(order.map((k) => PREFIX[parts[k][0]])),
+      label: integers(order.map((k) => this.labels.indexOf(parts[k][1]))),
+      places: integers(this.labels.flatMap((label) => ["B", middle, "E", "S"].map((part) => placeOf.get(`${part}-${label}`) ?? -1))),
+      longest: integers(this.labels.map((label) => Math.min(limits[label] ?? NO_LIMIT, NO_LIMIT))),
+      is_open: scheme === "BIO",
+      n_labels: this.labels.length,
+      n_slots: 0, // no copies for blocked words
+      n_plain: nLanes,
+      base: null,
+      slot: null,
+      part: null,
+    });
   }
 }
 
 // The structure Transitions: of each block of columns the rows with an allowed pair, and their numbers.
-function byBlock(numbers, scores, nRows) {
+function byBlock(numbers, scores, nRows, BLOCK) {
   const nLanes = scores.length / nRows, first = [0], rows = [], own = [];
   for (let block = 0; block < nLanes; block += BLOCK) {
     for (let r = 0; r < nRows; r++) {

@@ -16,9 +16,7 @@ import { vocabulary } from "./vocabulary.js";
 
 const KIND = "cige model", VERSION = 1, LEXICON_VERSION = 2;
 const BATCH = 16; // windows that are read together
-const MISSING = 2; // of chain.h: a table is still to be made
 const PRECISIONS = { int16: INT16, float32: FLOAT32 };
-const SPAN_BYTES = 24; // of ScoredSpan
 
 // Read a model.
 //
@@ -65,6 +63,14 @@ export class NER {
     const { wordLabels: { size: nLabels }, gazetteers } = this;
     this.flat = new Flat(memory, facts.config, weights, { nLabels, gazetteers, precision });
     this.chain = new Chain(memory, weights, facts);
+    this.#open();
+  }
+
+  // Makes the handle by which the runtime reads the model, again whenever FLAT's tables have grown.
+  #open() {
+    const { memory, vocabulary, flat, chain } = this;
+    memory.free(this.model);
+    this.model = memory.model({ vocabulary, flat: flat.address, is_known: flat.input.isKnown, chain: chain.address });
   }
 
   // The types of entity that the model knows.
@@ -127,25 +133,36 @@ export class NER {
       if (x.isClosed) isClosed.set(x.isClosed, first);
       first += x.codes.length;
     }
-    const labels = this.#labelRows(words, own);
-    const nChars = Int32Array.from(batch, (x) => x.codes.length), matches = Int32Array.from(words.flat());
-    const sizes = BigInt64Array.from([batch.length, words.length, 1, total, total], BigInt);
-    const arrays = [sizes, nChars, Int32Array.from(batch, (x) => x.words.length), codes, matches, labels, isClosed];
-    const spans = memory.allocate(SPAN_BYTES * total), nSpans = memory.allocate(4 * batch.length);
+    const arrays = {
+      n_chars: Int32Array.from(batch, (x) => x.codes.length),
+      n_words: Int32Array.from(batch, (x) => x.words.length),
+      codes,
+      matches: Int32Array.from(words.flat()),
+      labels: this.#labelRows(words, own),
+    };
+    const names = Object.keys(arrays), { MISSING, NO_MEMORY } = memory.constants;
+    const spans = memory.allocate(memory.structs.ScoredSpan.size * total), nSpans = memory.allocate(4 * batch.length);
     const families = selection.families(memory, chain.labels);
     try {
-      memory.withCopies(arrays, (...given) => {
-        const run = () =>
-          memory.exports.read_lattices(
-            this.vocabulary, flat.address, chain.address, flat.input.isKnown, ...given, families.address, spans, nSpans,
-            0, // no rules: a page has neither forced nor blocked words
-          );
-        let failed = run();
+      memory.withCopies([...Object.values(arrays), isClosed], (...copies) => {
+        const sizes = { n_sentences: batch.length, total_chars: total, total_words: words.length };
+        const lattices = memory.struct("Lattices", { ...sizes, ...Object.fromEntries(names.map((name, k) => [name, copies[k]])) });
+        const reading = memory.struct("Reading", {
+          n_threads: 1,
+          is_closed: copies.at(-1),
+          families: families.address,
+          rules: null, // a page has neither forced nor blocked words
+          room: total,
+          spans,
+          n_spans: nSpans,
+        });
+        let failed = memory.exports.read_lattices(this.model, lattices, reading);
         if (failed === MISSING) {
-          this.#prepare(given, batch, total, words);
-          failed = run();
+          this.#prepare(lattices, batch, total, words);
+          failed = memory.exports.read_lattices(this.model, lattices, reading);
         }
-        if (failed) throw new Error(failed === 1 ? "no memory for a work buffer; give the text in parts" : `the runtime failed (${failed})`);
+        [lattices, reading].forEach((address) => memory.free(address));
+        if (failed) throw new Error(failed === NO_MEMORY ? "no memory for a work buffer; give the text in parts" : `the runtime failed (${failed})`);
       });
       this.#collect(batch, memory.view(Int32Array, nSpans, batch.length).slice(), spans, selection);
     } finally {
@@ -164,26 +181,26 @@ export class NER {
     );
   }
 
-  #prepare([, nChars, , codes, matches], batch, total, words) {
-    const { memory } = this, rows = memory.allocate(4 * (2 * total + 3 * words.length));
-    const of = (k) => rows + 4 * k, n = words.length;
-    memory.exports.rows_of_lattices(
-      this.vocabulary, BigInt(batch.length), nChars, codes, BigInt(n), matches,
-      of(0), of(total), of(2 * total), of(2 * total + n), of(2 * total + 2 * n),
-    );
-    const chars = memory.view(Int32Array, rows, total).slice();
-    memory.free(rows);
+  #prepare(lattices, batch, total, words) {
+    const { memory } = this, n = words.length, address = memory.allocate(4 * (2 * total + 3 * n));
+    const of = (k) => address + 4 * k;
+    const rows = memory.struct("RowsOfTables", {
+      ...{ chars: of(0), bigrams: of(total) },
+      ...{ words: of(2 * total), starts: of(2 * total + n), ends: of(2 * total + 2 * n) },
+    });
+    memory.exports.rows_of_lattices(this.vocabulary, lattices, rows);
+    const chars = memory.view(Int32Array, address, total).slice();
+    [address, rows].forEach((each) => memory.free(each));
     const longest = batch.reduce((most, x) => Math.max(most, x.codes.length), 0);
-    this.flat.prepare(chars, longest, [...new Set(words.map(([start, end]) => end - start - 1))]);
+    if (this.flat.prepare(chars, longest, [...new Set(words.map(([start, end]) => end - start - 1))])) this.#open();
   }
 
   #collect(batch, nSpans, address, selection) {
     let at = address;
     batch.forEach((x, k) => {
-      for (let n = nSpans[k]; n > 0; n--, at += SPAN_BYTES) {
-        const [from, to, number] = this.memory.view(Int32Array, at, 3), [probability] = this.memory.view(Float64Array, at + 16, 1);
-        const label = selection.names.get(this.chain.labels[number]), edges = label && this.rules.trimmed(x.codes, from, to);
-        const score = selection.score(probability);
+      for (let n = nSpans[k]; n > 0; n--, at += this.memory.structs.ScoredSpan.size) {
+        const span = this.memory.read("ScoredSpan", at), label = selection.names.get(this.chain.labels[span.label]);
+        const edges = label && this.rules.trimmed(x.codes, span.start, span.end), score = selection.score(span.score);
         if (edges && score >= selection.minScore) x.spans.push({ start: edges[0], end: edges[1], label, score });
       }
       x.spans = withWholeWords(x.codes, x.spans, x.isClosed, selection.maxLengths);

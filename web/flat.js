@@ -1,10 +1,9 @@
 // Flat: the weights of a FLAT model in the form that flat.h reads, as runtime/flat_native.py makes them in Python.
 
-import { long, pointer, real } from "./memory.js";
 import { Relations } from "./relations.js";
 
 const FIRST_CHARS = 64, FIRST_REACH = 15; // of the first tables of relations
-export const FLOAT32 = 0, INT16 = 3; // of product.h: what weights are kept as
+export const FLOAT32 = "FLOAT32", INT16 = "INT16"; // of product.h: what weights are kept as
 const MOST_INT16 = 2047; // so that sums of 512 products stay below 2^31
 const N_BYTES = { I8: 1, F16: 2, F32: 4 };
 
@@ -41,16 +40,14 @@ export class Flat {
     const padded = inParts(weight, nParts, wide, nIn), paddedBias = bias && inParts(bias, nParts, wide, 1);
     const { numbers, scales } = precision === INT16 ? narrowed(padded, nIn) : wide32(padded, nIn);
     const kept = [inPanels(numbers, panel), paddedBias ?? new Float32Array(n), scales].map((each) => each && memory.put(each));
-    const fields = [long(nIn), long(n / panel), pointer(kept[0]), pointer(kept[1]), long(precision), pointer(kept[2] ?? 0)];
-    const address = memory.struct(fields);
+    const [panels, ownBias, ownScales] = kept;
+    const fields = { n_in: nIn, n_panels: n / panel, panels, bias: ownBias, precision: memory.constants[precision], scales: ownScales };
+    const address = memory.struct("Linear", fields);
     return {
       fields,
       nOut: n,
       // What it makes of rows in memory, written to memory; m rows of nIn and of nOut numbers.
-      run: (from, m, to) => {
-        const run = BigInt64Array.of(BigInt(m), 0n);
-        memory.withCopies([run], (sizes) => memory.exports.one_product(sizes, address, from, to));
-      },
+      run: (from, m, to) => memory.exports.one_product(address, from, BigInt(m), to, BigInt(memory.constants.PLAIN)),
       // float32[m, nOut without padding] of float32[m, nIn].
       rows(x) {
         const m = x.length / nIn, to = memory.allocate(4 * m * n);
@@ -72,9 +69,9 @@ export class Flat {
     const nBytes = fixed && N_BYTES[fixed.type], width = tuned?.shape[1];
     if (!nBytes || tuned.type !== "F32" || fixed.shape[1] !== width || (nBytes === 1 && scale.data.length !== fixed.shape[0]))
       throw new Error(`model.safetensors: ${name}: expected rows of int8 with scales, of float16 or of float32`);
-    const addresses = [tuned, fixed, scale].map((part) => pointer(memory.put(part.data)));
-    const fields = [...addresses, long(tuned.shape[0]), long(width), long(nBytes)];
-    return { width, nRows: tuned.shape[0] + fixed.shape[0], fields, address: memory.struct(fields) };
+    const put = (part) => memory.put(part.data), n_tuned = tuned.shape[0];
+    const fields = { tuned: put(tuned), fixed: put(fixed), scale: put(scale), n_tuned, width, n_bytes: nBytes };
+    return { width, nRows: n_tuned + fixed.shape[0], fields, address: memory.struct("Table", fields) };
   }
 
   #readInput() {
@@ -107,14 +104,20 @@ export class Flat {
     const charRows = memory.allocate(4 * char.nRows * learn.nOut), isKnown = memory.put(new Uint8Array(char.nRows));
     this.input = { char, charWord, nChar, learn, charRows, isKnown };
     const readsLabels = config.use_words && (config.word_labels || this.gazetteers);
-    const labels = readsLabels ? pointer(memory.put(this.#labelRows())) : pointer(0);
-    const none = [pointer(0), pointer(0), pointer(0), long(0), long(0), long(0)];
+    const labels = readsLabels ? memory.put(this.#labelRows()) : null;
     const fromBigram = bigram ? this.linear(ofBigram, null, nBigram, 4) : this.linear(new Float32Array(4 * D), null, 1, 4);
     const fromWord = this.linear(words.weight, words.bias, word.width, 4);
-    this.inputFields = [
-      pointer(charRows), labels, bigram ? bigram.fields : none, word.fields,
-      fromBigram.fields, fromWord.fields, long(bigram ? 1 : 0), long(hasBackoff ? 1 : 0),
-    ];
+    this.inputFields = {
+      n_char_numbers: learn.nOut,
+      char_rows: charRows,
+      label_rows: labels,
+      bigram: bigram?.fields ?? null,
+      word: word.fields,
+      from_bigram: fromBigram.fields,
+      from_word: fromWord.fields,
+      has_bigrams: Boolean(bigram),
+      has_backoff: hasBackoff,
+    };
   }
 
   // float32[n, D] of rows float32[n, nIn] and weights [D, nIn].
@@ -161,22 +164,24 @@ export class Flat {
 
   #layer(number) {
     const { memory, config } = this, D = config.width, name = `encoder.layers.${number}`;
-    const unused = [long(0), long(0), pointer(0), pointer(0), long(FLOAT32), pointer(0)];
-    let first = unused; // the first layer's are folded into the input tables
-    if (number) {
-      const parts = this.#queryKeyValue(number);
-      const joined = (of) => Float32Array.from(parts.flatMap((part) => [...part[of]]));
-      first = this.linear(joined("weight"), joined("bias"), D, 3).fields;
-    }
-    const ff = ["ff_in", "ff_out"].map((part) => {
+    const joined = (of) => Float32Array.from(this.#queryKeyValue(number).flatMap((part) => [...part[of]]));
+    const ff = (part) => {
       const weight = this.weights(`${name}.${part}.weight`), bias = this.weights(`${name}.${part}.bias`);
       return this.linear(weight, bias, weight.length / bias.length).fields;
-    });
-    const second = config.shared_layer_norm ? "attention_norm" : "ff_norm";
-    const norms = ["weight", "bias"].flatMap((part) => ["attention_norm", second].map((norm) => this.weights(`${name}.${norm}.${part}`)));
-    const scaled = (part) => this.weights(`${name}.attention.${part}`).map((x) => x * this.scale);
-    const u = scaled("u"), v = config.position_score === "bias" ? u : scaled("v");
-    return [first, ...ff, ...[...norms, u, v].map((array) => pointer(memory.put(array)))];
+    };
+    const norm = (of) =>
+      Object.fromEntries(["weight", "bias"].map((part) => [part, memory.put(this.weights(`${name}.${of}.${part}`))]));
+    const scaled = (part) => memory.put(this.weights(`${name}.attention.${part}`).map((x) => x * this.scale));
+    const u = scaled("u");
+    return {
+      query_key_value: number ? this.linear(joined("weight"), joined("bias"), D, 3).fields : null, // else in the input tables
+      ff_in: ff("ff_in"),
+      ff_out: ff("ff_out"),
+      attention_norm: norm("attention_norm"),
+      ff_norm: norm(config.shared_layer_norm ? "attention_norm" : "ff_norm"),
+      u,
+      v: config.position_score === "bias" ? u : scaled("v"),
+    };
   }
 
   #relate(nChars, maxReach) {
@@ -187,27 +192,36 @@ export class Flat {
     const isNarrow = this.precision === INT16 && config.position_score !== "bias"; // "bias" has no products to narrow
     const parts = { memory, config, weights, linear, lanes, narrowed: isNarrow ? narrowed : null };
     const relations = (this.relations = new Relations(parts, nChars, maxReach));
-    this.layersAddress = memory.struct(this.layers.map((layer, number) => [...layer, ...relations.fields(number)]));
-    const isMasked = config.max_distance !== null && config.max_distance !== undefined;
-    const numbers = [
-      config.n_layers, config.n_heads, config.head_width, config.width, config.ff_width, this.step,
-      relations.nChars, relations.columnStep, relations.maxReach + 1,
-      config.residual, config.position_score === "bias", config.use_words, config.mask_self_matched,
-      config.max_distance ?? 0, isMasked, this.precision, this.input.learn.nOut,
-    ];
-    this.address = memory.struct([
-      ...numbers.map((n) => long(Number(n))), real(this.scale), ...this.inputFields, this.output.fields, pointer(this.layersAddress),
-    ]);
+    this.layersAddress = memory.struct("Layer", ...this.layers.map((layer, number) => ({ ...layer, ...relations.fields(number) })));
+    const { n_layers, n_heads, head_width, width, ff_width, residual, mask_self_matched } = config;
+    this.address = memory.struct("Flat", {
+      ...{ n_layers, n_heads, head_width, width, ff_width, residual, mask_self_matched },
+      step: this.step,
+      relation_chars: relations.nChars,
+      relation_step: relations.columnStep,
+      n_reaches: relations.maxReach + 1,
+      is_bias: config.position_score === "bias",
+      uses_words: config.use_words,
+      max_distance: config.max_distance ?? 0,
+      is_masked_by_distance: config.max_distance !== null && config.max_distance !== undefined,
+      attention: memory.constants[this.precision],
+      scale: this.scale,
+      ...this.inputFields,
+      output: this.output.fields,
+      layers: this.layersAddress,
+    });
   }
 
-  // Make what sentences need and is not there yet: rows of characters, and tables for their lengths and their words'.
+  // Make what sentences need and is not there yet: rows of characters, and tables for their lengths and their words'. Whether
+  // the structure is another now.
   prepare(charRows, longest, reaches) {
     const used = this.config.use_words ? reaches : [];
     const maxReach = used.reduce((a, b) => Math.max(a, b), 0), { nChars, maxReach: known } = this.relations;
-    if (longest > nChars || maxReach > known)
-      this.#relate(Math.ceil(Math.max(longest, nChars) / FIRST_CHARS) * FIRST_CHARS, Math.max(maxReach, known));
+    const grows = longest > nChars || maxReach > known;
+    if (grows) this.#relate(Math.ceil(Math.max(longest, nChars) / FIRST_CHARS) * FIRST_CHARS, Math.max(maxReach, known));
     this.relations.make(used);
     this.#learn(charRows);
+    return grows;
   }
 
   #learn(rows) {

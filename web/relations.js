@@ -1,8 +1,6 @@
 // Relations: the tables of relative spans that FLAT's attention reads, made when they are first asked for; as
 // runtime/relations.py and the _Described of runtime/flat_native.py have them.
 
-import { pointer } from "./memory.js";
-
 const PADDING = 64; // floats behind a row of the transposed form, which vectors may read
 
 export class Relations {
@@ -33,9 +31,9 @@ export class Relations {
     this.made = new Set();
   }
 
-  // The two fields of a layer of flat.h.
+  // Two fields of Layer in flat.h.
   fields(layer) {
-    return [pointer(this.tables[layer]), pointer(this.tables[layer] + 4 * (this.maxReach + 1))];
+    return { relation: this.tables[layer], word_relation: this.tables[layer] + 4 * (this.maxReach + 1) };
   }
 
   // What is missing of the tables for words of these reaches, and for characters.

@@ -1,8 +1,6 @@
 // Selection: under which label and with which score the entities of a model are reported, as cige.tagging.selection and
 // cige.entities.label_facts have it, for the best reading of a text.
 
-import { long, pointer } from "./memory.js";
-
 const TYPES = ["fine", "coarse"];
 
 export class Selection {
@@ -32,7 +30,7 @@ export class Selection {
     if (reported.length === this.names.size) return { address: 0, free: () => {} };
     const numbers = labels.map((label) => reported.indexOf(this.names.get(label)));
     const family = memory.put(Int32Array.from(numbers));
-    const address = memory.struct([long(reported.length), pointer(family), pointer(0)]);
+    const address = memory.struct("Families", { n_families: reported.length, family, threshold: null });
     return { address, free: () => [address, family].forEach((each) => memory.free(each)) };
   }
 

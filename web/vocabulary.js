@@ -1,7 +1,5 @@
 // Vocabulary: which row of a table each character, bigram and word has, as rows_of_tables.h reads it.
 
-import { long, pointer } from "./memory.js";
-
 const BIGRAM_SHIFT = 21n; // bits of a code point; above them stands the first character of a bigram
 
 // The address of the structure; arrays: those of vocabulary.safetensors.
@@ -18,12 +16,16 @@ export function vocabulary(memory, arrays) {
   }
   begin.push(codes.length);
   const places = Int32Array.from(firsts, (_, k) => k + 2), words = data("word_rows");
-  const pairs = [
-    hashed(memory, BigInt64Array.from(firsts), places), pointer(memory.put(Int32Array.from(begin))),
-    pointer(memory.put(codes)), pointer(memory.put(data("bigrams.rows"))),
-  ];
+  const bigrams = {
+    firsts: hashed(memory, BigInt64Array.from(firsts), places),
+    n_firsts: firsts.length,
+    begin: memory.put(Int32Array.from(begin)),
+    n_codes: codes.length,
+    codes: memory.put(codes),
+    rows: memory.put(data("bigrams.rows")),
+  };
   const chars = hashed(memory, data("chars.codes"), data("chars.rows"));
-  return memory.struct([chars, pairs, pointer(memory.put(words)), long(words.length)]);
+  return memory.struct("Vocabulary", { chars, bigrams, word_rows: memory.put(words), n_base: words.length });
 }
 
 // The structure Codes: a hash table of at most half its slots taken.
@@ -33,5 +35,5 @@ function hashed(memory, codes, rows) {
   memory.withCopies([codes, rows], (...given) => {
     memory.exports.fill_codes(...given, BigInt(codes.length), BigInt(bits), keys, values);
   });
-  return [pointer(keys), pointer(values), long(bits)];
+  return { keys, rows: values, bits };
 }

@@ -140,8 +140,8 @@ def products(*, n_rounds: int) -> list[dict[str, float]]:
             y = aligned(n_rows * 480)
             packed = {form: PackedLinear(library, weight, precision=form) for form in available(library)}
             for form, linear in packed.items():
-                arrays = np.array([n_rows, 0], np.int64), np.array(linear.fields, np.int64), x, y
-                ways[form] = lambda arrays=arrays: [library.one_product(*map(address, arrays)) for _ in range(20)]
+                given = linear.struct, address(x), n_rows, address(y), library.constants["PLAIN"]
+                ways[form] = lambda given=given: [library.one_product(*given) for _ in range(20)]
         taken = in_turns(ways, n_rounds=n_rounds)
         work = {name: 20 * n_rows * 160 * 480 for name in taken} | {"large product": 1024**3}
         found.append({"rows": n_rows} | {name: work[name] / t.processor / 1e9 for name, t in taken.items()})

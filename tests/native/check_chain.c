@@ -86,8 +86,9 @@ void check_chain(void *library) {
   float *emissions = numbers(total * STEP, 2, &state);
   int32_t *tags = room((size_t)total, sizeof(int32_t)), *wanted = room((size_t)total, sizeof(int32_t)), n_spans[B];
   ScoredSpan *spans = room((size_t)total, sizeof(ScoredSpan));
-  const int64_t sizes[] = {B, STEP, 3, total};
-  expect("chain", read(&chain, sizes, n_chars, emissions, NULL, NULL, tags, spans, n_spans, NULL), DONE);
+  const Emissions of_sentences = {.n_sentences = B, .step = STEP, .n_chars = n_chars, .rows = emissions, .tags = tags};
+  const Reading reading = {.n_threads = 3, .room = total, .spans = spans, .n_spans = n_spans};
+  expect("chain", read(&chain, &of_sentences, &reading), DONE);
   int64_t at = 0, n = 0, n_wanted = 0;
   float *scores = floats(total);
   double *of_spans = room((size_t)total, sizeof(double));

@@ -103,12 +103,12 @@ static void read_plainly(const Reference *r, double *rows, int64_t n_chars, int6
     for (int64_t i = 0; i < n_asking; i++) {
       double *x = rows + i * 4 * step;
       for (int k = 0; k < D; k++) attended[i][k] += x[k];
-      normalise(attended[i], layer->norm_weight[0], layer->norm_bias[0]);
+      normalise(attended[i], layer->attention_norm.weight, layer->attention_norm.bias);
       times(r->ff_in + l, attended[i], hidden, 0);
       for (int64_t k = 0; k < r->ff_in[l].n_out; k++) hidden[k] = hidden[k] > 0 ? hidden[k] : 0;
       times(r->ff_out + l, hidden, changed, 0);
       for (int k = 0; k < D; k++) x[k] = changed[k] + attended[i][k];
-      normalise(x, layer->norm_weight[1], layer->norm_bias[1]);
+      normalise(x, layer->ff_norm.weight, layer->ff_norm.bias);
     }
   }
   for (int64_t i = 0; i < n_chars; i++) times(&r->output, rows + i * 4 * step, emissions + i * r->output.n_out, 0);
@@ -133,8 +133,8 @@ void check_flat(void *library) {
     for (int k = 0; k < REACHES * REACHES; k++) of_words[k] = numbers((2 * M - 1) * HEAD * HP, 0.3f, &state);
     layers[l] = (Layer){.query_key_value = linear_of(3, D, D, &state, r.query_key_value + l),
                         .ff_in = linear_of(1, FF, D, &state, r.ff_in + l),
-                        .norm_weight = {ones(&state), ones(&state)},
-                        .norm_bias = {numbers(D, 0.3f, &state), numbers(D, 0.3f, &state)},
+                        .attention_norm = {ones(&state), numbers(D, 0.3f, &state)},
+                        .ff_norm = {ones(&state), numbers(D, 0.3f, &state)},
                         .u = numbers(D, 0.3f, &state), .v = numbers(D, 0.3f, &state),
                         .relation = of_chars, .word_relation = of_words};
     layers[l].ff_out = linear_of(1, D, FF, &state, r.ff_out + l);

@@ -1,14 +1,14 @@
 /* Products in every precision, an LSTM, the rows of a vocabulary, and the words of a trie. */
 
 #include "../../src/cige/lexicon/trie.h"
-#include "../../src/cige/runtime/native/product.h"
+#include "../../src/cige/runtime/native/lstm.h"
 #include "../../src/cige/runtime/native/rows_of_tables.h"
 #include "check.h"
 
 typedef int64_t (*WidthOf)(void);
 typedef int64_t (*HasPrecision)(int64_t);
-typedef void (*OneProduct)(const int64_t *, const Linear *, const float *, float *);
-typedef int (*LstmLayer)(const int64_t *, const Linear *, const int32_t *, const int32_t *, const float *, float *);
+typedef __typeof__(&one_product) OneProduct;
+typedef __typeof__(&lstm_layer) LstmLayer;
 typedef void (*FillCodes)(const int64_t *, const int32_t *, int64_t, int64_t, uint64_t *, int32_t *);
 typedef __typeof__(&rows_of_lattices) RowsOfLattices;
 
@@ -62,7 +62,7 @@ static uint8_t *narrowed(const float *weight, int64_t n_out, int64_t n_in, int64
 void check_product(void *library) {
   const int64_t panel = ((WidthOf)function_of(library, "panel_width"))();
   const HasPrecision has_precision = (HasPrecision)function_of(library, "has_precision");
-  const OneProduct one_product = (OneProduct)function_of(library, "one_product");
+  const OneProduct multiply = (OneProduct)function_of(library, "one_product");
   const Packing packing = {((WidthOf)function_of(library, "group_bytes"))(),
                            ((WidthOf)function_of(library, "int8_bytes"))(),
                            ((WidthOf)function_of(library, "int8_offset"))()};
@@ -89,9 +89,8 @@ void check_product(void *library) {
         for (int64_t k = 0; k < n_in; k++) sum += x[i * n_in + k] * rounded[o * n_in + k];
         wanted[i * n_out + o] = sum > 0 ? sum : 0;
       }
-    const int64_t sizes[] = {m, RELU};
     char what[64];
-    one_product(sizes, &linear, x, y);
+    multiply(&linear, x, m, y, RELU);
     snprintf(what, sizeof what, "product in %s", names[precision]);
     compare(what, y, wanted, m * n_out, least[precision]);
   }
@@ -101,7 +100,7 @@ static double sigmoid_of(double x) { return 1 / (1 + exp(-x)); }
 
 void check_lstm(void *library) {
   const int64_t panel = ((WidthOf)function_of(library, "panel_width"))();
-  const LstmLayer lstm_layer = (LstmLayer)function_of(library, "lstm_layer");
+  const LstmLayer layer = (LstmLayer)function_of(library, "lstm_layer");
   const int64_t B = 3, W = panel, n_rows = 20;
   const int32_t n_chars[] = {11, 7, 2}, first[] = {0, 13, 11}; /* the longest first, wherever they stand */
   uint64_t state = 2;
@@ -127,8 +126,9 @@ void check_lstm(void *library) {
         }
       }
     }
-  const int64_t sizes[] = {B, W, 2};
-  expect("lstm", lstm_layer(sizes, recurrent, first, n_chars, inputs, out), 0);
+  const Lstm lstm = {W, recurrent[0], recurrent[1]};
+  const LstmRun run = {.n_sentences = B, .n_threads = 2, .first = first, .n_chars = n_chars, .inputs = inputs, .out = out};
+  expect("lstm", layer(&lstm, &run), 0);
   compare("states of the lstm", out, wanted, n_rows * 2 * W, 1e-5);
 }
 
@@ -149,11 +149,15 @@ void check_rows(void *library) {
                            (int64_t)0x4e2d << 21 | 0x56fd, (int64_t)0x4e2d << 21 | 0x1fffff};
   const int32_t word_rows[] = {30, 31, 32};
   const Vocabulary vocabulary = {table_of(fill_codes, chars, char_rows, 5),
-                                 {table_of(fill_codes, firsts, places, 2), begin, pairs, bigram_rows}, word_rows, 3};
+                                 {table_of(fill_codes, firsts, places, 2), 2, begin, 4, pairs, bigram_rows},
+                                 word_rows, 3};
   const uint32_t text[] = {0x4e00, 0x4e2d, 0x56fd, 0x4e2d, 0x1f600, 0x9999};
   const int32_t n_chars[] = {4, 2}, matches[] = {0, 2, 1, 1, 3, 2, 0, 2, 3};
   int32_t rows[6], bigrams[6], words[3], starts[3], ends[3];
-  rows_of(&vocabulary, 2, n_chars, text, 3, matches, rows, bigrams, words, starts, ends);
+  const Lattices lattices = {.n_sentences = 2, .total_chars = 6, .total_words = 3, .n_chars = n_chars, .codes = text,
+                             .matches = matches};
+  const RowsOfTables of_tables = {rows, bigrams, words, starts, ends};
+  rows_of(&vocabulary, &lattices, &of_tables);
   const int32_t wanted[] = {7, 9, 10, 9, 11, 1}, of_bigrams[] = {21, 22, 1, 23, 1, 1}, of_words[] = {31, 32, 2};
   expect("rows of characters", memcmp(rows, wanted, sizeof wanted) == 0, 1);
   expect("rows of bigrams", memcmp(bigrams, of_bigrams, sizeof of_bigrams) == 0, 1);

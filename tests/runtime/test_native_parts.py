@@ -82,8 +82,7 @@ def test_no_sum_of_whole_numbers_overflows(level, precision):
     packed = PackedLinear(library, weight, None, precision=precision)
     x, y = aligned(5 * n_in), aligned(5 * packed.n_out)
     x.reshape(5, n_in)[:] = np.float32([2, -2, 2, -2, 2])[:, None]
-    sizes, fields = np.array([5, PLAIN], np.int64), np.array(packed.fields, np.int64)
-    library.one_product(address(sizes), address(fields), address(x), address(y))
+    library.one_product(packed.struct, address(x), 5, address(y), PLAIN)
     expected = x.reshape(5, n_in).astype(np.float64) @ weight.T
     np.testing.assert_allclose(y.reshape(5, -1)[:, :n_out], expected, rtol=1e-6)
 
@@ -99,8 +98,7 @@ def check_product(level, shape, mode, precision, of_rows, of_weight):
     rows = x.reshape(n_rows, n_in)
     rows[-1] = 0
     before, after = y.reshape(n_rows, -1)[:, :n_out].copy(), y.reshape(n_rows, -1)[:, :n_out]
-    sizes, fields = np.array([n_rows, mode], np.int64), np.array(packed.fields, np.int64)
-    library.one_product(address(sizes), address(fields), address(x), address(y))
+    library.one_product(packed.struct, address(x), n_rows, address(y), mode)
     expected = of_rows(rows).astype(np.float64) @ of_weight(weight).T.astype(np.float64)
     expected = expected + before if mode == ADD else expected + bias
     np.testing.assert_allclose(after, np.maximum(expected, 0) if mode == RELU else expected, atol=2e-4)
@@ -210,7 +208,7 @@ def test_labels_that_are_reported_as_one(
     scores = {"start": crf.start, "transitions": crf.transitions, "end": crf.end}
     for level in LEVELS:
         chain = NativeCRF(**scores, tags=tags, scheme=scheme, max_lengths=limits, library=native.load(level))
-        found, n_spans = chain.spans(rows, n_chars, None, LabelFamilies(families, None, chain.labels))
+        found, n_spans = chain.spans(rows, n_chars, None, LabelFamilies(families, None, chain.labels, chain.library))
         listed = [(s.start, s.end, chain.labels.index(s.label)) for spans in best for s in spans]
         assert found[["start", "end", "label"]].tolist() == listed
         of_sentence = np.repeat(np.arange(len(lengths)), n_spans)
@@ -223,7 +221,7 @@ def test_labels_that_are_reported_as_one(
             )
             assert score == pytest.approx(min(1.0, sum(each)), abs=1e-9)
         thresholds = {name: threshold * (1 + k) for k, name in enumerate(families)}
-        all_of = LabelFamilies(families, thresholds, chain.labels)
+        all_of = LabelFamilies(families, thresholds, chain.labels, chain.library)
         found, n_spans = chain.spans(rows, n_chars, None, all_of)
         listed = iter(found.tolist())
         for b, n in enumerate(n_spans.tolist()):

@@ -11,7 +11,6 @@ The following is computed from the weights once:
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -23,16 +22,16 @@ from cige.lattice.lattice import Lattice
 from cige.models.flat_config import FlatConfig
 from cige.nn.memory import zeros_on_demand
 from cige.runtime.embedding_table import EmbeddingTable
-from cige.runtime.native import address, n_threads
-from cige.runtime.native_crf import NO_ROOM, LabelFamilies, NativeCRF, with_room
-from cige.runtime.packed_linear import N_FIELDS, PackedLinear
-from cige.runtime.precision import FLOAT32, PRECISIONS, attention_precision, available
-from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars, joined
+from cige.runtime.native import Library, Struct, address, n_threads
+from cige.runtime.native_crf import DONE, MISSING, NO_ROOM, Asked, LabelFamilies, NativeCRF, read_spans
+from cige.runtime.packed_linear import PackedLinear
+from cige.runtime.precision import FLOAT32, attention_precision, available
+from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars, packed
 from cige.runtime.relations import Relations, RelationTables
 from cige.runtime.row_products import in_one_thread, row_by_row
 
-_MISSING = 2  # return code of native/spans.c: a table is missing
 _MOST_TRIES = 3  # the tables that a batch lacks are made at once, so a second try finds them
+_OF_SENTENCES = ("n_chars", "n_words", "chars", "bigrams", "words", "starts", "ends", "labels")
 _ERRORS = {1: "no memory for a work buffer; use smaller batches", 2: "a sentence is too long for the tables"}
 
 
@@ -47,18 +46,18 @@ class NativeFlat:
     """
 
     def __init__(
-        self, config: FlatConfig, weights: Mapping[str, np.ndarray], library: ctypes.CDLL, precision: str = FLOAT32
+        self, config: FlatConfig, weights: Mapping[str, np.ndarray], library: Library, precision: str = FLOAT32
     ):
         self._config, self._weights, self._library = config, weights, library
         self.precision = precision
         self.n_threads: int | None = None  # None: see `n_threads`
         self._attention = attention_precision(precision, available(library), config.head_width)
-        packed = partial(PackedLinear, library, precision=precision)
+        linear = partial(PackedLinear, library, precision=precision)
         self._relations = RelationTables(config, weights)
         self._n_tags = len(weights["output.weight"])
-        self._output = packed(weights["output.weight"], weights["output.bias"])
-        self._input = _InputTables(config, weights, library.panel_width(), packed)
-        self._layers = [_Layer(config, weights, packed, number) for number in range(config.n_layers)]
+        self._output = linear(weights["output.weight"], weights["output.bias"])
+        self._input = _InputTables(config, weights, library, linear)
+        self._layers = [_layer(config, weights, library, linear, number) for number in range(config.n_layers)]
         self._described: _Described | None = None
         self._making = threading.Lock()  # arrays that C reads by address are created once and never replaced
 
@@ -81,46 +80,35 @@ class NativeFlat:
         rows: RowReader,
         chain: NativeCRF,
         families: LabelFamilies | None = None,
-        rules: np.ndarray | None = None,
+        rules: Struct | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The spans of lattices, of which at least one has characters; see NativeCRF.spans."""
-        n_chars, n_words, text, matches = joined(lattices)
-        n_spans = np.zeros(len(lattices), np.int32)
-        codes = text.encode("utf-32-le", "surrogatepass")
-        arrays = (rows.labels(lattices), closed_chars(lattices), None if families is None else families.fields)
-        optional = [None if x is None else address(x) for x in arrays]
-        held = None if rules is None else address(rules)
+        given = packed(lattices, rows.labels(lattices), self._library)
 
-        def read(found: np.ndarray) -> int:
-            sizes = np.array([len(lattices), len(matches), n_threads(self.n_threads), len(text), len(found)], np.int64)
+        def read(reading: Struct) -> int:
             described = self._described or self._prepare(rows(lattices))
             for _ in range(_MOST_TRIES):
-                inputs = (rows.packed, described.fields, chain.fields, self._input.is_known, sizes, n_chars, n_words)
-                outputs = (address(found), address(n_spans))
-                failed = self._library.read_lattices(
-                    *map(address, inputs), codes, address(matches), *optional, *outputs, held
-                )
-                if failed != _MISSING:
+                failed = self._library.read_lattices(described.model(rows, chain), given, reading)
+                if failed != MISSING:
                     break
                 described = self._prepare(rows(lattices))
-            if failed == _MISSING:
+            if failed == MISSING:
                 raise ModelError("FLAT: the words of this text need tables that its lexicon rules out; it is damaged")
-            if failed not in (0, NO_ROOM):
+            if failed not in (DONE, NO_ROOM):
                 raise MemoryError(f"FLAT: {_ERRORS.get(failed, failed)}")
             return failed
 
-        return with_room(read, len(text), n_spans), n_spans
+        asked = Asked(n_threads(self.n_threads), closed_chars(lattices), families, rules)
+        return read_spans(read, asked, self._library, n_sentences=len(lattices), n_chars=given.total_chars)
 
     def padded_emissions(self, batch: RaggedLattices, attention: np.ndarray | None = None) -> np.ndarray:
         """float32[sum of n_chars, L and padding]; attention is added to `attention`."""
         described = self._prepare(batch)
         emissions = np.empty((len(batch.chars), self._output.n_out), np.float32)
-        arrays = (batch.n_chars, batch.n_words, batch.chars, batch.bigrams, batch.words, batch.starts, batch.ends)
-        labels = 0 if batch.labels is None else address(batch.labels)
-        sentences = np.array([len(batch.n_chars), *map(address, arrays), labels], np.int64)
+        parts = {name: getattr(batch, name) for name in _OF_SENTENCES}
         failed = self._library.flat_emissions(
-            address(described.fields),
-            address(sentences),
+            described.flat,
+            self._library.struct("Sentences", n_sentences=len(batch.n_chars), **parts),
             n_threads(self.n_threads),
             address(emissions),
             None if attention is None else address(attention),
@@ -145,35 +133,60 @@ class NativeFlat:
 
 
 class _Described:
-    """The struct Flat of native/flat.h for one set of relation tables; it keeps the arrays that it points to alive.
+    """The struct Flat of native/flat.h for one set of relation tables.
 
     Attributes:
         relations: the relation tables.
-        fields: int64, the struct.
+        flat: the struct.
     """
 
     def __init__(self, flat: NativeFlat, relations: Relations):
-        config = flat._config
+        config, library = flat._config, flat._library
         self.relations = relations
-        self._config, self._n_lanes = config, flat._library.panel_width() // 2
+        self._config, self._library = config, library
+        self._n_lanes, self._is_known = library.constants["PANEL"] // 2, flat._input.is_known
         self._form = FLOAT32 if config.position_score == "bias" else flat._attention
         shape = (config.n_layers, relations.max_reach + 2, relations.max_reach + 1)
         self._tables = np.zeros(
-            shape, np.int64
+            shape, np.uintp
         )  # addresses for queries that are characters, then for words of each length
         self._kept: list[np.ndarray] = []
-        layers = zip(flat._layers, self._tables, strict=True)
-        self._layers = np.array([[*layer.fields, address(own), address(own[1:])] for layer, own in layers], np.int64)
-        fields = [
-            *(config.n_layers, config.n_heads, config.head_width, config.width, config.ff_width, flat._input.step),
-            *(relations.n_chars, relations.column_step, relations.max_reach + 1),
-            *(config.residual, config.position_score == "bias", config.use_words, config.mask_self_matched),
-            *(config.max_distance or 0, config.max_distance is not None, PRECISIONS.index(flat._attention)),
-            flat._input.n_char_numbers,
-            *(int(np.float64(_scale(config)).view(np.int64)), *flat._input.fields, *flat._output.fields),
-            address(self._layers),
+        self._model: tuple[RowReader, NativeCRF, Struct] | None = None
+        self._layers = [
+            library.struct("Layer", **layer, relation=own, word_relation=own[1:])
+            for layer, own in zip(flat._layers, self._tables, strict=True)
         ]
-        self.fields = np.array(fields, np.int64)
+        self.flat = library.struct(
+            "Flat",
+            **{name: getattr(config, name) for name in ("n_layers", "n_heads", "head_width", "width", "ff_width")},
+            step=flat._input.step,
+            relation_chars=relations.n_chars,
+            relation_step=relations.column_step,
+            n_reaches=relations.max_reach + 1,
+            residual=config.residual,
+            is_bias=config.position_score == "bias",
+            uses_words=config.use_words,
+            mask_self_matched=config.mask_self_matched,
+            max_distance=config.max_distance or 0,
+            is_masked_by_distance=config.max_distance is not None,
+            attention=library.constants[flat._attention.upper()],
+            n_char_numbers=flat._input.n_char_numbers,
+            scale=_scale(config),
+            **flat._input.fields,
+            output=flat._output.struct,
+            layers=library.array(self._layers),
+        )
+        library.model(flat=self.flat)
+
+    def model(self, rows: RowReader, chain: NativeCRF) -> Struct:
+        """The handle of the model with these parts, which is made when they are first given."""
+        made = self._model
+        if made is None or made[0] is not rows or made[1] is not chain:
+            model = self._library.model(
+                vocabulary=rows.struct, flat=self.flat, chain=chain.struct, is_known=self._is_known
+            )
+            self._model = made = rows, chain, model
+        return made[2]
 
     def make_tables(self, reaches: np.ndarray) -> None:
         """Create the missing tables for characters and for words of these lengths (tail - head)."""
@@ -204,12 +217,17 @@ class _InputTables:
     Attributes:
         n_char_numbers: number of cached values per character.
         is_known: bool[rows of characters], whether a character is cached.
-        fields: the fields of native/flat.h from char_rows to has_backoff.
+        fields: fields of the struct Flat of native/flat.h, by name.
     """
 
     def __init__(
-        self, config: FlatConfig, weights: Mapping[str, np.ndarray], panel: int, packed: Callable[..., PackedLinear]
+        self,
+        config: FlatConfig,
+        weights: Mapping[str, np.ndarray],
+        library: Library,
+        linear: Callable[..., PackedLinear],
     ):
+        panel = library.constants["PANEL"]
         self.step = -(-config.width // panel) * panel
         self._char = EmbeddingTable.of(weights, "encoder.embeddings.char")
         bigram = EmbeddingTable.of(weights, "encoder.embeddings.bigram") if config.use_bigrams else None
@@ -235,20 +253,22 @@ class _InputTables:
             (len(self._char), self.n_char_numbers)
         )  # only rows of cached characters use memory
         self.is_known = np.zeros(len(self._char), bool)
-        self._kept = (bigram, word)
-        label_rows = 0  # null: the model ignores labels of words
+        label_rows = None  # the model ignores labels of words
         if config.reads_word_labels or config.reads_gazetteers:
             labels = _of_labels(config, weights)
-            self._labels = np.zeros((len(labels), 4 * self.step), np.float32)
-            self._labels[:] = self._in_parts(labels.T).T
-            label_rows = address(self._labels)
+            label_rows = np.zeros((len(labels), 4 * self.step), np.float32)
+            label_rows[:] = self._in_parts(labels.T).T
         unused = np.zeros((4 * config.width, 1), np.float32)
-        self._from_bigram = packed(of_bigram if bigram is not None else unused, n_parts=4)
-        self._from_word = packed(words, word_bias, n_parts=4)
-        self.fields = [
-            *(address(self._char_rows), label_rows, *_table_fields(bigram), *_table_fields(word)),
-            *(*self._from_bigram.fields, *self._from_word.fields, bigram is not None, has_backoff),
-        ]
+        self.fields = {
+            "char_rows": self._char_rows,
+            "label_rows": label_rows,
+            "bigram": None if bigram is None else _table(bigram, library),
+            "word": _table(word, library),
+            "from_bigram": linear(of_bigram if bigram is not None else unused, n_parts=4).struct,
+            "from_word": linear(words, word_bias, n_parts=4).struct,
+            "has_bigrams": bigram is not None,
+            "has_backoff": has_backoff,
+        }
 
     def learn(self, rows: np.ndarray) -> None:
         """Cache the characters in these rows; concurrent calls for the same row write the same values."""
@@ -298,41 +318,38 @@ def _query_key_value(
     return found
 
 
-def _table_fields(table: EmbeddingTable | None) -> list[int]:
-    if table is None:
-        return [0] * 6
-    addresses = (address(table.tuned), address(table.fixed), address(table.scale))
-    return [*addresses, len(table.tuned), table.width, table.fixed.dtype.itemsize]
+def _table(table: EmbeddingTable, library: Library) -> Struct:
+    sizes = {"n_tuned": len(table.tuned), "width": table.width, "n_bytes": table.fixed.dtype.itemsize}
+    return library.struct("Table", tuned=table.tuned, fixed=table.fixed, scale=table.scale, **sizes)
 
 
-class _Layer:
-    """The weights of a layer.
+def _layer(
+    config: FlatConfig,
+    weights: Mapping[str, np.ndarray],
+    library: Library,
+    linear: Callable[..., PackedLinear],
+    number: int,
+) -> dict[str, Struct | np.ndarray | None]:
+    """The fields of the struct Layer of native/flat.h, by name, without the relation tables."""
+    own = {
+        name[len(prefix) :]: x for name, x in weights.items() if name.startswith(prefix := f"encoder.layers.{number}.")
+    }
 
-    Attributes:
-        fields: the fields of native/flat.h up to the relation tables.
-    """
+    def norm(name: str) -> Struct:
+        weight, bias = (np.ascontiguousarray(own[f"{name}.{part}"], np.float32) for part in ("weight", "bias"))
+        return library.struct("Norm", weight=weight, bias=bias)
 
-    def __init__(
-        self, config: FlatConfig, weights: Mapping[str, np.ndarray], packed: Callable[..., PackedLinear], number: int
-    ):
-        name = f"encoder.layers.{number}"
-        parts = _query_key_value(config, weights, number)
-        linear = [packed(*_joined(parts), n_parts=3)] if number else []  # the first layer's are in the input tables
-        linear += [
-            packed(weights[f"{name}.{part}.weight"], weights[f"{name}.{part}.bias"]) for part in ("ff_in", "ff_out")
-        ]
-        second = "attention_norm" if config.shared_layer_norm else "ff_norm"
-        norms = [
-            np.ascontiguousarray(weights[f"{name}.{norm}.{part}"], np.float32)
-            for part in ("weight", "bias")
-            for norm in ("attention_norm", second)
-        ]
-        scale = _scale(config)
-        u = np.ascontiguousarray(weights[f"{name}.attention.u"]).reshape(-1) * scale
-        v = u if config.position_score == "bias" else weights[f"{name}.attention.v"].reshape(-1) * scale
-        self._kept = linear, norms, u, v
-        fields = [n for one in linear for n in one.fields]
-        self.fields = [*[0] * (3 * N_FIELDS - len(fields)), *fields, *map(address, (*norms, u, v))]
+    scale = _scale(config)
+    u = np.ascontiguousarray(own["attention.u"]).reshape(-1) * scale
+    first = linear(*_joined(_query_key_value(config, weights, number)), n_parts=3).struct if number else None
+    return {
+        "query_key_value": first,  # the first layer's are in the input tables
+        **{part: linear(own[f"{part}.weight"], own[f"{part}.bias"]).struct for part in ("ff_in", "ff_out")},
+        "attention_norm": norm("attention_norm"),
+        "ff_norm": norm("attention_norm" if config.shared_layer_norm else "ff_norm"),
+        "u": u,
+        "v": u if config.position_score == "bias" else own["attention.v"].reshape(-1) * scale,
+    }
 
 
 def _scale(config: FlatConfig) -> np.float32:

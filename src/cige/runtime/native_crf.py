@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.nn.crf_numpy import NumpyCRF
-from cige.runtime.native import address, n_threads
+from cige.runtime.native import Library, Struct, n_threads
 from cige.runtime.native_chain import NativeChain
 
 _INTEGERS = ("start", "end", "label", "unused")
-NO_ROOM = 3  # return code of native/chain.h: there are more spans than the array can hold
+DONE, NO_MEMORY, MISSING, NO_ROOM = range(4)  # return codes of native/chain.h
 SPAN = np.dtype([*((name, np.int32) for name in _INTEGERS), ("score", np.float64)])
 
 
@@ -29,7 +29,7 @@ class NativeCRF:
 
     Attributes:
         labels: the entity types, indexed by the label numbers of spans of sentences without rules.
-        fields: the struct Chain of native/chain.h for such sentences.
+        struct: the struct Chain of native/chain.h for such sentences.
     """
 
     def __init__(
@@ -41,16 +41,16 @@ class NativeCRF:
         tags: list[str],
         scheme: str,
         max_lengths: Mapping[str, int],
-        library: ctypes.CDLL,
+        library: Library,
     ):
-        self._library = library
+        self.library = library
         self.n_threads: int | None = None  # None: see `cige.runtime.native.n_threads`
         self._width = len(tags)
         self._crf = NumpyCRF(start=start, transitions=transitions, end=end)
         self._tags, self._scheme, self._max_lengths = tags, scheme, max_lengths
         self._chains: dict[tuple[bool, int | None], NativeChain] = {}
         plain = self.chain()
-        self.labels, self.fields = plain.labels, plain.fields
+        self.labels, self.struct = plain.labels, plain.struct
 
     def chain(self, *, has_unknown: bool = False, n_slots: int | None = None) -> NativeChain:
         """The chain of sentences that may have spans of UNKNOWN_TYPE, and `n_slots` sets of copies for their blocked
@@ -59,8 +59,14 @@ class NativeCRF:
         if found is None:
             if n_slots is None:
                 left_out = None if has_unknown else UNKNOWN_TYPE
-                about = {"tags": self._tags, "scheme": self._scheme, "max_lengths": self._max_lengths}
-                found = NativeChain.of_tags(self._crf, left_out=left_out, **about)  # type: ignore[arg-type]
+                found = NativeChain.of_tags(
+                    self._crf,
+                    tags=self._tags,
+                    scheme=self._scheme,
+                    left_out=left_out,
+                    max_lengths=self._max_lengths,
+                    library=self.library,
+                )
             else:
                 found = self.chain(has_unknown=has_unknown).with_copies(self._scheme, n_slots=n_slots)
             found = self._chains.setdefault((has_unknown, n_slots), found)  # of threads that make it, one's is kept
@@ -72,7 +78,7 @@ class NativeCRF:
         n_chars: np.ndarray,
         is_closed: np.ndarray | None = None,
         families: LabelFamilies | None = None,
-        rules: np.ndarray | None = None,
+        rules: Struct | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The spans of the best tags of B concatenated sentences, like those of tagging.best_spans.
 
@@ -83,7 +89,7 @@ class NativeCRF:
             families: labels that are reported as one; the score is the sum over the labels of a family. If it has
                 thresholds, the result is all spans that reach them (see tagging.candidates) instead of the best ones,
                 and their `label` is the number of their family.
-            rules: the `fields` of the NativeRules of these sentences.
+            rules: the `struct` of the NativeRules of these sentences.
 
         Returns:
             The spans of all sentences in order, an array of SPAN with offsets in their sentences, and int32[B], the
@@ -91,20 +97,17 @@ class NativeCRF:
         """
         if emissions.dtype != np.float32 or emissions.shape[1] < self._width or not emissions.flags.c_contiguous:
             raise ValueError(f"emissions {emissions.shape} of {emissions.dtype} for {self._width} tags")
-        n_spans, tags = np.zeros(len(n_chars), np.int32), np.empty(len(emissions), np.int32)
-        closed = None if is_closed is None else address(is_closed)
-        chosen = None if families is None else address(families.fields)
-        held = None if rules is None else address(rules)
+        given = {"n_sentences": len(n_chars), "step": emissions.shape[1], "n_chars": n_chars, "rows": emissions}
+        of_sentences = self.library.struct("Emissions", tags=None, **given)
 
-        def read(spans: np.ndarray) -> int:
-            sizes = np.array([len(n_chars), emissions.shape[1], n_threads(self.n_threads), len(spans)], np.int64)
-            inputs = map(address, (self.fields, sizes, n_chars, emissions))
-            failed = self._library.read_chain(*inputs, closed, chosen, *map(address, (tags, spans, n_spans)), held)
-            if failed not in (0, NO_ROOM):
+        def read(reading: Struct) -> int:
+            failed = self.library.read_chain(self.struct, of_sentences, reading)
+            if failed not in (DONE, NO_ROOM):
                 raise MemoryError("CRF: no memory for a work buffer; use smaller batches")
             return int(failed)
 
-        return with_room(read, len(emissions), n_spans), n_spans
+        asked = Asked(n_threads(self.n_threads), is_closed, families, rules)
+        return read_spans(read, asked, self.library, n_sentences=len(n_chars), n_chars=len(emissions))
 
 
 class LabelFamilies:
@@ -115,14 +118,19 @@ class LabelFamilies:
         thresholds: reported label -> minimum probability of its spans, greater than 0; None returns only the best
             spans.
         labels: the labels of the chain.
+        library: the compiled runtime.
 
     Attributes:
         names: the reported labels, indexed by the label numbers of candidates.
-        fields: the struct Families of native/chain.h.
+        struct: the struct Families of native/chain.h.
     """
 
     def __init__(
-        self, families: Mapping[str, Sequence[str]], thresholds: Mapping[str, float] | None, labels: Sequence[str]
+        self,
+        families: Mapping[str, Sequence[str]],
+        thresholds: Mapping[str, float] | None,
+        labels: Sequence[str],
+        library: Library,
     ):
         self.names = list(families)
         self.finds_all = thresholds is not None
@@ -130,13 +138,35 @@ class LabelFamilies:
         # The last one is UNKNOWN_TYPE, which some sentences have in addition.
         family = np.array([*(number.get(label, -1) for label in labels), -1], np.int32)
         least = None if thresholds is None else np.array([thresholds[name] for name in self.names], np.float64)
-        self._kept = family, least
-        self.fields = np.array([len(self.names), address(family), 0 if least is None else address(least)], np.int64)
+        self.struct = library.struct("Families", n_families=len(self.names), family=family, threshold=least)
 
 
-def with_room(read: Callable[[np.ndarray], int], n_chars: int, n_spans: np.ndarray) -> np.ndarray:
-    """SPAN[n]: the spans that `read` writes; it is called again with a larger array if it returns NO_ROOM."""
-    found = np.empty((n_chars, SPAN.itemsize), np.uint8)  # one per character, which is always enough for the best spans
-    while read(found) == NO_ROOM:
-        found = np.empty((int(n_spans.sum()), SPAN.itemsize), np.uint8)
-    return found[: n_spans.sum()].view(SPAN)[:, 0]
+@dataclass(frozen=True)
+class Asked:
+    """How sentences are to be read; see NativeCRF.spans."""
+
+    n_threads: int
+    is_closed: np.ndarray | None
+    families: LabelFamilies | None
+    rules: Struct | None
+
+
+def read_spans(
+    read: Callable[[Struct], int], asked: Asked, library: Library, *, n_sentences: int, n_chars: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """SPAN[n] and int32[B], the number of spans of each sentence.
+
+    Args:
+        read: is given the struct Reading of native/chain.h, and again with more room if it returns NO_ROOM.
+    """
+    n_spans = np.zeros(n_sentences, np.int32)
+    found = np.empty(n_chars, SPAN)  # one per character, which is always enough for the best spans
+    fields = {
+        "n_threads": asked.n_threads,
+        "is_closed": asked.is_closed,
+        "families": None if asked.families is None else asked.families.struct,
+        "rules": asked.rules,
+    }
+    while read(library.struct("Reading", room=len(found), spans=found, n_spans=n_spans, **fields)) == NO_ROOM:
+        found = np.empty(int(n_spans.sum()), SPAN)
+    return found[: n_spans.sum()], n_spans

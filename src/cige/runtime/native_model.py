@@ -158,15 +158,15 @@ class NativeModel:
             ]
             read = [iter(self.find_spans(half, families, thresholds) or ()) for half in halves]
             return [next(read[has]) for has in has_blocked]
-        own = None if families is None else LabelFamilies(families, thresholds, self.chain.labels)
+        own = None if families is None else LabelFamilies(families, thresholds, self.chain.labels, self.chain.library)
         if isinstance(self.network, NativeFlat) and not any(has_blocked):
-            spans, n_spans = self.network.spans(lattices, self.rows, self.chain, own, rules.fields)
+            spans, n_spans = self.network.spans(lattices, self.rows, self.chain, own, rules.struct)
         else:
             batch = self.rows(lattices)
             emissions = self._ragged_emissions(batch)
             if any(has_blocked):
                 emissions = self._with_blocked_edges(emissions, lattices, batch.n_chars, families)
-            spans, n_spans = self.chain.spans(emissions, batch.n_chars, closed_chars(lattices), own, rules.fields)
+            spans, n_spans = self.chain.spans(emissions, batch.n_chars, closed_chars(lattices), own, rules.struct)
         return _listed(spans, n_spans, rules, own.names if own is not None and own.finds_all else None)
 
     def _with_blocked_edges(
@@ -181,8 +181,8 @@ class NativeModel:
         assert self.chain is not None
         free = [without_blocked(lattice) for lattice in lattices]
         rules = NativeRules(free, self.chain, self.labels)
-        own = None if families is None else LabelFamilies(families, None, self.chain.labels)
-        spans, n_spans = self.chain.spans(emissions, n_chars, closed_chars(lattices), own, rules.fields)
+        own = None if families is None else LabelFamilies(families, None, self.chain.labels, self.chain.library)
+        spans, n_spans = self.chain.spans(emissions, n_chars, closed_chars(lattices), own, rules.struct)
         emissions, first = emissions.copy(), 0
         for lattice, found in zip(lattices, _listed(spans, n_spans, rules, None), strict=True):
             rows = emissions[first : first + lattice.n_chars, : len(self.tags)]

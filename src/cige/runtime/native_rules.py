@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ctypes import addressof
 
 import numpy as np
 
 from cige.lattice.lattice import Lattice
-from cige.runtime.native import address
+from cige.runtime.native import Struct
+from cige.runtime.native_chain import NativeChain
 from cige.runtime.native_crf import NativeCRF
 from cige.tagging.blocking import groups_of, n_slots_of
 
@@ -18,7 +20,7 @@ class NativeRules:
     """What user words ask of some lattices: forced, blocked and typed stretches, and types that the model lacks.
 
     Attributes:
-        fields: the struct Rules of native/chain.h; None if the lattices have no rules.
+        struct: the struct Rules of native/chain.h; None if the lattices have no rules.
         is_left: bool of each lattice, whether it is left to tagging.prediction.decode_spans.
         labels: of each lattice, the labels that the label numbers of its spans mean.
     """
@@ -28,12 +30,10 @@ class NativeRules:
         combined with neither typed stretches nor types that the model lacks."""
         self.labels = [crf.labels] * len(lattices)
         self.is_left = [False] * len(lattices)
-        self.fields: np.ndarray | None = None
-        self._typed: np.ndarray | None = None
+        self.struct: Struct | None = None
         self._n_typed = [0] * len(lattices)
         self._crf, self._known, self._finds_all = crf, known, finds_all
-        self._chains: list[int] = []
-        self._number_of: dict[int, int] = {}
+        self._chains: list[NativeChain] = []
         numbers: list[int] = []
         first = [-1] * len(lattices)
         for k, lattice in enumerate(lattices):
@@ -42,15 +42,18 @@ class NativeRules:
                 self._add(k, lattice, numbers)
                 first[k] = begin if len(numbers) > begin else -1
         if numbers:
-            typed = np.zeros(sum(self._n_typed), np.float64)
-            integers = [np.array(x, np.int32) for x in (numbers, first)]
-            self._kept: list[np.ndarray] = [np.array(self._chains, np.int64), *integers, typed]
-            self.fields, self._typed = np.array([*map(address, self._kept)], np.int64), typed
+            self.struct = crf.library.struct(
+                "Rules",
+                chains=np.array([addressof(chain.struct) for chain in self._chains], np.uintp),
+                numbers=np.array(numbers, np.int32),
+                first=np.array(first, np.int32),
+                typed=np.zeros(sum(self._n_typed)),
+            )
 
     @property
     def typed(self) -> list[list[float]]:
         """Of each lattice, the probability that each of its typed stretches is an entity, after C has read them."""
-        values = iter(() if self._typed is None else self._typed.tolist())
+        values = iter(() if self.struct is None else self.struct.values["typed"].tolist())
         return [[next(values) for _ in range(n)] for n in self._n_typed]
 
     def _add(self, k: int, lattice: Lattice, numbers: list[int]) -> None:
@@ -70,11 +73,10 @@ class NativeRules:
             return
         chain = self._crf.chain(has_unknown=has_unknown, n_slots=n_slots)
         self.labels[k] = chain.labels
-        number = self._number_of.setdefault(address(chain.fields), len(self._chains))
-        if number == len(self._chains):
-            self._chains.append(address(chain.fields))
+        if chain not in self._chains:
+            self._chains.append(chain)
         sizes = (len(rules.forced), len(rules.blocked), len(rules.typed), len(groups))
-        numbers += [number, *sizes, sum(self._n_typed)]
+        numbers += [self._chains.index(chain), *sizes, sum(self._n_typed)]
         for span in rules.forced:
             numbers += [span.start, span.end, chain.labels.index(span.label) if span.label in known else -1]
         for stretch in rules.blocked:

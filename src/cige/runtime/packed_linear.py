@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 
-from cige.runtime.native import address
-from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, INT16, PRECISIONS, to_bfloat16, to_int8, to_int16
+from cige.runtime.native import Library, address
+from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, INT16, to_bfloat16, to_int8, to_int16
 
 CACHE_LINE = 64
 
@@ -23,12 +21,12 @@ class PackedLinear:
 
     Attributes:
         n_out: width of an output row, including padding.
-        fields: the struct Linear of native/product.h.
+        struct: the struct Linear of native/product.h.
     """
 
     def __init__(
         self,
-        library: ctypes.CDLL,
+        library: Library,
         weight: np.ndarray,
         bias: np.ndarray | None = None,
         *,
@@ -40,9 +38,9 @@ class PackedLinear:
         padded_width = -(-width // panel) * panel
         weight = _parts_padded(weight, n_parts, padded_width)
         self.n_in, self.n_out = n_in, n_parts * padded_width
-        self._bias, self._scales = aligned(self.n_out), None
+        own_bias, own_scales = aligned(self.n_out), None
         if bias is not None:
-            self._bias[:] = _parts_padded(bias, n_parts, padded_width)
+            own_bias[:] = _parts_padded(bias, n_parts, padded_width)
         if precision == BFLOAT16:
             rows = in_groups(to_bfloat16(weight), 0, library.group_bytes())
         elif precision in (INT8, INT16):
@@ -52,19 +50,22 @@ class PackedLinear:
             else:
                 added = library.int8_offset()
                 rows = in_groups((whole.astype(np.int16) + added).astype(np.uint8), added, library.group_bytes())
-            self._scales = aligned(self.n_out)
-            self._scales[:] = scales
+            own_scales = aligned(self.n_out)
+            own_scales[:] = scales
         else:
             rows = weight.view(np.uint32)
-        self._panels = aligned(rows.nbytes // 4)
+        panels = aligned(rows.nbytes // 4)
         by_panel = rows.reshape(-1, panel, rows.shape[1]).transpose(0, 2, 1)
-        self._panels.view(rows.dtype)[:] = by_panel.reshape(-1)
-        of_scales = 0 if self._scales is None else address(self._scales)
-        addresses = (address(self._panels), address(self._bias))
-        self.fields = [n_in, self.n_out // panel, *addresses, PRECISIONS.index(precision), of_scales]
-
-
-N_FIELDS = 6  # length of PackedLinear.fields
+        panels.view(rows.dtype)[:] = by_panel.reshape(-1)
+        self.struct = library.struct(
+            "Linear",
+            n_in=n_in,
+            n_panels=self.n_out // panel,
+            panels=panels,
+            bias=own_bias,
+            precision=library.constants[precision.upper()],
+            scales=own_scales,
+        )
 
 
 def in_groups(rows: np.ndarray, filling: int, n_bytes: int) -> np.ndarray:

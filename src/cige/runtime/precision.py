@@ -13,24 +13,24 @@ other texts of its batch.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 
 import numpy as np
 
 from cige.errors import ModelError
+from cige.runtime.native import Library
 
 FLOAT32, BFLOAT16, INT8, INT16 = "float32", "bfloat16", "int8", "int16"
-PRECISIONS = (FLOAT32, BFLOAT16, INT8, INT16)  # "auto" takes the last one; with the numbers of native/product.h
+PRECISIONS = (FLOAT32, BFLOAT16, INT8, INT16)  # "auto" takes the last one
 AUTO = "auto"
 INT16_NUMBERS = 512  # so many products of int16 numbers can be added without overflow
 
 
-def available(library: ctypes.CDLL | None) -> tuple[str, ...]:
+def available(library: Library | None) -> tuple[str, ...]:
     """The precisions that the compiled runtime supports on this processor; only float32 for NumPy (None)."""
     if library is None:
         return (FLOAT32,)
-    return tuple(name for number, name in enumerate(PRECISIONS) if library.has_precision(number))
+    return tuple(name for name in PRECISIONS if library.has_precision(library.constants[name.upper()]))
 
 
 def chosen(

@@ -5,16 +5,14 @@ There are two implementations with equal results: NumPy, in this module, and the
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from cige.data.vocabulary import BIGRAM_SHIFT, END, USER, Vocabulary, bigram_codes, char_codes
 from cige.lattice.lattice import Lattice
-from cige.runtime.native import address
+from cige.runtime.native import Library, Struct, address
 
 
 @dataclass(frozen=True)
@@ -56,6 +54,26 @@ def joined(lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray, str, np
     return n_chars, n_words, "".join([lattice.text for lattice in lattices]), matches
 
 
+def packed(lattices: Sequence[Lattice], labels: np.ndarray | None, library: Library) -> Struct:
+    """The struct Lattices of native/rows_of_tables.h.
+
+    Args:
+        labels: int32[sum of n_words]; see RaggedLattices.
+    """
+    n_chars, n_words, text, matches = joined(lattices)
+    return library.struct(
+        "Lattices",
+        n_sentences=len(lattices),
+        total_chars=len(text),
+        total_words=len(matches),
+        n_chars=n_chars,
+        n_words=n_words,
+        codes=np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32),
+        matches=matches,
+        labels=labels,
+    )
+
+
 def closed_chars(lattices: Sequence[Lattice]) -> np.ndarray | None:
     """bool[sum of n_chars], which characters are in a closed stretch of their lattice; None if none are."""
     if not any(lattice.closed for lattice in lattices):
@@ -76,44 +94,45 @@ class RowReader:
         reads_gazetteers: whether the network adds vectors of the gazetteers of a word to its vector.
 
     Attributes:
-        packed: the struct Vocabulary of native/rows_of_tables.h, for the compiled runtime only.
+        struct: the struct Vocabulary of native/rows_of_tables.h, for the compiled runtime only.
     """
 
-    def __init__(self, vocabulary: Vocabulary, library: ctypes.CDLL | None, *, reads_gazetteers: bool = False):
+    def __init__(self, vocabulary: Vocabulary, library: Library | None, *, reads_gazetteers: bool = False):
         self._vocabulary = vocabulary
         self._library = library
         self._has_gazetteers = reads_gazetteers and vocabulary.word_groups is not None
         if library is not None:
-            self._word_rows = np.ascontiguousarray(vocabulary.word_rows, np.int32)
+            word_rows = np.ascontiguousarray(vocabulary.word_rows, np.int32)
             chars, pairs = vocabulary.chars, vocabulary.bigrams
             codes = np.ascontiguousarray(pairs.codes, np.int64)
             of_first = codes >> BIGRAM_SHIFT
             begin = np.append(0, np.flatnonzero(of_first[1:] != of_first[:-1]) + 1)[: len(codes)]
-            self._kept: list[Any] = [
-                *_hashed(chars.codes, chars.rows, library),
-                *_hashed(of_first[begin], np.arange(len(begin)) + 2, library),
-                np.append(begin, len(codes)).astype(np.int32),
-                codes,
-                np.ascontiguousarray(pairs.rows, np.int32),
-                self._word_rows,
-            ]
-            fields = [x if isinstance(x, int) else address(x) for x in self._kept]
-            self.packed = np.array([*fields, len(self._word_rows)], np.int64)
+            bigrams = library.struct(
+                "Pairs",
+                firsts=_hashed(of_first[begin], np.arange(len(begin)) + 2, library),
+                n_firsts=len(begin),
+                begin=np.append(begin, len(codes)).astype(np.int32),
+                n_codes=len(codes),
+                codes=codes,
+                rows=np.ascontiguousarray(pairs.rows, np.int32),
+            )
+            chars_of = _hashed(chars.codes, chars.rows, library)
+            self.struct = library.struct(
+                "Vocabulary", chars=chars_of, bigrams=bigrams, word_rows=word_rows, n_base=len(word_rows)
+            )
+            library.model(vocabulary=self.struct)
 
     def __call__(self, lattices: Sequence[Lattice]) -> RaggedLattices:
-        n_chars, n_words, text, matches = joined(lattices)
         if self._library is None:
-            return self._read(n_chars, n_words, text, matches, self.labels(lattices))
-        codes = text.encode("utf-32-le", "surrogatepass")
-        chars, bigrams = np.empty((2, len(text)), np.int32)
-        words, starts, ends = np.empty((3, len(matches)), np.int32)
-        outputs = map(address, (chars, bigrams, words, starts, ends))
-        self._library.rows_of_lattices(
-            address(self.packed), len(lattices), address(n_chars), codes, len(matches), address(matches), *outputs
-        )
-        return RaggedLattices(
-            n_chars, n_words, chars, bigrams, words, starts, ends, matches[:, 2], self.labels(lattices)
-        )
+            return self._read(lattices)
+        labels = self.labels(lattices)
+        given = packed(lattices, labels, self._library)
+        chars, bigrams = np.empty((2, given.total_chars), np.int32)
+        words, starts, ends = np.empty((3, given.total_words), np.int32)
+        outputs = {"chars": chars, "bigrams": bigrams, "words": words, "starts": starts, "ends": ends}
+        self._library.rows_of_lattices(self.struct, given, self._library.struct("RowsOfTables", **outputs))
+        own = given.values
+        return RaggedLattices(own["n_chars"], own["n_words"], **outputs, word_ids=own["matches"][:, 2], labels=labels)
 
     def labels(self, lattices: Sequence[Lattice]) -> np.ndarray | None:
         """int32[sum of n_words]; see RaggedLattices.labels."""
@@ -124,9 +143,8 @@ class RowReader:
             return None
         return np.concatenate([self._vocabulary.label_ids(lattice) for lattice in lattices]).astype(np.int32)
 
-    def _read(
-        self, n_chars: np.ndarray, n_words: np.ndarray, text: str, matches: np.ndarray, labels: np.ndarray | None
-    ) -> RaggedLattices:
+    def _read(self, lattices: Sequence[Lattice]) -> RaggedLattices:
+        n_chars, n_words, text, matches = joined(lattices)
         known = self._vocabulary
         codes = char_codes(text)
         pairs = bigram_codes(codes)
@@ -138,13 +156,13 @@ class RowReader:
         words[is_base] = known.word_rows[ids[is_base]]
         rows = (known.chars.look_up(codes).astype(np.int32), known.bigrams.look_up(pairs).astype(np.int32))
         starts, ends = np.ascontiguousarray(matches[:, :2].T)
-        return RaggedLattices(n_chars, n_words, *rows, words, starts, ends, ids, labels)
+        return RaggedLattices(n_chars, n_words, *rows, words, starts, ends, ids, self.labels(lattices))
 
 
-def _hashed(codes: np.ndarray, rows: np.ndarray, library: ctypes.CDLL) -> tuple[np.ndarray, np.ndarray, int]:
-    """(keys, rows, bits) of a hash table with a load factor of at most one half."""
+def _hashed(codes: np.ndarray, rows: np.ndarray, library: Library) -> Struct:
+    """The struct Codes, a hash table with a load factor of at most one half."""
     bits = max(1, (2 * len(codes)).bit_length())
     keys, values = np.zeros(1 << bits, np.uint64), np.zeros(1 << bits, np.int32)
     codes, rows = np.ascontiguousarray(codes, np.int64), np.ascontiguousarray(rows, np.int32)
     library.fill_codes(address(codes), address(rows), len(codes), bits, address(keys), address(values))
-    return keys, values, bits
+    return library.struct("Codes", keys=keys, rows=values, bits=bits)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
 
 import numpy as np
 
-from cige.runtime.native import address, n_threads
+from cige.runtime.native import Library, n_threads
 from cige.runtime.packed_linear import PackedLinear
 
 
@@ -21,7 +20,7 @@ class BiLstm:
         library: the compiled runtime, or None for NumPy.
     """
 
-    def __init__(self, weights: Mapping[str, np.ndarray], name: str, *, n_layers: int, library: ctypes.CDLL | None):
+    def __init__(self, weights: Mapping[str, np.ndarray], name: str, *, n_layers: int, library: Library | None):
         self._layers = [_Layer(weights, name, k, library) for k in range(n_layers)]
 
     def __call__(self, x: np.ndarray, n_chars: np.ndarray) -> np.ndarray:
@@ -36,7 +35,7 @@ class BiLstm:
 class _Layer:
     """One layer, with its gates in PyTorch's order: i, f, g, o."""
 
-    def __init__(self, weights: Mapping[str, np.ndarray], name: str, number: int, library: ctypes.CDLL | None):
+    def __init__(self, weights: Mapping[str, np.ndarray], name: str, number: int, library: Library | None):
         def of(part: str) -> list[np.ndarray]:
             return [weights[f"{name}.{side}_layers.{number}.{part}_l0"] for side in ("forward", "backward")]
 
@@ -48,9 +47,9 @@ class _Layer:
         if library is not None:
             panel = library.panel_width()
             self._padded_width = -(-self.width // panel) * panel
-            packed = [self._packed(weight, library) for weight in self._recurrent]
-            self._kept = packed
-            self._fields = np.array([n for one in packed for n in one.fields], np.int64)
+            forward, backward = (self._packed(weight, library).struct for weight in self._recurrent)
+            self._struct = library.struct("Lstm", width=self._padded_width, forward=forward, backward=backward)
+            library.model(lstm=self._struct)
             inputs, biases = ([self._in_parts(x) for x in of_both] for of_both in (inputs, biases))
         self._input, self._bias = np.concatenate(inputs), np.concatenate(biases)
 
@@ -61,10 +60,16 @@ class _Layer:
             sides = np.split(gates, 2, axis=1)
             return np.concatenate([self._one_direction(k, sides[k], first, n_chars) for k in range(2)], 1)
         out = np.zeros((len(x), 2, self._padded_width), np.float32)
-        gates = np.ascontiguousarray(gates, np.float32)
-        sizes = np.array([len(n_chars), self._padded_width, n_threads()], np.int64)
-        arrays = (sizes, self._fields, first, n_chars, gates, out)
-        if self._library.lstm_layer(*map(address, arrays)):
+        run = self._library.struct(
+            "LstmRun",
+            n_sentences=len(n_chars),
+            n_threads=n_threads(),
+            first=first,
+            n_chars=n_chars,
+            inputs=np.ascontiguousarray(gates, np.float32),
+            out=out,
+        )
+        if self._library.lstm_layer(self._struct, run):
             raise MemoryError("LSTM: no memory for a work buffer; use smaller batches")
         return out[:, :, : self.width].reshape(len(x), -1)
 
@@ -88,7 +93,7 @@ class _Layer:
         parts[:, : self.width] = x.reshape(4, self.width, *x.shape[1:])
         return parts.reshape(-1, *x.shape[1:])
 
-    def _packed(self, weight: np.ndarray, library: ctypes.CDLL) -> PackedLinear:
+    def _packed(self, weight: np.ndarray, library: Library) -> PackedLinear:
         """Pack weights [4 width, width], for states padded to whole panels."""
         wide = np.zeros((len(weight), self._padded_width), np.float32)
         wide[:, : self.width] = weight

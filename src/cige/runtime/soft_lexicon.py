@@ -5,7 +5,6 @@ The word sets are computed in NumPy, since they are small; the LSTM is in C if i
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,6 +13,7 @@ from cige.data.vocabulary import USER, Vocabulary
 from cige.models.soft_lexicon_config import SoftLexiconConfig
 from cige.runtime.char_vectors import CharVectors
 from cige.runtime.embedding_table import EmbeddingTable
+from cige.runtime.native import Library
 from cige.runtime.ragged import RaggedLattices
 from cige.runtime.recurrent import BiLstm
 
@@ -36,7 +36,7 @@ class RuntimeSoftLexicon:
         config: SoftLexiconConfig,
         weights: Mapping[str, np.ndarray],
         vocabulary: Vocabulary,
-        library: ctypes.CDLL | None,
+        library: Library | None,
     ):
         self._config, self._weights = config, weights
         self._chars = CharVectors(config, weights)

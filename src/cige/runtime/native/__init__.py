@@ -10,6 +10,8 @@ marginals.c  span probabilities, and all spans above a threshold
 rules.c      the same for sentences with forced and blocked words
 rows.c       row numbers of the vocabulary's tables
 spans.c      all of these in one call
+layout.c     the structs of the headers, which structs.py and web/memory.js fill by name
+check_model.c  whether the structs of a model fit each other
 
 There is a library per level of instruction sets (see `cige.instruction_sets`). CIGE_KERNELS=off selects NumPy.
 """
@@ -22,32 +24,78 @@ import os
 import threading
 import warnings
 import zlib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cige import instruction_sets
+from cige.errors import ModelError
+from cige.runtime.native.structs import Field, Struct, address, described, read_layout
 
-_POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
-_FUNCTIONS: dict[str, list[Any]] = {
-    "panel_width": [],
-    "has_precision": [_NUMBER],
-    "int8_bytes": [],
-    "int8_offset": [],
-    "group_bytes": [],
-    "one_product": [_POINTER] * 4,
-    "fill_codes": [_POINTER, _POINTER, _NUMBER, _NUMBER, _POINTER, _POINTER],
-    "rows_of_lattices": [_POINTER, _NUMBER, _POINTER, _POINTER, _NUMBER, *[_POINTER] * 6],
-    "flat_emissions": [_POINTER, _POINTER, _NUMBER, _POINTER, _POINTER],
-    "read_chain": [_POINTER] * 10,
-    "lstm_layer": [_POINTER] * 6,
-    "read_lattices": [_POINTER] * 15,
+__all__ = ["Library", "Struct", "address"]
+
+_ARRAY, _NUMBER = ctypes.c_void_p, ctypes.c_int64
+_FUNCTIONS: dict[str, tuple[Any, ...]] = {  # a name is that of a struct, which is given itself
+    "panel_width": (),
+    "has_precision": (_NUMBER,),
+    "int8_bytes": (),
+    "int8_offset": (),
+    "group_bytes": (),
+    "one_product": ("Linear", _ARRAY, _NUMBER, _ARRAY, _NUMBER),
+    "fill_codes": (_ARRAY, _ARRAY, _NUMBER, _NUMBER, _ARRAY, _ARRAY),
+    "rows_of_lattices": ("Vocabulary", "Lattices", "RowsOfTables"),
+    "flat_emissions": ("Flat", "Sentences", _NUMBER, _ARRAY, _ARRAY),
+    "read_chain": ("Chain", "Emissions", "Reading"),
+    "lstm_layer": ("Lstm", "LstmRun"),
+    "check_model": ("Model", "Problem"),
+    "read_lattices": ("Model", "Lattices", "Reading"),
 }
 
 
-def load(kernels: str | None = None) -> ctypes.CDLL | None:
+class Library(ctypes.CDLL):
+    """The compiled runtime at one level.
+
+    Attributes:
+        structs: the structs of its headers, by name.
+        constants: the constants of its headers, by name.
+
+    Raises:
+        OSError: it was built for another machine.
+        AttributeError: it lacks a function.
+        ModelError: its structs are not laid out as expected.
+    """
+
+    def __init__(self, path: str):
+        super().__init__(path)
+        self.layout_of_structs.restype = ctypes.POINTER(Field)
+        self.structs, self.constants = read_layout(self.layout_of_structs())
+        for function, arguments in _FUNCTIONS.items():
+            types = [ctypes.POINTER(self.structs[x]) if isinstance(x, str) else x for x in arguments]
+            getattr(self, function).argtypes = types
+
+    def struct(self, name: str, **values: Any) -> Struct:
+        """A struct of the headers; see Struct for its values and what they raise."""
+        return self.structs[name](**values)
+
+    def array(self, structs: Sequence[Struct]) -> ctypes.Array[Struct]:
+        """Structs of one kind one behind the other, which must be kept alive too."""
+        return (type(structs[0]) * len(structs))(*structs)
+
+    def model(self, **parts: Any) -> Struct:
+        """The handle of a model, or of a part of one: the struct Model of native/model.h, checked by C.
+
+        Raises:
+            ModelError: a part cannot be read; the message names the field, what was given and what was expected.
+        """
+        absent = dict.fromkeys(self.structs["Model"].setters)
+        handle, problem = self.struct("Model", **absent | parts), self.structs["Problem"].zeros()
+        if self.check_model(handle, problem):
+            raise ModelError(f"the compiled runtime cannot read this model: {described(problem)}")
+        return handle
+
+
+def load(kernels: str | None = None) -> Library | None:
     """The library of a level, or None if NumPy is used: for "off", or if the library was not built.
 
     Args:
@@ -87,21 +135,20 @@ def _warn_of_a_stale_build(stacklevel: int) -> None:
 
 
 @cache
-def library(name: str) -> ctypes.CDLL:
+def library(name: str) -> Library:
     """The runtime at one of `levels()`.
 
     Raises:
         AttributeError: it was built from other sources than those in its folder, for example because the checkout
-            changed; its structs may differ, and a call could crash.
+            changed. The layout of structs is asked of the library, but what arrays hold is not in it.
     """
-    found = ctypes.CDLL(_path(name))
+    path = str(_path(name))
+    found = ctypes.CDLL(path)
     found.source_checksum.restype = ctypes.c_uint32
     if found.source_checksum() != (checksum := source_checksum()) and checksum:
         _warn_of_a_stale_build(stacklevel=3)
         raise AttributeError("built from other sources")
-    for function, arguments in _FUNCTIONS.items():
-        getattr(found, function).argtypes = arguments
-    return found
+    return Library(path)
 
 
 def source_checksum() -> int:
@@ -114,11 +161,6 @@ def source_checksum() -> int:
 def _path(name: str) -> str | None:
     spec = importlib.util.find_spec(f"{__name__}._runtime_{name}")
     return None if spec is None else spec.origin
-
-
-def address(array: np.ndarray) -> int:
-    """The memory address of a contiguous array, which must be kept alive while the address is used."""
-    return array.__array_interface__["data"][0]
 
 
 _of_thread = threading.local()

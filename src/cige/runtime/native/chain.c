@@ -109,8 +109,8 @@ static int64_t read_sentence(const Held *h, Room *w, int64_t n, const Families *
   const Chain *c = h->chain, *trained = c->base ? c->base : c;
   if (!n) return 0;
   best_path(c, w, n);
-  for (int64_t t = 0; t < n; t++) tags[t] = c->base ? trained->order[c->order[w->path[t]]] : c->order[w->path[t]];
-  if (!spans) return 0;
+  for (int64_t t = 0; t < n && tags; t++)
+    tags[t] = c->base ? trained->order[c->order[w->path[t]]] : c->order[w->path[t]];
   int64_t n_spans = without_forced(h, spans, spans_of(c, w->path, n, spans));
   if (has_too_long(c, families, spans, n_spans)) {
     const double *unary = c->base ? w->trained : w->unary;
@@ -126,17 +126,11 @@ static int64_t read_sentence(const Held *h, Room *w, int64_t n, const Families *
 
 typedef struct {
   const Chain *chain;
-  int64_t n_sentences, step, longest, n_lanes, n_states; /* n_states: bytes of a character, where a chain has copies */
-  const int32_t *n_chars;
+  const Emissions *emissions;
+  const Reading *reading;
+  int64_t longest, n_lanes, n_states; /* n_states: bytes of a character, where a chain has copies */
   const int64_t *before;
-  const float *emissions;
-  const uint8_t *is_closed;
-  const Families *families;
-  const Rules *rules;
-  int32_t *tags;
-  ScoredSpan *spans;
   Candidates *candidates; /* of each sentence, or NULL where the best spans are asked for */
-  int32_t *n_spans;
   atomic_llong *next;
   int failed;
 } Worker;
@@ -156,42 +150,35 @@ static void *work(void *argument) {
   w.alpha_power = (int64_t *)(w.heights + n + 1), w.beta_power = w.alpha_power + n;
   w.path = (int32_t *)(w.beta_power + n);
   w.states = (uint8_t *)(w.path + n);
-  for (int64_t b; (b = atomic_fetch_add(worker->next, 1)) < worker->n_sentences;) {
-    const int64_t first = worker->before[b], length = worker->n_chars[b];
-    const Held held = held_of(worker->chain, worker->rules, b);
+  const Emissions *e = worker->emissions;
+  const Reading *r = worker->reading;
+  for (int64_t b; (b = atomic_fetch_add(worker->next, 1)) < e->n_sentences;) {
+    const int64_t first = worker->before[b], length = e->n_chars[b];
+    const Held held = held_of(worker->chain, r->rules, b);
     if (length)
-      fill_unary(&held, &w, worker->emissions + first * worker->step, worker->step,
-                 worker->is_closed ? worker->is_closed + first : NULL, length);
+      fill_unary(&held, &w, e->rows + first * e->step, e->step, r->is_closed ? r->is_closed + first : NULL, length);
     if (worker->candidates) {
       if (!length) continue;
       Candidates *found = worker->candidates + b;
       find_marginals(held.chain, &w, length);
-      worker->failed |= find_candidates(held.chain, &w, length, worker->families, found);
+      worker->failed |= find_candidates(held.chain, &w, length, r->families, found);
       found->n = without_forced(&held, found->spans, found->n);
-      worker->n_spans[b] = (int32_t)found->n;
+      r->n_spans[b] = (int32_t)found->n;
     } else {
-      const int64_t found = read_sentence(&held, &w, length, worker->families, worker->tags + first,
-                                          worker->spans ? worker->spans + first : NULL,
-                                          worker->rules ? worker->rules->typed : NULL);
-      if (worker->spans) worker->n_spans[b] = (int32_t)found;
+      r->n_spans[b] = (int32_t)read_sentence(&held, &w, length, r->families, e->tags ? e->tags + first : NULL,
+                                             r->spans + first, r->rules ? r->rules->typed : NULL);
     }
   }
   free(memory);
   return NULL;
 }
 
-/* sizes = {B, floats of a row of emissions, threads, room in `spans`}. is_closed, or NULL, says of each character whether
-   no span may have it. tags int32 [sum of n_chars], the best whatever the lengths of their spans; `spans`, or NULL, has
-   room for as many and is given those of each sentence in turn, n_spans[b] of them, none too long; the score of each is
-   the sum over the labels of its family, where it has one. With thresholds, `spans` is given all candidates instead, with
-   their families in place of labels, and `tags` nothing. `rules`, or NULL, says what a user's words ask for; spans that
-   overlap forced ones are left out, and typed ones are asked for with the best spans alone.
-   Returns 0, NO_MEMORY, or NO_ROOM where there are more candidates than room; then n_spans says how many there are. */
-int read_chain(const Chain *chain, const int64_t *sizes, const int32_t *n_chars, const float *emissions,
-               const uint8_t *is_closed, const Families *families, int32_t *tags, ScoredSpan *spans, int32_t *n_spans,
-               const Rules *rules) {
-  const int64_t B = sizes[0];
-  const int finds_all = families && families->threshold;
+int read_chain(const Chain *chain, const Emissions *emissions, const Reading *reading) {
+  const int64_t B = emissions->n_sentences;
+  const int32_t *n_chars = emissions->n_chars;
+  ScoredSpan *spans = reading->spans;
+  int32_t *n_spans = reading->n_spans;
+  const int finds_all = reading->families && reading->families->threshold;
   int64_t longest = 0, n_found = 0, n_lanes = chain->n_lanes, n_states = 0;
   int64_t *before = malloc((size_t)(B + 1) * sizeof(int64_t));
   Candidates *candidates = finds_all ? calloc((size_t)(B ? B : 1), sizeof(Candidates)) : NULL;
@@ -201,29 +188,28 @@ int read_chain(const Chain *chain, const int64_t *sizes, const int32_t *n_chars,
     for (int64_t b = 0; b < B; b++) {
       before[b + 1] = before[b] + n_chars[b];
       longest = n_chars[b] > longest ? n_chars[b] : longest;
-      const Chain *own = held_of(chain, rules, b).chain;
+      const Chain *own = held_of(chain, reading->rules, b).chain;
       n_lanes = own->n_lanes > n_lanes ? own->n_lanes : n_lanes;
       n_states = own->base && own->n_slots + 2 > n_states ? own->n_slots + 2 : n_states;
     }
-    const int64_t n_workers = before[B] < FEW ? 1 : usable_threads(sizes[2], B);
+    const int64_t n_workers = before[B] < FEW ? 1 : usable_threads(reading->n_threads, B);
     atomic_llong next = 0;
     Worker workers[MAX_THREADS];
     for (int64_t t = 0; t < n_workers; t++)
-      workers[t] = (Worker){.chain = chain, .n_sentences = B, .step = sizes[1], .longest = longest,
-                            .n_lanes = n_lanes, .n_states = n_states, .rules = rules, .n_chars = n_chars,
-                            .before = before, .emissions = emissions, .is_closed = is_closed, .families = families,
-                            .tags = tags, .spans = spans, .candidates = candidates, .n_spans = n_spans, .next = &next};
+      workers[t] = (Worker){.chain = chain, .emissions = emissions, .reading = reading, .longest = longest,
+                            .n_lanes = n_lanes, .n_states = n_states, .before = before, .candidates = candidates,
+                            .next = &next};
     in_threads(work, workers, sizeof(Worker), n_workers);
     for (int64_t t = 0; t < n_workers; t++) failed |= workers[t].failed ? NO_MEMORY : DONE;
   }
   for (int64_t b = 0; b < B && candidates; b++) {
-    if (!failed && candidates[b].n && n_found + candidates[b].n <= sizes[3])
+    if (!failed && candidates[b].n && n_found + candidates[b].n <= reading->room)
       memcpy(spans + n_found, candidates[b].spans, (size_t)candidates[b].n * sizeof(ScoredSpan));
     n_found += candidates[b].n;
     free(candidates[b].spans);
   }
-  if (!failed && finds_all && n_found > sizes[3]) failed = NO_ROOM;
-  for (int64_t b = 0, n = 0; b < B && spans && !finds_all && !failed; n += n_spans[b++])
+  if (!failed && finds_all && n_found > reading->room) failed = NO_ROOM;
+  for (int64_t b = 0, n = 0; b < B && !finds_all && !failed; n += n_spans[b++])
     memmove(spans + n, spans + before[b], (size_t)n_spans[b] * sizeof(ScoredSpan));
   free(candidates);
   free(before);

@@ -156,14 +156,15 @@ static int read_group(Worker *worker, int64_t b0, int64_t b1) {
     }
     for (int64_t i = 0; i < n_asking; i++) {
       float *row = attended + i * step;
-      norm(row, row, f->residual ? nodes + i * wide : row, f->width, layer->norm_weight[0], layer->norm_bias[0]);
+      norm(row, row, f->residual ? nodes + i * wide : row, f->width, layer->attention_norm.weight,
+           layer->attention_norm.bias);
     }
     product(&layer->ff_in, 0, layer->ff_in.n_panels, attended, step, n_asking, hidden, ff_step, RELU);
     product(&layer->ff_out, 0, layer->ff_out.n_panels, hidden, ff_step, n_asking, changed, step, PLAIN);
     for (int64_t i = 0; i < n_asking; i++) {
       const float *row = changed + i * step;
-      norm(nodes + i * wide, row, f->residual ? attended + i * step : row, f->width, layer->norm_weight[1],
-           layer->norm_bias[1]);
+      norm(nodes + i * wide, row, f->residual ? attended + i * step : row, f->width, layer->ff_norm.weight,
+           layer->ff_norm.bias);
     }
   }
   product(&f->output, 0, f->output.n_panels, nodes, wide, n_chars, worker->emissions + before[3 * b0] * n_tags, n_tags,
@@ -178,8 +179,6 @@ static void *work(void *argument) {
     worker->failed |= read_group(worker, worker->group[g], worker->group[g + 1]);
   return NULL;
 }
-
-
 
 int flat_emissions(const Flat *flat, const Sentences *sentences, int64_t n_threads, float *emissions, float *attention) {
   const int64_t B = sentences->n_sentences;

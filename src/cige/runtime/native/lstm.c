@@ -6,18 +6,11 @@
 #include <stdlib.h>
 
 #include "../../nn/native/threads.h"
-#include "product.h"
+#include "lstm.h"
 
 typedef struct {
-  int64_t n_sentences, width; /* width: of the state, in whole panels */
-  const int32_t *first, *n_chars; /* of each sentence, the longest first: its first row, and how many it has */
-  const Linear *recurrent;    /* [2]: from the state to the gates i, f, g, o, each of `width` numbers */
-  const float *inputs;        /* [rows, 2, 4 width]: what the layer's input adds to the gates, biases included */
-  float *out;                 /* [rows, 2, width] */
-} Layer;
-
-typedef struct {
-  const Layer *layer;
+  const Lstm *lstm;
+  const LstmRun *run;
   int64_t direction;
   int failed;
 } Part;
@@ -40,8 +33,9 @@ static inline vector_t hyperbolic_tangent(vector_t x) {
 
 static void *one_direction(void *argument) {
   Part *part = argument;
-  const Layer *l = part->layer;
-  const int64_t B = l->n_sentences, width = l->width, direction = part->direction;
+  const LstmRun *l = part->run;
+  const int64_t B = l->n_sentences, width = part->lstm->width, direction = part->direction;
+  const Linear *recurrent = direction ? &part->lstm->backward : &part->lstm->forward;
   void *memory = malloc(in_bytes(6 * B * width));
   if (!memory) {
     part->failed = 1;
@@ -56,7 +50,6 @@ static void *one_direction(void *argument) {
       const int64_t row = l->first[b] + (direction ? l->n_chars[b] - 1 - t : t);
       memcpy(gates + b * 4 * width, l->inputs + (2 * row + direction) * 4 * width, (size_t)(4 * width) * sizeof(float));
     }
-    const Linear *recurrent = l->recurrent + direction;
     product(recurrent, 0, recurrent->n_panels, state, width, running, gates, 4 * width, ADD);
     for (int64_t b = 0; b < running; b++) {
       const int64_t row = l->first[b] + (direction ? l->n_chars[b] - 1 - t : t);
@@ -73,13 +66,9 @@ static void *one_direction(void *argument) {
   return NULL;
 }
 
-/* sizes = {B, width, threads}; `recurrent` are the Linear of both directions. Returns 0, or 1 if memory ran out. */
-int lstm_layer(const int64_t *sizes, const Linear *recurrent, const int32_t *first, const int32_t *n_chars,
-               const float *inputs, float *out) {
-  const Layer layer = {.n_sentences = sizes[0], .width = sizes[1], .first = first, .n_chars = n_chars,
-                       .recurrent = recurrent, .inputs = inputs, .out = out};
-  Part parts[2] = {{&layer, 0, 0}, {&layer, 1, 0}};
-  if (usable_threads(sizes[2], 2) == 2) {
+int lstm_layer(const Lstm *lstm, const LstmRun *run) {
+  Part parts[2] = {{lstm, run, 0, 0}, {lstm, run, 1, 0}};
+  if (usable_threads(run->n_threads, 2) == 2) {
     in_threads(one_direction, parts, sizeof(Part), 2);
   } else {
     one_direction(parts);

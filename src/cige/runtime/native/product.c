@@ -114,7 +114,6 @@ int64_t has_precision(int64_t precision) {
          (precision == INT16 && int8_bytes() == 2);
 }
 
-/* One product by itself, for tests and for measuring: sizes = {m, mode}. */
-void one_product(const int64_t *sizes, const Linear *linear, const float *x, float *y) {
-  product(linear, 0, linear->n_panels, x, linear->n_in, sizes[0], y, linear->n_panels * PANEL, (int)sizes[1]);
+void one_product(const Linear *linear, const float *x, int64_t m, float *y, int64_t mode) {
+  product(linear, 0, linear->n_panels, x, linear->n_in, m, y, linear->n_panels * PANEL, (int)mode);
 }

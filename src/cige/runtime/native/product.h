@@ -7,6 +7,7 @@
 #define CIGE_PRODUCT_H
 
 #include "../../nn/native/rows.h"
+#include "layout.h"
 
 #define PANEL (2 * WIDTH)
 #if WIDTH == 16
@@ -20,13 +21,14 @@
 
 enum { FLOAT32 = 0, BFLOAT16 = 1, INT8 = 2, INT16 = 3 }; /* of weights and rows of x; see product_int8.c */
 
-typedef struct {
-  int64_t n_in, n_panels;
-  const void *panels;  /* float [n_panels][n_in][PANEL]; see product_narrow.h for the other forms */
-  const float *bias;   /* [n_panels * PANEL] */
-  int64_t precision;
-  const float *scales; /* [n_panels * PANEL]: what INT8 and INT16 weights are multiplied by; NULL otherwise */
-} Linear;
+#define LINEAR(F, S)                                                                                                    \
+  F(S, int64_t, n_in)                                                                                                   \
+  F(S, int64_t, n_panels)                                                                                               \
+  F(S, const void *, panels)  /* float [n_panels][n_in][PANEL]; see product_narrow.h for the other forms */             \
+  F(S, const float *, bias)   /* [n_panels * PANEL] */                                                                  \
+  F(S, int64_t, precision)                                                                                              \
+  F(S, const float *, scales) /* [n_panels * PANEL]: what INT8 and INT16 weights are multiplied by; NULL otherwise */
+DEFINE(Linear, LINEAR);
 
 enum { PLAIN = 0, ADD = 1, RELU = 2 }; /* ADD: to what is in y, and no bias */
 
@@ -43,8 +45,13 @@ void product_int8(const Linear *linear, int64_t first, int64_t last, const float
 /* Whether this processor has the instructions, and the compiler of this level knew them. */
 int has_bf16(void);
 int has_int8(void);
+int64_t has_precision(int64_t precision);
+int64_t panel_width(void);
 int64_t int8_bytes(void);  /* of a number in panels of INT8; 2 where there is INT16 too, 0 without either */
 int64_t int8_offset(void); /* what is added to these numbers */
 int64_t group_bytes(void); /* of the numbers of a row that stand side by side in panels of less than 32 bits */
+
+/* One product by itself, for tests, for measuring and for tables: y = x W^T + bias of m rows without gaps. */
+void one_product(const Linear *linear, const float *x, int64_t m, float *y, int64_t mode);
 
 #endif

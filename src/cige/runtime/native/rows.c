@@ -50,14 +50,13 @@ void fill_codes(const int64_t *codes, const int32_t *rows, int64_t n, int64_t bi
   }
 }
 
-/* codes uint32 [sum of n_chars] of n sentences; matches int32 [sum of n_words, 3] (start, end, word id). */
-void rows_of_lattices(const Vocabulary *vocabulary, int64_t n, const int32_t *n_chars, const uint32_t *codes,
-                      int64_t n_matches, const int32_t *matches, int32_t *chars, int32_t *bigrams, int32_t *words,
-                      int32_t *starts, int32_t *ends) {
+void rows_of_lattices(const Vocabulary *vocabulary, const Lattices *lattices, const RowsOfTables *rows) {
   uint64_t firsts[AT_ONCE], seconds[AT_ONCE];
+  const uint32_t *codes = lattices->codes;
+  int32_t *chars = rows->chars, *bigrams = rows->bigrams;
   int64_t waiting = 0;
-  for (int64_t b = 0; b < n; b++)
-    for (int64_t left = n_chars[b]; left > 0; left--, codes++) {
+  for (int64_t b = 0; b < lattices->n_sentences; b++)
+    for (int64_t left = lattices->n_chars[b]; left > 0; left--, codes++) {
       *chars++ = row_of(&vocabulary->chars, *codes);
       firsts[waiting] = *codes, seconds[waiting++] = left > 1 ? codes[1] : END;
       if (waiting < AT_ONCE) continue;
@@ -65,10 +64,10 @@ void rows_of_lattices(const Vocabulary *vocabulary, int64_t n, const int32_t *n_
       bigrams += waiting, waiting = 0;
     }
   rows_of_pairs(&vocabulary->bigrams, firsts, seconds, waiting, bigrams);
-  for (int64_t k = 0; k < n_matches; k++) {
-    starts[k] = matches[3 * k];
-    ends[k] = matches[3 * k + 1];
-    const int32_t word = matches[3 * k + 2];
-    words[k] = word < vocabulary->n_base ? vocabulary->word_rows[word] : USER;
+  for (int64_t k = 0; k < lattices->total_words; k++) {
+    const int32_t *match = lattices->matches + 3 * k, word = match[2];
+    rows->starts[k] = match[0];
+    rows->ends[k] = match[1];
+    rows->words[k] = word < vocabulary->n_base ? vocabulary->word_rows[word] : USER;
   }
 }

@@ -8,7 +8,7 @@ Held held_of(const Chain *chain, const Rules *rules, int64_t b) {
   Held held = {.chain = chain};
   if (!rules || rules->first[b] < 0) return held;
   const int32_t *own = rules->numbers + rules->first[b];
-  held.chain = (const Chain *)(uintptr_t)rules->chains[own[0]];
+  held.chain = rules->chains[own[0]];
   held.n_forced = own[1], held.n_blocked = own[2], held.n_typed = own[3], held.n_groups = own[4];
   held.first_typed = own[5];
   held.forced = own + N_HEAD;

@@ -2,9 +2,7 @@
 
 #include <stdlib.h>
 
-#include "chain.h"
-#include "flat.h"
-#include "rows_of_tables.h"
+#include "model.h"
 
 #ifndef SOURCE_CHECKSUM
 #define SOURCE_CHECKSUM 0
@@ -35,27 +33,22 @@ static int is_prepared(const Flat *f, const Sentences *s, const uint8_t *is_know
   return 1;
 }
 
-/* sizes = {B, sum of n_words, threads, sum of n_chars, room in `spans`}; codes and matches as rows_of_lattices has them,
-   is_closed, families, spans, n_spans and rules as read_chain, labels as Sentences or NULL. Returns what read_chain does, or
-   MISSING if something of the model's tables is still to be made. */
-int read_lattices(const Vocabulary *vocabulary, const Flat *flat, const Chain *chain, const uint8_t *is_known,
-                  const int64_t *sizes, const int32_t *n_chars, const int32_t *n_words, const uint32_t *codes,
-                  const int32_t *matches, const int32_t *labels, const uint8_t *is_closed,
-                  const Families *families, ScoredSpan *spans, int32_t *n_spans, const Rules *rules) {
-  const int64_t B = sizes[0], n_matches = sizes[1], total = sizes[3], step = flat->output.n_panels * PANEL;
-  int32_t *rows = malloc((size_t)(3 * total + 3 * n_matches) * sizeof(int32_t) + in_bytes(total * step));
-  if (!rows) return NO_MEMORY;
-  int32_t *bigrams = rows + total, *tags = bigrams + total, *words = tags + total;
-  int32_t *starts = words + n_matches, *ends = starts + n_matches;
-  float *emissions = aligned(ends + n_matches);
-  rows_of_lattices(vocabulary, B, n_chars, codes, n_matches, matches, rows, bigrams, words, starts, ends);
-  const Sentences sentences = {.n_sentences = B, .n_chars = n_chars, .n_words = n_words, .chars = rows,
-                               .bigrams = bigrams, .words = words, .starts = starts, .ends = ends, .labels = labels};
-  int result = is_prepared(flat, &sentences, is_known, total, n_matches) ? DONE : MISSING;
-  if (result == DONE) result = flat_emissions(flat, &sentences, sizes[2], emissions, NULL);
-  const int64_t of_chain[] = {B, step, sizes[2], sizes[4]};
-  if (result == DONE) result = read_chain(chain, of_chain, n_chars, emissions, is_closed, families, tags, spans, n_spans,
-                                          rules);
-  free(rows);
+int read_lattices(const Model *model, const Lattices *l, const Reading *reading) {
+  const Flat *flat = model->flat;
+  const int64_t total = l->total_chars, n_words = l->total_words, step = flat->output.n_panels * PANEL;
+  int32_t *memory = malloc((size_t)(2 * total + 3 * n_words) * sizeof(int32_t) + in_bytes(total * step));
+  if (!memory) return NO_MEMORY;
+  int32_t *words = memory + 2 * total;
+  const RowsOfTables rows = {memory, memory + total, words, words + n_words, words + 2 * n_words};
+  float *emissions = aligned(words + 3 * n_words);
+  rows_of_lattices(model->vocabulary, l, &rows);
+  const Sentences sentences = {.n_sentences = l->n_sentences, .n_chars = l->n_chars, .n_words = l->n_words,
+                               .chars = rows.chars, .bigrams = rows.bigrams, .words = rows.words,
+                               .starts = rows.starts, .ends = rows.ends, .labels = l->labels};
+  int result = is_prepared(flat, &sentences, model->is_known, total, n_words) ? DONE : MISSING;
+  if (result == DONE) result = flat_emissions(flat, &sentences, reading->n_threads, emissions, NULL);
+  const Emissions of_chain = {.n_sentences = l->n_sentences, .step = step, .n_chars = l->n_chars, .rows = emissions};
+  if (result == DONE) result = read_chain(model->chain, &of_chain, reading);
+  free(memory);
   return result;
 }

@@ -1,0 +1,147 @@
+"""Structs of the compiled runtime, filled by the names of their fields.
+
+The library itself says which structs its headers have, and where each field is (layout.c); nothing is said again here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cige.errors import ModelError
+
+REBUILD = "the compiled runtime is older or newer than the Python code beside it; build it again: pip install -e ."
+_NUMBERS = {"int32": ctypes.c_int32, "int64": ctypes.c_int64, "float64": ctypes.c_double, "text": ctypes.c_char_p}
+
+
+class Field(ctypes.Structure):
+    """A row of the table; see native/layout.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_char_p) for name in ("of", "name", "type")),
+        *((name, ctypes.c_int32) for name in ("offset", "size")),
+    )
+
+
+class Struct(ctypes.Structure):
+    """A struct of the headers; each has a class of its own.
+
+    Args:
+        values: a value for every field. A number; an array whose dtype is that of the field, C-contiguous; a struct, or
+            an array of them (ctypes); an array of addresses (np.uintp). None is a pointer that is NULL, or a struct of
+            zeros. Arrays and structs that it points to live as long as it does.
+
+    Raises:
+        ModelError: there are other fields than the library has.
+        TypeError: an array has another dtype or is not contiguous, or a struct is of another kind.
+    """
+
+    setters: dict[str, Callable[[Any], Any]]
+
+    def __init__(self, **values: Any):
+        if values.keys() != self.setters.keys():
+            missing, unknown = self.setters.keys() - values.keys(), values.keys() - self.setters.keys()
+            raise ModelError(
+                f"struct {type(self).__name__}: not filled: {sorted(missing)}, not there: {sorted(unknown)}; {REBUILD}"
+            )
+        self.values = values  # which keeps them alive
+        for name, value in values.items():
+            if value is not None:
+                setattr(self, name, self.setters[name](value))
+
+    @classmethod
+    def zeros(cls) -> Struct:
+        """One that the library fills."""
+        return cls(**dict.fromkeys(cls.setters))
+
+
+def read_layout(first: Any) -> tuple[dict[str, type[Struct]], dict[str, int]]:
+    """The classes and the constants of a library by name, from the rows of its table.
+
+    Args:
+        first: a ctypes pointer to the first Field.
+
+    Raises:
+        ModelError: a field is not where ctypes places it, or its type is not known.
+    """
+    rows: list[_Row] = []
+    while first[len(rows)].of is not None:
+        rows.append(_Row.of_field(first[len(rows)]))
+    structs: dict[str, type[Struct]] = {}
+    for row in rows:
+        if row.type == "struct":
+            fields = [one for one in rows if one.of == row.of and one is not row]
+            structs[row.of] = _class(row, fields, structs)
+    return structs, {row.of: row.offset for row in rows if not row.type}
+
+
+class _Row(NamedTuple):
+    """A Field; what it lacks is an empty string."""
+
+    of: str
+    name: str
+    type: str
+    offset: int
+    size: int
+
+    @classmethod
+    def of_field(cls, field: Field) -> _Row:
+        of, name, kind = ((text or b"").decode() for text in (field.of, field.name, field.type))
+        return cls(of, name, kind, field.offset, field.size)
+
+
+def _class(struct: _Row, fields: Sequence[_Row], known: Mapping[str, type[Struct]]) -> type[Struct]:
+    types = [(x.name, _NUMBERS.get(x.type) or known.get(x.type) or ctypes.c_void_p) for x in fields]
+    setters = {x.name: _setter(x, known) for x in fields}
+    made: type[Struct] = type(struct.of, (Struct,), {"_fields_": types, "setters": setters})
+    places = [(getattr(made, x.name).offset, getattr(made, x.name).size) for x in fields]
+    if places != [(x.offset, x.size) for x in fields] or ctypes.sizeof(made) != struct.size:
+        raise ModelError(f"struct {struct.of}: its fields are not where ctypes places them; {REBUILD}")
+    return made
+
+
+def _setter(row: _Row, known: Mapping[str, type[Struct]]) -> Callable[[Any], Any]:
+    """What makes of a value what ctypes sets a field to."""
+    if row.type in _NUMBERS:
+        return float if row.type == "float64" else int
+    if row.type in known:
+        return lambda value: value
+    path, pointed = f"{row.of}.{row.name}", row.type.removesuffix("*")
+    if pointed[0].isupper() and pointed != "ScoredSpan":
+        return lambda value: _address_of_struct(path, pointed, value)
+    dtype = None if pointed == "void" else np.dtype(np.uintp if pointed == "pointer" else known.get(pointed, pointed))
+
+    def of_array(array: np.ndarray) -> int:
+        if (dtype is not None and array.dtype != dtype) or not array.flags.c_contiguous:
+            form = "" if array.flags.c_contiguous else " that is not contiguous"
+            raise TypeError(f"{path}: given {array.dtype}{list(array.shape)}{form}; expected {dtype or 'an array'}")
+        return address(array)
+
+    return of_array
+
+
+def _address_of_struct(path: str, expected: str, value: Any) -> int:
+    kind = value._type_ if isinstance(value, ctypes.Array) else type(value)
+    if kind.__name__ != expected:
+        raise TypeError(f"{path}: given {kind.__name__}; expected {expected}")
+    return ctypes.addressof(value)
+
+
+def address(array: np.ndarray) -> int:
+    """The memory address of a contiguous array, which must be kept alive while the address is used."""
+    return array.__array_interface__["data"][0]
+
+
+def described(problem: Struct) -> str:
+    """What a Problem of native/model.h says: the field, what was given and what was expected."""
+    names = [problem.part.decode() + (f"[{problem.number}]" if problem.number >= 0 else "")]
+    names += [name.decode() for name in (problem.inner, problem.field) if name]
+    if np.isnan(problem.given):
+        return f"{'.'.join(names)} is missing"
+    least, most = problem.least, problem.most
+    return f"{'.'.join(names)} is {problem.given:.15g}; expected {least:.15g}" + (
+        f" to {most:.15g}" if most > least else ""
+    )
