@@ -180,7 +180,7 @@ class LatticeModel:
             )
 
     def find_spans(self, lattices: Sequence[Lattice], *_: object) -> None:
-        """None: its emissions are decoded by `tagging.prediction.decode_spans`."""
+        """None: its emissions are decoded by `tagging.decoding`."""
 
     @classmethod
     def load(cls, folder: Path | str, names: NamesList | None = None) -> LatticeModel:

@@ -139,7 +139,7 @@ class NativeModel:
 
         Returns:
             None if there is no compiled code. None in place of the spans of a lattice leaves it to
-            tagging.prediction.decode_spans, as the combinations that runtime.native_rules names.
+            tagging.decoding, as the combinations that runtime.native_rules names.
         """
         if self.chain is None:
             return None
@@ -149,7 +149,7 @@ class NativeModel:
             others = iter(self.find_spans(kept, families, thresholds) or ())
             return [None if is_left else next(others) for is_left in rules.is_left]
         if not any(lattice.text for lattice in lattices):
-            return [FoundSpans(()) for _ in lattices]
+            return [FoundSpans((), candidates=None if thresholds is None else ()) for _ in lattices]
         has_blocked = [bool(lattice.rules.blocked) for lattice in lattices]
         if any(has_blocked) and not all(has_blocked):
             halves = [
@@ -167,7 +167,10 @@ class NativeModel:
             if any(has_blocked):
                 emissions = self._with_blocked_edges(emissions, lattices, batch.n_chars, families)
             spans, n_spans = self.chain.spans(emissions, batch.n_chars, closed_chars(lattices), own, rules.struct)
-        return _listed(spans, n_spans, rules, own.names if own is not None and own.finds_all else None)
+        if own is None or not own.finds_all:
+            return _listed(spans, n_spans, rules, rules.labels)
+        listed = _listed(spans, n_spans, rules, [own.names] * len(lattices))
+        return [FoundSpans((), candidates=of_lattice.spans) for of_lattice in listed]
 
     def _with_blocked_edges(
         self,
@@ -184,7 +187,7 @@ class NativeModel:
         own = None if families is None else LabelFamilies(families, None, self.chain.labels, self.chain.library)
         spans, n_spans = self.chain.spans(emissions, n_chars, closed_chars(lattices), own, rules.struct)
         emissions, first = emissions.copy(), 0
-        for lattice, found in zip(lattices, _listed(spans, n_spans, rules, None), strict=True):
+        for lattice, found in zip(lattices, _listed(spans, n_spans, rules, rules.labels), strict=True):
             rows = emissions[first : first + lattice.n_chars, : len(self.tags)]
             cut_edges(rows, edges_to_cut(lattice, found.spans), tags=self.tags, scheme=self.scheme)
             first += lattice.n_chars
@@ -313,14 +316,13 @@ class NativeModel:
 
 
 def _listed(
-    spans: np.ndarray, n_spans: np.ndarray, rules: NativeRules, names: Sequence[str] | None
+    spans: np.ndarray, n_spans: np.ndarray, rules: NativeRules, labels: Sequence[Sequence[str]]
 ) -> list[FoundSpans]:
-    """The spans of each lattice, given those of all in order, with the names of families or those of its own labels."""
+    """The spans of each lattice, given those of all in order and what their label numbers mean in each."""
     rows, first = spans.tolist(), 0
     found = []
-    for n, labels, typed in zip(n_spans.tolist(), rules.labels, rules.typed, strict=True):
-        shown = labels if names is None else names
-        listed = [ScoredSpan(start, end, shown[k], score) for start, end, k, _, score in rows[first : first + n]]
+    for n, names, typed in zip(n_spans.tolist(), labels, rules.typed, strict=True):
+        listed = [ScoredSpan(start, end, names[k], score) for start, end, k, _, score in rows[first : first + n]]
         found.append(FoundSpans(listed, typed))
         first += n
     return found

@@ -21,7 +21,7 @@ class NativeRules:
 
     Attributes:
         struct: the struct Rules of native/chain.h; None if the lattices have no rules.
-        is_left: bool of each lattice, whether it is left to tagging.prediction.decode_spans.
+        is_left: bool of each lattice, whether it is left to tagging.decoding.
         labels: of each lattice, the labels that the label numbers of its spans mean.
     """
 

@@ -68,7 +68,7 @@ def packed(lattices: Sequence[Lattice], labels: np.ndarray | None, library: Libr
         total_words=len(matches),
         n_chars=n_chars,
         n_words=n_words,
-        codes=np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32),
+        codes=np.frombuffer(bytearray(text.encode("utf-32-le", "surrogatepass")), np.uint32),
         matches=matches,
         labels=labels,
     )

@@ -23,13 +23,16 @@ class ScoredSpan:
 
 @dataclass(frozen=True, slots=True)
 class FoundSpans:
-    """The spans that a model's own decoder found in a lattice, before they are reported.
+    """The spans that a decoder found in a lattice, before they are reported; none overlaps a forced stretch.
 
     Attributes:
-        spans: the spans of the best tags, with labels of the model and probabilities, or all above the thresholds.
-            None overlaps a forced stretch.
+        spans: the spans of the best tags, with labels of the model and probabilities. The compiled decoder leaves them
+            out if it finds candidates, of which it knows no label that the model lacks.
         typed: for each typed stretch of the lattice's rules, the probability that it is an entity of any type.
+        candidates: all spans that reach the threshold of their reported label, with it; None if only the best tags are
+            asked for.
     """
 
     spans: Sequence[ScoredSpan]
     typed: Sequence[float] = ()
+    candidates: Sequence[ScoredSpan] | None = None

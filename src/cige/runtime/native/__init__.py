@@ -88,7 +88,7 @@ class Library(ctypes.CDLL):
         Raises:
             ModelError: a part cannot be read; the message names the field, what was given and what was expected.
         """
-        absent = dict.fromkeys(self.structs["Model"].setters)
+        absent = dict.fromkeys(self.structs["Model"].fields)
         handle, problem = self.struct("Model", **absent | parts), self.structs["Problem"].zeros()
         if self.check_model(handle, problem):
             raise ModelError(f"the compiled runtime cannot read this model: {described(problem)}")

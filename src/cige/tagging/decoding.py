@@ -1,0 +1,131 @@
+"""The decoder in NumPy: emissions to the spans of the best tags, or all above thresholds, with their probabilities.
+
+The decoder of runtime.native_model is the same in C; tests/runtime compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cige.data.sentence import Span
+from cige.data.tags import split_tag
+from cige.lattice.lattice import Lattice
+from cige.nn.crf_numpy import NumpyCRF, SegmentMarginals
+from cige.tagging.best_spans import best_spans, close
+from cige.tagging.blocked_edges import cut_edges, edges_to_cut, without_blocked
+from cige.tagging.blocking import BlockingCRF
+from cige.tagging.candidates import candidate_spans
+from cige.tagging.forcing import with_forced_spans, without_forced
+from cige.tagging.prediction_model import PredictionModel
+from cige.tagging.scored_span import FoundSpans, ScoredSpan
+from cige.tagging.selection import Selection
+from cige.tagging.span_probability import span_probability
+from cige.tagging.unknown_types import without_unknown_type
+
+
+def found_spans(
+    model: PredictionModel, emissions: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
+) -> list[FoundSpans]:
+    """What is found in each lattice, given float[B, T, L] emissions; `chosen` says which labels are reported as one."""
+    emissions = close(emissions, lattices, model.tags)
+    emissions = without_unknown_type(emissions, model.tags, model.labels, lattices)
+    emissions = with_forced_spans(emissions, lattices, tags=model.tags, scheme=model.scheme, labels=model.labels)
+    emissions = _with_blocked_edges(model, emissions, lattices, chosen)
+    found = [FoundSpans(())] * len(lattices)
+    for crf, rows in _crfs(model, lattices):
+        # Usually these are all rows, and no copy is needed.
+        of_rows = emissions if len(rows) == len(lattices) else emissions[rows]
+        own = _read(model, crf, of_rows, [lattices[row] for row in rows], chosen)
+        for row, spans in zip(rows, own, strict=True):
+            found[row] = spans
+    return found
+
+
+def _with_blocked_edges(
+    model: PredictionModel, emissions: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
+) -> np.ndarray:
+    """float[B, T, L]: emissions with which no new entity reaches beyond a blocked span; see `blocked_edges`."""
+    rows = [row for row, lattice in enumerate(lattices) if lattice.rules.blocked]
+    if not rows:
+        return emissions
+    free = best_spans(
+        model.crf,
+        emissions[rows],
+        [without_blocked(lattices[row]) for row in rows],
+        tags=model.tags,
+        scheme=model.scheme,
+        max_lengths=chosen.max_lengths(model.label_facts.max_lengths),
+    )
+    emissions = emissions.copy()
+    for row, spans in zip(rows, free, strict=True):
+        cut_edges(emissions[row], edges_to_cut(lattices[row], spans), tags=model.tags, scheme=model.scheme)
+    return emissions
+
+
+def _crfs(model: PredictionModel, lattices: Sequence[Lattice]) -> Iterator[tuple[NumpyCRF, list[int]]]:
+    """(CRF, rows that it decodes): the trained CRF, and a separate CRF for each row with blocked spans."""
+    rows = [row for row, lattice in enumerate(lattices) if not lattice.rules.blocked]
+    if rows:
+        yield model.crf, rows
+    for row, lattice in enumerate(lattices):
+        if lattice.rules.blocked:
+            blocked = lattice.rules.blocked
+            yield BlockingCRF(model.crf, tags=model.tags, scheme=model.scheme, blocked=blocked), [row]
+
+
+@dataclass(frozen=True)
+class _Marginals:
+    """The probabilities of spans of one sentence, which is `row` of `marginals`."""
+
+    marginals: SegmentMarginals
+    row: int
+    n_chars: int
+    tag_ids: Mapping[str, int]
+    scheme: str
+
+    def probability(self, start: int, end: int, labels: Iterable[str]) -> float:
+        """That [start, end) is an entity of one of these labels."""
+        place, about = (self.marginals, self.row), {"tag_ids": self.tag_ids, "scheme": self.scheme}
+        own = (span_probability(*place, Span(start, end, label), self.n_chars, **about) for label in labels)
+        return min(1.0, sum(own))
+
+    def candidates(self, chosen: Selection, limits: Mapping[str, int]) -> Iterator[ScoredSpan]:
+        """All spans that reach the threshold of a reported label."""
+        for name, threshold in (chosen.thresholds or {}).items():
+            about = {"threshold": threshold, "tags": list(self.tag_ids), "scheme": self.scheme, "max_lengths": limits}
+            for span in candidate_spans(self.marginals, self.row, self.n_chars, chosen.families[name], **about):
+                start, end, probability = span
+                yield ScoredSpan(start, end, name, probability)
+
+
+def _read(
+    model: PredictionModel, crf: NumpyCRF, emissions: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
+) -> Iterator[FoundSpans]:
+    """What a CRF finds in each lattice."""
+    limits, finds_all = chosen.max_lengths(model.label_facts.max_lengths), chosen.thresholds is not None
+    decoded = best_spans(crf, emissions, lattices, tags=model.tags, scheme=model.scheme, max_lengths=limits)
+    hidden = {*model.labels} - chosen.reported.keys()
+    best = [[span for span in spans if span.label not in hidden] for spans in decoded]
+    # The others need no marginals.
+    rows = [row for row, spans in enumerate(best) if spans or lattices[row].rules.typed or finds_all]
+    marginals = crf.marginals(emissions[rows], [lattices[row].n_chars for row in rows]) if rows else None
+    tag_ids = {tag: number for number, tag in enumerate(model.tags)}
+    types = sorted({split_tag(tag, model.scheme)[1] for tag in model.tags} - {""})
+    for row, (spans, lattice) in enumerate(zip(best, lattices, strict=True)):
+        if marginals is None or row not in rows:
+            yield FoundSpans(())
+            continue
+        own = _Marginals(marginals, rows.index(row), lattice.n_chars, tag_ids, model.scheme)
+        scored = []
+        for span in spans:
+            family = chosen.families[chosen.reported[span.label]] if span.label in chosen.reported else [span.label]
+            probability = own.probability(span.start, span.end, family)
+            scored.append(ScoredSpan(span.start, span.end, span.label, probability))
+        yield FoundSpans(
+            scored,
+            [own.probability(word.start, word.end, types) for word in lattice.rules.typed],
+            without_forced(list(own.candidates(chosen, limits)), lattice) if finds_all else None,
+        )

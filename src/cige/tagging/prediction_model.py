@@ -1,0 +1,65 @@
+"""PredictionModel: what prediction requires of a model, whatever computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from cige.entities.label_facts import LabelFacts
+from cige.lattice.lattice import Lattice
+from cige.lexicon.lexicon import Lexicon
+from cige.nn.crf_numpy import NumpyCRF
+from cige.tagging.scored_span import FoundSpans
+
+
+class PredictionModel(Protocol):
+    """The interface that prediction requires of a model.
+
+    Attributes:
+        lexicon: the words of its lattices, to which users add words.
+        labels: entity labels, sorted.
+        scheme: tag scheme of `tags`, the L tag names.
+        crf: the CRF that scores tag sequences.
+        label_facts: facts about the labels.
+    """
+
+    lexicon: Lexicon
+    labels: list[str]
+    scheme: str
+    label_facts: LabelFacts
+
+    @property
+    def tags(self) -> list[str]: ...
+
+    @property
+    def crf(self) -> NumpyCRF: ...
+
+    def emissions(self, lattices: Sequence[Lattice]) -> np.ndarray:
+        """float32[B, T, L] of a batch of lattices; T is the length of the longest, at least 1.
+
+        A model with a pair grid, which has no CRF, returns scores of spans, float32[B, T, M, K].
+        """
+        ...
+
+    def read_words(self, lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray]:
+        """Emissions, and float32[B, T, W]: the share, 0..1, of the attention of character t to word w."""
+        ...
+
+    def find_spans(
+        self,
+        lattices: Sequence[Lattice],
+        families: Mapping[str, Sequence[str]] | None = None,
+        thresholds: Mapping[str, float] | None = None,
+    ) -> Sequence[FoundSpans | None] | None:
+        """The spans that the model's own decoder finds, None for each lattice that it leaves to `tagging.decoding`.
+
+        None if the model has no decoder of its own (see `cige.runtime.native_model`).
+        """
+        ...
+
+    def save(self, folder: Path | str) -> None:
+        """Write the model folder, including the user's words; it is written completely or not at all."""
+        ...
