@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -106,8 +106,16 @@ class NativeCRF:
                 raise MemoryError("CRF: no memory for a work buffer; use smaller batches")
             return int(failed)
 
-        asked = Asked(n_threads(self.n_threads), is_closed, families, rules)
-        return read_spans(read, asked, self.library, n_sentences=len(n_chars), n_chars=len(emissions))
+        return read_spans(
+            read,
+            self.library,
+            n_sentences=len(n_chars),
+            n_chars=len(emissions),
+            n_threads=n_threads(self.n_threads),
+            is_closed=is_closed,
+            families=families and families.struct,
+            rules=rules,
+        )
 
 
 class LabelFamilies:
@@ -141,32 +149,17 @@ class LabelFamilies:
         self.struct = library.struct("Families", n_families=len(self.names), family=family, threshold=least)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """How sentences are to be read; see NativeCRF.spans."""
-
-    n_threads: int
-    is_closed: np.ndarray | None
-    families: LabelFamilies | None
-    rules: Struct | None
-
-
 def read_spans(
-    read: Callable[[Struct], int], asked: Asked, library: Library, *, n_sentences: int, n_chars: int
+    read: Callable[[Struct], int], library: Library, *, n_sentences: int, n_chars: int, **asked: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """SPAN[n] and int32[B], the number of spans of each sentence.
 
     Args:
         read: is given the struct Reading of native/chain.h, and again with more room if it returns NO_ROOM.
+        asked: the other fields of this struct.
     """
     n_spans = np.zeros(n_sentences, np.int32)
     found = np.empty(n_chars, SPAN)  # one per character, which is always enough for the best spans
-    fields = {
-        "n_threads": asked.n_threads,
-        "is_closed": asked.is_closed,
-        "families": None if asked.families is None else asked.families.struct,
-        "rules": asked.rules,
-    }
-    while read(library.struct("Reading", room=len(found), spans=found, n_spans=n_spans, **fields)) == NO_ROOM:
+    while read(library.struct("Reading", room=len(found), spans=found, n_spans=n_spans, **asked)) == NO_ROOM:
         found = np.empty(int(n_spans.sum()), SPAN)
     return found[: n_spans.sum()], n_spans

@@ -7,15 +7,13 @@ equal results.
 from __future__ import annotations
 
 import mmap
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cige import instruction_sets
 from cige.data.model_words import must_fit_manifest, save_words
 from cige.data.vocabulary import Vocabulary
 from cige.entities.label_facts import LabelFacts
@@ -27,34 +25,21 @@ from cige.json_text import JsonObject
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList
-from cige.models.flat_config import FlatConfig
 from cige.nn.crf_numpy import NumpyCRF
 from cige.runtime import native
 from cige.runtime.expected_arrays import RuntimeConfig
 from cige.runtime.flat_native import NativeFlat
-from cige.runtime.gazetteer_rows import with_gazetteer_rows
 from cige.runtime.native_crf import LabelFamilies, NativeCRF
 from cige.runtime.native_rules import NativeRules
-from cige.runtime.precision import FLOAT32, available, chosen
+from cige.runtime.network import Network, network_of
+from cige.runtime.precision import FLOAT32
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars
-from cige.runtime.tagger_folder import WEIGHTS, TaggerFolder, opened
+from cige.runtime.tagger_folder import WEIGHTS, opened
 from cige.tagging.blocked_edges import cut_edges, edges_to_cut, without_blocked
 from cige.tagging.scored_span import FoundSpans, ScoredSpan
 
 if TYPE_CHECKING:
     from cige.models.model import LatticeModel
-
-
-class Network(Protocol):
-    """The interface of the networks of all architectures, in C or NumPy."""
-
-    def emissions(self, batch: RaggedLattices) -> np.ndarray:
-        """float32[sum of n_chars, L]."""
-        ...
-
-    def read_words(self, batch: RaggedLattices) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Emissions, and float32[n_chars, n_words] of each sentence (see LatticeEncoder.read_words)."""
-        ...
 
 
 @dataclass
@@ -281,7 +266,7 @@ class NativeModel:
         with opened(folder, names) as read:
             with must_fit_manifest(read.folder):
                 label_facts = LabelFacts.from_manifest(read.facts)
-                network = _network(read, library, precision, kernels)
+                network = network_of(read, library, precision, kernels)
                 chain = None
                 if library is not None:
                     crf, facts = read.crf, read.facts
@@ -326,36 +311,6 @@ def _listed(
         found.append(FoundSpans(listed, typed))
         first += n
     return found
-
-
-def _network(read: TaggerFolder, library: Any, precision: str, kernels: str | None) -> Network:
-    """The network of a folder; modules of other networks are not imported, which makes the first prediction faster."""
-    config = read.config
-    if isinstance(config, FlatConfig):
-        weights = with_gazetteer_rows(read.weights, read.vocabulary)
-        computed_in = chosen(precision, available(library), **_cause_of_refusal(precision, library, kernels))
-        if library is not None:
-            return NativeFlat(config, weights, library, computed_in)
-        from cige.runtime.flat_numpy import NumpyFlat
-
-        return NumpyFlat(config, weights)
-    from cige.runtime.soft_lexicon import RuntimeSoftLexicon
-
-    chosen(precision, [FLOAT32], of="a SoftLexicon")
-    return RuntimeSoftLexicon(config, read.weights, read.vocabulary, library)
-
-
-def _cause_of_refusal(wanted: str, library: Any, kernels: str | None) -> dict[str, str]:
-    """What `chosen` says lacks a precision, if it is the level that the environment asks for and not the processor."""
-    value = os.environ.get(instruction_sets.VARIABLE, "")
-    if kernels is not None or value in ("", "auto") or wanted in available(library) or not native.levels():
-        return {}
-    best = native.levels()[-1]
-    if wanted not in available(native.load(best)):
-        return {}
-    instead = f"unset it, or set it to {best}, or use precision='auto'"
-    setting = f"the environment variable {instruction_sets.VARIABLE}={value}"
-    return {"of": f"the level that {setting} asks for", "instead": instead}
 
 
 def _reopened(

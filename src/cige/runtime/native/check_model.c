@@ -4,7 +4,7 @@
 #include "model.h"
 
 enum { MOST_LAYERS = 64, MOST_WIDTH = 1 << 16, MOST_BITS = 40, MOST_NUMBER = 1 << 30, MOST_SLOTS = 200 };
-enum { MOST_INT16 = 512, BEHIND = 64 }; /* products that are added up; floats that vectors read behind a row of `relation` */
+enum { MOST_INT16 = 512, BEHIND = 64 }; /* products that are added up; floats that are read behind a row of a table */
 
 static int outside(Problem *p, const char *field, double given, double least, double most) {
   if (given >= least && given <= most) return 0;
@@ -34,6 +34,15 @@ static int wrong_entries(Problem *p, const char *part, const int32_t *x, int64_t
   return 0;
 }
 
+/* Bounds of parts: they begin at 0, none is below the one before it or more than `step` above it, or above `most`. */
+static int wrong_bounds(Problem *p, const char *part, const int32_t *x, int64_t n, int64_t step, int64_t most) {
+  for (int64_t k = 0, last = 0, room = 0; k < n; last = x[k++], room = step) {
+    const int64_t next = last + room < most ? last + room : most;
+    if (wrong_entries(p, part, x + k, 1, last, next)) return p->number = k, 1;
+  }
+  return 0;
+}
+
 static int64_t panels_of(int64_t n) { return (n + PANEL - 1) / PANEL; }
 
 static int wrong_linear(Problem *p, const char *inner, const Linear *l, int64_t n_in, int64_t least, int64_t most) {
@@ -45,8 +54,9 @@ static int wrong_linear(Problem *p, const char *inner, const Linear *l, int64_t 
 
 static int wrong_table(Problem *p, const char *inner, const Table *t) {
   p->inner = inner;
-  return NEEDED(t, tuned) || NEEDED(t, fixed) || WITHIN(t, n_tuned, 0, MOST_NUMBER) || WITHIN(t, width, 1, MOST_WIDTH) ||
-         WITHIN(t, n_bytes, 1, 4) || (t->n_bytes == 3 && EQUAL(t, n_bytes, 4)) || (t->n_bytes == 1 && NEEDED(t, scale));
+  return NEEDED(t, tuned) || NEEDED(t, fixed) || WITHIN(t, n_tuned, 0, MOST_NUMBER) ||
+         WITHIN(t, width, 1, MOST_WIDTH) || WITHIN(t, n_bytes, 1, 4) || (t->n_bytes == 3 && EQUAL(t, n_bytes, 4)) ||
+         (t->n_bytes == 1 && NEEDED(t, scale));
 }
 
 static int wrong_norm(Problem *p, const char *inner, const Norm *norm) {
@@ -68,13 +78,15 @@ static int wrong_layer(Problem *p, const Flat *f, int64_t number) {
 /* `n_tags` is how many columns of emissions are read. */
 static int wrong_flat(Problem *p, const Flat *f, int64_t n_tags) {
   begin(p, "flat", -1, NULL);
-  if (WITHIN(f, n_layers, 1, MOST_LAYERS) || WITHIN(f, n_heads, 1, MOST_WIDTH) || WITHIN(f, head_width, 1, MOST_WIDTH) ||
-      EQUAL(f, width, f->n_heads * f->head_width) || WITHIN(f, width, 1, MOST_WIDTH) ||
-      WITHIN(f, ff_width, 1, MOST_WIDTH) || EQUAL(f, step, panels_of(f->width) * PANEL) ||
+  if (WITHIN(f, n_layers, 1, MOST_LAYERS) || WITHIN(f, n_heads, 1, MOST_WIDTH) ||
+      WITHIN(f, head_width, 1, MOST_WIDTH) || EQUAL(f, width, f->n_heads * f->head_width) ||
+      WITHIN(f, width, 1, MOST_WIDTH) || WITHIN(f, ff_width, 1, MOST_WIDTH) ||
+      EQUAL(f, step, panels_of(f->width) * PANEL) ||
       WITHIN(f, relation_chars, 1, MOST_NUMBER) || WITHIN(f, n_reaches, 1, MOST_NUMBER) ||
       WITHIN(f, relation_step, 2 * f->relation_chars - 1 + BEHIND, MOST_NUMBER) || FLAG(f, residual) ||
       FLAG(f, is_bias) || FLAG(f, uses_words) || FLAG(f, mask_self_matched) || FLAG(f, is_masked_by_distance) ||
-      FLAG(f, has_bigrams) || WITHIN(f, has_backoff, 0, f->has_bigrams) || WITHIN(f, max_distance, -MOST_NUMBER, MOST_NUMBER) ||
+      FLAG(f, has_bigrams) || WITHIN(f, has_backoff, 0, f->has_bigrams) ||
+      WITHIN(f, max_distance, -MOST_NUMBER, MOST_NUMBER) ||
       WITHIN(f, attention, FLOAT32, INT16) || (f->attention == INT8 && EQUAL(f, attention, INT16)) ||
       (!has_precision(f->attention) && EQUAL(f, attention, FLOAT32)) ||
       (f->attention == INT16 && WITHIN(f, head_width, 1, MOST_INT16)) ||
@@ -98,10 +110,8 @@ static int wrong_transitions(Problem *p, const char *of_first, const char *of_pl
                              const Chain *c) {
   if (NEEDED(t, first) || NEEDED(t, place) || NEEDED(t, numbers)) return 1;
   const int64_t n_blocks = c->n_lanes / BLOCK;
-  if (wrong_entries(p, of_first, t->first, 1, 0, 0)) return 1;
-  for (int64_t b = 1; b <= n_blocks; b++)
-    if (wrong_entries(p, of_first, t->first + b, 1, t->first[b - 1], t->first[b - 1] + c->n_tags)) return p->number = b, 1;
-  return wrong_entries(p, of_place, t->place, t->first[n_blocks], 0, c->n_tags - 1);
+  return wrong_bounds(p, of_first, t->first, n_blocks + 1, c->n_tags, INT32_MAX) ||
+         wrong_entries(p, of_place, t->place, t->first[n_blocks], 0, c->n_tags - 1);
 }
 
 #define SIDE(NAME) (begin(p, "chain." #NAME, -1, NULL), \
@@ -114,11 +124,13 @@ static int wrong_chain(Problem *p, const Chain *c) {
       NEEDED(c, end) || NEEDED(c, scores) || NEEDED(c, into) || NEEDED(c, order) || NEEDED(c, prefix) ||
       NEEDED(c, label) || NEEDED(c, places) || NEEDED(c, longest) || FLAG(c, is_open) ||
       WITHIN(c, n_labels, 0, MOST_NUMBER) || WITHIN(c, n_slots, 0, c->base ? MOST_SLOTS : 0) ||
-      WITHIN(c, n_plain, c->n_slots ? BLOCK : c->n_lanes, c->n_lanes) || EQUAL(c, n_plain, c->n_plain / BLOCK * BLOCK) ||
+      WITHIN(c, n_plain, c->n_slots ? BLOCK : c->n_lanes, c->n_lanes) ||
+      EQUAL(c, n_plain, c->n_plain / BLOCK * BLOCK) ||
       (c->base && (NEEDED(c, slot) || NEEDED(c, part))))
     return 1;
   return SIDE(best) || SIDE(forward) || SIDE(backward) ||
-         wrong_entries(p, "chain.order", c->order, n, 0, most) || wrong_entries(p, "chain.prefix", c->prefix, n, 0, 4) ||
+         wrong_entries(p, "chain.order", c->order, n, 0, most) ||
+         wrong_entries(p, "chain.prefix", c->prefix, n, 0, 4) ||
          wrong_entries(p, "chain.label", c->label, n, -1, c->n_labels - 1) ||
          wrong_entries(p, "chain.places", c->places, c->n_labels * 4 * (1 + c->n_slots), -1, n - 1) ||
          wrong_entries(p, "chain.longest", c->longest, c->n_labels, 0, INT32_MAX) ||
@@ -138,18 +150,15 @@ static int wrong_codes(Problem *p, const char *part, const char *of_rows, const 
 
 static int wrong_vocabulary(Problem *p, const Vocabulary *v) {
   const Pairs *pairs = &v->bigrams;
-  if (wrong_codes(p, "vocabulary.chars", "vocabulary.chars.rows", &v->chars, INT32_MAX) ||
-      wrong_codes(p, "vocabulary.bigrams.firsts", "vocabulary.bigrams.firsts.rows", &pairs->firsts, pairs->n_firsts + 1))
-    return 1;
-  begin(p, "vocabulary.bigrams", -1, NULL);
-  if (NEEDED(pairs, begin) || NEEDED(pairs, codes) || NEEDED(pairs, rows) || WITHIN(pairs, n_firsts, 0, MOST_NUMBER) ||
-      WITHIN(pairs, n_codes, 0, INT32_MAX))
-    return 1;
-  for (int64_t k = 0; k < pairs->n_firsts; k++)
-    if (wrong_entries(p, "vocabulary.bigrams.begin", pairs->begin + k, 1, 0, pairs->begin[k + 1])) return p->number = k, 1;
-  if (wrong_entries(p, "vocabulary.bigrams.begin", pairs->begin + pairs->n_firsts, 1, 0, pairs->n_codes)) return 1;
   begin(p, "vocabulary", -1, NULL);
-  return NEEDED(v, word_rows) || WITHIN(v, n_base, 0, INT32_MAX);
+  if (NEEDED(v, word_rows) || WITHIN(v, n_base, 0, INT32_MAX)) return 1;
+  begin(p, "vocabulary.bigrams", -1, NULL);
+  return NEEDED(pairs, begin) || NEEDED(pairs, codes) || NEEDED(pairs, rows) ||
+         WITHIN(pairs, n_firsts, 0, MOST_NUMBER) || WITHIN(pairs, n_codes, 0, INT32_MAX) ||
+         wrong_bounds(p, "vocabulary.bigrams.begin", pairs->begin, pairs->n_firsts + 1, INT32_MAX, pairs->n_codes) ||
+         wrong_codes(p, "vocabulary.bigrams.firsts", "vocabulary.bigrams.firsts.rows", &pairs->firsts,
+                     pairs->n_firsts + 1) ||
+         wrong_codes(p, "vocabulary.chars", "vocabulary.chars.rows", &v->chars, INT32_MAX);
 }
 
 static int wrong_lstm(Problem *p, const Lstm *l) {

@@ -31,7 +31,7 @@ DEFINE(Norm, NORM);
    in the form "bias" float [2M - 1, 1, HP]. In narrow attention `relation` has pairs of 16 bits where it is not the form
    "bias": [H * P, relation_step] of 32 bits, P = (d + 1) / 2; in INT16, then a row of the columns' scales. */
 #define LAYER(F, S)                                                                                                   \
-  F(S, Linear, query_key_value) /* x -> [q | k | v]; unused in layer 0, which has them from the input tables at once */\
+  F(S, Linear, query_key_value) /* x -> [q | k | v]; unused in layer 0, which has them from the input tables at once */ \
   F(S, Linear, ff_in)                                                                                                 \
   F(S, Linear, ff_out)                                                                                                \
   F(S, Norm, attention_norm)                                                                                          \

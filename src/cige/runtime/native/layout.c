@@ -12,12 +12,12 @@
       const uint16_t *: "float16*", const int32_t *: "int32*", int32_t *: "int32*", const uint32_t *: "uint32*",      \
       const int64_t *: "int64*", const uint64_t *: "uint64*", const float *: "float32*", float *: "float32*",         \
       const double *: "float64*", double *: "float64*", const void *: "void*", const char *: "text",                  \
-      const float *const *: "pointer*", const Chain *const *: "pointer*", ScoredSpan *: "ScoredSpan*", Linear: "Linear",    \
+      const float *const *: "pointer*", const Chain *const *: "pointer*", ScoredSpan *: "ScoredSpan*", Linear: "Linear", \
       Table: "Table", Norm: "Norm", Codes: "Codes", Pairs: "Pairs", Transitions: "Transitions",                       \
       const Layer *: "Layer*", const Chain *: "Chain*", const Families *: "Families*", const Rules *: "Rules*",       \
       const Vocabulary *: "Vocabulary*", const Flat *: "Flat*", const Lstm *: "Lstm*")
 
-#define ROW(STRUCT, TYPE, NAME) \
+#define ROW(STRUCT, TYPE, NAME)                                                                                       \
   {#STRUCT, #NAME, TYPE_OF(((const STRUCT *)0)->NAME), (int32_t)offsetof(STRUCT, NAME), (int32_t)sizeof(TYPE)},
 #define OF(STRUCT, FIELDS) {#STRUCT, NULL, "struct", 0, (int32_t)sizeof(STRUCT)}, FIELDS(ROW, STRUCT)
 #define CONSTANT(NAME) {#NAME, NULL, NULL, NAME, 0},
