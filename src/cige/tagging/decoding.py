@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -88,17 +89,23 @@ class _Marginals:
 
     def probability(self, start: int, end: int, labels: Iterable[str]) -> float:
         """That [start, end) is an entity of one of these labels."""
-        place, about = (self.marginals, self.row), {"tag_ids": self.tag_ids, "scheme": self.scheme}
-        own = (span_probability(*place, Span(start, end, label), self.n_chars, **about) for label in labels)
-        return min(1.0, sum(own))
+        of_span = partial(span_probability, self.marginals, self.row, tag_ids=self.tag_ids, scheme=self.scheme)
+        return min(1.0, sum(of_span(Span(start, end, label), self.n_chars) for label in labels))
 
     def candidates(self, chosen: Selection, limits: Mapping[str, int]) -> Iterator[ScoredSpan]:
         """All spans that reach the threshold of a reported label."""
         for name, threshold in (chosen.thresholds or {}).items():
-            about = {"threshold": threshold, "tags": list(self.tag_ids), "scheme": self.scheme, "max_lengths": limits}
-            for span in candidate_spans(self.marginals, self.row, self.n_chars, chosen.families[name], **about):
-                start, end, probability = span
-                yield ScoredSpan(start, end, name, probability)
+            spans = candidate_spans(
+                self.marginals,
+                self.row,
+                self.n_chars,
+                chosen.families[name],
+                threshold=threshold,
+                tags=list(self.tag_ids),
+                scheme=self.scheme,
+                max_lengths=limits,
+            )
+            yield from (ScoredSpan(start, end, name, probability) for start, end, probability in spans)
 
 
 def _read(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from cige.data.sentence import Span
 from cige.data.tags import spans_to_tags, split_tag
 from cige.lattice.lattice import Lattice
 from cige.lexicon.rules import ForcedSpan
+from cige.tagging.scored_span import ScoredSpan
+
+_AnySpan = TypeVar("_AnySpan", Span, ScoredSpan)
 
 
 def with_forced_spans(
@@ -57,7 +61,7 @@ def forced_starts(lattice: Lattice) -> list[ForcedSpan]:
     return [span for span in lattice.rules.forced if 0 <= span.start < lattice.n_chars]
 
 
-def without_forced(spans: Sequence[Span], lattice: Lattice) -> list[Span]:
+def without_forced(spans: Sequence[_AnySpan], lattice: Lattice) -> list[_AnySpan]:
     """The spans that do not overlap a forced stretch."""
     forced = lattice.rules.forced
     if not forced:

@@ -51,9 +51,10 @@ class Struct(ctypes.Structure):
                 f"struct {type(self).__name__}: not filled: {sorted(missing)}, not there: {sorted(unknown)}; {REBUILD}"
             )
         self.values = values  # which keeps them alive
-        given = {name: value for name, value in values.items() if value is not None}
-        for name in self.pointers.keys() & given:
-            given[name] = self.pointers[name](given[name])
+        pointers, given = self.pointers, {}
+        for name, value in values.items():
+            if value is not None:
+                given[name] = pointers[name](value) if name in pointers else value
         super().__init__(**given)
 
     @classmethod
