@@ -26,5 +26,8 @@ def row_by_row(rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 def in_one_thread(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """`a @ b`, float[m, n] of float[m, k] and float[k, n]."""
+    if a.size > b.size:  # fewer, larger products
+        n_rows = max(1, _OF_MATRIX // b.size)
+        return np.concatenate([a[k : k + n_rows] @ b for k in range(0, len(a), n_rows)])
     n_columns = max(1, _OF_MATRIX // a.size)
     return np.concatenate([a @ b[:, k : k + n_columns] for k in range(0, b.shape[1], n_columns)], 1)
