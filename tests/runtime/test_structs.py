@@ -304,10 +304,8 @@ def test_places_of_first_characters_are_within_their_codes(library, parts):
     begin = pairs.values["begin"].copy()
     begin[-1] += 1
     copy, _ = changed(parts["vocabulary"], "bigrams.begin", native.address(begin))
-    with pytest.raises(
-        ModelError,
-        match=rf"vocabulary\.bigrams\.begin\[{len(begin) - 1}\] is {begin[-1]}; expected {begin[-2]} to {begin[-1] - 1}",
-    ):
+    told = f"vocabulary.bigrams.begin[{len(begin) - 1}] is {begin[-1]}; expected {begin[-2]} to {begin[-1] - 1}"
+    with pytest.raises(ModelError, match=re.escape(told)):
         library.model(vocabulary=copy)
     begin[0] = begin[1] + 1
     with pytest.raises(ModelError, match=r"vocabulary\.bigrams\.begin\[0\] is"):

@@ -129,27 +129,28 @@ class NativeModel:
         if self.chain is None:
             return None
         rules = NativeRules(lattices, self.chain, self.labels, finds_all=thresholds is not None)
-        if any(rules.is_left):
-            kept = [lattice for lattice, is_left in zip(lattices, rules.is_left, strict=True) if not is_left]
-            others = iter(self.find_spans(kept, families, thresholds) or ())
-            return [None if is_left else next(others) for is_left in rules.is_left]
+        parts = [
+            None if is_left else bool(lattice.rules.blocked)
+            for lattice, is_left in zip(lattices, rules.is_left, strict=True)
+        ]
+        if len({*parts}) > 1:
+            found = {}
+            for part in {*parts}:
+                own_lattices = [lattice for lattice, own in zip(lattices, parts, strict=True) if own is part]
+                found[part] = iter(self.find_spans(own_lattices, families, thresholds) or ())
+            return [next(found[part]) for part in parts]
+        if None in parts:
+            return [None] * len(parts)
         if not any(lattice.text for lattice in lattices):
             return [FoundSpans((), candidates=None if thresholds is None else ()) for _ in lattices]
-        has_blocked = [bool(lattice.rules.blocked) for lattice in lattices]
-        if any(has_blocked) and not all(has_blocked):
-            halves = [
-                [lattice for lattice, has in zip(lattices, has_blocked, strict=True) if has is half]
-                for half in (False, True)
-            ]
-            read = [iter(self.find_spans(half, families, thresholds) or ()) for half in halves]
-            return [next(read[has]) for has in has_blocked]
+        has_blocked = any(parts)
         own = None if families is None else LabelFamilies(families, thresholds, self.chain.labels, self.chain.library)
-        if isinstance(self.network, NativeFlat) and not any(has_blocked):
+        if isinstance(self.network, NativeFlat) and not has_blocked:
             spans, n_spans = self.network.spans(lattices, self.rows, self.chain, own, rules.struct)
         else:
             batch = self.rows(lattices)
             emissions = self._ragged_emissions(batch)
-            if any(has_blocked):
+            if has_blocked:
                 emissions = self._with_blocked_edges(emissions, lattices, batch.n_chars, families)
             spans, n_spans = self.chain.spans(emissions, batch.n_chars, closed_chars(lattices), own, rules.struct)
         if own is None or not own.finds_all:

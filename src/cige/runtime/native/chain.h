@@ -57,11 +57,7 @@ DEFINE(Families, FAMILIES);
 DEFINE(Rules, RULES);
 
 #define SCORED_SPAN(F, S)                                                                                             \
-  F(S, int32_t, start)                                                                                                \
-  F(S, int32_t, end)                                                                                                  \
-  F(S, int32_t, label)                                                                                                \
-  F(S, int32_t, unused)                                                                                               \
-  F(S, double, score)
+  F(S, int32_t, start) F(S, int32_t, end) F(S, int32_t, label) F(S, int32_t, unused) F(S, double, score)
 DEFINE(ScoredSpan, SCORED_SPAN);
 
 #define EMISSIONS(F, S)                                                                                               \

@@ -43,7 +43,9 @@ static int wrong_bounds(Problem *p, const char *part, const int32_t *x, int64_t 
   return 0;
 }
 
-static int64_t panels_of(int64_t n) { return (n + PANEL - 1) / PANEL; }
+static int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+static int64_t panels_of(int64_t n) { return rounded_up(n, PANEL) / PANEL; }
 
 static int wrong_linear(Problem *p, const char *inner, const Linear *l, int64_t n_in, int64_t least, int64_t most) {
   p->inner = inner;
@@ -81,7 +83,7 @@ static int wrong_flat(Problem *p, const Flat *f, int64_t n_tags) {
   if (WITHIN(f, n_layers, 1, MOST_LAYERS) || WITHIN(f, n_heads, 1, MOST_WIDTH) ||
       WITHIN(f, head_width, 1, MOST_WIDTH) || EQUAL(f, width, f->n_heads * f->head_width) ||
       WITHIN(f, width, 1, MOST_WIDTH) || WITHIN(f, ff_width, 1, MOST_WIDTH) ||
-      EQUAL(f, step, panels_of(f->width) * PANEL) ||
+      EQUAL(f, step, rounded_up(f->width, PANEL)) ||
       WITHIN(f, relation_chars, 1, MOST_NUMBER) || WITHIN(f, n_reaches, 1, MOST_NUMBER) ||
       WITHIN(f, relation_step, 2 * f->relation_chars - 1 + BEHIND, MOST_NUMBER) || FLAG(f, residual) ||
       FLAG(f, is_bias) || FLAG(f, uses_words) || FLAG(f, mask_self_matched) || FLAG(f, is_masked_by_distance) ||
@@ -120,12 +122,12 @@ static int wrong_transitions(Problem *p, const char *of_first, const char *of_pl
 static int wrong_chain(Problem *p, const Chain *c) {
   const int64_t n = c->n_tags, most = c->base ? c->base->n_tags - 1 : MOST_NUMBER;
   begin(p, "chain", -1, NULL);
-  if (WITHIN(c, n_tags, 1, MOST_NUMBER) || EQUAL(c, n_lanes, (n + BLOCK - 1) / BLOCK * BLOCK) || NEEDED(c, start) ||
+  if (WITHIN(c, n_tags, 1, MOST_NUMBER) || EQUAL(c, n_lanes, rounded_up(n, BLOCK)) || NEEDED(c, start) ||
       NEEDED(c, end) || NEEDED(c, scores) || NEEDED(c, into) || NEEDED(c, order) || NEEDED(c, prefix) ||
       NEEDED(c, label) || NEEDED(c, places) || NEEDED(c, longest) || FLAG(c, is_open) ||
       WITHIN(c, n_labels, 0, MOST_NUMBER) || WITHIN(c, n_slots, 0, c->base ? MOST_SLOTS : 0) ||
       WITHIN(c, n_plain, c->n_slots ? BLOCK : c->n_lanes, c->n_lanes) ||
-      EQUAL(c, n_plain, c->n_plain / BLOCK * BLOCK) ||
+      EQUAL(c, n_plain, rounded_up(c->n_plain, BLOCK)) ||
       (c->base && (NEEDED(c, slot) || NEEDED(c, part))))
     return 1;
   return SIDE(best) || SIDE(forward) || SIDE(backward) ||
@@ -164,7 +166,7 @@ static int wrong_vocabulary(Problem *p, const Vocabulary *v) {
 static int wrong_lstm(Problem *p, const Lstm *l) {
   begin(p, "lstm", -1, NULL);
   const int64_t n_panels = 4 * l->width / PANEL;
-  return WITHIN(l, width, PANEL, MOST_WIDTH) || EQUAL(l, width, l->width / PANEL * PANEL) ||
+  return WITHIN(l, width, PANEL, MOST_WIDTH) || EQUAL(l, width, rounded_up(l->width, PANEL)) ||
          wrong_linear(p, "forward", &l->forward, l->width, n_panels, n_panels) ||
          wrong_linear(p, "backward", &l->backward, l->width, n_panels, n_panels);
 }

@@ -15,8 +15,7 @@
   F(S, const float *, tuned) /* [n_tuned, width] */                                                                   \
   F(S, const void *, fixed) /* the rows from n_tuned on: int8, float16 or float32 */                                  \
   F(S, const uint16_t *, scale) /* float16, one for each row of int8 */                                               \
-  F(S, int64_t, n_tuned)                                                                                              \
-  F(S, int64_t, width)                                                                                                \
+  F(S, int64_t, n_tuned) F(S, int64_t, width)                                                                         \
   F(S, int64_t, n_bytes) /* of a number of `fixed` */
 DEFINE(Table, TABLE);
 
@@ -32,44 +31,27 @@ DEFINE(Norm, NORM);
    "bias": [H * P, relation_step] of 32 bits, P = (d + 1) / 2; in INT16, then a row of the columns' scales. */
 #define LAYER(F, S)                                                                                                   \
   F(S, Linear, query_key_value) /* x -> [q | k | v]; unused in layer 0, which has them from the input tables at once */ \
-  F(S, Linear, ff_in)                                                                                                 \
-  F(S, Linear, ff_out)                                                                                                \
-  F(S, Norm, attention_norm)                                                                                          \
-  F(S, Norm, ff_norm)                                                                                                 \
+  F(S, Linear, ff_in) F(S, Linear, ff_out) F(S, Norm, attention_norm) F(S, Norm, ff_norm)                             \
   F(S, const float *, u) /* [D], scaled; so is v */                                                                   \
-  F(S, const float *, v)                                                                                              \
-  F(S, const float *const *, relation)                                                                                \
-  F(S, const float *const *, word_relation)
+  F(S, const float *, v) F(S, const float *const *, relation) F(S, const float *const *, word_relation)
 DEFINE(Layer, LAYER);
 
 #define FLAT(F, S)                                                                                                    \
-  F(S, int64_t, n_layers)                                                                                             \
-  F(S, int64_t, n_heads)                                                                                              \
-  F(S, int64_t, head_width)                                                                                           \
-  F(S, int64_t, width)                                                                                                \
+  F(S, int64_t, n_layers) F(S, int64_t, n_heads) F(S, int64_t, head_width) F(S, int64_t, width)                       \
   F(S, int64_t, ff_width)                                                                                             \
   F(S, int64_t, step) /* floats of a row of width D in the work buffers: whole panels */                              \
   F(S, int64_t, relation_chars) /* M, as above */                                                                     \
-  F(S, int64_t, relation_step)                                                                                        \
-  F(S, int64_t, n_reaches)                                                                                            \
-  F(S, int64_t, residual)                                                                                             \
-  F(S, int64_t, is_bias)                                                                                              \
-  F(S, int64_t, uses_words)                                                                                           \
-  F(S, int64_t, mask_self_matched)                                                                                    \
-  F(S, int64_t, max_distance)                                                                                         \
+  F(S, int64_t, relation_step) F(S, int64_t, n_reaches) F(S, int64_t, residual) F(S, int64_t, is_bias)                \
+  F(S, int64_t, uses_words) F(S, int64_t, mask_self_matched) F(S, int64_t, max_distance)                              \
   F(S, int64_t, is_masked_by_distance)                                                                                \
   F(S, int64_t, attention) /* its precision: FLOAT32, BFLOAT16 or INT16 */                                            \
   F(S, int64_t, n_char_numbers) /* of a row of char_rows */                                                           \
   F(S, double, scale)                                                                                                 \
   F(S, const float *, char_rows) /* [n, n_char_numbers]: [x | q | k | v] of each, then its two backoff parts */       \
   F(S, const float *, label_rows) /* [n_labels, 4 * step]: the same of the labels of words, or NULL */                \
-  F(S, Table, bigram)                                                                                                 \
-  F(S, Table, word)                                                                                                   \
+  F(S, Table, bigram) F(S, Table, word)                                                                               \
   F(S, Linear, from_bigram) /* to [x | q | k | v] */                                                                  \
-  F(S, Linear, from_word)                                                                                             \
-  F(S, int64_t, has_bigrams)                                                                                          \
-  F(S, int64_t, has_backoff)                                                                                          \
-  F(S, Linear, output)                                                                                                \
+  F(S, Linear, from_word) F(S, int64_t, has_bigrams) F(S, int64_t, has_backoff) F(S, Linear, output)                  \
   F(S, const Layer *, layers)
 DEFINE(Flat, FLAT);
 
@@ -80,8 +62,7 @@ DEFINE(Flat, FLAT);
   F(S, const int32_t *, chars) /* [sum of n_chars], rows of the tables */                                             \
   F(S, const int32_t *, bigrams)                                                                                      \
   F(S, const int32_t *, words) /* [sum of n_words] */                                                                 \
-  F(S, const int32_t *, starts)                                                                                       \
-  F(S, const int32_t *, ends)                                                                                         \
+  F(S, const int32_t *, starts) F(S, const int32_t *, ends)                                                           \
   F(S, const int32_t *, labels) /* [sum of n_words], or NULL */
 DEFINE(Sentences, SENTENCES);
 

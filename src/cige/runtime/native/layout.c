@@ -23,41 +23,14 @@
 #define CONSTANT(NAME) {#NAME, NULL, NULL, NAME, 0},
 
 static const Field table[] = {
-    OF(Linear, LINEAR)                /* of product.h */
-    OF(Table, TABLE)                  /* of flat.h */
-    OF(Norm, NORM)
-    OF(Layer, LAYER)
-    OF(Flat, FLAT)
-    OF(Sentences, SENTENCES)
-    OF(Transitions, TRANSITIONS)      /* of chain.h */
-    OF(Chain, CHAIN)
-    OF(Families, FAMILIES)
-    OF(Rules, RULES)
-    OF(ScoredSpan, SCORED_SPAN)
-    OF(Emissions, EMISSIONS)
-    OF(Reading, READING)
-    OF(Codes, CODES)                  /* of rows_of_tables.h */
-    OF(Pairs, PAIRS)
-    OF(Vocabulary, VOCABULARY)
-    OF(Lattices, LATTICES)
-    OF(RowsOfTables, ROWS_OF_TABLES)
-    OF(Lstm, LSTM)                    /* of lstm.h */
-    OF(LstmRun, LSTM_RUN)
-    OF(Model, MODEL)                  /* of model.h */
-    OF(Problem, PROBLEM)
-    CONSTANT(PANEL)
-    CONSTANT(BLOCK)
-    CONSTANT(FLOAT32)
-    CONSTANT(BFLOAT16)
-    CONSTANT(INT8)
-    CONSTANT(INT16)
-    CONSTANT(PLAIN)
-    CONSTANT(ADD)
-    CONSTANT(RELU)
-    CONSTANT(DONE)
-    CONSTANT(NO_MEMORY)
-    CONSTANT(MISSING)
-    CONSTANT(NO_ROOM)
+    OF(Linear, LINEAR) OF(Table, TABLE) OF(Norm, NORM) OF(Layer, LAYER) OF(Flat, FLAT) OF(Sentences, SENTENCES)
+    OF(Transitions, TRANSITIONS) OF(Chain, CHAIN) OF(Families, FAMILIES) OF(Rules, RULES)
+    OF(ScoredSpan, SCORED_SPAN) OF(Emissions, EMISSIONS) OF(Reading, READING)
+    OF(Codes, CODES) OF(Pairs, PAIRS) OF(Vocabulary, VOCABULARY) OF(Lattices, LATTICES)
+    OF(RowsOfTables, ROWS_OF_TABLES) OF(Lstm, LSTM) OF(LstmRun, LSTM_RUN) OF(Model, MODEL) OF(Problem, PROBLEM)
+    CONSTANT(PANEL) CONSTANT(BLOCK) CONSTANT(FLOAT32) CONSTANT(BFLOAT16) CONSTANT(INT8) CONSTANT(INT16)
+    CONSTANT(PLAIN) CONSTANT(ADD) CONSTANT(RELU)
+    CONSTANT(DONE) CONSTANT(NO_MEMORY) CONSTANT(MISSING) CONSTANT(NO_ROOM)
     {NULL, NULL, NULL, 0, 0},
 };
 

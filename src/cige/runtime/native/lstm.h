@@ -12,8 +12,7 @@
 DEFINE(Lstm, LSTM);
 
 #define LSTM_RUN(F, S)                                                                                                \
-  F(S, int64_t, n_sentences)                                                                                          \
-  F(S, int64_t, n_threads)                                                                                            \
+  F(S, int64_t, n_sentences) F(S, int64_t, n_threads)                                                                 \
   F(S, const int32_t *, first)   /* of each sentence, the longest first: its first row */                             \
   F(S, const int32_t *, n_chars) /* and how many it has */                                                            \
   F(S, const float *, inputs)    /* [rows, 2, 4 width]: what the layer's input adds to the gates, biases included */  \

@@ -11,11 +11,9 @@
 
 /* What a model has; the others are NULL. */
 #define MODEL(F, S)                                                                                                   \
-  F(S, const Vocabulary *, vocabulary)                                                                                \
-  F(S, const Flat *, flat)                                                                                            \
+  F(S, const Vocabulary *, vocabulary) F(S, const Flat *, flat)                                                       \
   F(S, const uint8_t *, is_known) /* [rows of characters], whether char_rows of `flat` has one */                     \
-  F(S, const Chain *, chain)                                                                                          \
-  F(S, const Lstm *, lstm)
+  F(S, const Chain *, chain) F(S, const Lstm *, lstm)
 DEFINE(Model, MODEL);
 
 /* Why a model cannot be read, as in flat.layers[1].ff_in.n_in: `part` is flat.layers, `inner` ff_in, or NULL, and `field`
@@ -23,11 +21,7 @@ DEFINE(Model, MODEL);
 #define PROBLEM(F, S)                                                                                                 \
   F(S, const char *, part)                                                                                            \
   F(S, int64_t, number) /* of the layer or the entry, or -1 */                                                        \
-  F(S, const char *, inner)                                                                                           \
-  F(S, const char *, field)                                                                                           \
-  F(S, double, given)                                                                                                 \
-  F(S, double, least)                                                                                                 \
-  F(S, double, most)
+  F(S, const char *, inner) F(S, const char *, field) F(S, double, given) F(S, double, least) F(S, double, most)
 DEFINE(Problem, PROBLEM);
 
 /* Returns 0 if the counts, ranges, widths and precisions of these structs fit each other and no array is missing, else 1

@@ -21,12 +21,11 @@
 
 enum { FLOAT32 = 0, BFLOAT16 = 1, INT8 = 2, INT16 = 3 }; /* of weights and rows of x; see product_int8.c */
 
-#define LINEAR(F, S)                                                                                                    \
-  F(S, int64_t, n_in)                                                                                                   \
-  F(S, int64_t, n_panels)                                                                                               \
-  F(S, const void *, panels)  /* float [n_panels][n_in][PANEL]; see product_narrow.h for the other forms */             \
-  F(S, const float *, bias)   /* [n_panels * PANEL] */                                                                  \
-  F(S, int64_t, precision)                                                                                              \
+#define LINEAR(F, S)                                                                                                  \
+  F(S, int64_t, n_in) F(S, int64_t, n_panels)                                                                         \
+  F(S, const void *, panels)  /* float [n_panels][n_in][PANEL]; see product_narrow.h for the other forms */           \
+  F(S, const float *, bias)   /* [n_panels * PANEL] */                                                                \
+  F(S, int64_t, precision)                                                                                            \
   F(S, const float *, scales) /* [n_panels * PANEL]: what INT8 and INT16 weights are multiplied by; NULL otherwise */
 DEFINE(Linear, LINEAR);
 
