@@ -1,9 +1,10 @@
 /* The best tags of a chain, the spans they spell, and how probable each is. */
 
-#include "../../src/cige/runtime/native/chain.h"
+#include "../../src/cige/runtime/native/model.h"
 #include "check.h"
 
 typedef __typeof__(&read_chain) ReadChain;
+typedef __typeof__(&check_model) CheckModel;
 
 enum { L = 5, LANES = 8, LONGEST = 40 }; /* O B M E S of one label */
 
@@ -80,6 +81,14 @@ void check_chain(void *library) {
                        .forward = transitions(&s, 1, 0), .backward = transitions(&s, 1, 1),
                        .order = order, .prefix = order, .label = label, .places = places, .longest = longest,
                        .n_labels = 1, .n_plain = LANES};
+  const CheckModel check = (CheckModel)function_of(library, "check_model");
+  Problem problem;
+  const int32_t too_many[] = {0, 1, 2, 3, 5};
+  Chain other = chain;
+  other.prefix = too_many;
+  expect("chain is accepted", check(&(Model){.chain = &chain}, &problem), 0);
+  expect("wrong prefix is refused", check(&(Model){.chain = &other}, &problem), 1);
+  expect("prefix is named", !strcmp(problem.part, "chain.prefix") && problem.number == 4 && problem.given == 5, 1);
   int32_t n_chars[B];
   int64_t total = 0;
   for (int b = 0; b < B; b++) total += n_chars[b] = 1 + b * 7 % LONGEST;

@@ -1,10 +1,11 @@
 /* FLAT with two layers, from rows of tables to emissions: attention of characters and words with relative spans. */
 
-#include "../../src/cige/runtime/native/flat.h"
+#include "../../src/cige/runtime/native/model.h"
 #include "check.h"
 
 typedef int64_t (*WidthOf)(void);
-typedef __typeof__(&flat_emissions) Emissions;
+typedef __typeof__(&flat_emissions) FlatEmissions;
+typedef __typeof__(&check_model) CheckModel;
 
 enum { H = 2, HEAD = 20, D = H * HEAD, FF = 50, M = 32, REACHES = 3, N_LAYERS = 2, N_TAGS = 5 };
 enum { N_CHAR_ROWS = 30, N_WORD_ROWS = 12, N_BIGRAM_ROWS = 9, WORD = 13, BIGRAM = 7, MOST_NODES = 64 };
@@ -122,7 +123,7 @@ static float *ones(uint64_t *state) {
 
 void check_flat(void *library) {
   panel = ((WidthOf)function_of(library, "panel_width"))();
-  const Emissions emissions_of = (Emissions)function_of(library, "flat_emissions");
+  const FlatEmissions emissions_of = (FlatEmissions)function_of(library, "flat_emissions");
   const int64_t step = whole(D), relation_step = 2 * M + 64, HP = (H + panel / 2 - 1) / (panel / 2) * (panel / 2);
   uint64_t state = 5;
   Layer layers[N_LAYERS];
@@ -156,6 +157,14 @@ void check_flat(void *library) {
   flat.from_word = linear_of(4, D, WORD, &state, &r.from_word);
   flat.output = linear_of(1, N_TAGS, D, &state, &r.output);
   r.flat = &flat;
+
+  Problem problem;
+  const CheckModel check = (CheckModel)function_of(library, "check_model");
+  expect("flat is accepted", check(&(Model){.flat = &flat}, &problem), 0);
+  layers[1].ff_out.n_in++;
+  expect("wrong width is refused", check(&(Model){.flat = &flat}, &problem), 1);
+  expect("width is named", !strcmp(problem.inner, "ff_out") && problem.number == 1 && problem.most == FF, 1);
+  layers[1].ff_out.n_in--;
 
   enum { B = 12 };
   int32_t n_chars[B], n_words[B], chars[B * M], of_pairs[B * M], of_words[B * 8], starts[B * 8], ends[B * 8];
