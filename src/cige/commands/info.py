@@ -74,7 +74,7 @@ def _installation() -> JsonObject:
 
 
 def _torch() -> JsonObject:
-    from cige.commands.extras import install_command
+    from cige.extras import install_command
 
     try:
         import torch

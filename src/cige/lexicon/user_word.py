@@ -19,7 +19,7 @@ ALTERNATIVES = "|?"  # in annotations, PER|ORG is one of two types and ? a doubt
 MAX_LABEL_CHARS = 64
 
 NO_MODE = f"unknown mode (expected {', '.join(MODES)})"
-BAD_LABEL = f"not a label (expected up to {MAX_LABEL_CHARS} printable characters without blanks, '|' or '?', and not '*' or 'O')"
+BAD_LABEL = f"not a label (expected up to {MAX_LABEL_CHARS} printable characters; not '*', 'O', blanks, '|' or '?')"
 NO_LABEL = "mode force or type without a label"
 BLOCKED_LABEL = "mode block with a label (a blocked word is no entity of any type)"
 
