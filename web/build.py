@@ -75,8 +75,12 @@ def build(out: Path, model: str | None = None) -> None:
     """
     folder = model_folder(model)
     facts = read_manifest(folder, kind=TAGGER, version=1, error=ModelError)
-    if facts.get("architecture") != "flat" or (facts.get("config") or {}).get("bert"):
-        raise ModelError(f"{folder}: architecture {facts.get('architecture')!r}; a browser reads FLAT without BERT")
+    config = facts.get("config") or {}
+    if facts.get("architecture") != "flat" or config.get("bert") or config.get("components"):
+        raise ModelError(
+            f"{folder}: architecture {facts.get('architecture')!r}{' with components' if config.get('components') else ''}"
+            "; a browser reads FLAT without BERT and without components of characters"
+        )
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as made:
         compile_runtime(Path(made) / RUNTIME)

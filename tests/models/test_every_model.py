@@ -271,6 +271,27 @@ def test_a_saved_model_reads_alike(name, tmp_path):
     assert all(torch.isfinite(row).all() for row in emissions(LatticeModel.load(tmp_path / "small"), TEXTS))
 
 
+@pytest.mark.parametrize("name", sorted(ARCHITECTURES))
+def test_every_architecture_reads_components_of_characters(name, tmp_path):
+    unknown = "龘罕爨齉"  # neither a vector nor components; the others have components alone
+    model = made(name, components=tiny.COMPONENTS)
+    plain = made(name)
+    more = dict(model.tagger.named_parameters()).keys() - dict(plain.tagger.named_parameters()).keys()
+    assert {key.rsplit(".", 2)[0] for key in more} == {"encoder.components"} and len(more) == 5
+    model.tagger.loss(labelled_batch(model, tiny.sentences(8))).backward()
+    for key, weight in model.tagger.encoder.components.named_parameters():
+        assert weight.grad is not None and weight.grad.abs().max() > 0, key
+    together = emissions(model, [*TEXTS, tiny.UNSEEN + unknown])
+    assert not torch.allclose(
+        together[-1][: len(tiny.UNSEEN)], emissions(model, [unknown * 2])[0][: len(tiny.UNSEEN)], atol=1e-4
+    )
+    model.save(tmp_path / "model")
+    again = LatticeModel.load(tmp_path / "model")
+    assert again.config == model.config and again.vocabulary.components.same_as(model.vocabulary.components)
+    for row, same in zip(together, emissions(again, [*TEXTS, tiny.UNSEEN + unknown]), strict=True):
+        torch.testing.assert_close(row, same, atol=1e-6, rtol=0)
+
+
 @pytest.mark.parametrize("name", [name for name in EVERY if name not in WITHOUT_WORDS])
 def test_a_users_word_reaches_the_model(name):
     """It changes the emissions of its sentence alone, by the shared vector, whatever its spelling."""
