@@ -77,9 +77,10 @@ def build(out: Path, model: str | None = None) -> None:
     facts = read_manifest(folder, kind=TAGGER, version=1, error=ModelError)
     config = facts.get("config") or {}
     if facts.get("architecture") != "flat" or config.get("bert") or config.get("components"):
+        has_components = " with components of characters" if config.get("components") else ""
         raise ModelError(
-            f"{folder}: architecture {facts.get('architecture')!r}{' with components' if config.get('components') else ''}"
-            "; a browser reads FLAT without BERT and without components of characters"
+            f"{folder}: architecture {facts.get('architecture')!r}{has_components}; a browser reads FLAT "
+            "without BERT and without components"
         )
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as made:
