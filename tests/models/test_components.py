@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import tiny
 import torch
 
+from cige.data.batch import collate
 from cige.data.components import NO_SEQUENCE
 from cige.data.vocabulary import UNK, char_codes
 from cige.errors import ModelError
@@ -18,6 +20,7 @@ from cige.models.flat_config import FlatConfig
 from cige.models.mean import mean_model
 from cige.models.model import LatticeModel
 from cige.models.trim import rename_labels, trim
+from cige.text.normalize import normalize
 
 UNSEEN = tiny.UNSEEN  # no vector, but components of seen characters
 UNKNOWN = "龘罕爨齉"  # neither
@@ -106,3 +109,30 @@ def test_settings_of_a_manifest():
     assert config == FlatConfig(distances=("hh",), components=ComponentsConfig(table="x.tsv", width=9))
     with pytest.raises(TypeError):
         config_from_json(FlatConfig, {"components": {"table": "x.tsv", "wide": 9}})
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_what_training_says_of_a_component_holds_for_characters_that_it_never_saw(reads):
+    """The type of a name of one character follows from its component; no character has a vector."""
+    config = replace(tiny.CONFIG, embed_dropout_prob=0.0, components=tiny.COMPONENTS if reads else None)
+    model = tiny.model(config=config)
+    chars = [chr(code) for code in range(0x9000, 0x9E00, 3) if code % 4 == 0]  # those with one component
+    chars = [char for char in chars if normalize(char) == char]
+    of_char = {char: "LOC" if int(part) < 12 else "PER" for char, (part,) in tiny.components("".join(chars)).items()}
+    chars = list(np.random.default_rng(0).permutation(sorted(of_char)))
+    n_seen = 140
+    tags = model.tagger.tags
+    lattices = model.lattices([f"请{char}说话" for char in chars])
+    gold = [np.array([tags.index(tag) for tag in ("O", f"S-{of_char[char]}", "O", "O")]) for char in chars]
+    batch = collate([model.vocabulary.encode(x) for x in lattices[:n_seen]], gold[:n_seen])
+    optimizer = torch.optim.Adam(model.tagger.parameters(), lr=0.01)
+    model.tagger.train()
+    for _ in range(60):
+        optimizer.zero_grad()
+        model.tagger.loss(batch).backward()
+        optimizer.step()
+    model.tagger.eval()
+    paths = model.tagger.decode(model.batch(lattices[n_seen:]))
+    share = np.mean([path == row.tolist() for path, row in zip(paths, gold[n_seen:], strict=True)])
+    assert len(chars) - n_seen > 80
+    assert share > 0.95 if reads else share < 0.7

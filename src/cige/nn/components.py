@@ -52,16 +52,16 @@ class CharComponents(nn.Module):
             self.embedding.weight[PAD] = 0
 
     def forward(self, batch: LatticeBatch) -> Tensor:
-        weight = self.output.weight
-        out = weight.new_zeros(*batch.chars.shape, self.width)
         sequences = self.table.look_up(char_codes("".join(batch.texts)))  # of all characters of the batch
+        device, shape = batch.chars.device, (*batch.chars.shape, self.width)
         if not len(sequences):
-            return out
+            return torch.zeros(shape, device=device)
         if self.training and self.unknown_prob > 0:
             sequences[torch.rand(len(sequences)).numpy() < self.unknown_prob] = NO_SEQUENCE
         distinct, place = np.unique(sequences, return_inverse=True)
-        vectors = self.vectors(torch.from_numpy(self.table.padded(distinct)).to(weight.device))
-        out[batch.char_mask] = vectors[torch.from_numpy(place.reshape(-1)).to(weight.device)].to(out.dtype)
+        vectors = self.vectors(torch.from_numpy(self.table.padded(distinct)).to(device))
+        out = vectors.new_zeros(shape)
+        out[batch.char_mask] = vectors[torch.from_numpy(place.reshape(-1)).to(device)]
         return self.dropout(out)
 
     def vectors(self, components: Tensor) -> Tensor:
