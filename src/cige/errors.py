@@ -21,7 +21,7 @@ class DataError(CigeError):
 
 
 class LexiconError(CigeError):
-    """A word list, lexicon folder or vector file cannot be used."""
+    """A word list, lexicon folder, vector file or table of components cannot be used."""
 
 
 class ModelError(CigeError):

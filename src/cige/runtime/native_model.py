@@ -278,7 +278,8 @@ class NativeModel:
         with opened(folder, names) as read:
             with must_fit_manifest(read.folder):
                 label_facts = LabelFacts.from_manifest(read.facts)
-                network = _network(read, library, precision, kernels)
+                plain = _without_components(read)
+                network = _network(plain, library, precision, kernels)
                 chain = None
                 if library is not None:
                     crf, facts = read.crf, read.facts
@@ -295,7 +296,7 @@ class NativeModel:
                     part.n_threads = n_threads
             return cls(
                 network=network,
-                rows=RowReader(read.vocabulary, library, reads_gazetteers=read.config.reads_gazetteers),
+                rows=RowReader(plain.vocabulary, library, reads_gazetteers=read.config.reads_gazetteers),
                 vocabulary=read.vocabulary,
                 lexicon=read.lexicon,
                 crf=read.crf,
@@ -324,6 +325,16 @@ def _listed(
         found.append(FoundSpans(listed, typed))
         first += n
     return found
+
+
+def _without_components(read: TaggerFolder) -> TaggerFolder:
+    """The same network with the vectors of components in those of characters (see runtime.component_rows)."""
+    if read.config.components is None:
+        return read
+    from cige.runtime.component_rows import with_component_rows
+
+    config, weights, vocabulary = with_component_rows(read.config, read.weights, read.vocabulary)
+    return replace(read, config=config, weights=weights, vocabulary=vocabulary)
 
 
 def _network(read: TaggerFolder, library: Any, precision: str, kernels: str | None) -> Network:
