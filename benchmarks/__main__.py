@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks import measure
 from benchmarks.command import options_of, parser_of
-from cige.commands.extras import reason_of
+from cige.extras import reason_of
 from cige.errors import CigeError
 
 HERE = Path(__file__).parent

@@ -14,8 +14,8 @@ import tiny
 from cige.api import NER
 from cige.cli import VERBS, command_of, main, parser_of
 from cige.commands import compare, train
-from cige.commands.extras import install_command
 from cige.data import Sentence, Span, read_sentences, write_sentences
+from cige.extras import install_command
 from cige.lexicon.lexicon import Lexicon
 
 TEXT = "李明在北京。"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import tiny
 
-from cige.commands.extras import install_command
 from cige.data import write_sentences
+from cige.extras import install_command
 from cige.models.tener import TenerConfig
 
 NEWS = "罗氏公司总部设在瑞士巴塞尔。"

@@ -15,7 +15,9 @@ from cige.extensions import PACKAGES
 
 # From the ground up; folders on one floor do not import one another.
 LAYERS = [
-    {"errors", "json_text", "public_names", "extensions"},
+    {"json_text", "public_names", "extensions"},
+    {"extras"},
+    {"errors"},
     {"text", "folders", "recipes", "instruction_sets"},
     {"lexicon"},
     {"lattice"},
@@ -98,7 +100,7 @@ def modules_imported(path: Path) -> set[str]:
 
 def test_little_is_loose_at_the_top():
     loose = {p.name for p in SOURCE.glob("*.py")} - {"__init__.py", "__main__.py", "cli.py", "api.py"}
-    assert len(loose) <= 4, loose
+    assert len(loose) <= 5, loose
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))

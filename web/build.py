@@ -75,8 +75,13 @@ def build(out: Path, model: str | None = None) -> None:
     """
     folder = model_folder(model)
     facts = read_manifest(folder, kind=TAGGER, version=1, error=ModelError)
-    if facts.get("architecture") != "flat" or (facts.get("config") or {}).get("bert"):
-        raise ModelError(f"{folder}: architecture {facts.get('architecture')!r}; a browser reads FLAT without BERT")
+    config = facts.get("config") or {}
+    if facts.get("architecture") != "flat" or config.get("bert") or config.get("components"):
+        has_components = " with components of characters" if config.get("components") else ""
+        raise ModelError(
+            f"{folder}: architecture {facts.get('architecture')!r}{has_components}; a browser reads FLAT "
+            "without BERT and without components"
+        )
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as made:
         compile_runtime(Path(made) / RUNTIME)

@@ -45,6 +45,7 @@ function mustBeReadable(facts, lexiconFacts) {
     throw new Error(`model/manifest.json: ${facts.kind} in version ${facts.version}; expected ${KIND} in version ${VERSION}`);
   if (facts.architecture !== "flat" || facts.config.bert)
     throw new Error(`a model of architecture ${facts.architecture}${facts.config.bert ? " with BERT features" : ""}; the browser's form reads FLAT`);
+  if (facts.config.components) throw new Error("a model that reads components of characters; the browser's form does not");
   if (lexiconFacts.kind !== "lexicon" || lexiconFacts.version !== LEXICON_VERSION)
     throw new Error(`model/lexicon: ${lexiconFacts.kind} in version ${lexiconFacts.version}; expected version ${LEXICON_VERSION}`);
   if (lexiconFacts.fingerprint !== facts.lexicon_fingerprint)

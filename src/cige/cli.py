@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _refuse(_words_of(error))
     except ModuleNotFoundError as error:
-        from cige.commands.extras import reason_of
+        from cige.extras import reason_of
 
         reason = reason_of(f"cige {argv[0]}", error)
         if reason is None:
@@ -168,10 +168,6 @@ def _never_fail_to_encode(stream: Any) -> None:
 
 
 def _refuse(message: str) -> int:
-    if "cige[" in message:
-        from cige.commands.extras import as_installed
-
-        message = as_installed(message)
     print(f"cige: {message}", file=sys.stderr)
     return BAD_INPUT
 

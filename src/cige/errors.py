@@ -2,7 +2,18 @@
 
 
 class CigeError(ValueError):
-    """Base class of all errors that a user of cige can cause and fix."""
+    """Base class of all errors that a user of cige can cause and fix.
+
+    A command in its message that installs an extra has the form that works in this installation.
+    """
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        if "cige[" not in message:
+            return message
+        from cige.extras import as_installed  # imported only where it is needed: it reads metadata of packages
+
+        return as_installed(message)
 
 
 class DataError(CigeError):
@@ -10,7 +21,7 @@ class DataError(CigeError):
 
 
 class LexiconError(CigeError):
-    """A word list, lexicon folder or vector file cannot be used."""
+    """A word list, lexicon folder, vector file or table of components cannot be used."""
 
 
 class ModelError(CigeError):

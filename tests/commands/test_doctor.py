@@ -9,8 +9,8 @@ import pytest
 
 from cige.cli import main
 from cige.commands import doctor
-from cige.commands.extras import install_command
 from cige.errors import CigeError
+from cige.extras import install_command
 from cige.folders import hub
 from cige.folders.hub import BUNDLED
 

@@ -9,14 +9,17 @@ import numpy as np
 import torch
 
 from cige.data.batch import collate
+from cige.data.components import ComponentTable
 from cige.data.sentence import Sentence, Span
 from cige.data.tags import spans_to_tags
 from cige.data.user_words import UserWordRegime, simulate_user_words
+from cige.data.vocabulary import char_codes
 from cige.lattice.lattice import build_lattice
 from cige.lexicon.gazetteers import with_lists
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 from cige.models.build import Vectors, build_tagger, input_tables
+from cige.models.components_config import ComponentsConfig
 from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
@@ -29,6 +32,7 @@ NAMES = {
     "ORG": ["罗氏公司", "人和药店", "中国银行", "清华大学"],
     "PER": ["李明", "王小红", "张三", "欧阳修"],
 }
+UNSEEN = "轩辕渊瀚"  # characters without a vector, with components that other characters have
 FRAMES = ["{PER}在{LOC}。", "{ORG}设在{LOC}", "{PER}是{ORG}的经理，他来自{LOC}。", "今天天气很好"]
 FRAMES += ["{LOC}的{ORG}请了{PER}"]
 FRAMES += [
@@ -42,6 +46,7 @@ GAZETTEERS = {
     "ORG": ["罗氏公司", "清华大学", "中国银行", "北京"],
     "PER": ["张三", "王小红", "中国"],
 }  # some are words of the lexicon, some only of lists, and 北京 is in two lists
+COMPONENTS = ComponentsConfig(table="components.tsv", embedding_width=6, width=10, dropout_prob=0.0)
 CONFIG = FlatConfig(
     n_heads=4, head_width=8, ff_width=64, embed_dropout_prob=0.1, word_dropout_prob=0.0, ff_dropout_prob=0.0,
     output_dropout_prob=0.0,
@@ -71,6 +76,12 @@ def new_name(rng: np.random.Generator) -> str:
     return "".join(map(chr, rng.integers(0x9000, 0x9E00, int(rng.integers(2, 5)))))
 
 
+def components(text: str) -> dict[str, tuple[str, ...]]:
+    """Made-up components of the Chinese characters in `text`: one to four of the 23 that there are."""
+    chars = sorted({char for char in text if "\u4e00" <= char <= "\u9fff"})
+    return {char: tuple(str((ord(char) // 7**k) % 23) for k in range(1 + ord(char) % 4)) for char in chars}
+
+
 def random_table(words: list[str], width: int, *, seed: int) -> VectorTable:
     vectors = np.random.default_rng(seed).normal(size=(len(words), width)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -89,7 +100,7 @@ def model(
     """A new untrained model with its own lexicon; `features` are what `config.bert` names.
 
     With `typed` it reads the labels of words and may tag what it does not know the type of. If `config` reads
-    gazetteers, those are GAZETTEERS.
+    gazetteers, those are GAZETTEERS. If it reads components, some characters without a vector have some.
     """
     lexicon, groups, gazetteers = Lexicon.from_words(WORDS), None, ()
     if config.reads_gazetteers:
@@ -108,6 +119,9 @@ def model(
     tables = input_tables(
         lattices, lexicon, vectors, seed=seed, count=counts, word_groups=groups, gazetteers=gazetteers
     )
+    if config.components is not None:
+        of_chars = components("".join([*chars, *map(chr, range(0x9000, 0x9E00, 3)), UNSEEN]))
+        tables = tables.with_components(ComponentTable.of(of_chars, char_codes("".join(chars))))
     labels = LABELS
     if typed:
         config, tables, labels = replace(config, word_labels=True), tables.with_word_labels(LABELS), [*LABELS, "*"]

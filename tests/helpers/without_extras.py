@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cige.commands.extras import EXTRA_OF
+from cige.extras import EXTRA_OF
 
 OF_OTHERS = {"pandas": "ray"}  # packages that come with those of an extra, and are not imported by cige itself
 WITHOUT = """

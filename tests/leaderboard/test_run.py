@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import board_results
@@ -11,10 +12,12 @@ import pytest
 import tiny_run
 
 from cige.cli import main
+from cige.json_text import to_json
 from cige.leaderboard import run as run_module
 from cige.leaderboard.cells import Cell, cheapest_first, estimated_seconds, is_done, share_of
 from cige.leaderboard.results import read_results
 from cige.leaderboard.run import differences, run_cell
+from cige.models.components_config import ComponentsConfig
 from cige.training.recipe import recipe_to_yaml
 
 
@@ -67,6 +70,20 @@ def test_a_cell_of_other_settings_is_open_again(results, recipe_file, data_dir, 
     argv = ["leaderboard", "run", str(changed), "--results", str(results), "--data-dir", data_dir, "--seeds", "1"]
     assert main([*argv, "--list"]) == 0
     assert capsys.readouterr().out.split() == ["tiny/one-1"]
+
+
+def test_an_input_that_a_recipe_does_not_use_leaves_its_results_valid(data_dir) -> None:
+    plain = tiny_run.tiny_recipe(n_epochs=1)
+    cell = Cell(plain, seed=1)
+    before = asdict(plain)
+    del before["model"]["components"]  # as it was before cige had this input
+    assert cell.settings == hashlib.sha256(to_json(before, sort_keys=True).encode()).hexdigest()
+    table = Path(data_dir) / "components.tsv"
+    table.write_text("李\t木 子\n", encoding="utf-8")
+    model = replace(plain.model, components=ComponentsConfig(table=table.name))
+    reading = Cell(replace(plain, model=model), seed=1)
+    assert reading.settings != cell.settings
+    assert reading.data_files(data_dir) == cell.data_files(data_dir) | {"components": table}
 
 
 def test_a_cell_comes_out_the_same_when_it_is_run_again(results, recipe_file, data_dir, tmp_path) -> None:

@@ -16,12 +16,14 @@ from cige.lexicon.user_word import (
 from cige.lexicon.word_rules import EDGE, SINGLE
 
 
-@pytest.mark.parametrize("label", ["PRODUCT", "PER.NOM", "产品", "a" * 64, "B-X", "O", "**"])
+@pytest.mark.parametrize("label", ["PRODUCT", "PER.NOM", "产品", "a" * 64, "B-X", "OO", "**"])
 def test_labels(label):
     assert is_label(label) and reason_to_refuse_user_word(UserWord("贺兰草", label)) is None
 
 
-@pytest.mark.parametrize("label", ["", " ", "*", "A B", "A\tB", "a" * 65, "A\n", "\u200b", "\ud800"])
+@pytest.mark.parametrize(
+    "label", ["", " ", "*", "A B", "A\tB", "a" * 65, "A\n", "\u200b", "\ud800", "O", "?", "PER|ORG"]
+)
 def test_strings_that_are_no_label(label):
     assert not is_label(label) and reason_to_refuse_user_word(UserWord("贺兰草", label)) == BAD_LABEL
 

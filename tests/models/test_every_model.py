@@ -81,7 +81,7 @@ SMALL: dict[str, dict] = {  # settings beside those of NO_DROPOUT: small widths,
     },
     "tener": {"n_heads": 2, "head_width": 12, "ff_width": 48, "ff_dropout_prob": 0.0, "attention_dropout_prob": 0.0},
 }
-WITHOUT_WORDS = {"bert_crf", "bilstm_crf", "tener"}  # models that read no lexicon
+WITHOUT_WORDS = {"bert_crf", "bert_crf, components", "bilstm_crf", "tener"}  # models that read no lexicon
 TEXTS = ["李明在北京市长江大桥。", "重庆人和药店", "好", "今天天气很好的中国银行经理请了欧阳修南京市长江大桥说话"]
 
 
@@ -93,6 +93,10 @@ VARIANTS = {  # other forms of a model: (architecture, settings)
     "nflat, characters first": ("nflat", {"order": "characters_first"}),
     "lebert, released": ("lebert", RELEASED_LEBERT),
     "lr_cnn, equations": ("lr_cnn", {**EQUATIONS, "long_words": True}),
+    "flat, components": ("flat", {"components": tiny.COMPONENTS}),
+    "soft_lexicon, components": ("soft_lexicon", {"components": tiny.COMPONENTS}),
+    "bert_crf, components": ("bert_crf", {"components": tiny.COMPONENTS}),
+    "lebert, components": ("lebert", {"components": tiny.COMPONENTS}),
 }
 
 
@@ -132,10 +136,11 @@ def labelled_batch(model: LatticeModel, sentences: list[Sentence]) -> LatticeBat
 
 NOTHING_TO_DROP = {  # settings that all models share, of inputs that these do not read
     ("bert_crf", "embed_dropout_prob"),
+    ("bert_crf, components", "embed_dropout_prob"),
     ("multi_digraph", "word_dropout_prob"),  # of words it reads the gazetteers alone
     ("lr_cnn, equations", "attention_dropout_prob"),  # the equations have no global state
 } | {(name, "word_dropout_prob") for name in WITHOUT_WORDS}
-NOTHING_TO_DROP |= {(name, "embed_dropout_prob") for name in ("lebert", "lebert, released")}
+NOTHING_TO_DROP |= {(name, "embed_dropout_prob") for name in EVERY if name.startswith("lebert")}
 
 
 def dropouts_of(name: str) -> list[str]:
@@ -264,6 +269,27 @@ def test_a_saved_model_reads_alike(name, tmp_path):
         torch.testing.assert_close(row, same, atol=1e-6, rtol=0)
     model.save(tmp_path / "small", table_dtype="int8")
     assert all(torch.isfinite(row).all() for row in emissions(LatticeModel.load(tmp_path / "small"), TEXTS))
+
+
+@pytest.mark.parametrize("name", sorted(ARCHITECTURES))
+def test_every_architecture_reads_components_of_characters(name, tmp_path):
+    unknown = "龘罕爨齉"  # neither a vector nor components; the others have components alone
+    model = made(name, components=tiny.COMPONENTS)
+    plain = made(name)
+    more = dict(model.tagger.named_parameters()).keys() - dict(plain.tagger.named_parameters()).keys()
+    assert {key.rsplit(".", 2)[0] for key in more} == {"encoder.components"} and len(more) == 5
+    model.tagger.loss(labelled_batch(model, tiny.sentences(8))).backward()
+    for key, weight in model.tagger.encoder.components.named_parameters():
+        assert weight.grad is not None and weight.grad.abs().max() > 0, key
+    together = emissions(model, [*TEXTS, tiny.UNSEEN + unknown])
+    assert not torch.allclose(
+        together[-1][: len(tiny.UNSEEN)], emissions(model, [unknown * 2])[0][: len(tiny.UNSEEN)], atol=1e-4
+    )
+    model.save(tmp_path / "model")
+    again = LatticeModel.load(tmp_path / "model")
+    assert again.config == model.config and again.vocabulary.components.same_as(model.vocabulary.components)
+    for row, same in zip(together, emissions(again, [*TEXTS, tiny.UNSEEN + unknown]), strict=True):
+        torch.testing.assert_close(row, same, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if name not in WITHOUT_WORDS])

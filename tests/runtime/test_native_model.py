@@ -44,6 +44,20 @@ MORE = {
     "many heads": {"n_heads": 20, "head_width": 2, "n_layers": 2},
     "one wide head": {"n_heads": 1, "head_width": 38, "n_layers": 2},
     "released, two layers, composed": RELEASED | {"n_layers": 2, "bigram_backoff": True, "char_words": True},
+    "components": {"components": tiny.COMPONENTS},
+    "components with all of the input": {
+        "components": tiny.COMPONENTS,
+        "bigram_backoff": True,
+        "char_words": True,
+        "word_labels": True,
+        "gazetteers": True,
+        "n_layers": 2,
+    },
+    "components without bigrams and words": {
+        "components": tiny.COMPONENTS,
+        "use_bigrams": False,
+        "use_words": False,
+    },
     "wide": {"n_heads": 8, "head_width": 20, "ff_width": 480},
 }
 LONG = "".join(s.text for s in tiny.sentences(12, seed=3))
@@ -308,7 +322,7 @@ def test_what_the_runtime_does_not_know_is_refused(tmp_path):
         shutil.rmtree(tmp_path / "other", ignore_errors=True)
         shutil.copytree(tmp_path / "model", tmp_path / "other")
         (tmp_path / "other" / MANIFEST).write_text(json.dumps(manifest | changes), encoding="utf-8")
-        with pytest.raises(ModelError, match=r'needs PyTorch; pip install "cige\[train\]"'):
+        with pytest.raises(ModelError, match=r'needs PyTorch; .*pip install .*\[train\]"'):
             NativeModel.load(tmp_path / "other")
 
 

@@ -23,6 +23,8 @@ VARIANTS: dict[str, dict] = {
     "no words": {"use_words": False},
     "bigrams": {"use_bigrams": True, "bigram_backoff": True},
     "two layers": {"n_layers": 2},
+    "components": {"components": tiny.COMPONENTS},
+    "components and bigrams": {"components": tiny.COMPONENTS, "use_bigrams": True, "bigram_backoff": True},
     "odd width": {"lstm_width": 38, "n_layers": 2},
 }
 LONG = "".join(s.text for s in tiny.sentences(9, seed=3))

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 import tiny
@@ -79,8 +80,11 @@ def test_a_model_that_browsers_cannot_read_and_a_missing_compiler_are_reported(t
     tiny.model(architecture="soft_lexicon", config=SoftLexiconConfig(lstm_width=32)).save(tmp_path / "model")
     with pytest.raises(ModelError, match=r"architecture 'soft_lexicon'; a browser reads FLAT"):
         build.build(tmp_path / "web", str(tmp_path / "model"))
+    tiny.model(config=replace(tiny.CONFIG, components=tiny.COMPONENTS)).save(tmp_path / "components")
+    with pytest.raises(ModelError, match=r"with components of characters; a browser reads FLAT"):
+        build.build(tmp_path / "web", str(tmp_path / "components"))
     monkeypatch.setattr(build, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"pip install 'cige\[web\]'"):
+    with pytest.raises(ModelError, match=r"pip install .*\[web\]"):
         build.build(tmp_path / "web")
 
 

@@ -23,9 +23,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from cige.commands.extras import install_command
 from cige.commands.options import make_console
 from cige.errors import CigeError
+from cige.extras import install_command
 from cige.json_text import to_json
 
 State = Literal["ok", "note", "wrong"]

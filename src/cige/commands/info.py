@@ -74,7 +74,7 @@ def _installation() -> JsonObject:
 
 
 def _torch() -> JsonObject:
-    from cige.commands.extras import install_command
+    from cige.extras import install_command
 
     try:
         import torch
@@ -101,12 +101,15 @@ def _model(name: str | None) -> JsonObject:
 
 def _lattice_model(model: LoadedModel) -> JsonObject:
     """Facts about a model with a lexicon, in addition to its labels."""
+    components = model.vocabulary.components
+    with_components = {} if components is None else {"characters with components": len(components.codes)}
     return {
         "precision": model.precision or "float32",
         "scheme": model.scheme,
         "lexicon words": len(model.lexicon),
         "user words": len(model.lexicon.user_words),
-        "vocabulary": dict(zip(("characters", "bigrams", "words"), model.vocabulary.n_rows, strict=True)),
+        "vocabulary": dict(zip(("characters", "bigrams", "words"), model.vocabulary.n_rows, strict=True))
+        | with_components,
         "facts": model.facts,
     }
 

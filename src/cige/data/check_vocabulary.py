@@ -22,6 +22,8 @@ def check_vocabulary(vocabulary: Vocabulary) -> None:
         _check_codes(name, table, n)
     _check_rows("word_rows", vocabulary.word_rows, n_rows[2])
     _check_facts(vocabulary)
+    if vocabulary.components is not None:
+        vocabulary.components.check()
     for name in ("word_counts", "word_groups"):
         values = getattr(vocabulary, name)
         if values is not None and (values.shape != vocabulary.word_rows.shape or values.dtype.kind != "i"):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from cige.data.check_vocabulary import check_vocabulary
+from cige.data.components import ComponentTable
 from cige.data.names_of_model import with_names
 from cige.data.vocabulary import CodeTable, Vocabulary
 from cige.errors import LexiconError, ModelError
@@ -20,6 +22,7 @@ from cige.lexicon.names_list import NamesList
 
 VOCABULARY, _LEXICON = "vocabulary.safetensors", "lexicon"
 _OPTIONAL = ("word_counts", "word_groups")
+_COMPONENTS, _N_COMPONENTS = "components.", "n_components"
 
 
 def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> JsonObject:
@@ -31,10 +34,11 @@ def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> JsonOb
         "bigrams.rows": vocabulary.bigrams.rows,
         "word_rows": vocabulary.word_rows,
     }
-    save_file(
-        arrays | {name: values for name in _OPTIONAL if (values := getattr(vocabulary, name)) is not None},
-        folder / VOCABULARY,
-    )
+    arrays |= {name: values for name in _OPTIONAL if (values := getattr(vocabulary, name)) is not None}
+    components = vocabulary.components
+    if components is not None:
+        arrays |= {f"{_COMPONENTS}{name}": values for name, values in components.arrays().items()}
+    save_file(arrays, folder / VOCABULARY)
     lexicon.save(folder / _LEXICON)
     return {
         "n_rows": vocabulary.n_rows,
@@ -42,7 +46,7 @@ def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> JsonOb
         "gazetteers": list(vocabulary.gazetteers),
         "word_labels": list(vocabulary.word_labels),
         "lexicon_fingerprint": lexicon.fingerprint,
-    }
+    } | ({} if components is None else {_N_COMPONENTS: components.n_components})
 
 
 def load_words(folder: Path, facts: JsonObject, names: NamesList | None = None) -> tuple[Vocabulary, Lexicon]:
@@ -74,12 +78,19 @@ def load_words(folder: Path, facts: JsonObject, names: NamesList | None = None) 
             n_groups=facts.get("n_groups", 1),  # not in folders of version 0.1
             gazetteers=tuple(facts.get("gazetteers", ())),  # not in folders of older models
             word_labels=tuple(facts.get("word_labels", ())),  # not in folders of older models
+            components=_components(arrays, facts),
             **{name: arrays[name] for name in _OPTIONAL if name in arrays},
         )
         check_vocabulary(vocabulary)
         if len(vocabulary.word_rows) != len(lexicon):
             raise ValueError(f"{len(vocabulary.word_rows)} word rows for a lexicon of {len(lexicon)} words")
     return (vocabulary, lexicon) if names is None else with_names(vocabulary, lexicon, names)
+
+
+def _components(arrays: Mapping[str, np.ndarray], facts: JsonObject) -> ComponentTable | None:
+    """The components in a vocabulary file; None if the model does not read them."""
+    given = {name.removeprefix(_COMPONENTS): x for name, x in arrays.items() if name.startswith(_COMPONENTS)}
+    return ComponentTable(**given, n_components=facts[_N_COMPONENTS]) if given else None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from cige.data.components import ComponentTable
 from cige.lattice.lattice import Lattice
 
 PAD, UNK, USER = 0, 1, 2  # rows of every table; all user words share the row USER
@@ -127,6 +128,7 @@ class Vocabulary:
         n_groups: number of gazetteers, of which the first is the lexicon itself.
         gazetteers: the names of the others; empty in folders of older models.
         word_labels: the K labels of user words that the model knows; empty if it reads no labels.
+        components: the components of characters; None if the model does not read them.
     """
 
     chars: CodeTable
@@ -139,6 +141,7 @@ class Vocabulary:
     n_groups: int = 1
     gazetteers: tuple[str, ...] = ()
     word_labels: tuple[str, ...] = ()
+    components: ComponentTable | None = None
 
     @property
     def user_count(self) -> int:

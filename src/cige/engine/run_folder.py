@@ -151,7 +151,8 @@ def _holds_training(folder: Path) -> bool:
 def differences(old: Any, new: Any) -> list[str]:
     """The settings that differ, each as `training.n_epochs 3 (was 2)`."""
     before, after = _flat(asdict(old), ""), _flat(asdict(new), "")
-    return [f"{key} {value!r} (was {before.get(key)!r})" for key, value in after.items() if before.get(key) != value]
+    keys = dict.fromkeys([*after, *before])  # a section that one of the two leaves out has keys in the other alone
+    return [f"{k} {after.get(k)!r} (was {before.get(k)!r})" for k in keys if before.get(k) != after.get(k)]
 
 
 def _flat(values: Settings, prefix: str) -> Settings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -25,6 +25,8 @@ def check_settings(settings: Any) -> None:
             raise ValueError(f"config.{name} is {_shown(value)}; expected {_expected(hints[name])}")
         if type(value) is int:
             _check_number(name, value)
+        elif is_dataclass(value):
+            check_settings(value)
 
 
 def _check_number(name: str, value: int) -> None:

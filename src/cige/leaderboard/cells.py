@@ -43,8 +43,14 @@ class Cell:
 
     @property
     def settings(self) -> str:
-        """SHA-256 of the recipe with all its settings."""
-        return hashlib.sha256(to_json(asdict(self.recipe), sort_keys=True).encode()).hexdigest()
+        """SHA-256 of the recipe with all its settings.
+
+        Inputs that results of earlier versions did not have count only where a recipe uses them.
+        """
+        settings = asdict(self.recipe)
+        if settings["model"]["components"] is None:
+            del settings["model"]["components"]
+        return hashlib.sha256(to_json(settings, sort_keys=True).encode()).hexdigest()
 
     def work(self, data_dir: str | None) -> int:
         """Bytes of training text times epochs: the part of the cost that does not depend on the system."""
@@ -52,7 +58,7 @@ class Cell:
         return train.stat().st_size * self.recipe.training.n_epochs
 
     def data_files(self, data_dir: str | None) -> dict[str, Path]:
-        """The files that the run reads: those of the data set by split, and vectors by what they are of."""
+        """The files that the run reads: those of the data set by split, vectors by what they are of, and components."""
         data, vectors = self.recipe.data, self.recipe.vectors
         if data.dataset is not None:
             splits = {}
@@ -62,7 +68,9 @@ class Cell:
         else:
             named = {"train": data.train, "dev": data.dev, "test": data.test}
             splits = {name: find_file(path, data_dir) for name, path in named.items() if path is not None}
+        components = self.recipe.model.components
         tables = {"char": vectors.char, "bigram": vectors.bigram, "word": vectors.word}
+        tables |= {} if components is None else {"components": components.table}
         return splits | {name: find_file(path, data_dir) for name, path in tables.items() if path is not None}
 
 

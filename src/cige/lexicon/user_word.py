@@ -14,10 +14,12 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 EVIDENCE, FORCE, BLOCK, TYPE, BLOCK_EXACT = MODES
 BLOCKING = (BLOCK, BLOCK_EXACT)
 UNKNOWN_TYPE = "*"  # the label of names whose type a tagger was not trained on; users cannot use it
+RESERVED_LABELS = (UNKNOWN_TYPE, "O")  # O is what tags call a character outside of entities
+ALTERNATIVES = "|?"  # in annotations, PER|ORG is one of two types and ? a doubt; a word names one type
 MAX_LABEL_CHARS = 64
 
 NO_MODE = f"unknown mode (expected {', '.join(MODES)})"
-BAD_LABEL = f"not a label (expected up to {MAX_LABEL_CHARS} printable characters without blanks, and not '*')"
+BAD_LABEL = f"not a label (expected up to {MAX_LABEL_CHARS} printable characters; not '*', 'O', blanks, '|' or '?')"
 NO_LABEL = "mode force or type without a label"
 BLOCKED_LABEL = "mode block with a label (a blocked word is no entity of any type)"
 
@@ -130,8 +132,8 @@ def is_label(label: str) -> bool:
     return (
         0 < len(label) <= MAX_LABEL_CHARS
         and label.isprintable()
-        and not any(map(str.isspace, label))
-        and label != UNKNOWN_TYPE
+        and not any(c.isspace() or c in ALTERNATIVES for c in label)
+        and label not in RESERVED_LABELS
     )
 
 

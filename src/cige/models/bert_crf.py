@@ -7,8 +7,8 @@ Li, Yan, Qiu, Huang: "FLAT: Chinese NER Using Flat-Lattice Transformer", ACL 202
            MLP, if it has hidden layers -> linear -> CRF
 
 The paper says no more about the MLP. By default it is only the tagger's linear layer; `hidden_widths` adds layers with
-GELU below it, initialised as in PyTorch. The model reads no lexicon and no other vectors, so words, including the
-user's own, have no effect.
+GELU below it, initialised as in PyTorch. The model reads no lexicon and no other vectors but those of components
+(`components`), so words, including the user's own, have no effect.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class BertCrfEncoder(LatticeEncoder[BertCrfConfig]):
         if features is None:
             raise ValueError(config.problems()[0])
         super().__init__(config, sizes, features, chars=False, words=False)
-        widths = [features.width, *config.hidden_widths]
+        widths = [features.width + self.components_width, *config.hidden_widths]
         layers: list[nn.Module] = []
         for in_width, out_width in pairwise(widths):
             layers += [Dropout(config.hidden_dropout_prob), nn.Linear(in_width, out_width), nn.GELU()]
@@ -74,5 +74,5 @@ class BertCrfEncoder(LatticeEncoder[BertCrfConfig]):
 
     def forward(self, batch: LatticeBatch) -> Tensor:
         """float[B, T, out_width]."""
-        out: Tensor = self.mlp(self.features(batch))
+        out: Tensor = self.mlp(self.with_components(self.features(batch), batch))
         return out

@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 import torch
 
+from cige.data.components import ComponentTable
 from cige.data.tags import tag_set
 from cige.data.vocabulary import (
     N_SPECIAL,
@@ -79,6 +80,10 @@ class InputTables:
     def with_word_labels(self, labels: Sequence[str]) -> InputTables:
         """The same tables for a model that knows these labels of user words."""
         return replace(self, vocabulary=replace(self.vocabulary, word_labels=tuple(labels)))
+
+    def with_components(self, components: ComponentTable | None) -> InputTables:
+        """The same tables for a model that reads these components of characters, or none."""
+        return replace(self, vocabulary=replace(self.vocabulary, components=components))
 
 
 def input_tables(
@@ -236,6 +241,11 @@ def build_network(
     """The network with empty tables; with `head`, `tags` are the entity labels, and it is a GridTagger."""
     if (config.bert is None) != (features is None):
         raise ValueError(f"config.bert is {config.bert!r}, but features are {type(features).__name__}")
+    if (config.components is None) != (vocabulary.components is None):
+        raise ValueError(
+            f"config.components is {config.components}, and the vocabulary has "
+            f"{'no' if vocabulary.components is None else 'a'} table of components"
+        )
     sizes = InputSizes(
         n_rows=vocabulary.n_rows,
         n_tuned=vocabulary.n_tuned,
@@ -243,6 +253,7 @@ def build_network(
         n_groups=vocabulary.n_groups,
         user_count=vocabulary.user_count,
         n_word_labels=len(vocabulary.word_labels),
+        components=vocabulary.components,
     )
     encoder = find_architecture(architecture).make_encoder(config, sizes, features)
     if head is not None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from cige.models.components_config import ComponentsConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +26,9 @@ class ModelConfig:
     cige[bert]), or a folder with a Lattice-BERT of `cige lattice-bert pretrain` (LatticeBertFeatures)."""
     bert_tuned: bool = False
     """Whether to fine-tune the BERT (as in Table 4 of FLAT) or keep it fixed."""
+    components: ComponentsConfig | None = None
+    """A table of the components of characters, such as radicals, from which each character gets one more vector (an
+    idea of MECT; see nn/components.py)."""
     output_dropout_prob: float = 0.3
     """Dropout before the tag scores."""
     constrained: bool = True
@@ -42,3 +49,18 @@ class ModelConfig:
     def problems(self) -> list[str]:
         """The problems of settings that have the right types; empty if they are valid."""
         return []
+
+
+C = TypeVar("C", bound=ModelConfig)
+
+
+def config_from_json(config_class: type[C], values: Mapping[str, Any]) -> C:
+    """The settings that a manifest states, as `asdict` returned them and JSON keeps them; values are not checked.
+
+    Raises:
+        TypeError: a setting is unknown, or the settings of components are none.
+    """
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    if given.get("components") is not None:
+        given["components"] = ComponentsConfig(**given["components"])
+    return config_class(**given)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from cige.data.batch import LatticeBatch
 from cige.models.config import ModelConfig
 from cige.nn.char_features import CharFeatures
+from cige.nn.components import CharComponents
 from cige.nn.embeddings import InputSizes, LatticeVectors
 
 C = TypeVar("C", bound=ModelConfig)
@@ -21,6 +22,7 @@ class LatticeEncoder(nn.Module, Generic[C]):
     Attributes:
         config: the settings of the model.
         embeddings: the vectors of characters, bigrams and words.
+        components: computes vectors of the components of characters, or None.
         features: a BERT whose vectors are concatenated with those of characters, or None.
         out_width: width D of the character features.
 
@@ -53,17 +55,39 @@ class LatticeEncoder(nn.Module, Generic[C]):
             words=words,
             char_words=char_words,
         )
+        self.components: CharComponents | None = None
+        if config.components is not None:
+            assert sizes.components is not None  # build_network checks it
+            read = config.components
+            self.components = CharComponents(
+                sizes.components,
+                embedding_width=read.embedding_width,
+                width=read.width,
+                dropout_prob=read.dropout_prob,
+                unknown_prob=read.unknown_prob,
+            )
         self.features = features
 
     @property
     def char_width(self) -> int:
         """The width C of the vectors that `read_chars` returns."""
-        return self.embeddings.char_width + (self.features.width if self.features is not None else 0)
+        of_features = self.features.width if self.features is not None else 0
+        return self.embeddings.char_width + self.components_width + of_features
+
+    @property
+    def components_width(self) -> int:
+        """The width of the vectors of components; 0 if the model does not read them."""
+        return self.components.width if self.components is not None else 0
 
     def read_chars(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, C]: the vectors of characters and their bigrams, then those of the BERT if there is one."""
-        chars = self.embeddings.chars(batch)
+        """float[B, T, C]: the vectors of characters and their bigrams, then those of their components and of the BERT,
+        if the model reads these."""
+        chars = self.with_components(self.embeddings.chars(batch), batch)
         return chars if self.features is None else torch.cat([chars, self.features(batch)], -1)
+
+    def with_components(self, vectors: Tensor, batch: LatticeBatch) -> Tensor:
+        """float[B, T, D + components_width]: vectors of characters float[B, T, D], then those of their components."""
+        return vectors if self.components is None else torch.cat([vectors, self.components(batch)], -1)
 
     def forward(self, batch: LatticeBatch) -> Tensor:
         """float[B, T, out_width]: the features of each character."""

@@ -124,10 +124,10 @@ class LebertEncoder(LatticeEncoder[LebertConfig]):
                 residual=config.residual,
                 no_word=config.no_word == "vector",
             )
-        self.out_width = features.width
+        self.out_width = features.width + self.components_width
 
     def forward(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, D], the last hidden vectors of the BERT."""
+        """float[B, T, out_width]: the last hidden vectors of the BERT, then those of components if it reads these."""
         return self._read(batch)[0]
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
@@ -144,7 +144,7 @@ class LebertEncoder(LatticeEncoder[LebertConfig]):
         """Character features, and the attention to words, or None in a model without words."""
         adapter = self.adapter
         if adapter is None:
-            return self.features(batch), None
+            return self.with_components(self.features(batch), batch), None
         values = adapter.values(self.embeddings.words(batch))  # [B, K, D]
         chosen = self._chosen(batch)  # [B, T, W]
         shares = values.new_zeros(chosen.shape, dtype=torch.float32)
@@ -158,7 +158,7 @@ class LebertEncoder(LatticeEncoder[LebertConfig]):
             return changed
 
         features = self.features(batch, BetweenLayers(self.config.after_layer, change))
-        return features, shares
+        return self.with_components(features, batch), shares
 
     def _chosen(self, batch: LatticeBatch) -> Tensor:
         """bool[B, T, W]: which words each character reads."""

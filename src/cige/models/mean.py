@@ -65,12 +65,17 @@ def _difference(first: LatticeModel, other: LatticeModel) -> str | None:
         (v.chars.codes, v.chars.rows, v.bigrams.codes, v.bigrams.rows, v.word_rows) for v in (ours, theirs)
     )
     same_rows = same_numbers and all(map(np.array_equal, rows, other_rows))
+    components, others = ours.components, theirs.components
+    same_components = components is others is None or (
+        components is not None and others is not None and components.same_as(others)
+    )
     shapes, other_shapes = ({k: v.shape for k, v in m.tagger.state_dict().items()} for m in (first, other))
     checks = {
         "architecture": first.architecture == other.architecture,
         "tags": first.tagger.tags == other.tagger.tags and first.scheme == other.scheme,
         "words": first.lexicon.fingerprint == other.lexicon.fingerprint,
         "rows of characters, bigrams and words": same_rows,
+        "components of characters": same_components,
         "shapes of weights": shapes == other_shapes,
     }
     return next((name for name, holds in checks.items() if not holds), None)

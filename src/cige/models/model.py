@@ -27,7 +27,7 @@ from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
 from cige.lexicon.names_list import NamesList
 from cige.models.build import build_network
-from cige.models.config import ModelConfig
+from cige.models.config import ModelConfig, config_from_json
 from cige.models.features import load_features
 from cige.models.registry import architecture
 from cige.models.tagger import Tagger
@@ -255,8 +255,7 @@ class LatticeModel:
 
 
 def _config(facts: JsonObject) -> ModelConfig:
-    given: JsonObject = {k: tuple(v) if isinstance(v, list) else v for k, v in facts["config"].items()}
-    config = architecture(facts["architecture"]).config_class()(**given)
+    config = config_from_json(architecture(facts["architecture"]).config_class(), facts["config"])
     check_settings(config)
     return config
 

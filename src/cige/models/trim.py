@@ -59,6 +59,7 @@ def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
         n_groups=old.n_groups,
         gazetteers=old.gazetteers,
         word_labels=old.word_labels,
+        components=old.components,
     )
     features = model.tagger.encoder.features
     tagger = build_network(model.architecture, model.config, vocabulary, model.tagger.tags, model.widths, features)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
+from cige.data.components import ComponentTable
 from cige.data.vocabulary import N_SPECIAL, PAD, UNK
 from cige.nn.dropout import Dropout
 
@@ -82,6 +83,7 @@ class InputSizes:
         n_groups: number of gazetteers of the lexicon; user words are one more.
         user_count: the count of user words in models that weight words by how often they are used.
         n_word_labels: number K of labels of user words that the model knows.
+        components: the components of characters; None if the model does not read them.
     """
 
     n_rows: tuple[int, int, int]
@@ -90,6 +92,7 @@ class InputSizes:
     n_groups: int = 1
     user_count: int = 1
     n_word_labels: int = 0
+    components: ComponentTable | None = None
 
 
 class LatticeVectors(nn.Module):

@@ -53,6 +53,7 @@ def check_weights(
     if "char_word" in widths and widths["char_word"] != widths["word"]:
         raise ValueError(f"char_word has rows of {widths['char_word']} numbers, and word of {widths['word']}")
     shapes = _flat(config, widths, vocabulary) if isinstance(config, FlatConfig) else _soft_lexicon(config, widths)
+    shapes |= _components(config, vocabulary)
     shapes |= {"output.weight": (n_tags, _feature_width(config)), "output.bias": (n_tags,)}
     shapes |= {"crf.start": (n_tags,), "crf.transitions": (n_tags, n_tags), "crf.end": (n_tags,)}
     for name, shape in shapes.items():
@@ -121,13 +122,34 @@ def _check_table(table: Table, weights: Mapping[str, np.ndarray]) -> int:
     return int(tuned.shape[1])
 
 
+def _components_width(config: RuntimeConfig) -> int:
+    return config.components.width if config.components is not None else 0
+
+
+def _components(config: RuntimeConfig, vocabulary: Vocabulary) -> dict[str, Shape]:
+    """The arrays of `nn.components`; their table and the settings must both be there."""
+    read, table = config.components, vocabulary.components
+    if (read is None) != (table is None):
+        raise ValueError(f"config.components is {read}, but the vocabulary has {'no' if table is None else 'a'} table")
+    if read is None or table is None:
+        return {}
+    width, d = read.embedding_width, read.width
+    return {
+        "encoder.components.embedding.weight": (table.n_components, width),
+        "encoder.components.convolution.weight": (width, width, 3),
+        "encoder.components.convolution.bias": (width,),
+        "encoder.components.output.weight": (d, width),
+        "encoder.components.output.bias": (d,),
+    }
+
+
 def _feature_width(config: Any) -> int:
     return config.width if isinstance(config, FlatConfig) else int(config.lstm_width)
 
 
 def _flat(config: FlatConfig, widths: Mapping[str, int], vocabulary: Vocabulary) -> dict[str, Shape]:
     d, n_bigram = config.width, widths.get("bigram", 0)
-    n_char = widths["char"] + n_bigram + widths.get("char_word", 0)
+    n_char = widths["char"] + n_bigram + _components_width(config) + widths.get("char_word", 0)
     shapes: dict[str, Shape] = {
         "encoder.char_projection.weight": (d, n_char),
         "encoder.char_projection.bias": (d,),
@@ -168,7 +190,7 @@ def _flat_layer(config: FlatConfig) -> dict[str, Shape]:
 
 def _soft_lexicon(config: Any, widths: Mapping[str, int]) -> dict[str, Shape]:
     width = int(config.lstm_width) // 2
-    n_in = widths["char"] + widths.get("bigram", 0) + 4 * widths.get("word", 0)
+    n_in = widths["char"] + widths.get("bigram", 0) + _components_width(config) + 4 * widths.get("word", 0)
     shapes: dict[str, Shape] = {}
     if "word" in widths:
         shapes["encoder.soft_lexicon.none"] = (widths["word"],)

@@ -30,17 +30,19 @@ def export_onnx(model: LatticeModel, folder: Path | str, *, int8: bool = False) 
         import onnx  # noqa: F401
     except ModuleNotFoundError as missing:
         raise ModelError(f"export to ONNX needs {missing.name}; pip install 'cige[onnx]'") from missing
+    from cige.runtime.component_rows import with_component_rows
     from cige.runtime.flat_graph import FlatGraph
     from cige.runtime.gazetteer_rows import with_gazetteer_rows
     from cige.runtime.onnx_graph import GraphBuilder
     from cige.runtime.onnx_layers import LayerBuilder
 
     saved = {name: tensor.numpy() for name, tensor in model.weights("int8" if int8 else None).items()}
-    weights = with_gazetteer_rows(saved, model.vocabulary)
+    plain, weights, vocabulary = with_component_rows(config, saved, model.vocabulary)
+    weights = with_gazetteer_rows(weights, vocabulary)
 
     def write_graph(aside: Path) -> None:
         graph = GraphBuilder(aside / DATA)
-        flat = FlatGraph(LayerBuilder(graph, weights, int8=int8), config, max_chars=MAX_CHARS)
+        flat = FlatGraph(LayerBuilder(graph, weights, int8=int8), plain, max_chars=MAX_CHARS)
         emissions, attention = flat.build()
         outputs = {"emissions": (emissions, ["B", "T", len(model.tags)])}
         if attention is not None:
@@ -51,15 +53,15 @@ def export_onnx(model: LatticeModel, folder: Path | str, *, int8: bool = False) 
         Path(folder),
         write_graph=write_graph,
         crf=model.crf,
-        vocabulary=model.vocabulary,
+        vocabulary=vocabulary,
         lexicon=model.lexicon,
         facts={
             "architecture": model.architecture,
-            "config": asdict(config),
+            "config": asdict(plain),
             "tags": model.tags,
             "labels": model.labels,
             "scheme": model.scheme,
-            "n_tuned": model.vocabulary.n_tuned,
+            "n_tuned": vocabulary.n_tuned,
             "max_chars": MAX_CHARS,
             "int8": int8,
             "facts": model.facts,

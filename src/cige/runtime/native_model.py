@@ -31,7 +31,7 @@ from cige.runtime.expected_arrays import RuntimeConfig
 from cige.runtime.flat_native import NativeFlat
 from cige.runtime.native_crf import LabelFamilies, NativeCRF
 from cige.runtime.native_rules import NativeRules
-from cige.runtime.network import Network, network_of
+from cige.runtime.network import Network, network_of, without_components
 from cige.runtime.precision import FLOAT32
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars
 from cige.runtime.tagger_folder import WEIGHTS, opened
@@ -267,7 +267,8 @@ class NativeModel:
         with opened(folder, names) as read:
             with must_fit_manifest(read.folder):
                 label_facts = LabelFacts.from_manifest(read.facts)
-                network = network_of(read, library, precision, kernels)
+                plain = without_components(read)
+                network = network_of(plain, library, precision, kernels)
                 chain = None
                 if library is not None:
                     crf, facts = read.crf, read.facts
@@ -284,7 +285,7 @@ class NativeModel:
                     part.n_threads = n_threads
             return cls(
                 network=network,
-                rows=RowReader(read.vocabulary, library, reads_gazetteers=read.config.reads_gazetteers),
+                rows=RowReader(plain.vocabulary, library, reads_gazetteers=read.config.reads_gazetteers),
                 vocabulary=read.vocabulary,
                 lexicon=read.lexicon,
                 crf=read.crf,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -44,6 +45,16 @@ def network_of(read: TaggerFolder, library: native.Library | None, precision: st
 
     chosen(precision, [FLOAT32], of="a SoftLexicon")
     return RuntimeSoftLexicon(config, read.weights, read.vocabulary, library)
+
+
+def without_components(read: TaggerFolder) -> TaggerFolder:
+    """The same network with the vectors of components in those of characters (see runtime.component_rows)."""
+    if read.config.components is None:
+        return read
+    from cige.runtime.component_rows import with_component_rows
+
+    config, weights, vocabulary = with_component_rows(read.config, read.weights, read.vocabulary)
+    return replace(read, config=config, weights=weights, vocabulary=vocabulary)
 
 
 def _cause_of_refusal(wanted: str, library: native.Library | None, kernels: str | None) -> dict[str, str]:

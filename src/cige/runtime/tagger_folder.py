@@ -22,6 +22,7 @@ from cige.folders.mapped_arrays import arrays_in, map_file
 from cige.json_text import JsonObject
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList
+from cige.models.config import config_from_json
 from cige.nn.crf_numpy import NumpyCRF
 from cige.runtime.expected_arrays import RuntimeConfig, check_weights
 
@@ -102,8 +103,7 @@ class TaggerFolder:
             if not are_tags_of(facts["tags"], facts["labels"], facts["scheme"]):
                 raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
             module, name = CONFIGS[facts["architecture"]]
-            given = {k: tuple(v) if isinstance(v, list) else v for k, v in facts["config"].items()}
-            config = getattr(import_module(module), name)(**given)
+            config = config_from_json(getattr(import_module(module), name), facts["config"])
             check_weights(config, weights, vocabulary, n_tags=len(facts["tags"]))
             crf = _crf(weights, facts["tags"])
         return cls(config, weights_file, weights, vocabulary, lexicon, crf, facts, folder.resolve())

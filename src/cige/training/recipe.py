@@ -224,6 +224,12 @@ def _take_settings(values: Settings, origins: dict[str, str], folder: Path) -> N
     if settings.get("bert") is not None:
         settings["bert"] = str(folder / BERT)  # the BERT as fine-tuned by that model, not the original one
     given = values.get("model") or {}
+    components = given.get("components", settings.get("components"))
+    if components is not None and components != settings.get("components"):
+        raise RecipeError(
+            f"start_from: model.components is given, but components are those of {values['start_from']}; leave it out, "
+            "or set start_parts to vectors"
+        )
     values["model"] = settings | given
     for name in ("architecture", *(f"model.{key}" for key in settings)):
         origins.setdefault(name, f"start_from {values['start_from']}")

@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from cige.data.component_file import read_components
+from cige.data.components import ComponentTable
 from cige.data.sentence import Sentence
-from cige.data.vocabulary import Vocabulary
+from cige.data.vocabulary import Vocabulary, char_codes
 from cige.errors import RecipeError
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.gazetteers import with_gazetteers, with_lists
@@ -64,12 +66,16 @@ class TrainingSetup:
     head: PairGridConfig | None = None
 
     def fingerprint(self) -> str:
-        """sha256 (hex) of the sentences, the words, their gazetteers and the initial weights (vectors and seed)."""
+        """sha256 (hex) of the sentences, the words, their gazetteers, the components of characters, and the initial
+        weights (vectors and seed)."""
         digest = hashlib.sha256(self.lexicon.fingerprint.encode())
         if self.vocabulary.word_groups is not None:
             digest.update(self.vocabulary.word_groups.tobytes())
         if any(source.types is not None for source in self.sources):
             digest.update(repr([(s.name, len(s.train), s.weight, s.types) for s in self.sources]).encode())
+        if self.vocabulary.components is not None:
+            for array in self.vocabulary.components.arrays().values():
+                digest.update(array.tobytes())
         for sentence in (*self.train, *self.dev):
             digest.update(repr((sentence.text, sentence.spans)).encode("utf-8", "backslashreplace"))
         for tensor in self.tagger.state_dict().values():
@@ -89,6 +95,7 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     train_lattices = [build_lattice(sentence.text, snapshot) for sentence in train]
     dev_lattices = [build_lattice(sentence.text, snapshot) for sentence in dev]
     tables = tables_for(train_lattices).with_word_labels(labels if recipe.model.reads_word_labels else ())
+    tables = tables.with_components(_components(recipe, source, train_lattices, data_dir))
     features = load_bert(recipe.model, data_dir) if recipe.model.bert is not None else None
     head = head_of(recipe, train, dev)
     torch.manual_seed(seed)
@@ -109,6 +116,18 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     return TrainingSetup(
         sources, train, dev, train_lattices, dev_lattices, lexicon, tables.vocabulary, labels, tagger, names, head
     )
+
+
+def _components(
+    recipe: Recipe, source: LatticeModel | None, lattices: Sequence[Lattice], data_dir: str | Path | None
+) -> ComponentTable | None:
+    """The components of characters that a network reads; one that starts from a trained network reads those of it."""
+    if recipe.model.components is None:
+        return None
+    if source is not None and recipe.start_parts == "all":
+        return source.vocabulary.components
+    components = read_components(find_file(recipe.model.components.table, data_dir))
+    return ComponentTable.of(components, char_codes("".join({char for x in lattices for char in x.text})))
 
 
 _TablesFor = Callable[[Sequence[Lattice]], InputTables]  # training lattices -> tables

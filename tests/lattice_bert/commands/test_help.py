@@ -13,7 +13,7 @@ from without_extras import without_extras
 
 import cige.lattice_bert.commands as commands
 from cige.cli import parser_of
-from cige.commands.extras import install_command
+from cige.extras import install_command
 from cige.lattice_bert.commands import pretrain_run
 
 MODULES = [import_module(f"{commands.__name__}.{found.name}") for found in iter_modules(commands.__path__)]

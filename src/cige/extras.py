@@ -1,7 +1,7 @@
 """Extras: the packages that only some commands need, and the command that installs them in this installation.
 
-Messages of the library name an extra as `pip install "cige[train]"`. cige is in no package index yet, so the command
-line replaces that by a command which installs from where this cige was installed from.
+Messages of the library name an extra as `pip install "cige[train]"`. cige is in no package index yet, so errors replace
+that by a command which installs from where this cige was installed from.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EXTRA_OF = {
     "argcomplete": "completion",
 }
 """The extra that installs each package, by the name with which the package is imported."""
-_CHECKOUT = Path(__file__).resolve().parents[3]
+_CHECKOUT = Path(__file__).resolve().parents[2]
 _NAMED = re.compile(r"""pip install (?P<quote>['"]?)cige\[(?P<extra>[\w,-]+)\](?P=quote)""")
 
 

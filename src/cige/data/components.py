@@ -1,0 +1,124 @@
+"""ComponentTable: the components of characters, such as radicals, as numbers in a few flat arrays.
+
+Wu, Song, Feng: "MECT: Multi-Metadata Embedding based Cross-Transformer for Chinese Named Entity Recognition", ACL 2021.
+
+A character is looked up by its code point, whether or not it has a row in the table of character vectors. Characters
+with the same components have the same sequence, which is stored once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+PAD, UNKNOWN = 0, 1  # numbers of components; a character without components has the one component UNKNOWN
+NO_SEQUENCE = 0  # number of the sequence of such a character
+_FIRST = 2
+
+
+@dataclass(frozen=True)
+class ComponentTable:
+    """An immutable map from code points to sequences of components.
+
+    Attributes:
+        codes: int64[K], ascending code points of the characters with components.
+        sequences: int32[K], the number of the sequence of each; other characters have NO_SEQUENCE, which is (UNKNOWN,).
+        parts: int32[P], the components of all sequences, one sequence after the other.
+        ends: int32[S], where each sequence ends in `parts`.
+        n_components: number of distinct components, including PAD and UNKNOWN.
+    """
+
+    codes: np.ndarray
+    sequences: np.ndarray
+    parts: np.ndarray
+    ends: np.ndarray
+    n_components: int
+
+    @classmethod
+    def of(cls, components: Mapping[str, Sequence[str]], seen: np.ndarray) -> ComponentTable:
+        """The table for a model.
+
+        A component that no character of the training text has is UNKNOWN, since training cannot change its vector. A
+        character that has no other components is like one that is not in `components`.
+
+        Args:
+            components: the components of each character (one code point), as `read_components` returns them.
+            seen: int64[n], the code points of the training text.
+        """
+        of_code = {ord(char): tuple(parts) for char, parts in components.items()}
+        trained = sorted({part for code in seen.tolist() for part in of_code.get(code, ())})
+        number = {part: _FIRST + k for k, part in enumerate(trained)}
+        sequence_of: dict[tuple[int, ...], int] = {(UNKNOWN,): NO_SEQUENCE}
+        codes, sequences = [], []
+        for code in sorted(of_code):
+            sequence = tuple(number.get(part, UNKNOWN) for part in of_code[code])
+            if any(part != UNKNOWN for part in sequence):
+                codes.append(code)
+                sequences.append(sequence_of.setdefault(sequence, len(sequence_of)))
+        return cls(
+            codes=np.array(codes, np.int64),
+            sequences=np.array(sequences, np.int32),
+            parts=np.array([part for sequence in sequence_of for part in sequence], np.int32),
+            ends=np.cumsum([len(sequence) for sequence in sequence_of], dtype=np.int32),
+            n_components=_FIRST + len(trained),
+        )
+
+    def __len__(self) -> int:
+        """The number of distinct sequences, including NO_SEQUENCE."""
+        return len(self.ends)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """int32[S]: the number of components of each sequence."""
+        return np.diff(self.ends, prepend=np.int32(0))
+
+    def look_up(self, codes: np.ndarray) -> np.ndarray:
+        """int64[n] numbers of sequences of int64[n] code points."""
+        if not len(self.codes):
+            return np.full(len(codes), NO_SEQUENCE, np.int64)
+        place = np.searchsorted(self.codes, codes)
+        place[place == len(self.codes)] = 0
+        return np.where(self.codes[place] == codes, self.sequences[place], NO_SEQUENCE).astype(np.int64)
+
+    def padded(self, sequences: np.ndarray) -> np.ndarray:
+        """int64[n, M]: the components of some sequences int64[n], where M is the largest number of them."""
+        lengths = self.lengths[sequences]
+        place = np.arange(max(1, lengths.max(initial=0)))
+        is_real = place < lengths[:, None]
+        out = np.full(is_real.shape, PAD, np.int64)
+        out[is_real] = self.parts[((self.ends[sequences] - lengths)[:, None] + place)[is_real]]
+        return out
+
+    def same_as(self, other: ComponentTable) -> bool:
+        """Whether two tables are equal."""
+        pairs = zip(self.arrays().values(), other.arrays().values(), strict=True)
+        return self.n_components == other.n_components and all(np.array_equal(a, b) for a, b in pairs)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays by name."""
+        return {name: getattr(self, name) for name in ("codes", "sequences", "parts", "ends")}
+
+    def check(self) -> None:
+        """Check a table that was read from a folder.
+
+        Raises:
+            ValueError: a number refers to nothing, or an array has another shape or type; the message names it.
+        """
+        for name, array in self.arrays().items():
+            expected = np.int64 if name == "codes" else np.int32
+            if array.ndim != 1 or array.dtype != expected:
+                raise ValueError(f"components.{name} is {array.dtype}{list(array.shape)}; expected a list of integers")
+        if self.codes.shape != self.sequences.shape or (self.codes[1:] <= self.codes[:-1]).any():
+            raise ValueError("components.codes is not ascending, or has not as many numbers as components.sequences")
+        if not len(self.ends) or (self.lengths < 1).any() or self.ends[-1] != len(self.parts):
+            raise ValueError("components.ends does not divide components.parts into sequences")
+        if len(self.sequences) and not 0 <= self.sequences.min() <= self.sequences.max() < len(self):
+            raise ValueError(f"components.sequences has a number that is none of {len(self)} sequences")
+        if type(self.n_components) is not int or not _FIRST <= self.n_components < 1 << 31:
+            raise ValueError(f"n_components is {self.n_components!r}; expected a whole number of at least {_FIRST}")
+        if not PAD < self.parts.min() <= self.parts.max() < self.n_components:
+            raise ValueError(f"components.parts has a number that is none of {self.n_components} components")
+        if self.ends[NO_SEQUENCE] != 1 or self.parts[0] != UNKNOWN:
+            raise ValueError("components.parts does not begin with the unknown component")
