@@ -121,11 +121,7 @@ def load(
             f"{folder}: names={names!r} was given; a model exported for ONNX Runtime keeps the names that it was "
             "exported with; give the list to the folder from which it was exported"
         )
-    if kind == GRID_TAGGER:
-        if options.get("backend") == "native" or options.keys() & {"precision", "n_threads"}:
-            raise ModelError(f"{folder}: only PyTorch computes a model that finds nested entities, and in float32")
-        options.pop("backend", None)
-    elif options and kind != TAGGER:
+    if options and kind not in (TAGGER, GRID_TAGGER):
         given = ", ".join(f"{name}={x!r}" for name, x in options.items())
         raise ModelError(f"{folder}: {given} was given; only a model that `cige train` wrote has a choice")
     try:
@@ -147,10 +143,10 @@ def load(
 
 def _finder_of(kind: str | None) -> Callable[..., EntityFinder] | None:
     """The function that opens folders of a kind, called with (folder, device=); None if they find no entities."""
-    if kind in (TAGGER, ONNX):
-        return open_tagger if kind == TAGGER else open_onnx
-    if kind == GRID_TAGGER:
-        return open_nested
+    if kind in (TAGGER, GRID_TAGGER):
+        return partial(open_tagger, finds_nested=kind == GRID_TAGGER)
+    if kind == ONNX:
+        return open_onnx
     known = find_kind(kind)
     return None if known is None else known.open_finder
 
@@ -163,9 +159,13 @@ def open_tagger(
     precision: str = "auto",
     names: Names | None = None,
     n_threads: int | None = None,
+    finds_nested: bool = False,
 ) -> NER:
-    """Open a folder that a LatticeModel wrote; PyTorch is imported only if it is the backend (see `load`)."""
-    from cige.runtime.native_model import NativeModel
+    """Open a folder that a LatticeModel wrote; PyTorch is imported only if it is the backend (see `load`).
+
+    Args:
+        finds_nested: whether it is the folder of a GridModel, whose entities may be nested.
+    """
     from cige.runtime.precision import FLOAT32, chosen
     from cige.runtime.tagger_folder import is_readable
 
@@ -174,8 +174,19 @@ def open_tagger(
     if backend == "native" and device != "cpu":
         raise ModelError(f"device {device!r}: cige's own runtime computes on the CPU; use backend='torch'")
     listed = None if names is None else names_list(names)
-    if backend == "native" or (backend == "auto" and device == "cpu" and is_readable(folder)):
-        return NER(NativeModel.load(folder, precision=precision, names=listed, n_threads=n_threads))
+    kind = GRID_TAGGER if finds_nested else TAGGER
+    if backend == "native" or (backend == "auto" and device == "cpu" and is_readable(folder, kind)):
+        options: dict[str, Any] = {"precision": precision, "names": listed, "n_threads": n_threads}
+        if not finds_nested:
+            from cige.runtime.native_model import NativeModel
+
+            return NER(NativeModel.load(folder, **options))
+        from cige.runtime.native_grid import NativeGridModel
+
+        if precision == "auto":  # F1 of such models in lower precision was not measured
+            options["precision"] = FLOAT32
+        return NER(NativeGridModel.load(folder, **options))
+    from cige.models.grid_model import GridModel
     from cige.models.model import LatticeModel
     from cige.nn.device import prediction_device
 
@@ -183,18 +194,7 @@ def open_tagger(
         raise ModelError(f"given n_threads={n_threads}; PyTorch computes this model, so call torch.set_num_threads")
     chosen(precision, [FLOAT32], of="PyTorch, which computes this model,")
     where = prediction_device(device)
-    model = LatticeModel.load(folder, listed)
-    model.tagger.to(where)
-    return NER(model)
-
-
-def open_nested(folder: Path, *, device: str = "cpu", names: Names | None = None) -> NER:
-    """Open a folder of a model that finds nested entities, which PyTorch computes."""
-    from cige.models.grid_model import GridModel
-    from cige.nn.device import prediction_device
-
-    where = prediction_device(device)
-    model = GridModel.load(folder, None if names is None else names_list(names))
+    model = (GridModel if finds_nested else LatticeModel).load(folder, listed)
     model.tagger.to(where)
     return NER(model)
 

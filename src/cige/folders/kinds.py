@@ -9,7 +9,7 @@ GRID_TAGGER = "cige nested model"
 LEXICON, VECTORS, ANNOTATION = "lexicon", "vectors", "cige annotation"
 _CORE = {
     TAGGER: Kind("`cige predict --model` and `cige.load` read it"),
-    GRID_TAGGER: Kind("`cige predict --model` and `cige.load` read it, with PyTorch"),
+    GRID_TAGGER: Kind("`cige predict --model` and `cige.load` read it"),
     ONNX: Kind("`cige predict --model` and `cige.load` read it"),
 }
 

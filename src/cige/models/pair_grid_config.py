@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from cige.folders.checked_settings import check_settings
+from cige.json_text import JsonObject
 from cige.recipes.ranges import within
+
+MAX_LENGTH = 1 << 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,3 +40,20 @@ class PairGridConfig:
         if self.head_width % 2:
             return [f"pair_grid.head_width is {self.head_width}, expected an even number"]
         return []
+
+
+def pair_grid_of(facts: JsonObject) -> PairGridConfig:
+    """The settings of the head in the manifest of a model of nested entities.
+
+    Raises:
+        ValueError: they are not valid, or the tags are not the labels.
+    """
+    if facts["tags"] != sorted(set(facts["labels"])):
+        raise ValueError(f"{len(facts['tags'])} tags; those of a pair grid are its labels")
+    config = PairGridConfig(**facts["pair_grid"])
+    check_settings(config)
+    if config.max_length is None or not 1 <= config.max_length <= MAX_LENGTH:
+        raise ValueError(f"pair_grid.max_length is {config.max_length}; expected 1 to {MAX_LENGTH} characters")
+    if problems := config.problems():
+        raise ValueError(problems[0])
+    return config

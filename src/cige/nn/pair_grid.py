@@ -26,8 +26,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from cige.nn.rotary import rotary_angles
+
 MIN_BLOCK = 32  # characters of a block; smaller blocks make products too small for the processor
-ROTARY_BASE = 10_000.0
 IMPOSSIBLE = float("-inf")
 
 
@@ -82,8 +83,7 @@ class PointerGrid(nn.Module):
 def rotated(vectors: Tensor) -> Tensor:
     """float[B, T, ..., D]: each pair of numbers (2d, 2d + 1) of position i turned by i / base^(2d / D) radians."""
     n, width = vectors.shape[1], vectors.shape[-1]
-    rates = ROTARY_BASE ** -(torch.arange(0, width, 2, device=vectors.device, dtype=torch.float64) / width)
-    angles = torch.arange(n, device=vectors.device, dtype=torch.float64)[:, None] * rates  # [T, D / 2]
+    angles = torch.from_numpy(rotary_angles(n, width)).to(vectors.device)  # [T, D / 2]
     angles = angles.reshape(n, *[1] * (vectors.dim() - 3), width // 2)
     cosine, sine = angles.cos().to(vectors.dtype), angles.sin().to(vectors.dtype)
     even, odd = vectors[..., 0::2], vectors[..., 1::2]

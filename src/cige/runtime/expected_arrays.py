@@ -16,6 +16,7 @@ import numpy as np
 from cige.data.vocabulary import Vocabulary
 from cige.folders.checked_settings import MAX_WIDTH, check_settings
 from cige.models.flat_config import FlatConfig
+from cige.models.pair_grid_config import PairGridConfig
 
 if TYPE_CHECKING:
     from cige.models.soft_lexicon_config import SoftLexiconConfig
@@ -38,9 +39,18 @@ class Table:
 
 
 def check_weights(
-    config: RuntimeConfig, weights: Mapping[str, np.ndarray], vocabulary: Vocabulary, *, n_tags: int
+    config: RuntimeConfig,
+    weights: Mapping[str, np.ndarray],
+    vocabulary: Vocabulary,
+    *,
+    n_tags: int,
+    head: PairGridConfig | None = None,
 ) -> None:
     """Check the arrays of a FLAT or a SoftLexicon.
+
+    Args:
+        n_tags: the number of tags, or of entity types if there is a head.
+        head: the settings of a head that scores spans; None for a CRF.
 
     Raises:
         ValueError: an array is missing, has another shape or number type than the configuration gives, or holds a
@@ -54,8 +64,7 @@ def check_weights(
         raise ValueError(f"char_word has rows of {widths['char_word']} numbers, and word of {widths['word']}")
     shapes = _flat(config, widths, vocabulary) if isinstance(config, FlatConfig) else _soft_lexicon(config, widths)
     shapes |= _components(config, vocabulary)
-    shapes |= {"output.weight": (n_tags, _feature_width(config)), "output.bias": (n_tags,)}
-    shapes |= {"crf.start": (n_tags,), "crf.transitions": (n_tags, n_tags), "crf.end": (n_tags,)}
+    shapes |= _crf(config, n_tags) if head is None else _head(config, n_tags, head)
     for name, shape in shapes.items():
         if name not in weights:
             raise ValueError(f"{name} is missing; expected {list(shape)}")
@@ -64,15 +73,30 @@ def check_weights(
             raise ValueError(f"{name} is {array.dtype}{list(array.shape)}; expected float32{list(shape)}")
         if not np.isfinite(array).all():
             raise ValueError(f"{name} has numbers that are not finite")
-    for name in _MASKS:
+    masks = _MASKS if head is None else {}
+    for name in masks:
         mask, shape = weights.get(f"crf.{name}"), shapes[f"crf.{_MASKS[name]}"]
         if mask is None or mask.dtype != np.bool_ or mask.shape != shape:
             raise ValueError(f"crf.{name} is missing or of another shape; expected bool{list(shape)}")
     # Code that asks whether an array is there must not find one whose shape nobody has checked.
-    known = {*shapes, *(f"crf.{name}" for name in _MASKS)}
+    known = {*shapes, *(f"crf.{name}" for name in masks)}
     known.update(f"{_EMBEDDINGS}{table.name}.{part}" for table in tables for part in _PARTS)
     if unknown := sorted(weights.keys() - known):
         raise ValueError(f"{unknown[0]} is none of the arrays that its configuration has")
+
+
+def _crf(config: RuntimeConfig, n_tags: int) -> dict[str, Shape]:
+    shapes: dict[str, Shape] = {"output.weight": (n_tags, _feature_width(config)), "output.bias": (n_tags,)}
+    return shapes | {"crf.start": (n_tags,), "crf.transitions": (n_tags, n_tags), "crf.end": (n_tags,)}
+
+
+def _head(config: RuntimeConfig, n_types: int, head: PairGridConfig) -> dict[str, Shape]:
+    """The arrays of `nn.pair_grid`."""
+    n_out = 2 * head.head_width * (1 if head.efficient else n_types)
+    shapes: dict[str, Shape] = {"output.pairs.weight": (n_out, _feature_width(config)), "output.pairs.bias": (n_out,)}
+    if not head.efficient:
+        return shapes
+    return shapes | {"output.types.weight": (n_types, 4 * head.head_width), "output.types.bias": (n_types,)}
 
 
 def _check_sizes(config: RuntimeConfig) -> None:

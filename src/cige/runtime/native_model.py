@@ -10,7 +10,7 @@ import mmap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from cige.runtime.native_rules import NativeRules
 from cige.runtime.network import Network, network_of, without_components
 from cige.runtime.precision import FLOAT32
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars
-from cige.runtime.tagger_folder import WEIGHTS, opened
+from cige.runtime.tagger_folder import WEIGHTS, TaggerFolder, opened
 from cige.tagging.blocked_edges import cut_edges, edges_to_cut, without_blocked
 from cige.tagging.scored_span import FoundSpans, ScoredSpan
 
@@ -83,6 +83,8 @@ class NativeModel:
     names: NamesList | None = None
     n_threads: int | None = None
     _torch_form: Any = None
+    kind: ClassVar[str] = TAGGER
+    """The kind of its folders."""
 
     @property
     def facts(self) -> JsonObject:
@@ -92,7 +94,11 @@ class NativeModel:
     def emissions(self, lattices: Sequence[Lattice]) -> np.ndarray:
         """float32[B, T, L] of a batch of lattices; padding is zero."""
         batch = self.rows(lattices)
-        return _padded(self._ragged_emissions(batch), batch.n_chars, len(self.tags))
+        return self._scores(self._ragged_emissions(batch), batch.n_chars)
+
+    def _scores(self, rows: np.ndarray, n_chars: np.ndarray) -> np.ndarray:
+        """What `emissions` returns, from what the network returns: float32[sum of n_chars, L or more]."""
+        return _padded(rows, n_chars, len(self.tags))
 
     def read_words(self, lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray]:
         """Emissions, and float32[B, T, W]: the share of the attention of character t to word w."""
@@ -100,11 +106,11 @@ class NativeModel:
         n_chars, n_words = (max(1, int(n.max())) for n in (batch.n_chars, batch.n_words))
         attention = np.zeros((len(lattices), n_chars, n_words), np.float32)
         if not len(batch.chars):
-            return np.zeros((len(lattices), 1, len(self.tags)), np.float32), attention
+            return self._scores(self._ragged_emissions(batch), batch.n_chars), attention
         emissions, shares = self.network.read_words(batch)
         for own, share in zip(attention, shares, strict=True):
             own[: share.shape[0], : share.shape[1]] = share
-        return _padded(emissions, batch.n_chars, len(self.tags)), attention
+        return self._scores(emissions, batch.n_chars), attention
 
     def find_spans(
         self,
@@ -212,12 +218,18 @@ class NativeModel:
             ModelError: PyTorch is not installed.
         """
         try:
-            from cige.models.model import LatticeModel
+            torch_class = self._torch_class()
         except ModuleNotFoundError as missing:
             raise ModelError(f'{self.folder}: this needs {missing.name}; pip install "cige[train]"') from missing
         if self._torch_form is None:
-            self._torch_form = LatticeModel.load(self.folder, self.names)
+            self._torch_form = torch_class.load(self.folder, self.names)
         return replace(self._torch_form, lexicon=self.lexicon)
+
+    @classmethod
+    def _torch_class(cls) -> type[LatticeModel]:
+        from cige.models.model import LatticeModel
+
+        return LatticeModel
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the model as its folder, so that processes share the mapped weights; see `_reopened`."""
@@ -230,7 +242,7 @@ class NativeModel:
             ModelError: `folder` contains something else, or writing failed; the previous content is unchanged.
         """
         folder = Path(folder)
-        refuse_to_replace(folder, kind=TAGGER, error=ModelError)
+        refuse_to_replace(folder, kind=self.kind, error=ModelError)
         facts = {name: value for name, value in self.manifest.items() if name != "files"}
         try:
             with atomic_folder(folder) as aside:
@@ -264,23 +276,13 @@ class NativeModel:
                 runtime does not support the architecture or the precision.
         """
         library = native.load(kernels)
-        with opened(folder, names) as read:
+        with opened(folder, names, kind=cls.kind) as read:
             with must_fit_manifest(read.folder):
                 label_facts = LabelFacts.from_manifest(read.facts)
-                plain = without_components(read)
+                plain = without_components(cls._with_output(read))
                 network = network_of(plain, library, precision, kernels)
-                chain = None
-                if library is not None:
-                    crf, facts = read.crf, read.facts
-                    scores = {"start": crf.start, "transitions": crf.transitions, "end": crf.end}
-                    chain = NativeCRF(
-                        **scores,
-                        tags=facts["tags"],
-                        scheme=facts["scheme"],
-                        max_lengths=label_facts.max_lengths,
-                        library=library,
-                    )
-            for part in (network, chain):
+                head = cls._of_head(read, label_facts, library)
+            for part in (network, head["chain"]):
                 if isinstance(part, NativeFlat | NativeCRF):
                     part.n_threads = n_threads
             return cls(
@@ -288,8 +290,7 @@ class NativeModel:
                 rows=RowReader(plain.vocabulary, library, reads_gazetteers=read.config.reads_gazetteers),
                 vocabulary=read.vocabulary,
                 lexicon=read.lexicon,
-                crf=read.crf,
-                chain=chain,
+                **head,
                 config=read.config,
                 **{name: read.facts[name] for name in ("architecture", "tags", "labels", "scheme")},
                 weights_file=read.weights_file,
@@ -300,6 +301,29 @@ class NativeModel:
                 names=names,
                 n_threads=n_threads,
             )
+
+    @classmethod
+    def _with_output(cls, read: TaggerFolder) -> TaggerFolder:
+        """The folder with the output layer that the network is to compute."""
+        return read
+
+    @classmethod
+    def _of_head(cls, read: TaggerFolder, label_facts: LabelFacts, library: native.Library | None) -> dict[str, Any]:
+        """The attributes of what decodes the output of the network."""
+        crf, facts = read.crf, read.facts
+        assert crf is not None
+        if library is None:
+            return {"crf": crf, "chain": None}
+        chain = NativeCRF(
+            start=crf.start,
+            transitions=crf.transitions,
+            end=crf.end,
+            tags=facts["tags"],
+            scheme=facts["scheme"],
+            max_lengths=label_facts.max_lengths,
+            library=library,
+        )
+        return {"crf": crf, "chain": chain}
 
 
 def _listed(

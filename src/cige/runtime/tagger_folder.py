@@ -16,13 +16,14 @@ from cige.data.tags import allowed_transitions, are_tags_of
 from cige.data.vocabulary import Vocabulary
 from cige.errors import ModelError
 from cige.folders.hub import is_bundled
-from cige.folders.kinds import TAGGER
+from cige.folders.kinds import GRID_TAGGER, TAGGER
 from cige.folders.manifest import checking_contents, read_manifest
 from cige.folders.mapped_arrays import arrays_in, map_file
 from cige.json_text import JsonObject
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList
 from cige.models.config import config_from_json
+from cige.models.pair_grid_config import PairGridConfig, pair_grid_of
 from cige.nn.crf_numpy import NumpyCRF
 from cige.runtime.expected_arrays import RuntimeConfig, check_weights
 
@@ -35,19 +36,24 @@ CONFIGS = {
 """The architectures that the runtime supports, and the modules of their settings."""
 
 
-def is_readable(folder: Path) -> bool:
-    """Whether the runtime supports the model in this tagger folder.
+def is_readable(folder: Path, kind: str = TAGGER) -> bool:
+    """Whether the runtime supports the model in this folder of a tagger, or of a model of nested entities.
 
     Raises:
-        ModelError: the folder is damaged or does not contain a tagger.
+        ModelError: the folder is damaged or is of another kind.
     """
-    return _is_readable(_facts(folder))
+    return _is_readable(_facts(folder, kind))
 
 
 def _is_readable(facts: JsonObject) -> bool:
     config, architecture = facts.get("config"), facts.get("architecture")
     is_known = isinstance(architecture, str) and architecture in CONFIGS
-    return is_known and isinstance(config, dict) and config.get("bert") is None
+    return is_known and not _scores_relations(facts) and isinstance(config, dict) and config.get("bert") is None
+
+
+def _scores_relations(facts: JsonObject) -> bool:
+    head = facts.get("pair_grid")
+    return isinstance(head, dict) and head.get("scores") == "relations"
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,8 @@ class TaggerFolder:
         weights_file: the mapped file of all arrays; it remains valid if the file is replaced later.
         weights: its arrays by name, read-only; float32 except for the rows of tables.
         vocabulary, lexicon: as in LatticeModel.
-        crf: the CRF that scores tag sequences.
+        crf: the CRF that scores tag sequences; None in a model of nested entities.
+        pair_grid: the settings of the head of such a model, or None.
         facts: the manifest.
         folder: the path of the folder.
     """
@@ -69,9 +76,10 @@ class TaggerFolder:
     weights: dict[str, np.ndarray]
     vocabulary: Vocabulary
     lexicon: Lexicon
-    crf: NumpyCRF
+    crf: NumpyCRF | None
     facts: JsonObject
     folder: Path
+    pair_grid: PairGridConfig | None = None
 
     @classmethod
     def open(cls, folder: Path, facts: JsonObject, names: NamesList | None = None) -> TaggerFolder:
@@ -90,7 +98,8 @@ class TaggerFolder:
         if not _is_readable(facts):
             raise ModelError(
                 f"{folder}: a model of architecture {str(facts.get('architecture'))[:40]!r}"
-                f"{' with BERT features' if facts['config'].get('bert') else ''} needs PyTorch; "
+                f"{' with BERT features' if facts['config'].get('bert') else ''}"
+                f"{' whose head scores relations' if _scores_relations(facts) else ''} needs PyTorch; "
                 'pip install "cige[train]"'
             )
         unlisted = [name for name in (WEIGHTS, VOCABULARY) if name not in facts["files"]]
@@ -100,17 +109,18 @@ class TaggerFolder:
         with must_fit_manifest(folder):
             weights_file = map_file(folder / WEIGHTS)
             weights = arrays_in(weights_file)
-            if not are_tags_of(facts["tags"], facts["labels"], facts["scheme"]):
+            head = pair_grid_of(facts) if facts["kind"] == GRID_TAGGER else None
+            if head is None and not are_tags_of(facts["tags"], facts["labels"], facts["scheme"]):
                 raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
             module, name = CONFIGS[facts["architecture"]]
             config = config_from_json(getattr(import_module(module), name), facts["config"])
-            check_weights(config, weights, vocabulary, n_tags=len(facts["tags"]))
-            crf = _crf(weights, facts["tags"])
-        return cls(config, weights_file, weights, vocabulary, lexicon, crf, facts, folder.resolve())
+            check_weights(config, weights, vocabulary, n_tags=len(facts["tags"]), head=head)
+            crf = _crf(weights, facts["tags"]) if head is None else None
+        return cls(config, weights_file, weights, vocabulary, lexicon, crf, facts, folder.resolve(), head)
 
 
 @contextmanager
-def opened(folder: Path | str, names: NamesList | None = None) -> Iterator[TaggerFolder]:
+def opened(folder: Path | str, names: NamesList | None = None, kind: str = TAGGER) -> Iterator[TaggerFolder]:
     """Context manager: read a folder in the body; on exit, its files have been compared with their checksums.
 
     For the bundled model, only the sizes are compared, since its files were checked when the package was installed, and
@@ -120,13 +130,13 @@ def opened(folder: Path | str, names: NamesList | None = None) -> Iterator[Tagge
         ModelError: the errors of `TaggerFolder.open`, or the content of a file differs.
     """
     folder = Path(folder)
-    facts = _facts(folder)
+    facts = _facts(folder, kind)
     with nullcontext() if is_bundled(folder) else checking_contents(folder, facts, error=ModelError):
         yield TaggerFolder.open(folder, facts, names)
 
 
-def _facts(folder: Path) -> JsonObject:
-    return read_manifest(folder, kind=TAGGER, version=VERSION, error=ModelError)
+def _facts(folder: Path, kind: str) -> JsonObject:
+    return read_manifest(folder, kind=kind, version=VERSION, error=ModelError)
 
 
 def _crf(weights: dict[str, np.ndarray], tags: list[str]) -> NumpyCRF:

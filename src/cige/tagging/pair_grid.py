@@ -23,6 +23,7 @@ from cige.tagging.typing import ENOUGH
 from cige.tagging.word_pairs import decode_relations
 
 Parts = tuple[tuple[int, int], ...]
+MARGIN = 1e-3  # of scores, for rounding
 
 
 class PairGrid(Protocol):
@@ -79,7 +80,10 @@ def _spans(
     number = {label: k for k, label in enumerate(model.tags)}
     n_chars, band = scores.shape[:2]
     lengths = np.arange(1, band + 1)
-    is_open = np.arange(n_chars)[:, None] + lengths <= n_chars  # [T, M]
+    # most spans have no label that can be reported
+    is_open = (scores > _least_score(chosen)).any(2) & (np.arange(n_chars)[:, None] + lengths <= n_chars)  # [T, M]
+    if not is_open.any():
+        return []
     for start, end in lattice.closed:
         is_open &= _outside(start, end, n_chars, lengths)
     for span in lattice.rules.forced:
@@ -87,19 +91,29 @@ def _spans(
     for start, end in lattice.rules.blocked:
         if end - start <= band:
             is_open[start, end - start - 1] = False
+    starts, more = np.nonzero(is_open)
+    probabilities = _logistic(scores[starts, more])  # [N, K]
     spans: list[ScoredSpan] = []
     for name, labels in chosen.families.items():
-        missing = np.ones((n_chars, band))
+        missing = np.ones(len(starts))
         for label in labels:
-            fits = is_open & (lengths <= limits.get(label, band))
-            missing *= 1 - np.where(fits, _logistic(scores[:, :, number[label]]), 0.0)
+            missing *= 1 - np.where(more < limits.get(label, band), probabilities[:, number[label]], 0.0)
         probability = 1 - missing
         above = probability > ENOUGH if chosen.thresholds is None else probability >= chosen.thresholds[name]
-        for start, more in zip(*(x.tolist() for x in np.nonzero(above)), strict=True):
-            edges = (start, start + more + 1)
+        for k in np.flatnonzero(above).tolist():
+            edges = (int(starts[k]), int(starts[k] + more[k]) + 1)
             if trimmed(lattice.text, *edges) == edges:
-                spans.append(ScoredSpan(*edges, name, chosen.score(float(probability[start, more]))))
+                spans.append(ScoredSpan(*edges, name, chosen.score(float(probability[k]))))
     return spans
+
+
+def _least_score(chosen: Selection) -> float:
+    """A score below which no label of a span can make it an entity."""
+    least = 1.0
+    for name, labels in chosen.families.items():
+        threshold = ENOUGH if chosen.thresholds is None else chosen.thresholds[name]
+        least = min(least, 1 - (1 - threshold) ** (1 / max(1, len(labels))))  # if all its labels had this probability
+    return float(np.log(least / (1 - least))) - MARGIN if 0 < least < 1 else -np.inf
 
 
 def _of_relations(
