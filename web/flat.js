@@ -1,4 +1,4 @@
-// Flat: the weights of a FLAT model in the form that flat.h reads, as runtime/flat_native.py makes them in Python.
+// Flat: the weights of a FLAT model in the form that flat.h reads, as runtime/flat_weights.py makes them in Python.
 
 import { Relations } from "./relations.js";
 

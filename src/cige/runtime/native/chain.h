@@ -1,4 +1,4 @@
-/* A linear chain over tags, and the spans that are read with it; runtime/native_crf.py fills the structure. */
+/* A linear chain over tags, and the spans that are read with it; runtime/native_chain.py and native_crf.py fill these. */
 
 #ifndef CIGE_CHAIN_H
 #define CIGE_CHAIN_H

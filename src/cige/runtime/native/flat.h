@@ -1,5 +1,6 @@
-/* What FLAT's parts share: the weights of a model, and sentences one behind the other. runtime/flat_native.py fills
-   these structures; every pointer is the caller's, nothing here is written to but what a function says it gives. */
+/* What FLAT's parts share: the weights of a model, and sentences one behind the other. runtime/flat_weights.py and
+   flat_native.py fill these structures; every pointer is the caller's, nothing here is written to but what a function
+   says it gives. */
 
 #ifndef CIGE_FLAT_H
 #define CIGE_FLAT_H

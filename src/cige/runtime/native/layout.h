@@ -14,7 +14,7 @@
 typedef struct {
   const char *of;   /* the struct, or the constant */
   const char *name;
-  const char *type; /* a number, "float*" for an array of them, a struct, "Linear*", "pointer*" for addresses, or "void*" */
+  const char *type; /* a number, "float32*" for an array, a struct, "Linear*", "pointer*" for addresses, or "void*" */
   int32_t offset;   /* in bytes, or the value of a constant */
   int32_t size;
 } Field;

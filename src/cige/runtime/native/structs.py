@@ -6,8 +6,10 @@ The library itself says which structs its headers have, and where each field is 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import count, groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,15 +74,15 @@ def read_layout(first: Any) -> tuple[dict[str, type[Struct]], dict[str, int]]:
     Raises:
         ModelError: a field is not where ctypes places it, or its type is not known.
     """
-    rows: list[_Row] = []
-    while first[len(rows)].of is not None:
-        rows.append(_Row.of_field(first[len(rows)]))
     structs: dict[str, type[Struct]] = {}
-    for row in rows:
-        if row.type == "struct":
-            fields = [one for one in rows if one.of == row.of and one is not row]
-            structs[row.of] = _class(row, fields, structs)
-    return structs, {row.of: row.offset for row in rows if not row.type}
+    constants: dict[str, int] = {}
+    for of, own in groupby(_rows(first), attrgetter("of")):
+        row, *fields = own
+        if row.type:
+            structs[of] = _class(row, fields, structs)
+        else:
+            constants[of] = row.offset
+    return structs, constants
 
 
 class _Row(NamedTuple):
@@ -92,10 +94,14 @@ class _Row(NamedTuple):
     offset: int
     size: int
 
-    @classmethod
-    def of_field(cls, field: Field) -> _Row:
+
+def _rows(first: Any) -> Iterator[_Row]:
+    for k in count():
+        field = first[k]
+        if field.of is None:
+            return
         of, name, kind = ((text or b"").decode() for text in (field.of, field.name, field.type))
-        return cls(of, name, kind, field.offset, field.size)
+        yield _Row(of, name, kind, field.offset, field.size)
 
 
 def _class(struct: _Row, fields: Sequence[_Row], known: Mapping[str, type[Struct]]) -> type[Struct]:
