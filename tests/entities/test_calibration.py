@@ -97,3 +97,15 @@ def test_scores_may_stay_where_probabilities_rise_and_reach_both_ends():
         for other in ({"thresholds": levels}, {"label_thresholds": {"A": levels}}):
             with pytest.raises(ValueError, match="calibrate the model again"):
                 Calibration.from_dict(fields | other)
+
+
+@given(
+    st.lists(st.floats(0, 1, width=32), min_size=1, max_size=12, unique=True),
+    st.lists(st.floats(0, 1), min_size=12, max_size=12),
+    st.floats(0, 1),
+)
+def test_scores_are_those_of_numpy_interp(places, right, probability):
+    knots = tuple(zip(sorted(places), sorted(right), strict=False))
+    calibration = Calibration(knots)
+    for x in (probability, *places, 0.0, 1.0):
+        assert calibration.score(x) == float(np.interp(x, *zip(*knots, strict=True)))

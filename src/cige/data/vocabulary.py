@@ -193,19 +193,22 @@ class Vocabulary:
         values = np.sort(np.append(0, self.word_groups & ~1).astype(np.int64))
         return values[np.append(True, values[1:] != values[:-1])]  # np.unique imports numpy.ma, which takes 20 ms
 
-    def label_ids(self, lattice: Lattice) -> np.ndarray:
-        """int64[W]: the label of each word, as in EncodedLattice.word_labels."""
-        ids = np.zeros(lattice.n_words, np.int64)
+    def label_ids(self, *lattices: Lattice) -> np.ndarray:
+        """int64[W]: the label of each word of some lattices, as in EncodedLattice.word_labels."""
+        ids, first = np.zeros(sum(len(lattice.words) for lattice in lattices), np.int64), 0
         known = {label: k for k, label in enumerate(self.word_labels, start=1)}
-        for row, label in lattice.labelled_words:
-            ids[row] = known.get(label, len(known) + 1)
+        for lattice in lattices:
+            if lattice.user_labels:
+                for row, label in lattice.labelled_words:
+                    ids[first + row] = known.get(label, len(known) + 1)
+            first += len(lattice.words)
         return ids
 
-    def label_and_set_ids(self, lattice: Lattice) -> np.ndarray:
+    def label_and_set_ids(self, *lattices: Lattice) -> np.ndarray:
         """int64[W]: as `label_ids`; in addition, a base word with gazetteers has the number of its set, which follows
         the numbers of labels. This is how runtimes read both from one table (see `runtime.gazetteer_rows`)."""
-        ids = self.label_ids(lattice)
-        words = lattice.words[:, 2]
+        ids = self.label_ids(*lattices)
+        words = np.concatenate([lattice.words[:, 2] for lattice in lattices])
         is_base = words < len(self.word_rows)
         sets = self.set_of_word[words[is_base]]
         ids[is_base] = np.where(sets > 0, len(self.word_labels) + 1 + sets, 0)

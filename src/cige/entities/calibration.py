@@ -7,8 +7,10 @@ Thresholds come from split conformal prediction (Vovk et al. 2005), per label if
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -40,8 +42,17 @@ class Calibration:
 
     def score(self, probability: float) -> float:
         """The share, 0..1, of correct predictions among those with this probability; it does not decrease."""
+        given, right = self._ascending
+        k = bisect_right(given, probability) - 1
+        if k < 0 or k == len(given) - 1 or given[k] == probability:
+            return right[max(k, 0)]
+        # the operations of numpy.interp, which would convert all knots for each score
+        return (right[k + 1] - right[k]) / (given[k + 1] - given[k]) * (probability - given[k]) + right[k]
+
+    @cached_property
+    def _ascending(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         given, right = zip(*self.knots, strict=True)
-        return float(np.interp(probability, given, right))
+        return tuple(map(float, given)), tuple(map(float, right))
 
     def threshold(self, recall: float, label: str) -> float:
         """The lowest probability, 0..1, of spans of `label` that must be reported for this recall.

@@ -93,7 +93,12 @@ class Lattice:
 
 
 def build_lattice(
-    text: str, lexicon: WordMatcher | Lexicon, *, max_words_per_char: float = MAX_WORDS_PER_CHAR
+    text: str,
+    lexicon: WordMatcher | Lexicon,
+    *,
+    closed: tuple[tuple[int, int], ...] = (),
+    rules: Rules = NO_RULES,
+    max_words_per_char: float = MAX_WORDS_PER_CHAR,
 ) -> Lattice:
     """Match `text` with `lexicon` and keep at most `max_words_per_char` words per character.
 
@@ -104,6 +109,7 @@ def build_lattice(
         lexicon: an immutable set of words, such as `lexicon.snapshot()` of a Lexicon, or a Lexicon, whose
             current words are used. Texts that belong together should share one snapshot, so that no word changes
             between them.
+        closed, rules: as in Lattice.
 
     Raises:
         TypeError: `text` is not a str.
@@ -123,7 +129,7 @@ def build_lattice(
         is_kept[keep] = True
         n_dropped = _n_that_count(text, words[~is_kept], n_base=lexicon.n_base)
         words = words[is_kept]
-    return Lattice(text=text, words=words, n_base=lexicon.n_base, n_dropped=n_dropped, user_labels=lexicon.user_labels)
+    return Lattice(text, words, lexicon.n_base, n_dropped, closed, lexicon.user_labels, rules)
 
 
 def _n_that_count(text: str, words: np.ndarray, *, n_base: int) -> int:

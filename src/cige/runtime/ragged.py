@@ -137,11 +137,10 @@ class RowReader:
     def labels(self, lattices: Sequence[Lattice]) -> np.ndarray | None:
         """int32[sum of n_words]; see RaggedLattices.labels."""
         if self._has_gazetteers:
-            ids = [self._vocabulary.label_and_set_ids(lattice) for lattice in lattices]
-            return np.concatenate(ids).astype(np.int32)
+            return self._vocabulary.label_and_set_ids(*lattices).astype(np.int32)
         if not any(lattice.user_labels for lattice in lattices):
             return None
-        return np.concatenate([self._vocabulary.label_ids(lattice) for lattice in lattices]).astype(np.int32)
+        return self._vocabulary.label_ids(*lattices).astype(np.int32)
 
     def _read(self, lattices: Sequence[Lattice]) -> RaggedLattices:
         n_chars, n_words, text, matches = joined(lattices)

@@ -5,7 +5,7 @@ This module does not depend on how emissions are computed: a PredictionModel may
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -53,8 +53,9 @@ def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | N
     of_lattices: list[list[ScoredSpan] | None] = [None] * len(batch)
     is_fine = chosen.thresholds is None and all(len(x) == 1 for x in chosen.families.values())
     decoded = model.find_spans(batch, *(() if is_fine else (chosen.families, chosen.thresholds)))
+    limits = chosen.max_lengths(model.label_facts.max_lengths)
     for k, of_lattice in enumerate(decoded or ()):
-        of_lattices[k] = None if of_lattice is None else _as_reported(of_lattice, batch[k], model, chosen)
+        of_lattices[k] = None if of_lattice is None else _as_reported(of_lattice, batch[k], model, chosen, limits)
     rest = [k for k, spans in enumerate(of_lattices) if spans is None]
     if rest:
         lattices = [batch[k] for k in rest]
@@ -63,8 +64,14 @@ def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | N
     return [spans for spans in of_lattices if spans is not None]
 
 
-def _as_reported(decoded: FoundSpans, lattice: Lattice, model: PredictionModel, chosen: Selection) -> list[ScoredSpan]:
-    """The entities of a lattice, as `decode_spans` describes them, of the spans that a decoder found in it."""
+def _as_reported(
+    decoded: FoundSpans, lattice: Lattice, model: PredictionModel, chosen: Selection, limits: Mapping[str, int]
+) -> list[ScoredSpan]:
+    """The entities of a lattice, as `decode_spans` describes them, of the spans that a decoder found in it.
+
+    Args:
+        limits: the maximum length of the entities of each label.
+    """
     reported, rules = [], lattice.rules
     for span in decoded.spans:
         label: str | None = span.label
@@ -76,7 +83,6 @@ def _as_reported(decoded: FoundSpans, lattice: Lattice, model: PredictionModel, 
         if name is not None and edges and edges not in rules.blocked:
             reported.append(ScoredSpan(*edges, name, chosen.score(span.score)))
     if not rules:
-        limits = chosen.max_lengths(model.label_facts.max_lengths)
         reported = with_whole_words(lattice.text, reported, closed=lattice.closed, max_lengths=limits)
     if rules.typed:
         of_typed = {(word.start, word.end): p for word, p in zip(rules.typed, decoded.typed, strict=True)}
@@ -128,7 +134,8 @@ def decode_spans(
     if emissions.ndim == 4:
         return decode_grid(cast(PairGridModel, model), emissions, lattices, chosen)
     found = found_spans(model, emissions, lattices, chosen)
-    return [_as_reported(own, lattice, model, chosen) for own, lattice in zip(found, lattices, strict=True)]
+    limits = chosen.max_lengths(model.label_facts.max_lengths)
+    return [_as_reported(own, lattice, model, chosen, limits) for own, lattice in zip(found, lattices, strict=True)]
 
 
 def _forced(lattice: Lattice, model: PredictionModel, chosen: Selection) -> list[ScoredSpan]:

@@ -102,7 +102,7 @@ def read_window(
     for start, end in inside:
         read = read[:start] + re.sub(r"\s", READ_SPACE_AS, read[start:end]) + read[end:]
     own_rules = rules.within(window.start, window.start + len(read))
-    lattice = replace(build_lattice(read, snapshot), closed=tuple(inside), rules=own_rules)
+    lattice = build_lattice(read, snapshot, closed=tuple(inside), rules=own_rules)
     if facts is None:
         return ReadWindow(window, lattice)
     if facts.wide_commas and "," in read:
