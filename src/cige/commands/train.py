@@ -73,9 +73,8 @@ def run(args: argparse.Namespace) -> None:
     train_file, dev_file = _renamed_files(args) if args.labels else (args.data, args.dev)
     data_settings = {} if args.data is None else own_data_settings(train_file, dev_file)
     overrides = data_settings | dict(override_pairs(args.set))
-    recipe = load_recipe(
-        args.recipe or OWN_DATA, overrides
-    )  # before torch is imported, so that errors are reported at once
+    # Before torch is imported, so that errors are reported at once.
+    recipe = load_recipe(args.recipe or OWN_DATA, overrides)
     from cige.recipes.spans import show_duration
     from cige.training.train import train
 
@@ -99,9 +98,8 @@ def _renamed_files(args: argparse.Namespace) -> tuple[str, str | None]:
     from cige.data import read_sentences
     from cige.engine.run_folder import refuse_foreign
 
-    train, dev = (
-        None if path is None else read_sentences(path, nested=True) for path in (args.data, args.dev)
-    )  # training refuses nested entities itself if its head cannot learn them
+    # Training refuses nested entities itself if its head cannot learn them.
+    train, dev = (None if path is None else read_sentences(path, nested=True) for path in (args.data, args.dev))
     labels = read_label_map(args, [*(train or ()), *(dev or ())], args.data)
     refuse_foreign(Path(args.output))
     return (

@@ -96,10 +96,8 @@ class Stopped(Exception):
 def test_a_run_that_was_cut_off_ends_as_it_would_have(data, model_folder, tmp_path, one_thread):
     config = changed(QUICK, {"training.n_epochs": 3})
     whole = tune(data, model_folder, tmp_path / "whole", config=config)
-    with (
-        stopping.stopped_at(4, stopping.interrupt),
-        pytest.raises(KeyboardInterrupt),
-    ):  # in the second epoch
+    # In the second epoch.
+    with stopping.stopped_at(4, stopping.interrupt), pytest.raises(KeyboardInterrupt):
         tune(data, model_folder, tmp_path / "cut", config=config)
     assert (tmp_path / "cut" / "checkpoint-3").is_dir()
     cut = tune(data, model_folder, tmp_path / "cut", config=config)
