@@ -32,6 +32,18 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def writing_without_waiting() -> Iterator[None]:
+    """os.fsync only checks its file: it would wait for the disk thousands of times, and no test can see whether it did."""
+
+    def fsync(file: Any) -> None:
+        os.fstat(file if isinstance(file, int) else file.fileno())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        yield
+
+
 @pytest.fixture
 def one_thread() -> Iterator[None]:
     """Sums in one order, for runs whose numbers must be equal to the bit."""
