@@ -34,7 +34,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def writing_without_waiting() -> Iterator[None]:
-    """os.fsync only checks its file: it would wait for the disk thousands of times, and no test can see whether it did."""
+    """os.fsync only checks its file: it would wait for the disk thousands of times, and no test can see if it did."""
 
     def fsync(file: Any) -> None:
         os.fstat(file if isinstance(file, int) else file.fileno())
