@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.evaluate import add_label_option, read_label_map
+from cige.commands.options import add_no_resume_option, add_set_option
 from cige.errors import CigeError
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
-    parser.add_argument(
-        "--no-resume", action="store_true", help="start from the beginning, even if the output folder has checkpoints"
-    )
+    add_no_resume_option(parser)
     parser.set_defaults(run=run)
 
 
@@ -51,9 +50,7 @@ def add_recipe_options(parser: argparse.ArgumentParser, *, optional: bool = Fals
     parser.add_argument(
         "recipe", metavar="RECIPE", nargs="?" if optional else None, help="name, such as weibo/flat, or YAML file"
     )
-    parser.add_argument(
-        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
-    )
+    add_set_option(parser)
     parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
 
