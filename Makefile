@@ -20,8 +20,10 @@ ner: $(VENV)/.core
 serve: $(VENV)/.serve
 	@$(BIN)/cige serve $(SERVE)
 
+# Bytecode is kept, whatever the environment says: hundreds of processes import the same packages, and a third of their
+# time would go into compiling them again.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks

@@ -1,8 +1,11 @@
 """Fixtures that several tests share."""
 
+import gc
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -38,3 +41,45 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+# ---- the order of tests, and what tests of several modules share
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Modules and tests stay until the end, so the garbage collector never has to go through them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share the cluster of Ray come first and in a row: modules that need nothing else, and then others."""
+    n_tests, n_users = Counter(), Counter()
+    for item in items:
+        n_tests[item.path] += 1
+        n_users[item.path] += needs_ray(item)
+    items.sort(key=lambda item: (n_users[item.path] == 0) + (n_users[item.path] < n_tests[item.path]))
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if needs_ray(item) and not (nextitem and needs_ray(nextitem)):
+        import bulk_engines
+
+        bulk_engines.end_ray_cluster()
+
+
+def needs_ray(item: pytest.Item) -> bool:
+    return "ray_cluster" in getattr(item, "fixturenames", ())
+
+
+@pytest.fixture
+def ray_cluster() -> Any:
+    """Ray, connected to a small cluster, which ends when the next test does not need it."""
+    import bulk_engines
+
+    return bulk_engines.ray_cluster()

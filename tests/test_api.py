@@ -295,9 +295,8 @@ def test_saved_and_loaded(own_ner, tmp_path):
     assert again.labels == ["LOC", "ORG", "PER"]
     assert again.lexicon.user_words == ("轩辕",)
     assert same(cige.load(str(tmp_path / "model"), precision="float32")(SENTENCE), own_ner(SENTENCE))
-    assert same(
-        load(tmp_path, precision="float32")(SENTENCE), own_ner(SENTENCE)
-    )  # the folder of a run, whose model is in model/
+    # The folder of a run, whose model is in model/.
+    assert same(load(tmp_path, precision="float32")(SENTENCE), own_ner(SENTENCE))
 
 
 def test_no_such_model(tmp_path):

@@ -54,12 +54,6 @@ def environment():
         yield
 
 
-@pytest.fixture(scope="module")
-def ray_cluster(environment):
-    with bulk_engines.ray_cluster() as ray:
-        yield ray
-
-
 def test_ray_loses_nothing_when_an_actor_is_killed(ray_cluster, texts, undisturbed, tmp_path):
     from cige.bulk.ray_data import annotate_parts
 

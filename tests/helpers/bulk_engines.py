@@ -1,11 +1,14 @@
-"""Engines for tests: a small cluster of Ray, and what the processes of any engine need."""
+"""Engines for tests: a small cluster of Ray, and what the processes of any engine need.
+
+The cluster takes half a minute of computation to start, so tests in a row share one: see `ray_cluster` in conftest.py.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import pytest
 import cige
 
 SOURCE = str(Path(cige.__file__).parents[1])
+_running = ExitStack()
 
 
 @contextmanager
@@ -25,17 +29,32 @@ def environment() -> Iterator[None]:
         yield
 
 
+def ray_cluster() -> Any:
+    """Ray, connected to two nodes of one core each, until `end_ray_cluster`."""
+    import ray
+
+    if not ray.is_initialized():
+        _running.enter_context(environment())
+        _running.enter_context(_new_cluster())
+    return ray
+
+
+def end_ray_cluster() -> None:
+    """End the cluster if there is one."""
+    _running.close()
+
+
 @contextmanager
-def ray_cluster() -> Iterator[Any]:
-    """Two nodes of one core each."""
+def _new_cluster() -> Iterator[None]:
     import ray
     from ray.cluster_utils import Cluster
 
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # an actor less, and no report of what tests do
     node = {"num_cpus": 1, "object_store_memory": 1 << 30}
     cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
     cluster.add_node(**node)
     ray.init(address=cluster.address, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
-    yield ray
+    yield
     ray.shutdown()
     cluster.shutdown()

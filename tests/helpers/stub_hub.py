@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 import sys
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
@@ -75,7 +76,7 @@ class StubHub(BaseHTTPRequestHandler):
         content = self.rfile.read(int(self.headers["Content-Length"]))
         oid = self.path.rpartition("/")[2]
         self.objects[oid] = content
-        self._json(200 if hashlib.sha256(content).hexdigest() == oid else 400, {})
+        self._json(200 if _digest(content) == oid else 400, {})
 
     def do_HEAD(self) -> None:
         self.do_GET()
@@ -98,9 +99,8 @@ class StubHub(BaseHTTPRequestHandler):
         content = self.repos.get(name, {}).get(file)
         if content is None:
             return self._json(404, {"error": "Entry not found"}, {"X-Error-Code": "EntryNotFound"})
-        etag = hashlib.sha256(content).hexdigest()
         head = {
-            "ETag": f'"{etag}"',
+            "ETag": f'"{_digest(content)}"',
             "X-Repo-Commit": _sha(self.repos[name]),
             "Content-Type": "application/octet-stream",
         }
@@ -126,8 +126,15 @@ class StubHub(BaseHTTPRequestHandler):
         print(form % values, file=sys.stderr)
 
 
+@cache
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 def _sha(repo: dict[str, bytes]) -> str:
-    return hashlib.sha1(repr(sorted(repo.items())).encode()).hexdigest()
+    """The commit; every answer names it, so it is made of the digests, not of the contents."""
+    contents = sorted((path, _digest(content)) for path, content in repo.items())
+    return hashlib.sha1(repr(contents).encode()).hexdigest()
 
 
 def _entry(path: str, content: bytes) -> dict[str, object]:

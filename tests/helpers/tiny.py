@@ -35,17 +35,16 @@ NAMES = {
 UNSEEN = "轩辕渊瀚"  # characters without a vector, with components that other characters have
 FRAMES = ["{PER}在{LOC}。", "{ORG}设在{LOC}", "{PER}是{ORG}的经理，他来自{LOC}。", "今天天气很好"]
 FRAMES += ["{LOC}的{ORG}请了{PER}"]
-FRAMES += [
-    "请{PER}{LOC}{ORG}说话",
-    "{LOC}{ORG}{PER}到了",
-]  # only words tell where one new name ends and the next begins
+# Only words tell where one new name ends and the next begins.
+FRAMES += ["请{PER}{LOC}{ORG}说话", "{LOC}{ORG}{PER}到了"]
 WORDS = ["北京", "上海", "重庆", "南京", "南京市", "公司", "药店", "人和药店", "中国", "银行", "中国银行"]
 WORDS += ["清华", "大学", "清华大学", "经理", "今天", "天气", "来自", "设在", "长江", "大桥", "长江大桥", "市长"]
+# Some are words of the lexicon, some only of lists, and 北京 is in two lists.
 GAZETTEERS = {
     "LOC/good": ["北京", "上海", "巴塞尔"],
     "ORG": ["罗氏公司", "清华大学", "中国银行", "北京"],
     "PER": ["张三", "王小红", "中国"],
-}  # some are words of the lexicon, some only of lists, and 北京 is in two lists
+}
 COMPONENTS = ComponentsConfig(table="components.tsv", embedding_width=6, width=10, dropout_prob=0.0)
 CONFIG = FlatConfig(
     n_heads=4, head_width=8, ff_width=64, embed_dropout_prob=0.1, word_dropout_prob=0.0, ff_dropout_prob=0.0,

@@ -132,9 +132,8 @@ def test_labels_of_words_are_kept_and_renamed_with_the_models():
 
     expected = [[(*span[:2], names.get(span[2], span[2]), span[3]) for span in x] for x in found(model, {})]
     assert {"Z", "A", "STAR"} <= {span[2] for span in expected[-1]}
-    assert found(renamed, names) == [
-        [(*span[:3], pytest.approx(span[3], abs=0.02)) for span in x] for x in expected
-    ]  # rows of tables are float16 now
+    # Rows of tables are float16 now.
+    assert found(renamed, names) == [[(*span[:3], pytest.approx(span[3], abs=0.02)) for span in x] for x in expected]
     with pytest.raises(ModelError, match=r"cannot be called '\*'"):
         rename_labels(small, {"LOC": "*"})
 

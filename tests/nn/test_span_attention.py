@@ -1,6 +1,7 @@
 """span_attention against the literal equations of FLAT, forward and backward, compiled and in PyTorch."""
 
 import math
+from functools import cache
 
 import kernel_forms
 import pytest
@@ -65,16 +66,25 @@ def attend(tensors, spans, n_nodes, hidden=None, n_queries=None, **settings):
 def test_equals_literal_equations_forward_and_backward(form, n, with_mask):
     """Lengths below a vector, above several, and of whole vectors; 37 and 64 rows make several forward tasks."""
     tensors, spans, n_nodes, hidden = example(with_mask=with_mask, n=n)
+    expected, direction, gradients = literally(n, with_mask)
     out, _ = attend(tensors, spans, n_nodes, hidden)
-    exact = [t.detach().double().requires_grad_() for t in tensors]
-    expected = literal(*exact, spans.index.long(), n_nodes, hidden)
     real = torch.arange(out.shape[1]) < n_nodes[:, None]
     torch.testing.assert_close(out[real].double(), expected[real], atol=1e-5, rtol=1e-5)
+    (out * direction).sum().backward()
+    for mine, theirs in zip(tensors, gradients, strict=True):
+        torch.testing.assert_close(mine.grad.double(), theirs, atol=1e-4, rtol=1e-4)
+
+
+@cache
+def literally(n, with_mask):
+    """What the equations give for an example, for all forms: the output, a direction, and the gradients in it."""
+    tensors, spans, n_nodes, hidden = example(with_mask=with_mask, n=n)
+    exact = [t.detach().double().requires_grad_() for t in tensors]
+    out = literal(*exact, spans.index.long(), n_nodes, hidden)
+    real = torch.arange(out.shape[1]) < n_nodes[:, None]
     direction = torch.randn(out.shape, generator=torch.Generator().manual_seed(9)) * real[:, :, None]
     (out * direction).sum().backward()
-    (expected * direction).sum().backward()
-    for mine, theirs in zip(tensors, exact, strict=True):
-        torch.testing.assert_close(mine.grad.double(), theirs.grad, atol=1e-4, rtol=1e-4)
+    return out.detach(), direction, [t.grad for t in exact]
 
 
 @pytest.mark.parametrize("level", kernel_forms.LEVELS)

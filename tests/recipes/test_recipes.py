@@ -41,6 +41,11 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_run.write_data_folder(tmp_path_factory.mktemp("data"))
 
 
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bert(tmp_path_factory.mktemp("bert"))
+
+
 def test_every_data_set_has_every_model() -> None:
     variants = ["flat_head", "flat_msm", "flat_mld", "no_lexicon", "bert_flat", "bert_soft_lexicon", "dcsan_bert"]
     expected = {f"{d}/{v}" for d in DATASETS for v in [*variants, *ARCHITECTURES]} | {"weibo/paper"}
@@ -57,10 +62,10 @@ def test_every_model_with_words_has_a_twin_without_on_weibo() -> None:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_reads_well_and_builds(name: str, data_dir: Path, tmp_path: Path) -> None:
+def test_reads_well_and_builds(name: str, data_dir: Path, bert: Path) -> None:
     recipe = load_recipe(name)
     assert recipe.data.dataset == name.split("/")[0] and recipe.name == name.replace("/", "-").replace("_", "-")
-    made = set_up(shortened(recipe, data_dir, tmp_path), seed=1, data_dir=data_dir)
+    made = set_up(shortened(recipe, data_dir, bert), seed=1, data_dir=data_dir)
     assert type(made.tagger.encoder).__name__ == architecture(recipe.architecture).encoder
 
 
@@ -74,14 +79,14 @@ def one_of_each_network() -> list[str]:
 
 
 @pytest.mark.parametrize("name", one_of_each_network())
-def test_trains_two_steps(name: str, data_dir: Path, tmp_path: Path) -> None:
-    short = shortened(load_recipe(name), data_dir, tmp_path)
+def test_trains_two_steps(name: str, data_dir: Path, bert: Path, tmp_path: Path) -> None:
+    short = shortened(load_recipe(name), data_dir, bert)
     result = train(short, tmp_path / "run", seed=1, data_dir=data_dir, device="cpu", show_progress=False)
     assert result.history[-1].step == 2 and (result.model / "model.safetensors").is_file()
 
 
-def shortened(recipe: Recipe, data_dir: Path, tmp_path: Path) -> Recipe:
-    """The same recipe on data, gazetteers and a BERT made on the spot, with two steps to take."""
+def shortened(recipe: Recipe, data_dir: Path, bert: Path) -> Recipe:
+    """The same recipe on made-up data, gazetteers and BERT, with two steps to take."""
     batch_size = min(recipe.batches.batch_size, tiny_run.N_TRAIN // 2)
     data = DataConfig(train="ner/tiny/train.bmes", dev="ner/tiny/dev.bmes", n_train=2 * batch_size)
     changes = {"training.n_epochs": 1, "training.eval_start_epoch": 1, "batches.batch_size": batch_size}
@@ -89,8 +94,8 @@ def shortened(recipe: Recipe, data_dir: Path, tmp_path: Path) -> Recipe:
     for gazetteer in recipe.lexicon.gazetteers:
         (data_dir / gazetteer).parent.mkdir(parents=True, exist_ok=True)
         (data_dir / gazetteer).write_text("重庆\n大桥\n", encoding="utf-8")
-    bert = str(write_bert(tmp_path / "bert")) if recipe.model.bert else None
-    return replace(short, data=data, model=replace(recipe.model, bert=bert))
+    model = replace(recipe.model, bert=str(bert) if recipe.model.bert else None)
+    return replace(short, data=data, model=model)
 
 
 def test_variants_differ_from_flat_in_one_setting_only() -> None:

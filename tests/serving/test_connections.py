@@ -17,11 +17,12 @@ import pytest
 import uvicorn
 from running_server import SOON, server
 
+from cige.serving import door
 from cige.serving.door import HEAD_BYTES, HEADERS, URL_BYTES, Door
 from cige.serving.pace import METRICS
 from cige.serving.waits import WAITS, Waits, possible_connections
 
-QUICK = Waits(connections=6, head_s=2.0, read_s=2.0, idle_s=2.0, write_s=0.3)
+QUICK = Waits(connections=6, head_s=1.0, read_s=1.0, idle_s=1.0, write_s=0.3)
 LARGE = 64 << 20
 HEAD = b"POST /v1/entities HTTP/1.1\r\nHost: x\r\n"
 
@@ -50,7 +51,9 @@ def served():
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
         await send({"type": "http.response.body", "body": body})
 
-    with socket.socket() as listening:
+    with pytest.MonkeyPatch.context() as patch, socket.socket() as listening:
+        patch.setattr(door, "TICK_S", 0.1)
+        patch.setattr(door, "LINGER_S", 1.0)
         listening.bind(("127.0.0.1", 0))
         running = uvicorn.Server(uvicorn.Config(app, http=Door, log_level="error", ws="none"))
         thread = threading.Thread(target=running.run, args=([listening],))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 import stopping
 import tiny_run
+import warm_process
 from safetensors.torch import load_file
 
 from cige.engine.history import Record
@@ -35,8 +34,7 @@ def weights(result: TrainResult) -> dict[str, bytes]:
 
 def kill(data_dir: Path, output: Path, step: int) -> int:
     """Run in a process of its own, to be killed in the middle of step `step`; its exit status."""
-    command = [sys.executable, interrupted_training.__file__, str(data_dir), str(output), str(step)]
-    return subprocess.run(command, check=False).returncode
+    return warm_process.exit_code(warm_process.start(interrupted_training.train_until, step, data_dir, output))
 
 
 def without_seconds(record: Record) -> Record:

@@ -26,7 +26,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cige.commands.options import at_least
+from cige.commands.options import add_set_option, at_least
 from cige.json_text import to_json
 
 
@@ -37,9 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", type=at_least(1), default=1, metavar="N", help="number of parallel processes (default: 1)"
     )
-    parser.add_argument(
-        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of every recipe"
-    )
+    add_set_option(parser, help="change settings of every recipe")
     parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     parser.add_argument("--table", action="store_true", help="print the table of finished runs without training")

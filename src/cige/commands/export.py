@@ -33,9 +33,8 @@ def run(args: argparse.Namespace) -> None:
     from cige.folders.hub import model_folder
 
     *given, output = args.folders
-    source = model_folder(
-        given[0] if given else None
-    )  # before torch is imported, so that a wrong name is reported at once
+    # Before torch is imported, so that a wrong name is reported at once.
+    source = model_folder(given[0] if given else None)
     from cige.models.model import LatticeModel
     from cige.runtime.export import export_onnx
 

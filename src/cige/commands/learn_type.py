@@ -19,7 +19,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cige.commands.options import at_least
+from cige.commands.options import add_no_resume_option, add_set_option, at_least
 from cige.commands.texts import sentences_of
 from cige.errors import CigeError, DataError
 from cige.text.counted import counted
@@ -40,14 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     parser.add_argument("--model", "-m", metavar="M", help="model folder to start from (default: the bundled model)")
     parser.add_argument("--rounds", type=at_least(1), default=2, metavar="N", help="rounds of training (default: 2)")
-    parser.add_argument(
-        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
-    )
+    add_set_option(parser)
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
-    parser.add_argument(
-        "--no-resume", action="store_true", help="start from the beginning, even if the output folder has checkpoints"
-    )
+    add_no_resume_option(parser)
     parser.set_defaults(run=run)
 
 

@@ -20,6 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cige.commands.options import add_set_option
 from cige.errors import RecipeError
 from cige.recipes.settings import Settings
 
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing.set_defaults(run=run_list)
     showing = verbs.add_parser("show", help="show all settings of a recipe, and where their values come from")
     showing.add_argument("recipe", metavar="NAME", help="name, or a YAML file that extends one")
-    showing.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings")
+    add_set_option(showing, help="change settings")
     showing.set_defaults(run=run_show)
     copying = verbs.add_parser("copy", help="write a recipe to a file of your own")
     copying.add_argument("recipe", metavar="NAME", help="name of the recipe")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.evaluate import add_label_option, read_label_map
+from cige.commands.options import add_no_resume_option, add_set_option
 from cige.errors import CigeError
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
-    parser.add_argument(
-        "--no-resume", action="store_true", help="start from the beginning, even if the output folder has checkpoints"
-    )
+    add_no_resume_option(parser)
     parser.set_defaults(run=run)
 
 
@@ -51,9 +50,7 @@ def add_recipe_options(parser: argparse.ArgumentParser, *, optional: bool = Fals
     parser.add_argument(
         "recipe", metavar="RECIPE", nargs="?" if optional else None, help="name, such as weibo/flat, or YAML file"
     )
-    parser.add_argument(
-        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
-    )
+    add_set_option(parser)
     parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
 
@@ -73,9 +70,8 @@ def run(args: argparse.Namespace) -> None:
     train_file, dev_file = _renamed_files(args) if args.labels else (args.data, args.dev)
     data_settings = {} if args.data is None else own_data_settings(train_file, dev_file)
     overrides = data_settings | dict(override_pairs(args.set))
-    recipe = load_recipe(
-        args.recipe or OWN_DATA, overrides
-    )  # before torch is imported, so that errors are reported at once
+    # Before torch is imported, so that errors are reported at once.
+    recipe = load_recipe(args.recipe or OWN_DATA, overrides)
     from cige.recipes.spans import show_duration
     from cige.training.train import train
 
@@ -99,9 +95,8 @@ def _renamed_files(args: argparse.Namespace) -> tuple[str, str | None]:
     from cige.data import read_sentences
     from cige.engine.run_folder import refuse_foreign
 
-    train, dev = (
-        None if path is None else read_sentences(path, nested=True) for path in (args.data, args.dev)
-    )  # training refuses nested entities itself if its head cannot learn them
+    # Training refuses nested entities itself if its head cannot learn them.
+    train, dev = (None if path is None else read_sentences(path, nested=True) for path in (args.data, args.dev))
     labels = read_label_map(args, [*(train or ()), *(dev or ())], args.data)
     refuse_foreign(Path(args.output))
     return (

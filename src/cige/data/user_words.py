@@ -22,10 +22,8 @@ from cige.data.sentence import OPEN, Span
 from cige.data.vocabulary import UNK, USER, EncodedLattice
 from cige.lexicon.user_word import UNKNOWN_TYPE
 
-NGRAM_LENGTHS, NGRAM_PROBS = (
-    (2, 3, 4, 5, 6),
-    (0.35, 0.25, 0.2, 0.1, 0.1),
-)  # of false user words; short ones are more likely
+# Of false user words; short ones are more likely.
+NGRAM_LENGTHS, NGRAM_PROBS = ((2, 3, 4, 5, 6), (0.35, 0.25, 0.2, 0.1, 0.1))
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from cige.distant.matching import TextWord
 from cige.lexicon.lexicon import Lexicon
 
-BANDS = (
-    300,
-    1_000,
-    3_000,
-    10_000,
-    30_000,
-    100_000,
-)  # end ranks of the bands; followed by the remaining words and unknown words
+# End ranks of the bands; followed by the remaining words and unknown words.
+BANDS = (300, 1_000, 3_000, 10_000, 30_000, 100_000)
 MIN_WORDS = 50  # minimum number of distinct words of the text for estimating the noise from a band
 TRUE_SHARE = 0.04  # assumed share of names among the most common words
 HIGHEST, LOWEST = 0.95, 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from torch import nn
 
@@ -39,31 +39,65 @@ class Training(Generic[R]):
     after: Callable[[Trainer, int], None] = lambda trainer, number: None
 
 
+@dataclass(frozen=True)
+class RunKind(Generic[R]):
+    """What the runs of one kind have in common.
+
+    Attributes:
+        result: the class of their results.
+        load: reads a recipe from the YAML file of a folder.
+        check: called with a recipe and the number of processes before the folder is claimed; it raises an error if they
+            do not suit each other.
+        may_skip_weights: as in `prepare`.
+    """
+
+    result: type[R]
+    load: Callable[[Path], Any]
+    check: Callable[[Any, int], None] = lambda recipe, n_processes: None
+    may_skip_weights: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What the caller of a run chooses besides the recipe; `train`, `pretrain` and `finetune` explain it.
+
+    Attributes:
+        stop_at: the time.monotonic() at which to write a checkpoint and stop.
+    """
+
+    seed: int
+    device: str
+    resume: bool
+    show_progress: bool
+    stop_at: float = float("inf")
+
+
+class RunRecipe(Protocol):
+    """All settings of a run: a dataclass with a section `training`."""
+
+    @property
+    def training(self) -> HasPrecision: ...
+
+
+class HasPrecision(Protocol):
+    """A section that says how numbers are computed."""
+
+    @property
+    def precision(self) -> Precision: ...
+
+
 def run(
+    kind: RunKind[R],
     begin: Callable[[Accelerator], Training[R]],
     folder: Path,
-    recipe: Any,
-    *,
-    kind: type[R],
-    load: Callable[[Path], Any],
-    seed: int,
-    device: str,
-    precision: Precision,
-    resume: bool,
-    show_progress: bool,
-    may_skip_weights: bool = True,
-    check: Callable[[Accelerator], None] = lambda accelerator: None,
-    stop_at: float = float("inf"),
+    recipe: RunRecipe,
+    options: RunOptions,
 ) -> R | None:
     """Train in one process or as one of several; a finished run is not repeated, and an interrupted one continues.
 
     Args:
         begin: reads data and makes the network; called only if there is something to train.
-        recipe: all settings, a dataclass that `load` reads from the YAML file of the folder.
-        kind: the class of results.
-        may_skip_weights: as in `prepare`.
-        check: raises an error if the recipe does not suit the processes, before the folder is claimed.
-        stop_at: the time.monotonic() at which to write a checkpoint and stop.
+        recipe: all settings, a dataclass.
 
     Returns:
         The result, or None if the time was up before the last step.
@@ -71,13 +105,13 @@ def run(
     Raises:
         CigeError: see its subclasses; a RecipeError if the folder holds another run.
     """
-    accelerator = prepare(device, precision=precision, may_skip_weights=may_skip_weights)
-    check(accelerator)
+    accelerator = prepare(options.device, precision=recipe.training.precision, may_skip_weights=kind.may_skip_weights)
+    kind.check(recipe, accelerator.num_processes)
     if accelerator.is_main_process:
-        claim(folder, recipe, seed=seed, resume=resume, load=load)
+        claim(folder, recipe, seed=options.seed, resume=options.resume, load=kind.load)
     accelerator.wait_for_everyone()
     if (folder / RESULT).is_file():
-        return read_result(folder, kind)
+        return read_result(folder, kind.result)
     training = begin(accelerator)
     trainer = Trainer(
         training.network,
@@ -85,12 +119,12 @@ def run(
         accelerator=accelerator,
         folder=folder,
         origin=training.origin,
-        seed=seed,
-        show_progress=show_progress,
+        seed=options.seed,
+        show_progress=options.show_progress,
     )
     trainer.resume()
     for number, objective in enumerate(training.objectives):
-        if not trainer.run(objective, stop_at=stop_at):
+        if not trainer.run(objective, stop_at=options.stop_at):
             return None
         training.after(trainer, number)
     result = training.finish(trainer)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import srsly
 from spacy.language import Language
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from cige.api import NER
     from cige.tagging.finder import EntityFinder
 
-Alignment = Literal["expand", "contract", "strict"]
 ALIGNMENTS = ("expand", "contract", "strict")
 MODEL = "model"  # name of the model folder in the component's folder
 DEFAULTS: dict[str, object] = {

@@ -158,9 +158,8 @@ def _place(levels: list[_Level]) -> tuple[np.ndarray, np.ndarray, int]:
         while len(waiting):
             wanted = slots[waiting]
             is_free = table[wanted] == 0
-            table[wanted[is_free]] = entries[
-                waiting[is_free]
-            ]  # if several entries have the same slot, the last one is stored
+            # If several entries have the same slot, the last one is stored.
+            table[wanted[is_free]] = entries[waiting[is_free]]
             lost = table[wanted] != entries[waiting]
             waiting, wanted = waiting[lost], wanted[lost] + 1
             slots[waiting] = np.where(wanted == n_slots, 0, wanted)

@@ -85,9 +85,8 @@ def write_rows(
     Returns:
         The words, mapped from `folder`.
     """
-    seen: set[int] = (
-        set()
-    )  # hashes need a fifth of the memory of words; a collision among 8.8M words occurs once in 500,000 builds
+    # Hashes need a fifth of the memory of words; a collision among 8.8M words occurs once in 500,000 builds.
+    seen: set[int] = set()
     with (
         RowFile(folder / VECTORS_FILE, width=width, dtype=dtype) as matrix,
         open(folder / WORDS_FILE, "wb") as words,

@@ -160,9 +160,8 @@ def _word_readings(lexicon: Lexicon | None) -> Callable[[str], list[list[str]]]:
 
 def longest_match(line: str, lexicon: Lexicon) -> list[str]:
     """Segment a line from left to right into the longest words of the lexicon, or single characters."""
-    longest = {
-        start: end for start, end, _ in lexicon.match(line).tolist()
-    }  # sorted by end, so the longest word is kept
+    # Sorted by end, so the longest word is kept.
+    longest = {start: end for start, end, _ in lexicon.match(line).tolist()}
     words = []
     begin = 0
     while begin < len(line):

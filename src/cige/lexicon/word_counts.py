@@ -164,9 +164,8 @@ def jieba_segmenter() -> Segmenter:
     except ImportError as error:
         raise LexiconError("segmenting a corpus needs jieba: pip install 'cige[train]'") from error
     jieba.setLogLevel(logging.WARNING)
-    tokenizer = (
-        jieba.Tokenizer()
-    )  # a separate instance, so that words that others add to jieba do not change the counts
+    # A separate instance, so that words that others add to jieba do not change the counts.
+    tokenizer = jieba.Tokenizer()
     tokenizer.initialize()
     return tokenizer.lcut  # type: ignore[no-any-return]
 

@@ -61,10 +61,8 @@ def masked_attention(
     weights = dropout(probabilities) if dropout is not None else probabilities
     out = weights @ value  # [B, H, Q, d]
     if relations is not None and relations.values is not None:
-        shares = weights.new_zeros(*weights.shape[:3], relations.values.shape[1]).scatter_add(
-            3, codes, weights
-        )  # [B, H, Q, R]
-        out = out + shares @ relations.values
+        shares = weights.new_zeros(*weights.shape[:3], relations.values.shape[1])  # [B, H, Q, R]
+        out = out + shares.scatter_add(3, codes, weights) @ relations.values
     return out.transpose(1, 2).flatten(2), probabilities.detach()
 
 

@@ -50,9 +50,8 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, no_to
         if n_workers > 1:
             folder = Path(until_end.enter_context(tempfile.TemporaryDirectory(prefix="cige-serve-")))
             (folder / "metrics").mkdir()
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(
-                folder / "metrics"
-            )  # before a worker imports prometheus_client
+            # Before a worker imports prometheus_client.
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder / "metrics")
             settings = replace(
                 settings,
                 metrics_folder=str(folder / "metrics"),

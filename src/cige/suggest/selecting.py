@@ -114,9 +114,8 @@ class Selector:
             for candidate in self._doubted(self._fitting(block)):
                 self._offer(candidate)
                 n_fitting += 1
-            self.n_fitting += (
-                n_fitting  # only complete blocks count; an interrupted block is read again, with the same result
-            )
+            # Only complete blocks count; an interrupted block is read again, with the same result.
+            self.n_fitting += n_fitting
             self.n_read += len(block)
             on_block(self)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from cige.engine.checkpoint import reporting_write_errors
 from cige.engine.devices import machine_facts
-from cige.engine.run import Training, run
+from cige.engine.run import RunKind, RunOptions, Training, run
 from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import RunResult, result_values
 from cige.engine.trainer import Trainer
@@ -86,18 +86,9 @@ def train(
         CigeError: see its subclasses; a RecipeError if `output_dir` contains a run of another recipe or seed.
     """
     folder = Path(output_dir)
-    result = run(
-        partial(_begin, recipe, folder, seed, data_dir),
-        folder,
-        recipe,
-        kind=TrainResult,
-        load=load_recipe,
-        seed=seed,
-        device=device,
-        precision=recipe.training.precision,
-        resume=resume,
-        show_progress=show_progress,
-    )
+    begin = partial(_begin, recipe, folder, seed, data_dir)
+    options = RunOptions(seed=seed, device=device, resume=resume, show_progress=show_progress)
+    result = run(RunKind(TrainResult, load_recipe), begin, folder, recipe, options)
     assert result is not None  # no time to stop was given
     return result
 

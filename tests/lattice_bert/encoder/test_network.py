@@ -365,6 +365,8 @@ def test_one_batch_is_learned_by_heart(settings):
     example = masked_example()
     for _ in range(200):
         loss = model(*example).total
+        if loss < 0.05:
+            break
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # else the path hangs on the last digit of a sum

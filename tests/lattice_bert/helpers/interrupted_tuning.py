@@ -1,6 +1,6 @@
-"""Tune the tiny model on AFQMC and die by SIGKILL within a step: `interrupted_tuning.py MODEL DATA OUTPUT STEP`."""
+"""Tune the tiny model on AFQMC, and die by SIGKILL within a step."""
 
-import sys
+from pathlib import Path
 
 import stopping
 import tiny_tasks
@@ -14,17 +14,12 @@ from cige.recipes.strict import changed
 CONFIG = changed(tiny_tasks.QUICK, {"training.n_epochs": 3, "checkpoints.every": "2 steps"})
 
 
-def run(model: str, data: str, output: str) -> TuningResult:
+def run(model: Path, data: Path, output: Path) -> TuningResult:
     task = load_task_data(get_task("afqmc"), data)
     return finetune(task, model, output, config=CONFIG, seed=3, device="cpu", show_progress=False)
 
 
-def main() -> None:
+def run_until(step: int, model: Path, data: Path, output: Path) -> None:
     torch.set_num_threads(1)
-    *paths, step = sys.argv[1:]
-    with stopping.stopped_at(int(step), stopping.die):
-        run(*paths)
-
-
-if __name__ == "__main__":
-    main()
+    with stopping.stopped_at(step, stopping.die):
+        run(model, data, output)

@@ -1,8 +1,8 @@
 """Pre-train the tiny recipe in a process: `pretraining_process.py FOLDER OUTPUT [KEY=VALUE ...] [--kill-at STEP]`.
 
-FOLDER holds data/. With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set it is one of several processes, as
-torchrun starts them; with --kill-at the last of them dies by SIGKILL in the middle of that step, unless torchrun has
-started it again.
+`main` takes the same arguments. FOLDER holds data/. With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set it is one of
+several processes, as torchrun starts them; with --kill-at the last of them dies by SIGKILL in the middle of that step,
+unless torchrun has started it again.
 """
 
 import os
@@ -16,9 +16,9 @@ import torch
 from cige.lattice_bert.pretraining.pretrain import pretrain
 
 
-def main() -> None:
+def main(folder: str, output: str, *arguments: str) -> None:
     torch.set_num_threads(1)
-    folder, output, *rest = sys.argv[1:]
+    rest = list(arguments)
     kill_at = int(rest.pop()) if "--kill-at" in rest else -1
     is_last = int(os.environ.get("RANK", "0")) + 1 == int(os.environ.get("WORLD_SIZE", "1"))
     if not is_last or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
@@ -31,4 +31,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -1,12 +1,10 @@
-"""Train the tiny tagger and fine-tune on a tiny task, as one of several processes: `several_processes.py FOLDER`.
+"""Train the tiny tagger and fine-tune on a tiny task, in one process or as one of several.
 
-FOLDER holds tagging/, the data of tiny_run.py, and pairs/ and model/, those of tiny_tasks.py; results go to
-FOLDER/shared.
+A folder holds tagging/, the data of tiny_run.py, and pairs/ and model/, those of tiny_tasks.py.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,12 +32,7 @@ OPTIONS = {"seed": 3, "device": "cpu", "show_progress": False}
 
 
 def both(folder: Path, output: Path) -> tuple[TrainResult, TuningResult]:
-    """Train and fine-tune, in this process or as one of several."""
+    torch.set_num_threads(1)
     tagger = train(RECIPE, output / "tagger", data_dir=folder / "tagging", **OPTIONS)
     data = load_task_data(get_task("afqmc"), folder / "pairs")
     return tagger, finetune(data, folder / "model", output / "tuned", config=CONFIG, **OPTIONS)
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    both(Path(sys.argv[1]), Path(sys.argv[1]) / "shared")

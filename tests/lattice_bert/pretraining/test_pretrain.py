@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
-import inherited_path
 import numpy as np
 import pretraining_process
 import pytest
@@ -17,13 +14,13 @@ import stopping
 import tiny_corpus
 import tiny_pretraining
 import torch
+import warm_process
 
 from cige.engine.trainer import Trainer
 from cige.errors import CigeError, DataError, ModelError, RecipeError
 from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
 from cige.lattice_bert.pretraining.pretrain import PretrainResult, pretrain
 
-SCRIPT = Path(pretraining_process.__file__)
 NO_DROPOUT = {"model.dropout_prob": 0.0, "model.attention_dropout_prob": 0.0}
 
 
@@ -49,8 +46,10 @@ def without_seconds(records) -> list:
     return [replace(record, seconds=0.0, eval_seconds=0.0) for record in records]
 
 
-def command(folder: Path, output: Path, *rest: str) -> list[str]:
-    return [sys.executable, str(SCRIPT), str(folder), str(output), *rest]
+def kill(folder: Path, output: Path, step: int) -> int:
+    """Run in a process of its own, to be killed in the middle of step `step`; its exit status."""
+    arguments = (str(folder), str(output), "--kill-at", str(step))
+    return warm_process.exit_code(warm_process.start(pretraining_process.main, *arguments))
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +102,7 @@ def test_sigkill_then_resume_gives_equal_weights(
     folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None
 ) -> None:
     # Checkpoints are after steps 3, 6, 8 (end of a phase), 9 and 12; two are kept.
-    ended = subprocess.run(command(folder, tmp_path, "--kill-at", "7"), env=inherited_path.environment(), check=False)
-    assert ended.returncode == -signal.SIGKILL
+    assert kill(folder, tmp_path, 7) == -signal.SIGKILL
     assert sorted(p.name for p in tmp_path.glob("checkpoint-*")) == ["checkpoint-3", "checkpoint-6"]
     resumed = run(folder, tmp_path)
     assert weights(tmp_path) == weights(whole.folder)
@@ -113,9 +111,7 @@ def test_sigkill_then_resume_gives_equal_weights(
 
 def test_sigkills_at_random_steps(folder: Path, tmp_path: Path, whole: PretrainResult, one_thread: None) -> None:
     for step in stopping.steps(2, below=12, seed=2):
-        killed_at = command(folder, tmp_path, "--kill-at", str(step))
-        ended = subprocess.run(killed_at, env=inherited_path.environment(), check=False)
-        assert ended.returncode == -signal.SIGKILL
+        assert kill(folder, tmp_path, step) == -signal.SIGKILL
     resumed = run(folder, tmp_path)
     assert weights(tmp_path) == weights(whole.folder)
     assert without_seconds(resumed.history) == without_seconds(whole.history)

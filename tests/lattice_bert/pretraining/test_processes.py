@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 import stopping
 import tiny_pretraining
 import torch
+import warm_process
 from safetensors.torch import load_file
 
 from cige.engine.run_folder import read_result
@@ -48,29 +48,10 @@ def run(folder: Path, output: Path, **overrides) -> PretrainResult:
     return pretrain(recipe, folder / "data", output, seed=tiny_pretraining.SEED, device="cpu", show_progress=False)
 
 
-def command(folder: Path, output: Path, *rest: str) -> list[str]:
+def arguments(folder: Path, output: Path, *rest: str) -> list[str]:
+    """Those of pretraining_process."""
     settings = [f"{key}={value}" for key, value in SETTINGS.items()]
-    return [str(SCRIPT), str(folder), str(output), *settings, *rest]
-
-
-def together(n: int, *arguments: str) -> list[int]:
-    """The exit codes of processes that share a run; when one dies the others are ended, as launchers do."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = str(found.getsockname()[1])
-    shared = inherited_path.environment(WORLD_SIZE=str(n), LOCAL_WORLD_SIZE=str(n), MASTER_ADDR="127.0.0.1")
-    shared |= {"MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, *arguments], env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)}, stderr=None
-        )
-        for rank in range(n)
-    ]
-    last = processes[-1].wait(timeout=120)
-    if last:
-        for process in processes:
-            process.kill()
-    return [process.wait(timeout=120) for process in processes]
+    return [str(folder), str(output), *settings, *rest]
 
 
 def assert_same(a: PretrainResult, b: PretrainResult) -> None:
@@ -89,7 +70,7 @@ def test_two_processes_do_what_one_does_though_one_of_them_is_killed(folder: Pat
     """torchrun starts both processes again, and they go on from the last checkpoint, which was written meanwhile."""
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1"]
     launcher += ["--monitor-interval", "0.1"]
-    own = command(folder, folder / "killed", "checkpoints.in_background=true", "--kill-at", "7")
+    own = [str(SCRIPT), *arguments(folder, folder / "killed", "checkpoints.in_background=true", "--kill-at", "7")]
     options = {"env": inherited_path.environment(), "capture_output": True, "text": True, "timeout": 120}
     ended = subprocess.run([sys.executable, *launcher, *own], check=False, **options)
     assert ended.returncode == 0, ended.stderr
@@ -102,7 +83,8 @@ def test_shards_of_two_processes_go_on_with_one(folder: Path, alone: PretrainRes
     output = folder / "shards"
     sharded = {"training.sharding": "fsdp", "training.gradient_checkpointing": "true"}
     settings = [f"{key}={value}" for key, value in sharded.items()]
-    assert together(2, *command(folder, output, *settings, "--kill-at", "10"))[-1] == -signal.SIGKILL
+    given = arguments(folder, output, *settings, "--kill-at", "10")
+    assert warm_process.exit_codes(2, pretraining_process.main, *given)[-1] == -signal.SIGKILL
     names = {path.name for path in (output / "checkpoint-9").iterdir()}
     assert {"state-00000-of-00002.safetensors", "state-00001-of-00002.safetensors"} <= names
     sizes = [(output / "checkpoint-9" / name).stat().st_size for name in sorted(names) if name.startswith("state-")]
@@ -116,5 +98,6 @@ def test_the_checkpoint_of_one_process_goes_on_in_shards_of_three(
     output = folder / "grows"
     with stopping.stopped_at(7, stopping.interrupt), pytest.raises(KeyboardInterrupt):
         run(folder, output, **{"training.sharding": "fsdp"})
-    assert together(3, *command(folder, output, "training.sharding=fsdp")) == [0, 0, 0]
+    given = arguments(folder, output, "training.sharding=fsdp")
+    assert warm_process.exit_codes(3, pretraining_process.main, *given) == [0, 0, 0]
     assert_same(alone, read_result(output, PretrainResult))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bulk_engines
 import pytest
 import tiny_corpus
 
@@ -10,12 +9,6 @@ from cige.errors import CigeError
 from cige.lattice_bert.pretraining.corpus import CorpusRules
 from cige.lattice_bert.pretraining.make_data import make_data
 from cige.lattice_bert.pretraining.make_shard import DataSettings
-
-
-@pytest.fixture(scope="module")
-def ray_cluster():
-    with bulk_engines.environment(), bulk_engines.ray_cluster() as ray:
-        yield ray
 
 
 def test_shards_of_pretraining_data_are_the_same_on_ray(ray_cluster, tmp_path):

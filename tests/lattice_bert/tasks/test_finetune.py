@@ -2,17 +2,15 @@
 
 import json
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 
-import inherited_path
 import interrupted_tuning
 import numpy as np
 import pytest
 import stopping
 import tiny_tasks as tiny
 import torch
+import warm_process
 from tiny_tasks import QUICK
 
 from cige.engine.run_folder import read_result
@@ -96,10 +94,8 @@ class Stopped(Exception):
 def test_a_run_that_was_cut_off_ends_as_it_would_have(data, model_folder, tmp_path, one_thread):
     config = changed(QUICK, {"training.n_epochs": 3})
     whole = tune(data, model_folder, tmp_path / "whole", config=config)
-    with (
-        stopping.stopped_at(4, stopping.interrupt),
-        pytest.raises(KeyboardInterrupt),
-    ):  # in the second epoch
+    # In the second epoch.
+    with stopping.stopped_at(4, stopping.interrupt), pytest.raises(KeyboardInterrupt):
         tune(data, model_folder, tmp_path / "cut", config=config)
     assert (tmp_path / "cut" / "checkpoint-3").is_dir()
     cut = tune(data, model_folder, tmp_path / "cut", config=config)
@@ -109,16 +105,11 @@ def test_a_run_that_was_cut_off_ends_as_it_would_have(data, model_folder, tmp_pa
 
 
 def test_sigkills_at_random_steps(data, model_folder, tmp_path, one_thread):
-    paths = [str(model_folder), str(data.folder)]
-    whole = interrupted_tuning.run(*paths, str(tmp_path / "whole"))
+    whole = interrupted_tuning.run(model_folder, data.folder, tmp_path / "whole")
     for step in stopping.steps(2, below=9, seed=3):
-        ended = subprocess.run(
-            [sys.executable, interrupted_tuning.__file__, *paths, str(tmp_path / "cut"), str(step)],
-            env=inherited_path.environment(),
-            check=False,
-        )
-        assert ended.returncode == -signal.SIGKILL
-    cut = interrupted_tuning.run(*paths, str(tmp_path / "cut"))
+        process = warm_process.start(interrupted_tuning.run_until, step, model_folder, data.folder, tmp_path / "cut")
+        assert warm_process.exit_code(process) == -signal.SIGKILL
+    cut = interrupted_tuning.run(model_folder, data.folder, tmp_path / "cut")
     assert [(r.step, r.train, r.scores) for r in cut.history] == [(r.step, r.train, r.scores) for r in whole.history]
     ours, theirs = (TunedModel.from_pretrained(r.model).network.state_dict() for r in (cut, whole))
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)

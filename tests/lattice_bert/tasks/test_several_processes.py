@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
-import inherited_path
 import pytest
 import several_processes
 import tiny_run
 import tiny_tasks
+import warm_process
 from safetensors.torch import load_file
 
 from cige.engine.run_folder import read_result
@@ -23,11 +21,8 @@ def test_two_processes_do_what_one_does(tmp_path: Path, one_thread: None) -> Non
     tiny_tasks.pair_folder(tmp_path / "pairs")
     tiny_tasks.pretrained(dropout_prob=0.0).save(tmp_path / "model")
     alone = several_processes.both(tmp_path, tmp_path / "alone")
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    script = str(Path(several_processes.__file__))
-    environment = inherited_path.environment(OMP_NUM_THREADS="1")
-    subprocess.run([*launcher, script, str(tmp_path)], check=True, env=environment, timeout=120)
     shared = tmp_path / "shared"
+    assert warm_process.exit_codes(2, several_processes.both, tmp_path, shared) == [0, 0]
     together = read_result(shared / "tagger", TrainResult), read_result(shared / "tuned", TuningResult)
     for one, two in zip(alone, together, strict=True):
         for a, b in zip(one.history, two.history, strict=True):

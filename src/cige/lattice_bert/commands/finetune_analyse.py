@@ -63,9 +63,8 @@ def run(args: argparse.Namespace) -> None:
         raise DataError(f"--bins and --edges are about {LENGTH}; the analysis of {task.name} is {analysis}")
     if len(args.models) < 2:
         raise DataError("one model was given; an analysis compares two or more, so give --model again")
-    examples = load_split(
-        task, args.data, args.split
-    )  # before torch is imported, so that a wrong folder is reported at once
+    # Before torch is imported, so that a wrong folder is reported at once.
+    examples = load_split(task, args.data, args.split)
     runs = [[_load(folder, task, args.device) for folder in folders] for folders in args.models]
     if not all(map(runs[0][0].kind.is_labelled, examples)):
         raise DataError(f"the {args.split} examples of {task.name} have no labels to compare with; use --split dev")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from cige.commands.options import add_no_resume_option, add_set_option
 from cige.recipes.settings import Settings
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser)
     parser.add_argument("--recipe", metavar="RECIPE", help="name or YAML file (default: the task's, finetune/TASK)")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
-    parser.add_argument(
-        "--no-resume", action="store_true", help="start from the beginning, even if the output folder has checkpoints"
-    )
+    add_no_resume_option(parser)
     parser.set_defaults(run=run)
 
 
@@ -54,9 +53,7 @@ def add_shared_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             option, dest=setting, type=kind, choices=choices, metavar=metavar, help=f"{what} (the task's)"
         )
-    parser.add_argument(
-        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
-    )
+    add_set_option(parser)
     parser.add_argument(
         "--crf", action="store_const", const=True, help="sequence labelling: a CRF instead of a softmax"
     )

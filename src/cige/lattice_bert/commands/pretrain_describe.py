@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from cige.commands.options import at_least, make_console
+from cige.commands.options import add_set_option, at_least, make_console
 from cige.json_text import to_json
 from cige.recipes.settings import Settings
 
@@ -42,9 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tokens-per-char", type=float, metavar="R", help="lattice tokens per character (1.35; 1 for characters only)"
     )
     parser.add_argument("--recipe", metavar="RECIPE", help="with --data: the recipe of the instances, a name or a file")
-    parser.add_argument(
-        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
-    )
+    add_set_option(parser)
     parser.add_argument(
         "--n-instances",
         type=at_least(1),

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 
+from cige.commands.options import add_no_resume_option, add_set_option
 from cige.text.counted import counted
 
 
@@ -26,9 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data", required=True, metavar="FOLDER", help="data that `cige lattice-bert pretrain data` wrote"
     )
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
-    parser.add_argument(
-        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change settings of the recipe"
-    )
+    add_set_option(parser)
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     parser.add_argument(
@@ -36,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     when_cut_off = parser.add_mutually_exclusive_group()
     when_cut_off.add_argument("--resume", action="store_true", help="continue the run in OUTPUT (the default)")
-    when_cut_off.add_argument(
-        "--no-resume", action="store_true", help="start from the beginning, even if the output folder has checkpoints"
-    )
+    add_no_resume_option(when_cut_off)
     parser.set_defaults(run=run)
 
 

@@ -24,7 +24,7 @@ import torch
 from cige.engine.checkpoint import reporting_write_errors
 from cige.engine.history import Record, RunState
 from cige.engine.parallel import is_sharded, whole_weights
-from cige.engine.run import Training, run
+from cige.engine.run import RunKind, RunOptions, Training, run
 from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import MODEL, RunResult
 from cige.engine.trainer import Trainer
@@ -107,21 +107,10 @@ def pretrain(
         CigeError: see its subclasses; RecipeError if `output_dir` holds a run of another recipe or seed.
     """
     folder = Path(output_dir)
-    return run(
-        partial(_begin, recipe, folder, seed, data_dir),
-        folder,
-        recipe,
-        kind=PretrainResult,
-        load=load_pretrain_recipe,
-        seed=seed,
-        device=device,
-        precision=recipe.training.precision,
-        resume=resume,
-        show_progress=show_progress,
-        may_skip_weights=False,
-        check=lambda accelerator: _check_batches(recipe, accelerator.num_processes),
-        stop_at=math.inf if stop_after is None else time.monotonic() + stop_after,
-    )
+    kind = RunKind(PretrainResult, load_pretrain_recipe, check=_check_batches, may_skip_weights=False)
+    stop_at = math.inf if stop_after is None else time.monotonic() + stop_after
+    options = RunOptions(seed=seed, device=device, resume=resume, show_progress=show_progress, stop_at=stop_at)
+    return run(kind, partial(_begin, recipe, folder, seed, data_dir), folder, recipe, options)
 
 
 def _begin(

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from cige.engine.checkpoint import reporting_write_errors
-from cige.engine.run import Training, run
+from cige.engine.run import RunKind, RunOptions, Training, run
 from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import RunResult, result_values
+from cige.engine.settings import TrainingConfig
 from cige.engine.trainer import Trainer
 from cige.errors import DataError
 from cige.folders.atomic import atomic_file
@@ -56,6 +57,11 @@ class RunSettings:
     """Fingerprint of the examples."""
     config: TuningConfig
     """The settings of fine-tuning."""
+
+    @property
+    def training(self) -> TrainingConfig:
+        """Its section `training`."""
+        return self.config.training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,18 +128,9 @@ def finetune(
     config = config or data.task.config
     folder, source = Path(output_dir), model_folder(model)
     settings = RunSettings(data.task.name, model_fingerprint(source), data.fingerprint, config)
-    result = run(
-        partial(_begin, data, source, settings, folder, seed, keep_model),
-        folder,
-        settings,
-        kind=TuningResult,
-        load=_load_settings,
-        seed=seed,
-        device=device,
-        precision=config.training.precision,
-        resume=resume,
-        show_progress=show_progress,
-    )
+    begin = partial(_begin, data, source, settings, folder, seed, keep_model)
+    options = RunOptions(seed=seed, device=device, resume=resume, show_progress=show_progress)
+    result = run(RunKind(TuningResult, _load_settings), begin, folder, settings, options)
     assert result is not None  # no time to stop was given
     return result
 
