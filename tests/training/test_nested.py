@@ -18,8 +18,8 @@ from cige.cli import main
 from cige.data import read_sentences, write_sentences
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError, RecipeError
-from cige.models.grid_model import GridModel
 from cige.models.pair_grid import GridTagger
+from cige.runtime.native_grid import NativeGridModel
 from cige.tagging.evaluation import evaluate
 from cige.training.heads import TooLongWarning
 from cige.training.recipe import Recipe
@@ -61,7 +61,7 @@ def test_a_grammar_of_nested_entities_is_learned(data_dir, tmp_path):
     result = train(settings, tmp_path / "run", data_dir=data_dir, show_progress=False)
     assert result.dev_f1 >= 0.99
     ner = cige.load(tmp_path / "run")
-    assert isinstance(ner, NER) and isinstance(ner.model, GridModel)
+    assert isinstance(ner, NER) and isinstance(ner.model, NativeGridModel)
     assert evaluate(ner, TEST).report.f1 >= 0.99
     flat = ner([s.text for s in TEST], nested=False)
     assert all(a.end <= b.start for found in flat for a, b in pairwise(found))
