@@ -48,3 +48,13 @@ def test_what_has_another_form_is_refused_by_the_name_of_its_file(user):
 def test_a_word_that_cannot_have_its_label_is_named():
     with pytest.raises(LexiconError, match=r"user\.json: '天津' \(.*\); add the words again"):
         UserChanges.from_dict({"added": ["天津"], "removed": [], "modes": {"天津": "fourth"}}, source="user.json")
+
+
+@pytest.mark.parametrize("label", ["O", "?", "PER|ORG"])
+def test_labels_of_older_versions_are_still_read(label):
+    """Since 0.2.0 such labels cannot be given to words, but a saved model must open."""
+    saved = {"added": ["贺兰草"], "removed": [], "labels": {"贺兰草": label}, "modes": {"贺兰草": "force"}}
+    changes = UserChanges.from_dict(saved, source="user.json")
+    assert changes.added == (UserWord("贺兰草", label, "force"),)
+    with pytest.raises(LexiconError, match="not a label"):
+        UserChanges.from_dict(saved | {"labels": {"贺兰草": "*"}}, source="user.json")

@@ -14,6 +14,7 @@ import torch
 
 import cige
 from cige.api import NER
+from cige.cli import main
 from cige.errors import ModelError
 from cige.lattice.lattice import build_lattice
 from cige.models.bilstm_crf import BiLstmCrfConfig
@@ -66,9 +67,11 @@ def test_products_of_blocks_are_those_of_the_layer(efficient, n_chars, band):
     features = torch.randn(len(n_chars), max(n_chars), 6)
     with torch.no_grad():
         expected = layer(features, band).numpy()
-        rows = torch.cat([layer.pairs(x[:n]) for x, n in zip(features, n_chars, strict=True)]).numpy()
     config = PairGridConfig(max_length=band, head_width=8, efficient=efficient)
     weights = {f"output.{name}": x.numpy() for name, x in layer.state_dict().items()}
+    of_layer = SpanScores.output_layer(config, weights)
+    chars = np.concatenate([x[:n] for x, n in zip(features.numpy(), n_chars, strict=True)])
+    rows = chars @ of_layer["output.weight"].T + of_layer["output.bias"]
     scores = SpanScores(config, weights, 3)(rows, np.array(n_chars))
     assert scores.shape == expected.shape
     for own, other, n in zip(scores, expected, n_chars, strict=True):
@@ -157,3 +160,31 @@ def test_a_length_that_does_not_fit_is_refused(tmp_path: Path, max_length):
     crafted.sign(tmp_path / "model", pair_grid=head)
     with pytest.raises(ModelError, match="do not fit the manifest"):
         NativeGridModel.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"scheme": None}, "scheme is None; expected one of BMES"),
+        ({"scheme": "FOO"}, "scheme is 'FOO'"),
+        ({"labels": [1, 2, 3], "tags": [1, 2, 3]}, "labels is .*expected a list of strings"),
+        ({"pair_grid": None}, "pair_grid is None; expected settings of"),
+        ({"pair_grid": {"width": 3}}, "pair_grid is .*expected settings of"),
+        ({"pair_grid": {"max_length": 6, "head_width": "8"}}, r"pair_grid\.head_width is '8'"),
+    ],
+)
+def test_a_manifest_that_does_not_fit_is_refused_by_both_forms(tmp_path: Path, facts, reason):
+    tiny_grid.model().save(tmp_path / "model")
+    crafted.sign(tmp_path / "model", **facts)
+    for kind in (NativeGridModel, GridModel):
+        with pytest.raises(ModelError, match=f"do not fit the manifest.*{reason}"):
+            kind.load(tmp_path / "model")
+
+
+def test_recall_and_calibration_are_not_possible_yet(tmp_path: Path, capsys):
+    tiny_grid.model().save(tmp_path / "model")
+    with pytest.raises(ModelError, match="models of nested entities cannot be calibrated yet"):
+        cige.load(tmp_path / "model")("李明", recall=0.9)
+    (tmp_path / "dev.jsonl").write_text('{"text": "李明", "entities": []}\n', encoding="utf-8")
+    assert main(["calibrate", str(tmp_path / "model"), str(tmp_path / "dev.jsonl")]) == 2
+    assert "such models cannot be calibrated yet" in capsys.readouterr().err

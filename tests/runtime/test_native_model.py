@@ -360,3 +360,25 @@ def test_answers_depend_neither_on_the_batch_nor_on_what_was_read_before(kernels
     ner = NER(NativeModel.load(BUNDLED, kernels=kernels))
     for batch_size in (1, 3, 16):
         assert list(ner.pipe(texts[::-1], batch_size=batch_size))[::-1][::7] == alone
+
+
+@pytest.mark.skipif(len(native.levels()) < 2, reason="one level only")
+def test_a_library_that_cannot_be_loaded_is_replaced_by_that_of_a_lower_level(monkeypatch):
+    *_, lower, best = native.levels()
+    whole = native.library
+
+    def library(name):
+        if name == best:
+            raise OSError("file too short")
+        return whole(name)
+
+    monkeypatch.setattr(native, "library", library)
+    monkeypatch.delenv("CIGE_KERNELS", raising=False)
+    native.level.cache_clear()
+    with pytest.warns(
+        native.StaleBuildWarning, match=rf"for {best} cannot be loaded \(file too short\); reinstall cige: "
+    ):
+        assert native.load() is whole(lower)
+    with pytest.warns(native.StaleBuildWarning, match="cannot be loaded"):
+        assert native.load(best) is None
+    native.level.cache_clear()

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 import tiny
+import tiny_grid
 from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -477,3 +478,11 @@ def test_a_body_that_is_not_declared_as_json(ner, kind):
         assert answer.status_code == 422
         said = "the body: expected a JSON object, and the header Content-Type: application/json"
         assert answer.json() == {"error": {"code": "no_object", "message": said, "params": {}}}
+
+
+def test_nested_entities_cannot_be_made_consistent():
+    with client_of(NER(tiny_grid.model())) as made:
+        response = made.post("/v1/entities", json={"text": "李明在北京", "consistent": True})
+        assert response.status_code == 422 and response.json()["error"]["code"] == "not_possible"
+        assert "this model finds nested entities" in response.json()["error"]["message"]
+        assert entities(made, "李明在北京")

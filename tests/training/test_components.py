@@ -156,3 +156,9 @@ def test_a_model_without_components_cannot_be_started_from_with_them(data_dir, t
     path.write_text(yaml.safe_dump({"name": "on", "data": own, "start_from": str(first.model)}), encoding="utf-8")
     with pytest.raises(RecipeError, match=r"model\.components is given"):
         load_recipe(path, [f"model.components.table={data_dir}/{TABLE}"])
+
+
+def test_a_table_of_other_characters_is_refused(data_dir):
+    (data_dir / TABLE).write_text("鯉\t魚 里\n", encoding="utf-8")
+    with pytest.raises(RecipeError, match=r"none of its characters is in the training text.*traditional"):
+        set_up(recipe_of(), seed=1, data_dir=data_dir)

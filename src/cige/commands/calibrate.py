@@ -50,6 +50,11 @@ def run(args: argparse.Namespace) -> None:
         raise ModelError(
             f"{args.model}: models of `cige lattice-bert finetune` cannot be calibrated; give a model of `cige train`"
         )
+    if ner.label_facts.nested:
+        raise ModelError(
+            f"{args.model}: it finds nested entities, and such models cannot be calibrated yet; their scores are those "
+            "of the head, and min_score= chooses among them"
+        )
     readings, table = [], Table("", "sentences", "entities", "error before", "error after")
     for path in args.data:
         sentences = read_sentences(path, repair=args.repair)

@@ -54,7 +54,7 @@ def add_model_options(
         action="append",
         default=[],
         help="additional words: one per line, word<TAB>label, or CSV or JSON lines with word, label and "
-        "mode (evidence, force, block); may be given several times",
+        "mode (evidence, type, force, block, block_exact); may be given several times",
     )
 
 

@@ -52,7 +52,9 @@ class UserChanges:
         labels, modes = user.get("labels", {}), user.get("modes", {})
         words = tuple(UserWord(text, labels.get(text), modes.get(text, EVIDENCE)) for text in user["added"])
         for word in words:
-            if (word.label is not None or word.mode != EVIDENCE) and (reason := reason_to_refuse_user_word(word)):
+            if word.label is None and word.mode == EVIDENCE:
+                continue
+            if reason := reason_to_refuse_user_word(word, was_saved=True):
                 raise LexiconError(f"{source}: {word.text!r} ({reason}); add the words again and save")
         return cls(words, tuple(user["removed"]))
 

@@ -129,23 +129,27 @@ def _of_table(table: Any) -> list[UserWord]:
 
 def is_label(label: str) -> bool:
     """Whether a string is valid as the label of a word."""
-    return (
-        0 < len(label) <= MAX_LABEL_CHARS
-        and label.isprintable()
-        and not any(c.isspace() or c in ALTERNATIVES for c in label)
-        and label not in RESERVED_LABELS
-    )
+    return _is_written_well(label) and label not in RESERVED_LABELS and not any(c in ALTERNATIVES for c in label)
 
 
-def reason_to_refuse_user_word(word: UserWord) -> str | None:
-    """Why a user cannot add `word`, or None. Spaces are allowed, and single characters in mode force and if blocked."""
+def _is_written_well(label: str) -> bool:
+    is_short = 0 < len(label) <= MAX_LABEL_CHARS
+    return is_short and label.isprintable() and not any(map(str.isspace, label)) and label != UNKNOWN_TYPE
+
+
+def reason_to_refuse_user_word(word: UserWord, *, was_saved: bool = False) -> str | None:
+    """Why a user cannot add `word`, or None. Spaces are allowed, and single characters in mode force and if blocked.
+
+    Args:
+        was_saved: whether it is from a saved model, which may be older than the rules about O, | and ? in labels.
+    """
     problem = reason_to_refuse(word.text, spaces=True)
     if word.mode not in MODES:
         return NO_MODE
     if problem is not None and not (problem == SINGLE and word.mode not in (EVIDENCE, TYPE)):
         return problem
-    if word.label is not None and not is_label(word.label):
+    if word.mode in BLOCKING and word.label is not None:
+        return BLOCKED_LABEL
+    if word.label is not None and not (_is_written_well(word.label) if was_saved else is_label(word.label)):
         return BAD_LABEL
-    if word.mode in (FORCE, TYPE) and word.label is None:
-        return NO_LABEL
-    return BLOCKED_LABEL if word.mode in BLOCKING and word.label is not None else None
+    return NO_LABEL if word.mode in (FORCE, TYPE) and word.label is None else None

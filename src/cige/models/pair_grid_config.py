@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
+from cige.data.tags import SCHEMES
 from cige.folders.checked_settings import check_settings
 from cige.json_text import JsonObject
 from cige.recipes.ranges import within
@@ -48,10 +49,21 @@ def pair_grid_of(facts: JsonObject) -> PairGridConfig:
     Raises:
         ValueError: they are not valid, or the tags are not the labels.
     """
-    if facts["tags"] != sorted(set(facts["labels"])):
+    labels, given = facts["labels"], facts.get("pair_grid")
+    if not isinstance(labels, list) or not all(isinstance(label, str) and label for label in labels):
+        raise ValueError(f"labels is {labels!r:.60}; expected a list of strings")
+    if facts["tags"] != sorted(set(labels)):
         raise ValueError(f"{len(facts['tags'])} tags; those of a pair grid are its labels")
-    config = PairGridConfig(**facts["pair_grid"])
-    check_settings(config)
+    if facts["scheme"] not in SCHEMES:
+        raise ValueError(f"scheme is {facts['scheme']!r:.40}; expected one of {', '.join(SCHEMES)}")
+    names = {one.name for one in fields(PairGridConfig)}
+    if not isinstance(given, dict) or not given.keys() <= names:
+        raise ValueError(f"pair_grid is {given!r:.60}; expected settings of {', '.join(sorted(names))}")
+    config = PairGridConfig(**given)
+    try:
+        check_settings(config)
+    except ValueError as reason:
+        raise ValueError(str(reason).replace("config.", "pair_grid.", 1)) from None
     if config.max_length is None or not 1 <= config.max_length <= MAX_LENGTH:
         raise ValueError(f"pair_grid.max_length is {config.max_length}; expected 1 to {MAX_LENGTH} characters")
     if problems := config.problems():

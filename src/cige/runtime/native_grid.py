@@ -45,7 +45,8 @@ class NativeGridModel(NativeModel):
     @classmethod
     def _with_output(cls, read: TaggerFolder) -> TaggerFolder:
         """The layer that makes the vectors of starts and ends is the output layer of the network."""
-        return replace(read, weights=read.weights | SpanScores.output_layer(read.weights))
+        assert read.pair_grid is not None
+        return replace(read, weights=read.weights | SpanScores.output_layer(read.pair_grid, read.weights))
 
     @classmethod
     def _of_head(cls, read: TaggerFolder, label_facts: LabelFacts, library: native.Library | None) -> dict[str, Any]:

@@ -32,14 +32,21 @@ class SpanScores:
         self.band, self.n_types, self.head_width = config.max_length, n_types, config.head_width
         self._types: tuple[np.ndarray, np.ndarray] | None = None
         if config.efficient:
-            self._types = weights["output.types.weight"], weights["output.types.bias"]
+            of_types = weights["output.types.weight"].reshape(n_types, 2, 2, -1).copy()  # of [q; k], at start and end
+            of_types[:, :, 0] /= _scale(config)
+            self._types = of_types.reshape(n_types, -1), weights["output.types.bias"]
         self._turns = np.zeros((0, 1, 1, config.head_width // 2), np.complex64)  # by position
-        self._scale = np.float32(config.head_width**-0.5)
 
     @staticmethod
-    def output_layer(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The weight and bias of the linear layer that the network computes."""
-        return {f"output.{part}": weights[f"output.pairs.{part}"] for part in ("weight", "bias")}
+    def output_layer(config: PairGridConfig, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The weight and bias of the linear layer that the network computes; its queries are scaled."""
+        layer = {}
+        for part in ("weight", "bias"):
+            rows = weights[f"output.pairs.{part}"]
+            scaled = rows.reshape(-1, 2, config.head_width, *rows.shape[1:]).copy()
+            scaled[:, 0] *= _scale(config)
+            layer[f"output.{part}"] = scaled.reshape(rows.shape)
+        return layer
 
     def __call__(self, rows: np.ndarray, n_chars: np.ndarray) -> np.ndarray:
         """float32[B, T, M, K]: the score of the span [i, i + m + 1) and type k at [i, m, k]; any value beyond the end.
@@ -55,7 +62,7 @@ class SpanScores:
         padded[is_char] = rows[:, : padded.shape[2]]
         vectors = padded.reshape(*padded.shape[:2], n_sets, 2, d)
         turned = self._turned(vectors)
-        scores = banded_products(turned[:, :, :, 0] * self._scale, turned[:, :, :, 1], self.band)
+        scores = banded_products(turned[:, :, :, 0], turned[:, :, :, 1], self.band)
         if self._types is None:
             return scores
         weight, bias = self._types
@@ -73,6 +80,10 @@ class SpanScores:
             turns = np.exp(1j * rotary_angles(2 * n, self.head_width)).astype(np.complex64)
             self._turns = turns[:, None, None]
         return (vectors.view(np.complex64) * self._turns[:n]).view(np.float32)
+
+
+def _scale(config: PairGridConfig) -> np.float32:
+    return np.float32(config.head_width**-0.5)
 
 
 def banded_products(queries: np.ndarray, keys: np.ndarray, band: int) -> np.ndarray:

@@ -247,9 +247,12 @@ class _Server:
             return _html(*reference(app.openapi()))
 
     def _options(self, body: schemas.ReadIn) -> Options:
+        reader = self._reader(body.model)
+        if body.consistent and reader.ner.label_facts.nested:
+            raise Refused("not_possible", "consistent: true was given; this model finds nested entities; leave it out")
         return Options(
             request=selection.Request.of(min_score=body.min_score, labels=body.labels, types=body.types),
-            reader=self._reader(body.model),
+            reader=reader,
             words=usable(schemas.user_words(body.words)),
             utf16=body.offsets == "utf16",
             consistent=body.consistent,

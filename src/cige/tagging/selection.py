@@ -148,6 +148,8 @@ def select(
     reported = {label: name for label, name in names_of.items() if request.labels is None or name in named}
     coarse_is_fine = not facts.parents
     calibration = facts.calibration.get("fine" if coarse_is_fine else request.types)
+    if request.recall is not None and facts.nested and calibration is None:
+        raise ModelError(f"given recall={request.recall}; models of nested entities cannot be calibrated yet")
     thresholds = None if request.recall is None else _thresholds(request, calibration, set(reported.values()))
     return Selection(
         reported,

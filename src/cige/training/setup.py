@@ -126,8 +126,14 @@ def _components(
         return None
     if source is not None and recipe.start_parts == "all":
         return source.vocabulary.components
-    components = read_components(find_file(recipe.model.components.table, data_dir))
-    return ComponentTable.of(components, char_codes("".join({char for x in lattices for char in x.text})))
+    file = find_file(recipe.model.components.table, data_dir)
+    table = ComponentTable.of(read_components(file), char_codes("".join({char for x in lattices for char in x.text})))
+    if not len(table.codes):
+        raise RecipeError(
+            f"{file}: none of its characters is in the training text, in which traditional characters are simplified; "
+            "give the table of model.components another file"
+        )
+    return table
 
 
 _TablesFor = Callable[[Sequence[Lattice]], InputTables]  # training lattices -> tables

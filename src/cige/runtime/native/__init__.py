@@ -99,15 +99,23 @@ def load(kernels: str | None = None) -> Library | None:
     """The library of a level, or None if NumPy is used: for "off", or if the library was not built.
 
     Args:
-        kernels: one of `levels()` or "off"; None means `level()`.
+        kernels: one of `levels()` or "off"; None means `level()`, or the next lower level if its library cannot be
+            loaded.
     """
     name = level() if kernels is None else None if kernels == "off" else kernels
     if name is None or _path(name) is None:
         return None
-    try:
-        return library(name)
-    except (OSError, AttributeError):  # built for another machine or from older sources: NumPy is slower but correct
-        return None
+    is_free = kernels is None and os.environ.get(instruction_sets.VARIABLE, "") in ("", "auto")
+    for one in reversed(levels()[: levels().index(name) + 1] if is_free else (name,)):
+        try:
+            return library(one)
+        except OSError as reason:  # damaged, or built for another machine
+            warnings.warn(
+                f"the compiled runtime for {one} cannot be loaded ({reason}); {_again()}", StaleBuildWarning, 2
+            )
+        except AttributeError:  # built from older sources, like the others
+            return None
+    return None
 
 
 @cache
@@ -126,12 +134,18 @@ def levels() -> tuple[str, ...]:
 
 
 class StaleBuildWarning(UserWarning):
-    """The compiled runtime does not match its sources, so NumPy is used instead."""
+    """The compiled runtime does not match its sources or cannot be loaded; a lower level or NumPy is used instead."""
 
 
 def _warn_of_a_stale_build(stacklevel: int) -> None:
-    told = "the compiled runtime is older than its sources, so NumPy is used; reinstall cige: pip install -e ."
+    told = f"the compiled runtime is older than its sources, so NumPy is used; {_again()}"
     warnings.warn(told, StaleBuildWarning, stacklevel=stacklevel + 1)
+
+
+def _again() -> str:
+    from cige.extras import install_command  # not needed at each start
+
+    return f"reinstall cige: {install_command()}"
 
 
 @cache

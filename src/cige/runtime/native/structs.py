@@ -16,7 +16,6 @@ import numpy as np
 
 from cige.errors import ModelError
 
-REBUILD = "the compiled runtime is older or newer than the Python code beside it; build it again: pip install -e ."
 _NUMBERS = {"int32": ctypes.c_int32, "int64": ctypes.c_int64, "float64": ctypes.c_double, "text": ctypes.c_char_p}
 _NOTHING = ctypes.c_char * 0
 
@@ -50,7 +49,8 @@ class Struct(ctypes.Structure):
         if values.keys() != self.fields:
             missing, unknown = self.fields - values.keys(), values.keys() - self.fields
             raise ModelError(
-                f"struct {type(self).__name__}: not filled: {sorted(missing)}, not there: {sorted(unknown)}; {REBUILD}"
+                f"struct {type(self).__name__}: not filled: {sorted(missing)}, not there: {sorted(unknown)}; "
+                f"{_rebuild()}"
             )
         self.values = values  # which keeps them alive
         pointers, given = self.pointers, {}
@@ -63,6 +63,12 @@ class Struct(ctypes.Structure):
     def zeros(cls) -> Struct:
         """One that the library fills."""
         return cls(**dict.fromkeys(cls.fields))
+
+
+def _rebuild() -> str:
+    from cige.extras import install_command  # not needed at each start
+
+    return f"the compiled runtime is older or newer than the Python code beside it; build it again: {install_command()}"
 
 
 def read_layout(first: Any) -> tuple[dict[str, type[Struct]], dict[str, int]]:
@@ -111,7 +117,7 @@ def _class(struct: _Row, fields: Sequence[_Row], known: Mapping[str, type[Struct
     made: type[Struct] = type(struct.of, (Struct,), about)
     places = [(getattr(made, x.name).offset, getattr(made, x.name).size) for x in fields]
     if places != [(x.offset, x.size) for x in fields] or ctypes.sizeof(made) != struct.size:
-        raise ModelError(f"struct {struct.of}: its fields are not where ctypes places them; {REBUILD}")
+        raise ModelError(f"struct {struct.of}: its fields are not where ctypes places them; {_rebuild()}")
     return made
 
 
