@@ -23,8 +23,8 @@ from typing import Any
 
 from benchmarks import measure
 from benchmarks.command import options_of, parser_of
-from cige.extras import reason_of
 from cige.errors import CigeError
+from cige.extras import reason_of
 
 HERE = Path(__file__).parent
 FOLDERS = ("speed", "accuracy", "stress")
