@@ -66,9 +66,9 @@ _TRANSLATIONS = {
         "float32 在每台机器上得到同样的分数（默认：auto）"
     ),
     "kind of text whose score calibration is used, such as posts": "使用哪一类文本的分数校准，例如 posts",
-    "additional words: one per line, word<TAB>label, or CSV or JSON lines with word, label and mode (evidence, force, "
-    "block); may be given several times": (
-        "附加的用户词：每行一个词，或 词<TAB>标签，或含 word、label、mode（evidence、force、block）"
+    "additional words: one per line, word<TAB>label, or CSV or JSON lines with word, label and mode (evidence, type, "
+    "force, block, block_exact); may be given several times": (
+        "附加的用户词：每行一个词，或 词<TAB>标签，或含 word、label、mode（evidence、type、force、block、block_exact）"
         "的 CSV 或 JSON 行；可以给出多次"
     ),
     "list of names with kinds instead of the model's own (see `cige names`)": (

@@ -97,7 +97,8 @@ def _spans(
     for name, labels in chosen.families.items():
         missing = np.ones(len(starts))
         for label in labels:
-            missing *= 1 - np.where(more < limits.get(label, band), probabilities[:, number[label]], 0.0)
+            longest: int = limits.get(label, int(band))
+            missing *= 1 - np.where(more < longest, probabilities[:, number[label]], 0.0)
         probability = 1 - missing
         above = probability > ENOUGH if chosen.thresholds is None else probability >= chosen.thresholds[name]
         for k in np.flatnonzero(above).tolist():
