@@ -199,7 +199,8 @@ def test_a_library_of_another_machine_is_as_if_it_were_not_there(part, processor
     monkeypatch.setattr(PARTS[part], "library", PARTS[part].library.__wrapped__)
     monkeypatch.setattr(PARTS[part], "levels", PARTS[part].levels.__wrapped__)
     monkeypatch.setattr(PARTS[part], "level", PARTS[part].level.__wrapped__)
-    assert PARTS[part].load() is None
+    with pytest.warns(runtime.StaleBuildWarning, match="cannot be loaded") if part == "runtime" else nullcontext():
+        assert PARTS[part].load() is None
 
 
 def test_a_library_of_older_sources_is_as_if_it_were_not_there(processor, monkeypatch):

@@ -23,6 +23,8 @@ from cige.models.grid_model import GridModel
 from cige.models.model import LatticeModel
 from cige.models.pair_grid_config import PairGridConfig
 from cige.models.soft_lexicon import SoftLexiconConfig
+from cige.tagging.prediction import decode_spans
+from cige.tagging.selection import Selection
 
 
 def with_scores(made: GridModel, *spans: tuple[int, int, str, float]) -> GridModel:
@@ -155,6 +157,16 @@ def test_options_that_do_not_fit():
     with pytest.raises(ValueError, match="given nested=1"):
         ner("北京", nested=1)
     assert ner("北京", consistent=True, nested=False) == ner("北京", nested=False)
+
+
+def test_labels_that_are_reported_as_one_count_together():
+    """Neither label has a probability of one half, but one of the two has."""
+    made = with_scores(model(), (0, 2, "LOC", -0.4), (0, 2, "ORG", -0.4), (5, 7, "LOC", -0.4))
+    lattices = made.lattices(["北京大学在北京"])
+    reported = {"LOC": "NAME", "ORG": "NAME", "PER": "PER"}
+    (found,) = decode_spans(made, made.emissions(lattices), lattices, Selection(reported))
+    assert [(span.start, span.end, span.label) for span in found] == [(0, 2, "NAME")]
+    assert found[0].score == pytest.approx(1 - (1 - 1 / (1 + np.exp(0.4))) ** 2, abs=1e-3)
 
 
 def test_rules_of_users():

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cige.data.code_look_up import looked_up
+
 PAD, UNKNOWN = 0, 1  # numbers of components; a character without components has the one component UNKNOWN
 NO_SEQUENCE = 0  # number of the sequence of such a character
 _FIRST = 2
@@ -76,11 +78,7 @@ class ComponentTable:
 
     def look_up(self, codes: np.ndarray) -> np.ndarray:
         """int64[n] numbers of sequences of int64[n] code points."""
-        if not len(self.codes):
-            return np.full(len(codes), NO_SEQUENCE, np.int64)
-        place = np.searchsorted(self.codes, codes)
-        place[place == len(self.codes)] = 0
-        return np.where(self.codes[place] == codes, self.sequences[place], NO_SEQUENCE).astype(np.int64)
+        return looked_up(codes, self.codes, self.sequences, missing=NO_SEQUENCE)
 
     def padded(self, sequences: np.ndarray) -> np.ndarray:
         """int64[n, M]: the components of some sequences int64[n], where M is the largest number of them."""

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from cige.data.code_look_up import looked_up
 from cige.data.components import ComponentTable
 from cige.lattice.lattice import Lattice
 
@@ -40,11 +41,7 @@ class CodeTable:
 
     def look_up(self, codes: np.ndarray) -> np.ndarray:
         """int64[n] rows of int64[n] codes."""
-        if not len(self.codes):
-            return np.full(len(codes), UNK, np.int64)
-        place = np.searchsorted(self.codes, codes)
-        place[place == len(self.codes)] = 0
-        return np.where(self.codes[place] == codes, self.rows[place], UNK).astype(np.int64)
+        return looked_up(codes, self.codes, self.rows, missing=UNK)
 
 
 def rows_of_words(order: np.ndarray, n_words: int) -> np.ndarray:

@@ -35,8 +35,8 @@ class NativeGridModel(NativeModel):
         head: computes the scores of spans from what the network returns.
     """
 
-    pair_grid: PairGridConfig = field(default_factory=PairGridConfig)
-    head: SpanScores = None  # type: ignore[assignment]  # `_of_head` gives it
+    pair_grid: PairGridConfig = field(kw_only=True)
+    head: SpanScores = field(kw_only=True)
     kind: ClassVar[str] = GRID_TAGGER
 
     def _scores(self, rows: np.ndarray, n_chars: np.ndarray) -> np.ndarray:

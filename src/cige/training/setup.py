@@ -131,7 +131,7 @@ def _components(
     if not len(table.codes):
         raise RecipeError(
             f"{file}: none of its characters is in the training text, in which traditional characters are simplified; "
-            "give the table of model.components another file"
+            "name another file in model.components.table"
         )
     return table
 
