@@ -86,14 +86,31 @@ UNROLL(2)
     for (int v = 0; v < n_vectors; v++) vectors(w->out + (offset + k) * LANES)[v] = sum[k][v] * factor[v];
 }
 
-INLINE void wide_softmax_and_sums(const int n_vectors, const Work *w, int64_t h, vector_t *factor) {
+/* 2^x for x <= 0 to 3e-6 of it, less than what scores of 12 bits are off; what would be below 2^-126 becomes that. */
+INLINE vector_t power_of_two(vector_t x) {
+  const vector_t lowest = (vector_t){0} - 126.0f, shifted = higher(x, lowest) + 12582912.0f; /* as in exp_of */
+  const vector_t r = higher(x, lowest) - (shifted - 12582912.0f);
+  const vector_t power = (((r * 0.00958285f + 0.05590642f) * r + 0.24024099f) * r + 0.69312419f) * r + 1.0f;
+  return (vector_t)((ints_t)power + ((ints_t)shifted << 23));
+}
+
+INLINE void wide_softmax_and_sums(const int n_vectors, const int is_int16, const Work *w, int64_t h, vector_t *factor) {
   const int64_t d = w->flat->head_width, n = w->n;
-  for (int v = 0; v < n_vectors; v++) {
-    vector_t *row = vectors(w->score) + v, top = row[0], sum = {0};
-    for (int64_t j = 1; j < n; j++) top = higher(row[2 * j], top);
-    for (int64_t j = 0; j < n; j++) sum += row[2 * j] = exp_of(row[2 * j] - top);
-    factor[v] = (vector_t)((ints_t)(1 / sum) & ~(top <= HIDDEN / 2)); /* who sees nothing reads zeros */
-  }
+  vector_t top[2], sum[2] = {{0}};
+UNROLL(2)
+  for (int v = 0; v < n_vectors; v++) top[v] = const_vectors(w->score)[v];
+  for (int64_t j = 1; j < n; j++)
+UNROLL(2)
+    for (int v = 0; v < n_vectors; v++) top[v] = higher(const_vectors(w->score + j * LANES)[v], top[v]);
+  for (int64_t j = 0; j < n; j++)
+UNROLL(2)
+    for (int v = 0; v < n_vectors; v++) {
+      vector_t *score = vectors(w->score + j * LANES) + v;
+      sum[v] += *score = is_int16 ? power_of_two((*score - top[v]) * 1.44269504f) : exp_of(*score - top[v]);
+    }
+UNROLL(2)
+  for (int v = 0; v < n_vectors; v++) /* who sees nothing reads zeros */
+    factor[v] = (vector_t)((ints_t)(1 / sum[v]) & ~(top[v] <= HIDDEN / 2));
   const int64_t parts = (d + KEYS - 1) / KEYS;
   for (int64_t t = 0, k = 0; t < parts; t++) {
     const int64_t n_out = (d - k + parts - t - 1) / (parts - t);
@@ -175,10 +192,10 @@ static void all_scores(const Work *w, int n_vectors, int64_t h, int64_t first_la
 static void softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *factor) {
   if (w->flat->attention == BFLOAT16)
     narrow_softmax_and_sums(w, n_vectors, h, factor);
-  else if (n_vectors == 2)
-    wide_softmax_and_sums(2, w, h, factor);
+  else if (w->flat->attention == INT16)
+    n_vectors == 2 ? wide_softmax_and_sums(2, 1, w, h, factor) : wide_softmax_and_sums(1, 1, w, h, factor);
   else
-    wide_softmax_and_sums(1, w, h, factor);
+    n_vectors == 2 ? wide_softmax_and_sums(2, 0, w, h, factor) : wide_softmax_and_sums(1, 0, w, h, factor);
 }
 
 /* What each character reads of each word, the mean of layers and heads. */
