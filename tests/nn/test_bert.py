@@ -412,3 +412,48 @@ def test_a_fixed_bert_passes_gradients_to_a_change_alone(bert):
     features(batch_of(TEXTS), BetweenLayers(1, lambda hidden, places: hidden * scale)).sum().backward()
     assert scale.grad is not None and all(w.grad is None for w in features.parameters())
     assert not features(batch_of(TEXTS)).requires_grad
+
+
+# vectors that are kept
+
+
+def count_reads(features: BertFeatures, monkeypatch) -> list[list[str]]:
+    """The texts of each call that reads with the network, filled as it happens."""
+    calls, read_now = [], features.read
+    monkeypatch.setattr(
+        features, "read", lambda texts, device, between: calls.append(list(texts)) or read_now(texts, device, between)
+    )
+    return calls
+
+
+def test_kept_vectors_are_those_of_the_text_and_are_read_once(bert, features, monkeypatch):
+    kept = BertFeatures.load(bert, tuned=False).eval()
+    kept.remember(1 << 20)
+    calls = count_reads(kept, monkeypatch)
+    for texts in (TEXTS, TEXTS[::-1], [TEXTS[0], "李明", TEXTS[0]]):
+        torch.testing.assert_close(read(kept, texts), read(features, texts))
+    assert sorted(text for texts in calls for text in texts) == sorted([*TEXTS, "李明"])
+    assert torch.equal(read(kept, [TEXTS[0]])[0], read(kept, TEXTS)[0, : len(TEXTS[0])]), "whatever it is read with"
+
+
+def test_no_more_vectors_are_kept_than_there_is_room_for(bert, features, monkeypatch):
+    kept = BertFeatures.load(bert, tuned=False).eval()
+    kept.remember(4 * 16 * len("李明在北京"))
+    calls = count_reads(kept, monkeypatch)
+    for _ in range(2):
+        for text in ("李明在北京", "罗氏公司"):
+            torch.testing.assert_close(read(kept, [text]), read(features, [text]))
+    assert calls == [["李明在北京"], ["罗氏公司"], ["罗氏公司"]]
+
+
+def test_vectors_that_change_are_not_kept(bert):
+    with pytest.raises(ValueError, match="fine-tuned change"):
+        BertFeatures.load(bert, tuned=True).remember(1 << 20)
+
+
+def test_a_change_between_layers_is_never_answered_from_kept_vectors(bert):
+    kept = BertFeatures.load(bert, tuned=False).eval()
+    kept.remember(1 << 20)
+    plain = read(kept, TEXTS)
+    changed = kept(batch_of(TEXTS), BetweenLayers(1, lambda hidden, places: hidden + 1))
+    assert not torch.allclose(plain[0], changed[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cige.data.batch import LatticeBatch
 from cige.errors import ModelError
 from cige.nn.char_features import BetweenLayers, CharFeatures, CharPlaces
 from cige.text.windows import overlapping_windows
@@ -98,13 +97,11 @@ class BertFeatures(CharFeatures):
             self.bert.eval()  # dropout would add noise to the features of a fixed BERT
         return self
 
-    def forward(self, batch: LatticeBatch, between: BetweenLayers | None = None) -> Tensor:
-        """float[B, T, width]; zero on padding."""
-        n_padded = batch.chars.shape[1]
-        plan = _WindowPlan([len(text) for text in batch.texts], n_padded, n_at_once=self.n_chars_at_once)
+    def read(self, texts: Sequence[str], device: torch.device, between: BetweenLayers | None) -> Sequence[Tensor]:
+        plan = _WindowPlan([len(text) for text in texts], n_at_once=self.n_chars_at_once)
         if not plan.windows:
-            return torch.zeros(len(batch), n_padded, self.width, device=batch.chars.device)
-        ids, mask = self._tokens(batch.texts, plan, batch.chars.device)
+            return [torch.zeros(0, self.width, device=device) for _ in texts]
+        ids, mask = self._tokens(texts, plan, device)
         current = None
         if between is not None:
             current = between, plan.char_places(ids.shape[0], ids.shape[1], ids.device)
@@ -115,7 +112,8 @@ class BertFeatures(CharFeatures):
         finally:
             _CURRENT.reset(before)
         window, place = (torch.from_numpy(x).to(ids.device) for x in (plan.window, plan.place))
-        return hidden[window, place] * batch.char_mask[:, :, None]
+        vectors = hidden[window, place]  # [B, T, width]
+        return [vectors[k, : len(text)] for k, text in enumerate(texts)]
 
     def token_ids(self, text: str) -> list[int]:
         """One token id per character."""
@@ -126,7 +124,7 @@ class BertFeatures(CharFeatures):
         self._ids |= {c: piece[0] for c, piece in zip(new, pieces, strict=True) if len(piece) == 1}
         return [self._ids[c] for c in text]
 
-    def _tokens(self, texts: tuple[str, ...], plan: _WindowPlan, device: torch.device) -> tuple[Tensor, Tensor]:
+    def _tokens(self, texts: Sequence[str], plan: _WindowPlan, device: torch.device) -> tuple[Tensor, Tensor]:
         """Ids and mask, int64[windows, L], of [CLS] characters [SEP] and padding for each window."""
         longest = max(end - start for _, start, end in plan.windows) + 2
         ids = np.full((len(plan.windows), longest), self.tokenizer.pad_token_id or 0, np.int64)
@@ -160,7 +158,8 @@ class _WindowPlan:
         window, place: int64[B, T], the window of each character and its index in the window; 0 for padding.
     """
 
-    def __init__(self, lengths: list[int], n_padded: int, *, n_at_once: int):
+    def __init__(self, lengths: list[int], *, n_at_once: int):
+        n_padded = max(lengths, default=0)
         self.windows: list[tuple[int, int, int]] = []
         self.window = np.zeros((len(lengths), n_padded), np.int64)
         self.place = np.zeros((len(lengths), n_padded), np.int64)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
 
@@ -65,13 +67,52 @@ class CharFeatures(nn.Module):
     n_layers: int
     tuned: bool
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._memory: dict[str, Tensor] | None = None
+        self._n_free = 0
+
     def forward(self, batch: LatticeBatch, between: BetweenLayers | None = None) -> Tensor:
         """float[B, T, width]; zero on padding.
 
         Args:
             between: a change after one layer. Gradients reach it even if the encoder is not fine-tuned.
         """
+        n_padded, device = batch.chars.shape[1], batch.chars.device
+        if self._memory is None or between is not None:
+            vectors = self.read(batch.texts, device, between)
+        else:
+            vectors = [self._remembered(text, device) for text in batch.texts]
+        if not vectors:
+            return torch.zeros(0, n_padded, self.width, device=device)
+        return torch.stack([F.pad(of_text, (0, 0, 0, n_padded - len(of_text))) for of_text in vectors])
+
+    def read(self, texts: Sequence[str], device: torch.device, between: BetweenLayers | None) -> Sequence[Tensor]:
+        """The vectors of the characters of each text, float[characters, width] on `device`."""
         raise NotImplementedError
+
+    def remember(self, n_bytes: int) -> None:
+        """Keep the vectors of texts that were read, up to so many bytes, since training reads the same texts many
+        times. Each text is then read by itself, so its vectors do not depend on which texts it was first read with,
+        and a run that is resumed computes the same.
+
+        Raises:
+            ValueError: the encoder is fine-tuned, so its vectors change.
+        """
+        if self.tuned:
+            raise ValueError("the vectors of an encoder that is fine-tuned change; they cannot be kept")
+        self._memory, self._n_free = {}, n_bytes
+
+    def _remembered(self, text: str, device: torch.device) -> Tensor:
+        assert self._memory is not None
+        vectors = self._memory.get(text)
+        if vectors is None:
+            (vectors,) = self.read([text], device, None)
+            n_bytes = vectors.numel() * vectors.element_size()
+            if n_bytes <= self._n_free:
+                self._memory[text] = vectors.clone()  # not the padded batch that it may be a part of
+                self._n_free -= n_bytes
+        return vectors
 
     def save_pretrained(self, folder: Path) -> None:
         """Write a folder from which it can be loaded without a network connection."""

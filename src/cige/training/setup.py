@@ -36,6 +36,8 @@ from cige.training.heads import head_of
 from cige.training.recipe import LexiconConfig, Recipe, start_folder
 from cige.training.sources import Source, read_sources
 
+FEATURE_BYTES = 1 << 30  # of the vectors of a BERT that is not fine-tuned, which are kept from epoch to epoch
+
 
 @dataclass(frozen=True)
 class TrainingSetup:
@@ -97,6 +99,8 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     tables = tables_for(train_lattices).with_word_labels(labels if recipe.model.reads_word_labels else ())
     tables = tables.with_components(_components(recipe, source, train_lattices, data_dir))
     features = load_bert(recipe.model, data_dir) if recipe.model.bert is not None else None
+    if features is not None and not features.tuned:
+        features.remember(FEATURE_BYTES)
     head = head_of(recipe, train, dev)
     torch.manual_seed(seed)
     tagger = build_tagger(

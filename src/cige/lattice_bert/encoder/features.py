@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from cige.data.batch import LatticeBatch
 from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
 from cige.lattice_bert.encoder.reading import read_texts
 from cige.nn.char_features import BetweenLayers, CharFeatures
@@ -53,11 +52,7 @@ class LatticeBertFeatures(CharFeatures):
             self.bert.eval()  # dropout would add noise to the features of a fixed encoder
         return self
 
-    def forward(self, batch: LatticeBatch, between: BetweenLayers | None = None) -> Tensor:
-        """float[B, T, width]; zero on padding and on characters that no word piece covers."""
+    def read(self, texts: Sequence[str], device: torch.device, between: BetweenLayers | None) -> Sequence[Tensor]:
+        """See CharFeatures; zero on characters that no word piece covers."""
         with nullcontext() if self.tuned or between is not None else torch.no_grad():
-            features = read_texts(self.bert, self.tokenizer, batch.texts, between)
-        n_padded = batch.chars.shape[1]
-        return torch.stack(
-            [F.pad(text.char_vectors, (0, 0, 0, n_padded - len(text.char_vectors))) for text in features]
-        )
+            return [text.char_vectors for text in read_texts(self.bert, self.tokenizer, texts, between)]
