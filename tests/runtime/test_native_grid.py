@@ -60,7 +60,7 @@ def assert_alike(given, expected) -> None:
 
 
 @pytest.mark.parametrize("efficient", [False, True])
-@pytest.mark.parametrize(("n_chars", "band"), [([1], 1), ([3, 9], 5), ([200, 130, 64], 9), ([65], 80)])
+@pytest.mark.parametrize(("n_chars", "band"), [([1], 1), ([3, 0, 9], 5), ([200, 130, 64], 9), ([65], 80)])
 def test_products_of_blocks_are_those_of_the_layer(efficient, n_chars, band):
     torch.manual_seed(0)
     layer = PointerGrid(in_width=6, n_types=3, head_width=8, efficient=efficient)

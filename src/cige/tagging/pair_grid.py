@@ -59,13 +59,13 @@ def decode_grid(
         scores: float[B, T, M, K], of the span [i, i + m + 1) and the label k of `model.tags` at [i, m, k]; or if the
             head scores relations, float[B, T, 2 M - 1, K + 2] (see nn/word_pairs.py).
     """
-    limits = chosen.max_lengths(model.label_facts.max_lengths)
+    limits, least = chosen.max_lengths(model.label_facts.max_lengths), _least_score(chosen)
     spans_of_lattices = []
     for row, lattice in enumerate(lattices):
         own_scores = scores[row, : lattice.n_chars]
         if model.pair_grid.scores == "spans":
             spans_of_lattices.append(
-                _reported(_spans(model, own_scores, lattice, chosen, limits), own_scores, lattice, model, chosen)
+                _reported(_spans(model, own_scores, lattice, chosen, limits, least), own_scores, lattice, model, chosen)
             )
         else:
             named = _of_relations(decode_relations(own_scores, lattice, model.tags), lattice, model, chosen, limits)
@@ -74,16 +74,21 @@ def decode_grid(
 
 
 def _spans(
-    model: PairGridModel, scores: np.ndarray, lattice: Lattice, chosen: Selection, limits: dict[str, int]
+    model: PairGridModel,
+    scores: np.ndarray,
+    lattice: Lattice,
+    chosen: Selection,
+    limits: dict[str, int],
+    least: float,
 ) -> list[ScoredSpan]:
-    """The spans of one lattice that rules allow, with the labels and scores with which they are reported."""
-    number = {label: k for k, label in enumerate(model.tags)}
+    """The spans of one lattice that rules allow, with the labels and scores with which they are reported.
+
+    Args:
+        least: most spans have no label with a score above it, so none that can be reported.
+    """
     n_chars, band = scores.shape[:2]
+    is_open = scores.max(2) > least  # [T, M]
     lengths = np.arange(1, band + 1)
-    # most spans have no label that can be reported
-    is_open = (scores > _least_score(chosen)).any(2) & (np.arange(n_chars)[:, None] + lengths <= n_chars)  # [T, M]
-    if not is_open.any():
-        return []
     for start, end in lattice.closed:
         is_open &= _outside(start, end, n_chars, lengths)
     for span in lattice.rules.forced:
@@ -92,15 +97,22 @@ def _spans(
         if end - start <= band:
             is_open[start, end - start - 1] = False
     starts, more = np.nonzero(is_open)
+    is_inside = starts + more < n_chars
+    starts, more = starts[is_inside], more[is_inside]
+    if not len(starts):
+        return []
+    longest = np.array([limits.get(label, band) for label in model.tags])
     probabilities = _logistic(scores[starts, more])  # [N, K]
+    probabilities[more[:, None] >= longest] = 0.0
+    highest = dict(zip(model.tags, probabilities.max(0).tolist(), strict=True))
+    number = {label: k for k, label in enumerate(model.tags)}
     spans: list[ScoredSpan] = []
     for name, labels in chosen.families.items():
-        missing = np.ones(len(starts))
-        for label in labels:
-            longest: int = limits.get(label, int(band))
-            missing *= 1 - np.where(more < longest, probabilities[:, number[label]], 0.0)
-        probability = 1 - missing
-        above = probability > ENOUGH if chosen.thresholds is None else probability >= chosen.thresholds[name]
+        threshold = ENOUGH if chosen.thresholds is None else chosen.thresholds[name]
+        if sum(highest[label] for label in labels) < threshold - MARGIN:
+            continue  # no span has this label: the probability of at least one is not above the sum of all
+        probability = 1 - (1 - probabilities[:, [number[label] for label in labels]]).prod(1)
+        above = probability > ENOUGH if chosen.thresholds is None else probability >= threshold
         for k in np.flatnonzero(above).tolist():
             edges = (int(starts[k]), int(starts[k] + more[k]) + 1)
             if trimmed(lattice.text, *edges) == edges:
