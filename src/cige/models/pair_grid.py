@@ -1,12 +1,12 @@
-"""GridTagger: an encoder and scores of pairs of characters instead of a CRF, so that entities may be nested.
+"""PairTagger: an encoder and scores of pairs of characters instead of a CRF; GridTagger, whose pairs are spans.
 
 It is the counterpart of `models.tagger.Tagger` with the same encoders: FLAT, SoftLexicon or any other encoder computes
-the features of characters from the lattice, and `nn.pair_grid` scores every span up to a maximum length.
+the features of characters from the lattice, and `nn.pair_grid` scores every span up to a maximum length, so that
+entities may be nested.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,20 +16,13 @@ from cige.data.batch import LatticeBatch
 from cige.data.sentence import Span
 from cige.models.encoder import LatticeEncoder
 from cige.models.pair_grid_config import PairGridConfig
+from cige.models.tagger import TaggerOutput
 from cige.nn.dropout import Dropout
 from cige.nn.pair_grid import PointerGrid, multi_label_loss, span_mask
 
 
-@dataclass(frozen=True)
-class GridOutput:
-    """Scores float[B, T, M, K] of the spans [i, i + m + 1), and the mask bool[B, T, M] of spans within a sentence."""
-
-    emissions: Tensor
-    mask: Tensor
-
-
-class GridTagger(nn.Module):
-    """Encoder -> dropout -> scores of spans.
+class PairTagger(nn.Module):
+    """Encoder -> dropout -> scores of pairs by the module `output`, which a subclass adds.
 
     Args:
         encoder: computes the features of characters.
@@ -38,44 +31,54 @@ class GridTagger(nn.Module):
         output_dropout_prob: dropout on the encoder's output.
     """
 
+    output: nn.Module
+
     def __init__(
-        self,
-        *,
-        encoder: LatticeEncoder[Any],
-        labels: list[str],
-        config: PairGridConfig,
-        output_dropout_prob: float,
+        self, *, encoder: LatticeEncoder[Any], labels: list[str], config: PairGridConfig, output_dropout_prob: float
     ):
         super().__init__()
-        self.tags = list(labels)
         if config.max_length is None:
             raise ValueError("max_length is None; expected the maximum length of entities in characters")
+        self.tags = list(labels)
         self.band = config.max_length
         self.encoder = encoder
         self.dropout = Dropout(output_dropout_prob)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.output.parameters()).device
+
+    def gold_cells(self, batch: LatticeBatch) -> Tensor:
+        """The cells of the gold spans (see LatticeBatch); ValueError if there are none."""
+        if batch.cells is None:
+            raise ValueError("the loss needs a batch with gold spans, but collate was given none")
+        return batch.cells
+
+
+class GridTagger(PairTagger):
+    """The scores of spans, float[B, T, M, K]; the mask bool[B, T, M] is that of spans within a sentence."""
+
+    def __init__(
+        self, *, encoder: LatticeEncoder[Any], labels: list[str], config: PairGridConfig, output_dropout_prob: float
+    ):
+        super().__init__(encoder=encoder, labels=labels, config=config, output_dropout_prob=output_dropout_prob)
         self.output = PointerGrid(
             in_width=encoder.out_width, n_types=len(labels), head_width=config.head_width, efficient=config.efficient
         )
 
-    @property
-    def device(self) -> torch.device:
-        return self.output.pairs.weight.device
-
-    def forward(self, batch: LatticeBatch) -> GridOutput:
+    def forward(self, batch: LatticeBatch) -> TaggerOutput:
         scores = self.read(self.encoder(batch), batch)
-        return GridOutput(scores, span_mask(batch.n_chars, scores.shape[1], self.band))
+        return TaggerOutput(scores, span_mask(batch.n_chars, scores.shape[1], self.band))
 
     def read(self, features: Tensor, batch: LatticeBatch) -> Tensor:
-        """float[B, T, M, K]: the scores of spans from the features float[B, T, D] of the characters of a batch."""
+        """float[B, T, M, K]: the scores of spans [i, i + m + 1) from the features float[B, T, D] of a batch."""
         return self.output(self.dropout(features), self.band)
 
     def loss(self, batch: LatticeBatch) -> Tensor:
         """The mean over sentences of the multi-label loss of spans."""
-        if batch.cells is None:
-            raise ValueError("the loss needs a batch with gold spans, but collate was given none")
-        scores = self(batch)
+        cells, scores = self.gold_cells(batch), self(batch)
         gold = torch.zeros_like(scores.emissions, dtype=torch.bool)
-        gold[tuple(batch.cells.unbind(1))] = True
+        gold[tuple(cells.unbind(1))] = True
         return multi_label_loss(scores.emissions, gold, scores.mask).mean()
 
     @torch.no_grad()

@@ -1,6 +1,6 @@
 """RelationTagger: an encoder and relations of pairs of characters, so that entities may be nested or discontinuous.
 
-It is a `models.pair_grid.GridTagger` whose cells are pairs of characters with classes (`nn.word_pairs`), as in W2NER,
+It is a `models.pair_grid.PairTagger` whose cells are pairs of characters with classes (`nn.word_pairs`), as in W2NER,
 and not spans with scores. The paper's BiLSTM between a BERT and the grid is left out: the encoders of this package have
 an LSTM or attention of their own.
 """
@@ -11,40 +11,27 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from cige.data.batch import LatticeBatch
 from cige.data.sentence import Span
 from cige.data.vocabulary import USER
 from cige.data.word_pair_classes import NONE
 from cige.models.encoder import LatticeEncoder
-from cige.models.pair_grid import GridOutput
+from cige.models.pair_grid import PairTagger
 from cige.models.pair_grid_config import PairGridConfig
-from cige.nn.dropout import Dropout
+from cige.models.tagger import TaggerOutput
 from cige.nn.word_pairs import WordPairGrid, pair_mask, user_word_cells
 from cige.nn.word_paths import find_paths
 
 
-class RelationTagger(nn.Module):
-    """Encoder -> dropout -> class scores of pairs.
-
-    Args:
-        encoder: computes the features of characters.
-        labels: the K entity labels.
-        config: the settings of the head; its `max_length` is a number, the maximum length M of an entity.
-        output_dropout_prob: dropout on the encoder's output.
-    """
+class RelationTagger(PairTagger):
+    """The class scores of pairs, float[B, T, 2 M - 1, K + 2], and the mask of pairs within a sentence."""
 
     def __init__(
         self, *, encoder: LatticeEncoder[Any], labels: list[str], config: PairGridConfig, output_dropout_prob: float
     ):
-        super().__init__()
-        if config.max_length is None:
-            raise ValueError("max_length is None; expected the maximum length of entities in characters")
-        self.tags = list(labels)
-        self.band = config.max_length
-        self.encoder = encoder
-        self.dropout = Dropout(output_dropout_prob)
+        super().__init__(encoder=encoder, labels=labels, config=config, output_dropout_prob=output_dropout_prob)
         self.output = WordPairGrid(
             in_width=encoder.out_width,
             n_types=len(labels),
@@ -54,14 +41,9 @@ class RelationTagger(nn.Module):
             output_dropout_prob=config.predictor_dropout_prob,
         )
 
-    @property
-    def device(self) -> torch.device:
-        return self.output.biaffine.device
-
-    def forward(self, batch: LatticeBatch) -> GridOutput:
-        """Class scores float[B, T, 2 M - 1, K + 2], and the mask of pairs within a sentence."""
+    def forward(self, batch: LatticeBatch) -> TaggerOutput:
         scores = self.read(self.encoder(batch), batch)
-        return GridOutput(scores, pair_mask(batch.n_chars, scores.shape[1], self.band))
+        return TaggerOutput(scores, pair_mask(batch.n_chars, scores.shape[1], self.band))
 
     def read(self, features: Tensor, batch: LatticeBatch) -> Tensor:
         """float[B, T, 2 M - 1, K + 2]: the class scores from the features float[B, T, D] of a batch."""
@@ -73,11 +55,9 @@ class RelationTagger(nn.Module):
 
     def loss(self, batch: LatticeBatch) -> Tensor:
         """The mean over pairs within sentences of -log p(gold class)."""
-        if batch.cells is None:
-            raise ValueError("the loss needs a batch with gold spans, but collate was given none")
-        scores = self(batch)
+        cells, scores = self.gold_cells(batch), self(batch)
         gold = torch.full(scores.mask.shape, NONE, device=scores.mask.device)
-        row, first, cell, number = batch.cells.unbind(1)
+        row, first, cell, number = cells.unbind(1)
         gold[row, first, cell] = number
         return F.cross_entropy(scores.emissions[scores.mask].float(), gold[scores.mask])
 

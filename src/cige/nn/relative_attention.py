@@ -14,7 +14,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from cige.nn.dropout import Dropout
 from cige.nn.masked_attention import hide
@@ -119,32 +118,3 @@ def head_problem(width: int, n_heads: int) -> str | None:
     if width % n_heads or (width // n_heads) % 2:
         return f"{n_heads} heads in width {width}: expected a width that is an even multiple of the number of heads"
     return None
-
-
-class RelativeTransformerLayer(nn.Module):
-    """Attention and a feed-forward network, each followed by a residual connection and layer normalisation.
-
-    Args:
-        attention: the attention; its width is that of the layer.
-        width: D.
-        ff_width: inner width of the feed-forward network.
-        dropout_prob: dropout inside and after the feed-forward network.
-    """
-
-    def __init__(self, *, attention: RelativeSelfAttention, width: int, ff_width: int, dropout_prob: float = 0.0):
-        super().__init__()
-        self.attention = attention
-        self.attention_norm = nn.LayerNorm(width)
-        self.ff_in = nn.Linear(width, ff_width)
-        self.ff_out = nn.Linear(ff_width, width)
-        self.ff_norm = nn.LayerNorm(width)
-        self.dropout = Dropout(dropout_prob)
-        for linear in (self.ff_in, self.ff_out):
-            nn.init.xavier_uniform_(linear.weight)
-
-    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """float[B, T, D] and the attention probabilities float[H, B, T, T]; arguments as for the attention."""
-        attended, probabilities = self.attention(x, mask)
-        x = self.attention_norm(attended + x)
-        changed = self.dropout(self.ff_out(self.dropout(F.relu(self.ff_in(x)))))
-        return self.ff_norm(changed + x), probabilities

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from cige.lattice_bert.encoder.network import LAYER_NORM_EPS, LatticeBert, LatticeBertConfig, initialise
+from cige.lattice_bert.encoder.network import LAYER_NORM_EPS, LatticeBert, initialise
+from cige.lattice_bert.encoder.network_config import LatticeBertConfig
 from cige.lattice_bert.encoder.token_batch import TokenBatch
 from cige.lattice_bert.encoder.vocabulary_loss import vocabulary_loss
 
@@ -37,14 +38,6 @@ class PreTrainingLosses:
     def total(self) -> Tensor:
         """float[]: the sum of both losses, which training minimises."""
         return self.mlm_loss + self.sentence_loss
-
-    @property
-    def mlm_accuracy(self) -> float:
-        return int(self.n_targets_right) / max(1, int(self.n_targets))
-
-    @property
-    def sentence_accuracy(self) -> float:
-        return int(self.n_sentences_right) / max(1, int(self.n_sentences))
 
 
 class LatticeBertForPreTraining(nn.Module):

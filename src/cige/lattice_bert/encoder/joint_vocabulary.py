@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,7 @@ class JointVocabulary:
         return token in self._id_of
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.pieces, self.words)
+        return partial(JointVocabulary, pieces=self.pieces, words=self.words), ()
 
     @property
     def pieces(self) -> list[str]:
@@ -243,7 +243,3 @@ def _lines(path: Path) -> list[str]:
         return path.read_bytes().decode("utf-8").split("\n")[:-1]
     except (OSError, UnicodeDecodeError) as reason:
         raise LexiconError(f"{path}: cannot be read ({reason}); copy or build the vocabulary again") from reason
-
-
-def _restore(pieces: list[str], words: list[str]) -> JointVocabulary:
-    return JointVocabulary(pieces=pieces, words=words)

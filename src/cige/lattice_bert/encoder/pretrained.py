@@ -22,7 +22,8 @@ from cige.folders.manifest import read_manifest, refuse_to_replace, write_manife
 from cige.json_text import JsonObject, to_json
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
-from cige.lattice_bert.encoder.network import LatticeBert, LatticeBertConfig
+from cige.lattice_bert.encoder.network import LatticeBert
+from cige.lattice_bert.encoder.network_config import LatticeBertConfig
 from cige.lattice_bert.encoder.reading import TextFeatures, read_texts
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.lattice_bert.encoder.word_adapter import WordAdapter, WordAdapterConfig
