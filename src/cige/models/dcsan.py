@@ -40,7 +40,7 @@ from cige.nn.attention_maps import AttentionMaps
 from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
-from cige.nn.masked_attention import hide
+from cige.nn.masked_attention import heads_first, softmax_over
 from cige.nn.relative_attention import RelativeSelfAttention, Sinusoid, head_problem
 from cige.nn.soft_lexicon import SoftLexicon, Weighting, WordSets
 from cige.nn.transformer_layer import TransformerLayer
@@ -222,19 +222,14 @@ class CrossLatticeAttention(nn.Module):
         asking, answering = (words, chars) if self.config.cross_query == "words" else (chars, words)
         if self.config.cross_activation:
             asking, answering = (self.dropout(torch.relu(x)) for x in (asking, answering))
-        query, key, value = map(self._by_head, (self.query(asking), self.key(answering), self.value(answering)))
-        seen = mask.clone()
-        seen[:, 0] = True  # an empty sentence attends to one position, so that its softmax is not 0 / 0
+        projected = (self.query(asking), self.key(answering), self.value(answering))
+        query, key, value = (heads_first(x, self.config.n_cross_heads) for x in projected)
         score = (query * query.shape[3] ** -0.5) @ key.transpose(2, 3)  # [H, B, T, T]
-        probabilities = torch.softmax(hide(score, seen[:, None]), -1)
+        probabilities = softmax_over(score, mask)
         inter = (probabilities @ value).permute(1, 2, 0, 3).flatten(2)
         if self.output is not None:
             inter = self.output(inter)
         return self.merge(self.dropout(torch.cat([chars, inter], -1))), probabilities.detach()
-
-    def _by_head(self, x: Tensor) -> Tensor:
-        """[B, T, D] -> [H, B, T, D / H]."""
-        return x.unflatten(2, (self.config.n_cross_heads, -1)).permute(2, 0, 1, 3)
 
 
 class GatedFusion(nn.Module):

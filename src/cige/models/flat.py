@@ -34,6 +34,7 @@ from cige.models.encoder import LatticeEncoder
 from cige.models.flat_config import RELEASED, FlatConfig
 from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
+from cige.nn.masked_attention import heads_first
 from cige.nn.relative_spans import RelativeSpans, relative_spans
 from cige.nn.sinusoid import sinusoid
 from cige.nn.span_attention import SpanPairs, biased_attention, span_attention
@@ -233,12 +234,9 @@ class SpanAttention(nn.Module):
     def forward(self, x: Tensor, pairs: SpanPairs, *, with_attention: bool) -> tuple[Tensor, Tensor | None]:
         n_heads, head_width = self.config.n_heads, self.config.head_width
         scale = head_width**-0.5 if self.config.scale_scores else 1.0
-
-        def by_head(y: Tensor) -> Tensor:  # [B, N, D] -> [H, B, N, D / H]
-            return y.view(*y.shape[:2], n_heads, head_width).permute(2, 0, 1, 3)
-
         asking = x[:, : pairs.spans.index.shape[1]]  # [B, Q, D]
-        query, key, value = by_head(self.query(asking)), by_head(self.key(x)), by_head(self.value(x))
+        query = heads_first(self.query(asking), n_heads)
+        key, value = (heads_first(layer(x), n_heads) for layer in (self.key, self.value))
         dropout_prob = self.config.attention_dropout_prob if self.training else 0.0
         if self.config.position_score == "bias":
             query = (query + self.u[:, None, None]) * scale

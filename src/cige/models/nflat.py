@@ -44,6 +44,7 @@ from cige.models.encoder import LatticeEncoder
 from cige.nn.attention_maps import AttentionMaps
 from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
+from cige.nn.masked_attention import heads_first
 from cige.nn.relative_attention import RelativeSelfAttention, Sinusoid, head_problem
 from cige.nn.relative_spans import RelativeSpans
 from cige.nn.sinusoid import sinusoid
@@ -208,16 +209,12 @@ class InterFormer(nn.Module):
         """
         n_heads, head_width = self.config.n_heads, self.config.head_width
         scale = head_width**-0.5 if self.config.scale_scores else 1.0
-
-        def by_head(x: Tensor) -> Tensor:  # [B, N, D] -> [H, B, N, D / H]
-            return x.view(*x.shape[:2], n_heads, head_width).permute(2, 0, 1, 3)
-
-        query = by_head(self.query(chars))
+        query = heads_first(self.query(chars), n_heads)
         return span_attention(
             (query + self.u[:, None, None]) * scale,
             (query + self.z[:, None, None]) * scale,
-            by_head(self.key(words)),
-            by_head(self.value(words)),
+            heads_first(self.key(words), n_heads),
+            heads_first(self.value(words), n_heads),
             self.relation(batch),
             self.relation_key.weight.view(n_heads, head_width, -1),
             dropout_prob=self.config.attention_dropout_prob if self.training else 0.0,

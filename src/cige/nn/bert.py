@@ -92,12 +92,6 @@ class BertFeatures(CharFeatures):
             self.bert.save_pretrained(folder)  # type: ignore[operator]
             self.tokenizer.save_pretrained(folder)
 
-    def train(self, mode: bool = True) -> BertFeatures:
-        super().train(mode)
-        if not self.tuned:
-            self.bert.eval()  # dropout would add noise to the features of a fixed BERT
-        return self
-
     def forward(self, batch: LatticeBatch, between: BetweenLayers | None = None) -> Tensor:
         """float[B, T, width]; zero on padding."""
         n_padded = batch.chars.shape[1]

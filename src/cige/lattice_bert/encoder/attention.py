@@ -17,6 +17,7 @@ from cige.lattice_bert.encoder.reading import N_SPECIAL
 from cige.lattice_bert.encoder.token_batch import collate_tokens
 from cige.lattice_bert.encoder.token_lattice import TokenLattice
 from cige.lattice_bert.kinds import PRETRAINED
+from cige.nn.evaluating import evaluating
 
 ENCODER_FOLDERS = ("encoder", "bert")  # in the folder of a model that was fine-tuned on a task, and of a tagger
 
@@ -73,10 +74,9 @@ def attended_tokens(models: Mapping[str, PretrainedLatticeBert], text: str) -> A
     batch = collate_tokens([first.tokenizer.encode(lattice)])
     shares = []
     for model in models.values():
-        bert, was_training = model.bert, model.bert.training
-        bert.eval()
-        shares.append(bert.attention_received(batch.to(bert.pooler.weight.device))[0, 1:-1].cpu().numpy())
-        bert.train(was_training)
+        with evaluating(model.bert):
+            received = model.bert.attention_received(batch.to(model.bert.pooler.weight.device))
+        shares.append(received[0, 1:-1].cpu().numpy())
     return AttendedTokens(lattice, tuple(models), np.stack(shares))
 
 

@@ -167,21 +167,13 @@ class JointVocabulary:
         return self._tokens[self.n_pieces :]
 
     def token(self, id: int) -> str:
-        """The piece or word with this id.
-
-        Raises:
-            LexiconError: there is none.
-        """
+        """The piece or word with this id. Raises LexiconError if there is none."""
         if not 0 <= id < len(self._tokens):
             raise LexiconError(f"token id {id}: this vocabulary has ids 0 to {len(self._tokens) - 1:,}")
         return self._tokens[id]
 
     def id(self, token: str) -> int:
-        """The id of a piece or word.
-
-        Raises:
-            LexiconError: it is not in the vocabulary; check with `in`.
-        """
+        """The id of a piece or word. Raises LexiconError if it is not in the vocabulary; check with `in`."""
         try:
             return self._id_of[token]
         except KeyError:

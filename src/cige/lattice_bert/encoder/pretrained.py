@@ -28,6 +28,7 @@ from cige.lattice_bert.encoder.reading import TextFeatures, read_texts
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.lattice_bert.encoder.word_adapter import WordAdapter, WordAdapterConfig
 from cige.lattice_bert.kinds import PRETRAINED
+from cige.nn.evaluating import evaluating
 
 FORMAT_VERSION = 1
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary"
@@ -80,12 +81,8 @@ class PretrainedLatticeBert:
         """
         if isinstance(texts, str):
             raise ModelError(f"given the text {texts[:20]!r}, expected a list of texts")
-        was_training = self.bert.training
-        self.bert.eval()
-        try:
+        with evaluating(self.bert):
             return read_texts(self.bert, self.tokenizer, texts)
-        finally:
-            self.bert.train(was_training)
 
     def save(self, folder: Path | str, *, dtype: str = "float32") -> None:
         """Write the model folder, completely or not at all.

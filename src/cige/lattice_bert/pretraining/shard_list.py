@@ -38,11 +38,7 @@ class ShardList(Sequence[Shard]):
     @overload
     def __getitem__(self, number: slice) -> list[Shard]: ...
     def __getitem__(self, number: int | slice) -> Shard | list[Shard]:
-        """The requested shards.
-
-        Raises:
-            DataError: one is damaged or cannot be read.
-        """
+        """The requested shards. Raises DataError if one is damaged or cannot be read."""
         if isinstance(number, slice):
             return [self[k] for k in range(len(self))[number]]
         number = range(len(self))[number]
