@@ -129,7 +129,7 @@ class CgnEncoder(LatticeEncoder[CgnConfig]):
         }
         outputs, attention = [], []
         for name, graph in graphs.items():
-            to_chars = near.edges.where(graph & ~near.pairs.is_word_i)
+            to_chars = near.edges.where(graph & ~near.pairs.i.is_word)
             out, layers = self.graphs[name](nodes, near.edges.where(graph), to_chars, near.chars)
             outputs.append(out)
             attention += layers

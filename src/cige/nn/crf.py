@@ -89,24 +89,7 @@ class CRF(nn.Module):
     @torch.no_grad()
     def decode(self, emissions: Tensor, n_chars: Tensor) -> list[list[int]]:
         """The best tag sequence of each sentence (Viterbi)."""
-        start, transitions, end = self.scores()
-        emissions = emissions.float()
-        best = start + emissions[:, 0]  # [B, L]
-        back = []
-        for t in range(1, emissions.shape[1]):
-            score, origin = (best[:, :, None] + transitions).max(1)
-            inside = (t < n_chars)[:, None]
-            best = torch.where(inside, score + emissions[:, t], best)
-            back.append(origin)
-        last = (best + end).argmax(1).tolist()
-        origins = torch.stack(back, 1).cpu().numpy() if back else None  # [B, T - 1, L]
-        paths = []
-        for b, n in enumerate(n_chars.tolist()):
-            path = [last[b]] if n else []
-            for t in range(n - 2, -1, -1):
-                path.append(int(origins[b, t, path[-1]]))  # type: ignore[index]
-            paths.append(path[::-1])
-        return paths
+        return self.in_numpy().decode(emissions.double().cpu().numpy(), n_chars.tolist())
 
     @torch.no_grad()
     def in_numpy(self) -> NumpyCRF:

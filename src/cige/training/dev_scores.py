@@ -15,7 +15,7 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.models.tagger import Tagger
 from cige.nn.budget import batches_by_budget
-from cige.nn.evaluating import evaluating
+from cige.nn.contexts import evaluating
 
 MAX_SENTENCES, MAX_PAIRS = 32, 1_000_000  # per batch; the second applies if the recipe sets no limit
 

@@ -17,7 +17,7 @@ from cige.lattice_bert.encoder.reading import N_SPECIAL
 from cige.lattice_bert.encoder.token_batch import collate_tokens
 from cige.lattice_bert.encoder.token_lattice import TokenLattice
 from cige.lattice_bert.kinds import PRETRAINED
-from cige.nn.evaluating import evaluating
+from cige.nn.contexts import evaluating
 
 ENCODER_FOLDERS = ("encoder", "bert")  # in the folder of a model that was fine-tuned on a task, and of a tagger
 

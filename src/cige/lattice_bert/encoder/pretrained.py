@@ -28,7 +28,7 @@ from cige.lattice_bert.encoder.reading import TextFeatures, read_texts
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.lattice_bert.encoder.word_adapter import WordAdapter, WordAdapterConfig
 from cige.lattice_bert.kinds import PRETRAINED
-from cige.nn.evaluating import evaluating
+from cige.nn.contexts import evaluating
 
 FORMAT_VERSION = 1
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary"

@@ -14,8 +14,7 @@ from cige.lattice_bert.encoder.heads import PreTrainingLosses
 from cige.lattice_bert.pretraining.batch import NO_TARGET, MaskedBatch, collate_masked
 from cige.lattice_bert.pretraining.dataset import InstanceSet, MaskedInstance
 from cige.lattice_bert.pretraining.figures import N_COUNTS, counts_of, figures
-from cige.nn.evaluating import evaluating
-from cige.nn.precision import autocast
+from cige.nn.contexts import autocast, evaluating
 
 
 def forward(model: nn.Module, batch: MaskedBatch) -> PreTrainingLosses:

@@ -26,9 +26,8 @@ from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.lattice_bert.kinds import TUNED
 from cige.lattice_bert.tasks.items import Head, Item, Room, max_pairs_on, passes
 from cige.lattice_bert.tasks.kinds import KINDS, Kind, Scores
+from cige.nn.contexts import autocast, evaluating
 from cige.nn.device import prediction_device
-from cige.nn.evaluating import evaluating
-from cige.nn.precision import autocast
 
 FORMAT_VERSION = 1
 ENCODER, HEAD, ABOUT = "encoder", "head.safetensors", "task.json"
