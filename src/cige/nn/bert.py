@@ -77,8 +77,9 @@ class BertFeatures(CharFeatures):
                 bert, report = AutoModel.from_pretrained(name, output_loading_info=True, **options)
                 tokenizer = AutoTokenizer.from_pretrained(name, **options)
         except Exception as reason:  # transformers raises exceptions of many types for damaged folders
+            cause = [*str(reason).strip().splitlines(), type(reason).__name__][0]
             raise ModelError(
-                f"{name}: not a BERT that can be read ({_first_line(reason)}); expected a folder with config.json, "
+                f"{name}: not a BERT that can be read ({cause}); expected a folder with config.json, "
                 "weights and vocabulary, or a hub id such as google-bert/bert-base-chinese and a network to fetch it"
             ) from reason
         missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
@@ -201,7 +202,3 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if has_bars:
             logging.enable_progress_bar()
-
-
-def _first_line(reason: Exception) -> str:
-    return (str(reason).strip().splitlines() or [type(reason).__name__])[0]

@@ -107,7 +107,7 @@ class _LogPartition(torch.autograd.Function):
     ) -> Tensor:
         emissions, start, transitions, end = (x.double() for x in (emissions, start, transitions, end))
         alpha = _forward_scores(emissions, start, transitions, n_chars)
-        log_z = _log_partition_of(alpha, end, n_chars)
+        log_z = torch.logsumexp(alpha[:, -1] + end, 1).masked_fill(n_chars == 0, 0.0)
         ctx.save_for_backward(emissions, transitions, end, n_chars, alpha, log_z)
         return log_z.float()
 
@@ -164,7 +164,3 @@ def _log_matmul(scores: Tensor, step: Tensor) -> Tensor:
     """
     top = scores.amax(1, keepdim=True)
     return ((scores - top).exp_() @ step).log_().add_(top)
-
-
-def _log_partition_of(alpha: Tensor, end: Tensor, n_chars: Tensor) -> Tensor:
-    return torch.logsumexp(alpha[:, -1] + end, 1).masked_fill(n_chars == 0, 0.0)

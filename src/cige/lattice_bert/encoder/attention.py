@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 
@@ -88,10 +87,6 @@ def read_encoder(folder_or_hub_id: str | PathLike[str]) -> PretrainedLatticeBert
     """
     folder = model_folder(folder_or_hub_id)
     for inner in (folder / name for name in ENCODER_FOLDERS):
-        if _is_pretrained(inner):
+        if inner.is_dir() and kind_of(inner) == PRETRAINED:
             return PretrainedLatticeBert.from_pretrained(inner)
     return PretrainedLatticeBert.from_pretrained(folder)
-
-
-def _is_pretrained(folder: Path) -> bool:
-    return folder.is_dir() and kind_of(folder) == PRETRAINED

@@ -72,7 +72,8 @@ class LatticeBertForPreTraining(nn.Module):
         rows = F.pad(positions.masked_fill(~is_target, 0), (1, 0))  # [CLS], then the masked tokens
         output = self.bert(batch, rows)
         targets = targets[is_target]  # [S]
-        vectors = self._name_vectors(output.hidden[:, 1:][is_target])  # [S, E]
+        vectors = F.gelu(self.transform(output.hidden[:, 1:][is_target]), approximate="tanh")
+        vectors = self.transform_norm(vectors)  # [S, E]
         named = vocabulary_loss(vectors, self.bert.embeddings.tokens.weight, self.token_bias, targets)
         order = self.sentence(output.pooled).float()  # [B, classes]
         is_pair = sentence_labels != NOTHING
@@ -85,6 +86,3 @@ class LatticeBertForPreTraining(nn.Module):
             n_sentences=is_pair.sum(),
             n_sentences_right=(order.argmax(1) == sentence_labels).sum(),
         )
-
-    def _name_vectors(self, hidden: Tensor) -> Tensor:
-        return self.transform_norm(F.gelu(self.transform(hidden), approximate="tanh"))
