@@ -14,7 +14,7 @@ from cige.models.flat import FlatEncoder, FlatLayer, flat_view, sinusoid
 def literal_encode(encoder: FlatEncoder, batch: LatticeBatch) -> Tensor:
     """float[B, T, D] for an encoder in the paper's form (four distances, residuals, no masks)."""
     config = encoder.config
-    chars = encoder.char_projection(encoder.char_input(batch))
+    chars = encoder.char_projection(encoder.read_chars(batch, with_words=encoder.config.reads_char_words))
     words = encoder.word_projection(encoder.embeddings.words(batch))
     view = flat_view(batch)
     nodes = torch.cat([chars, words], 1)

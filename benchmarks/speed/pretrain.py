@@ -27,7 +27,7 @@ from cige.engine.optimizer import make_optimizer
 from cige.engine.settings import OptimizerConfig
 from cige.lattice_bert.encoder.costs import describe
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
-from cige.lattice_bert.encoder.network import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES, LatticeBertConfig
+from cige.lattice_bert.encoder.network_config import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES, LatticeBertConfig
 from cige.lattice_bert.pretraining.batch import MaskedBatch, collate_masked
 from cige.lattice_bert.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
 from cige.lattice_bert.pretraining.packing import Room

@@ -19,8 +19,7 @@ from cige.lexicon.gazetteers import with_lists
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 from cige.models.build import Vectors, build_tagger, input_tables
-from cige.models.components_config import ComponentsConfig
-from cige.models.config import ModelConfig
+from cige.models.config import ComponentsConfig, ModelConfig
 from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
 from cige.models.registry import ARCHITECTURES

@@ -17,7 +17,7 @@ from cige.leaderboard import run as run_module
 from cige.leaderboard.cells import Cell, cheapest_first, estimated_seconds, is_done, share_of
 from cige.leaderboard.results import read_results
 from cige.leaderboard.run import differences, run_cell
-from cige.models.components_config import ComponentsConfig
+from cige.models.config import ComponentsConfig
 from cige.training.recipe import recipe_to_yaml
 
 

@@ -120,7 +120,7 @@ def test_every_row_of_attention_sums_to_one():
     model = made()
     batch, _ = model.encode([TEXT, "李明", ""])
     with torch.no_grad():
-        _, attention, nodes = model.tagger.encoder._encode(batch)
+        _, attention, nodes = model.tagger.encoder.encode(batch)
     assert len(attention) == 3 * model.config.n_layers
     for k, (edges, shares) in enumerate(attention):
         is_read = torch.ones(edges.n_queries, dtype=torch.bool)

@@ -14,8 +14,7 @@ from cige.data.components import NO_SEQUENCE
 from cige.data.vocabulary import UNK, char_codes
 from cige.errors import ModelError
 from cige.models.build import build_network
-from cige.models.components_config import ComponentsConfig
-from cige.models.config import config_from_json
+from cige.models.config import ComponentsConfig, config_from_json
 from cige.models.flat_config import FlatConfig
 from cige.models.mean import mean_model
 from cige.models.model import LatticeModel

@@ -118,7 +118,7 @@ def test_equals_the_equations(variant):
 def test_what_is_far_is_read_through_the_pivot_alone():
     model = made(n_layers=1)
     batch, _ = model.encode([TEXT])
-    _, (shares,), pairs = model.tagger.encoder._encode(batch)
+    _, (shares,), pairs = model.tagger.encoder.encode(batch)
     n_chars, n_nodes = len(TEXT), len(TEXT) + batch.words.shape[1]
     attention = torch.zeros(1, 2, n_nodes, n_nodes + 1)  # the pivot's column is the last
     for i, j, share in zip(pairs.edges.query.tolist(), pairs.edges.key.tolist(), shares, strict=True):

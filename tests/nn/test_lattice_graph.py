@@ -103,7 +103,7 @@ def test_without_words_nodes_are_characters():
     batch = batch_of([(4, [(0, 2), (1, 4)]), (2, [])])
     nodes = node_spans(batch, use_words=False)
     pairs = every_pair(nodes)
-    assert nodes.mask.tolist() == [[True] * 4, [True, True, False, False]] and not pairs.is_word_i.any()
+    assert nodes.mask.tolist() == [[True] * 4, [True, True, False, False]] and not pairs.i.is_word.any()
     chain = [
         [True, True, False, False],
         [True, True, True, False],

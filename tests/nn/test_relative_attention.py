@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, slide
+from cige.nn.relative_attention import RelativeSelfAttention, slide
+from cige.nn.transformer_layer import TransformerLayer
 
 SWITCHES: list[dict[str, Any]] = [
     {},
@@ -164,7 +165,7 @@ def test_heads_that_do_not_fit_are_refused(width, n_heads):
 
 def test_a_layer_normalises_after_each_residual():
     torch.manual_seed(0)
-    layer = RelativeTransformerLayer(attention=attention(), width=12, ff_width=20, dropout_prob=0.3).eval()
+    layer = TransformerLayer(attention(), width=12, ff_width=20, dropout_prob=0.3).eval()
     with torch.no_grad():
         for weight in layer.parameters():
             weight.add_(torch.randn_like(weight) * 0.1)  # norms and biases that are not those of the start

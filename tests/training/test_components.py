@@ -17,7 +17,7 @@ from cige.api import load
 from cige.data.components import NO_SEQUENCE
 from cige.data.vocabulary import char_codes
 from cige.errors import LexiconError, RecipeError
-from cige.models.components_config import ComponentsConfig
+from cige.models.config import ComponentsConfig
 from cige.models.model import LatticeModel
 from cige.runtime.native_model import NativeModel
 from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml

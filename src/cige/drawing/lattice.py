@@ -117,7 +117,7 @@ def _rows(text: str, width: float, crossed: np.ndarray) -> list[_Row]:
     while start < len(text) or not rows:
         edges, end = [left], start
         while end < len(text):
-            after = edges[-1] + _cell_width(text[end])
+            after = edges[-1] + (WIDE if is_wide(text[end]) else NARROW)
             if after > left + width and end > start and text[end] != "\n":
                 whole = [p for p in range(end, start + (end - start) // 2, -1) if not crossed[p]]
                 end = whole[0] if whole else end
@@ -129,10 +129,6 @@ def _rows(text: str, width: float, crossed: np.ndarray) -> list[_Row]:
         rows.append(_Row(start, end, edges[: end - start + 1]))
         start = end
     return rows
-
-
-def _cell_width(char: str) -> int:
-    return WIDE if is_wide(char) else NARROW
 
 
 def _words_of_rows(lattice: Lattice, rows: Sequence[_Row]) -> list[list[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -51,15 +51,19 @@ def load_weights(model: nn.Module, path: Path) -> None:
     except (OSError, SafetensorError) as reason:
         raise ModelError(f"{path}: cannot be read ({reason}); start the run over with resume=False") from reason
     weights = trained_weights(model)
-    shapes = {name: (weight.shape, True) for name, weight in weights.items()}
-    found_shapes = {name: (weight.shape, weight.is_floating_point()) for name, weight in saved.items()}
-    wrong = sorted(name for name, _ in shapes.items() ^ found_shapes.items())
+    given = {name: (weight.shape, weight.is_floating_point()) for name, weight in saved.items()}
+    must_fit(path, given, {name: (weight.shape, True) for name, weight in weights.items()})
+    for name, weight in weights.items():
+        weight.copy_(saved[name])
+
+
+def must_fit(path: Path, given: Mapping[str, object], expected: Mapping[str, object]) -> None:
+    """Raise a ModelError if the shapes of saved weights, by name, are not those of the network."""
+    wrong = sorted(name for name, _ in given.items() ^ expected.items())
     if wrong:
         raise ModelError(
             f"{path}: not the weights of this network ({wrong[0]} does not fit); start the run over with resume=False"
         )
-    for name, weight in weights.items():
-        weight.copy_(saved[name])
 
 
 @contextmanager

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic
 
 from torch import nn
 
-from cige.engine.devices import Precision, prepare
+from cige.engine.devices import prepare
 from cige.engine.objective import Objective
 from cige.engine.parallel import of_first_process
 from cige.engine.run_config import RunConfig
@@ -72,32 +72,18 @@ class RunOptions:
     stop_at: float = float("inf")
 
 
-class RunRecipe(Protocol):
-    """All settings of a run: a dataclass with a section `training`."""
-
-    @property
-    def training(self) -> HasPrecision: ...
-
-
-class HasPrecision(Protocol):
-    """A section that says how numbers are computed."""
-
-    @property
-    def precision(self) -> Precision: ...
-
-
 def run(
     kind: RunKind[R],
     begin: Callable[[Accelerator], Training[R]],
     folder: Path,
-    recipe: RunRecipe,
+    recipe: Any,
     options: RunOptions,
 ) -> R | None:
     """Train in one process or as one of several; a finished run is not repeated, and an interrupted one continues.
 
     Args:
         begin: reads data and makes the network; called only if there is something to train.
-        recipe: all settings, a dataclass.
+        recipe: all settings, a dataclass whose section `training` has the `precision`.
 
     Returns:
         The result, or None if the time was up before the last step.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from torch import nn
 
 from cige.engine.parallel import Sharding
-from cige.engine.settings import CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
+from cige.engine.settings import CheckpointConfig, OptimizerConfig, ScheduleConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +47,13 @@ class RunConfig:
     shards: Sequence[nn.Module] = ()
 
     @classmethod
-    def in_epochs(cls, settings: EpochSettings, **others: Any) -> RunConfig:
-        """The configuration of a run whose length is given in epochs; `others` are the attributes besides settings."""
+    def in_epochs(cls, settings: Any, **others: Any) -> RunConfig:
+        """The configuration of a run whose length is given in epochs.
+
+        Args:
+            settings: a recipe with the sections `training` (a TrainingConfig), `optimizer`, `schedule`, `checkpoints`.
+            others: the other attributes.
+        """
         training = settings.training
         return cls(
             n_epochs=training.n_epochs,
@@ -60,16 +65,3 @@ class RunConfig:
             patience=training.patience,
             **others,
         )
-
-
-class EpochSettings(Protocol):
-    """The sections that all recipes whose length is given in epochs have."""
-
-    @property
-    def training(self) -> TrainingConfig: ...
-    @property
-    def optimizer(self) -> OptimizerConfig: ...
-    @property
-    def schedule(self) -> ScheduleConfig: ...
-    @property
-    def checkpoints(self) -> CheckpointConfig: ...

@@ -17,8 +17,7 @@ from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import RUN_MODEL
 from cige.json_text import to_json
-from cige.recipes.recipe_file import dump_yaml
-from cige.recipes.settings import Settings
+from cige.recipes.recipe_file import dump_yaml, flat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,13 +149,6 @@ def _holds_training(folder: Path) -> bool:
 
 def differences(old: Any, new: Any) -> list[str]:
     """The settings that differ, each as `training.n_epochs 3 (was 2)`."""
-    before, after = _flat(asdict(old), ""), _flat(asdict(new), "")
+    before, after = flat(asdict(old)), flat(asdict(new))
     keys = dict.fromkeys([*after, *before])  # a section that one of the two leaves out has keys in the other alone
     return [f"{k} {after.get(k)!r} (was {before.get(k)!r})" for k in keys if before.get(k) != after.get(k)]
-
-
-def _flat(values: Settings, prefix: str) -> Settings:
-    flat: Settings = {}
-    for name, value in values.items():
-        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return flat

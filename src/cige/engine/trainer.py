@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from cige.engine.average import WeightAverage
-from cige.engine.checkpoint import last_checkpoint, load_weights, read_state, save_weights, trained_weights
+from cige.engine.checkpoint import last_checkpoint, load_weights, must_fit, read_state, save_weights, trained_weights
 from cige.engine.checkpoint_writer import VALUES, CheckpointWriter
 from cige.engine.curves import Curves
 from cige.engine.history import Record, RunState
@@ -106,12 +106,7 @@ class Trainer:
         self.state = read_state(checkpoint, RunState.from_dict)
         saved, weights = StateFiles(checkpoint), trained_weights(self.network)
         shapes = {name.removeprefix(_WEIGHT): s for name, s in saved.shapes.items() if name.startswith(_WEIGHT)}
-        wrong = sorted(name for name, _ in shapes.items() ^ {name: w.shape for name, w in weights.items()}.items())
-        if wrong:
-            raise ModelError(
-                f"{checkpoint}: not the weights of this network ({wrong[0]} does not fit); start the run over with "
-                "resume=False"
-            )
+        must_fit(checkpoint, shapes, {name: weight.shape for name, weight in weights.items()})
         try:
             flat = json.loads((checkpoint / VALUES).read_text(encoding="utf-8"))
             state = restore(flat, lambda name: saved.read(name, self._like(name)))

@@ -54,7 +54,8 @@ class CharacterSets:
     def to_dict(self) -> dict[str, object]:
         """A dict with `start`, `char`, a list of words for each set, and `none`."""
         listed = {name: [self._member(member) for member in members] for name, members in self.sets.items()}
-        return {"start": self.place, "char": self.char} | listed | {"none": _rounded(self.none)}
+        none = {name: round(weight, 4) for name, weight in self.none.items()}
+        return {"start": self.place, "char": self.char} | listed | {"none": none}
 
     def _member(self, member: SetMember) -> dict[str, object]:
         word = member.word or LatticeWord(self.place, self.place + 1, self.char, False)
@@ -184,7 +185,3 @@ def _models_with(name: str) -> str:
     if find_spec("torch") is None:  # their modules cannot be imported
         return "docs/systems.md lists them"
     return ", ".join(k for k, a in ARCHITECTURES.items() if hasattr(getattr(import_module(a.module), a.encoder), name))
-
-
-def _rounded(weights: dict[str, float]) -> dict[str, float]:
-    return {name: round(weight, 4) for name, weight in weights.items()}

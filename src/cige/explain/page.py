@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -12,7 +10,7 @@ from rich.text import Text
 from cige.drawing.colours import colour_of
 from cige.drawing.highlight import highlighted
 from cige.drawing.lattice import Emphasis, Mark, draw_lattice
-from cige.drawing.svg import stacked
+from cige.drawing.svg import escape, stacked
 from cige.entities.entity import Entity
 from cige.explain.evidence import AttendedWord, Change, EntityEvidence, Evidence
 from cige.explain.maps import TerminalMap, draw_map
@@ -80,7 +78,7 @@ def to_html(explanation: Evidence) -> str:
     facts = (
         f"{counted(len(explanation.text), 'character')}, {counted(n_words, 'lattice word')}{user_words}, {n_entities}"
     )
-    dropped = f'<p class="soft gone">{_escape(_dropped(explanation))}</p>' if explanation.lattice.n_dropped else ""
+    dropped = f'<p class="soft gone">{escape(_dropped(explanation))}</p>' if explanation.lattice.n_dropped else ""
     sections = [
         f'<h1>词格 · how this text was read</h1><p class="soft">{facts}</p>{dropped}',
         f'<div class="card text">{highlighted(explanation.text, to_marks(explanation))}</div>',
@@ -96,7 +94,7 @@ def to_html(explanation: Evidence) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="zh"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>词格 · {_escape(explanation.text[:40])}</title><style>{_STYLE}</style></head>\n"
+        f"<title>词格 · {escape(explanation.text[:40])}</title><style>{_STYLE}</style></head>\n"
         f"<body><main>{''.join(sections)}</main></body></html>\n"
     )
 
@@ -164,7 +162,7 @@ def _entity_table(explanation: Evidence) -> RenderableType:
         table.add_column(name, style="bold" if name == "entity" else "", overflow="fold")
     for evidence in explanation.entities:
         e = evidence.entity
-        words = Text("  ".join(f"{_word(w.word)}\xa0{w.share:.0%}" for w in evidence.words))
+        words = Text("  ".join(f"{w.word.shown()}\xa0{w.share:.0%}" for w in evidence.words))
         table.add_row(
             Text(visible(e.text)), e.label, f"{e.start}-{e.end}", _score(e, 3), f"{evidence.on_words:.0%}", words
         )
@@ -178,12 +176,8 @@ def _removal_table(explanation: Evidence) -> Table:
     for removal in explanation.removals:
         word = removal.word
         changes = Text("\n".join(_change(change) for change in removal.changes))
-        table.add_row(Text(_word(word)), f"{word.start}-{word.end}", changes)
+        table.add_row(Text(word.shown()), f"{word.start}-{word.end}", changes)
     return table
-
-
-def _word(word: LatticeWord) -> str:
-    return word.shown()
 
 
 def _score(entity: Entity, digits: int) -> str:
@@ -225,16 +219,16 @@ def _html_entities(explanation: Evidence) -> str:
     for evidence in explanation.entities:
         e = evidence.entity
         rows.append(
-            f'<tr><td>{_escape(e.text)}</td><td>{_tag(explanation, e.label)}</td><td class="n">{e.start}–{e.end}</td>'
+            f'<tr><td>{escape(e.text)}</td><td>{_tag(e.label)}</td><td class="n">{e.start}–{e.end}</td>'
             f'<td class="n">{_score(e, 3)}</td><td class="n">{evidence.on_words:.0%}</td>'
-            f"<td>{''.join(_html_attended(explanation, e.label, w) for w in evidence.words)}</td></tr>"
+            f"<td>{''.join(_html_attended(e.label, w) for w in evidence.words)}</td></tr>"
         )
     names = ("entity", "type", "offsets", "score", "attention to words", "of which")
     head = "".join(f"<th>{name}</th>" for name in names)
     return f'<h2>Entities</h2><div class="card"><table class="entities"><tr>{head}</tr>{"".join(rows)}</table></div>'
 
 
-def _html_attended(explanation: Evidence, label: str, attended: AttendedWord) -> str:
+def _html_attended(label: str, attended: AttendedWord) -> str:
     depth = f"{round(255 * (0.05 + 0.45 * attended.share)):02x}"
     style = f' style="background:{colour_of(label)}{depth}"'
     return _html_word(attended.word, style, f"<small>{attended.share:.0%}</small>")
@@ -244,8 +238,8 @@ def _html_word(word: LatticeWord, style: str = "", extra: str = "") -> str:
     kind = "word user" if word.is_user else "word"
     title = f"[{word.start}, {word.end})" + (", your own word" if word.is_user else "")
     title += ", forced" if word.mode == FORCE else ""
-    label = f"<small>{_escape(word.label)}</small>" if word.label else ""
-    return f'<span class="{kind}"{style} title="{title}">{_escape(word.text)}{label}{extra}</span>'
+    label = f"<small>{escape(word.label)}</small>" if word.label else ""
+    return f'<span class="{kind}"{style} title="{title}">{escape(word.text)}{label}{extra}</span>'
 
 
 def _html_maps(explanation: Evidence) -> str:
@@ -265,7 +259,7 @@ def _html_removals(explanation: Evidence) -> str:
         return ""
     rows = "".join(
         f'<tr><td>{_html_word(r.word)}</td><td class="n">{r.word.start}–{r.word.end}</td>'
-        f"<td>{'<br>'.join(_html_change(explanation, c) for c in r.changes)}</td></tr>"
+        f"<td>{'<br>'.join(_html_change(c) for c in r.changes)}</td></tr>"
         for r in explanation.removals
     )
     table = f'<div class="card"><table><tr><th>without</th><th>offsets</th><th>change</th></tr>{rows}</table></div>'
@@ -275,10 +269,10 @@ def _html_removals(explanation: Evidence) -> str:
     )
 
 
-def _html_change(explanation: Evidence, change: Change) -> str:
+def _html_change(change: Change) -> str:
     entity = change.before or change.after
     assert entity is not None
-    what = f"{_escape(entity.text)} {_tag(explanation, entity.label)} "
+    what = f"{escape(entity.text)} {_tag(entity.label)} "
     if change.before is None:
         return f'{what}<span class="new">appears, {entity.score:.2f}</span>'
     if change.after is None:
@@ -286,9 +280,5 @@ def _html_change(explanation: Evidence, change: Change) -> str:
     return f"{what}{change.before.score:.2f} → {change.after.score:.2f}"
 
 
-def _tag(explanation: Evidence, label: str) -> str:
-    return f'<span class="tag" style="background:{colour_of(label)}">{_escape(label)}</span>'
-
-
-def _escape(text: str) -> str:
-    return html.escape(visible(text))
+def _tag(label: str) -> str:
+    return f'<span class="tag" style="background:{colour_of(label)}">{escape(label)}</span>'

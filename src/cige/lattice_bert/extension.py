@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,28 +15,13 @@ _RECIPES = Path(__file__).parent / "recipes"
 _ABOUT = "pre-train a Lattice-BERT, and fine-tune it on the tasks of the paper"
 
 
-def _open_tuned(*args: Any, **options: Any) -> Any:
-    from cige.lattice_bert.tasks.ner import open_tuned
+def _on_use(module: str, name: str) -> Callable[..., Any]:
+    """A function or class method that is imported when it is first called, because it may need PyTorch."""
 
-    return open_tuned(*args, **options)
+    def call(*args: Any, **options: Any) -> Any:
+        return attrgetter(name)(import_module(f"cige.lattice_bert.{module}"))(*args, **options)
 
-
-def _load_features(*args: Any, **options: Any) -> Any:
-    from cige.lattice_bert.encoder.features import LatticeBertFeatures
-
-    return LatticeBertFeatures.load(*args, **options)
-
-
-def _resolve_pretraining(recipe: str, overrides: list[str]) -> tuple[Any, dict[str, str]]:
-    from cige.lattice_bert.pretraining.recipe import resolve_pretrain_recipe
-
-    return resolve_pretrain_recipe(recipe, overrides)
-
-
-def _resolve_tuning(recipe: str, overrides: list[str]) -> tuple[Any, dict[str, str]]:
-    from cige.lattice_bert.tasks.config import resolve_tuning_config
-
-    return resolve_tuning_config(recipe, overrides)
+    return call
 
 
 def _pretraining_command(name: str, file: str | None, output: str) -> str:
@@ -50,19 +38,26 @@ _KINDS = {
         "`cige predict --model` and `cige.load` read it if the task was to find entities; in Python TunedModel."
         "from_pretrained reads every task. `cige lattice-bert pretrain explain --tuned` shows what it attends to, and "
         "the fine-tuned encoder is in its folder encoder/",
-        open_finder=_open_tuned,
+        open_finder=_on_use("tasks.ner", "TunedNER.from_pretrained"),
     ),
     PRETRAINED: Kind(
         "fine-tune it (`cige lattice-bert finetune TASK --model`), show what it attends to (`cige lattice-bert "
         "pretrain explain --model`), or read it with PretrainedLatticeBert.from_pretrained",
-        load_features=_load_features,
+        load_features=_on_use("encoder.features", "LatticeBertFeatures.load"),
     ),
 }
 EXTENSION = Extension(
     kinds=_KINDS,
     recipes={
-        PRETRAIN: RecipeKind(_RECIPES / PRETRAIN, "pretrain/tiny", _resolve_pretraining, _pretraining_command),
-        FINETUNE: RecipeKind(_RECIPES / FINETUNE, "finetune/tnews", _resolve_tuning, _tuning_command),
+        PRETRAIN: RecipeKind(
+            _RECIPES / PRETRAIN,
+            "pretrain/tiny",
+            _on_use("pretraining.recipe", "resolve_pretrain_recipe"),
+            _pretraining_command,
+        ),
+        FINETUNE: RecipeKind(
+            _RECIPES / FINETUNE, "finetune/tnews", _on_use("tasks.config", "resolve_tuning_config"), _tuning_command
+        ),
     },
     verbs={"lattice-bert": _ABOUT},
     aliases={"pretrain": ("lattice-bert", "pretrain"), "finetune": ("lattice-bert", "finetune")},

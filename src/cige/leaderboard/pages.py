@@ -145,10 +145,6 @@ def _cells(row: BoardRow, wording: Wording) -> list[str]:
     results = row.results
     paper = row.paper.scores.get(results[0].data) if row.paper else None
     gain = row.word_gain
-
-    def mean(values: Sequence[float]) -> float:
-        return statistics.mean(values)
-
     return [
         row.name,
         ", ".join(str(result.seed) for result in results),
@@ -160,9 +156,9 @@ def _cells(row: BoardRow, wording: Wording) -> list[str]:
         "-" if row.over_twin is None else _interval(row.over_twin),
         "-" if gain is None else f"{100 * gain:+.1f}",
         *(f"{row.speed[size]:.0f}" for size in SPEED_BATCHES),
-        f"{mean([r.megabytes for r in results]):.0f}",
+        f"{statistics.mean(r.megabytes for r in results):.0f}",
         f"{results[0].n_parameters / 1e6:.1f}M",
-        f"{mean([r.seconds for r in results]) / 60:.1f}",
+        f"{statistics.mean(r.seconds for r in results) / 60:.1f}",
     ]
 
 

@@ -90,11 +90,7 @@ def read_results(folder: Path) -> list[CellResult]:
 
 
 def read_result_file(path: Path) -> CellResult:
-    """One result.
-
-    Raises:
-        CigeError: the file is not the result of a cell.
-    """
+    """One result. Raises CigeError if the file is not the result of a cell."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as reason:

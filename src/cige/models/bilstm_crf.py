@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig
+from cige.models.config import ModelConfig, odd_widths
 from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
@@ -39,14 +39,10 @@ class BiLstmCrfConfig(ModelConfig):
     """Dropout before the tag scores."""
 
     def problems(self) -> list[str]:
-        if self.lstm_width % 2:
-            return [f"model.lstm_width is {self.lstm_width}, expected an even number (half for each direction)"]
-        return []
+        return odd_widths(lstm_width=self.lstm_width)
 
 
 class BiLstmCrfEncoder(LatticeEncoder[BiLstmCrfConfig]):
-    """Encodes a lattice batch to character features."""
-
     def __init__(self, *, config: BiLstmCrfConfig, sizes: InputSizes, features: CharFeatures | None = None):
         super().__init__(config, sizes, features, words=False)
         self.lstm = BiRecurrent(in_width=self.char_width, out_width=config.lstm_width, n_layers=config.n_layers)

@@ -28,11 +28,10 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorLength, VectorTable
 from cige.models.config import ModelConfig
-from cige.models.pair_grid import GridTagger
+from cige.models.pair_grid import GridTagger, RelationTagger
 from cige.models.pair_grid_config import PairGridConfig
 from cige.models.registry import architecture as find_architecture
 from cige.models.tagger import Tagger
-from cige.models.word_pairs import RelationTagger
 from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
 

@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig
+from cige.models.config import ModelConfig, odd_widths
 from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
@@ -82,14 +82,10 @@ class CgnConfig(ModelConfig):
     """Dropout before the tag scores; the released code has none."""
 
     def problems(self) -> list[str]:
-        if self.lstm_width % 2:
-            return [f"model.lstm_width is {self.lstm_width}, expected an even number (half for each direction)"]
-        return []
+        return odd_widths(lstm_width=self.lstm_width)
 
 
 class CgnEncoder(LatticeEncoder[CgnConfig]):
-    """Encodes a lattice batch to character features."""
-
     def __init__(self, *, config: CgnConfig, sizes: InputSizes, features: CharFeatures | None = None):
         super().__init__(config, sizes, features)
         width = config.lstm_width
@@ -104,13 +100,9 @@ class CgnEncoder(LatticeEncoder[CgnConfig]):
         if self.word_projection is not None:
             nn.init.xavier_uniform_(self.word_projection.weight)
 
-    def forward(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, D]."""
-        return self._encode(batch)[0]
-
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and attention to words float[B, T, W], averaged over graphs, layers and heads."""
-        features, layers, graph = self._encode(batch)
+        features, layers, graph = self.encode(batch)
         if not self.config.use_words:
             return self.without_words(features, batch)
         n_padded, n_chars = graph.rows.numbers.numel(), features.shape[1]
@@ -121,7 +113,7 @@ class CgnEncoder(LatticeEncoder[CgnConfig]):
             attention.index_add_(0, pairs, probabilities.mean(1).to(attention.dtype) / len(layers))
         return features, attention.view(len(features), n_nodes, n_nodes)[:, :n_chars, n_chars:]
 
-    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[tuple[Edges, Tensor]], NearGraph]:
+    def encode(self, batch: LatticeBatch) -> tuple[Tensor, list[tuple[Edges, Tensor]], NearGraph]:
         """Character features, each graph's and layer's edges with their attention float[E, H], and the nodes."""
         chars = self.read_chars(batch)
         context = self.lstm_dropout(self.lstm(chars, batch.n_chars))  # [B, T, lstm_width]
@@ -137,7 +129,7 @@ class CgnEncoder(LatticeEncoder[CgnConfig]):
         }
         outputs, attention = [], []
         for name, graph in graphs.items():
-            to_chars = near.edges.where(graph & ~near.pairs.is_word_i)
+            to_chars = near.edges.where(graph & ~near.pairs.i.is_word)
             out, layers = self.graphs[name](nodes, near.edges.where(graph), to_chars, near.chars)
             outputs.append(out)
             attention += layers

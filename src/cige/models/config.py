@@ -1,4 +1,4 @@
-"""ModelConfig: the settings that every model has."""
+"""ModelConfig: the settings that every model has, and those of the components of characters that it may read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from cige.models.components_config import ComponentsConfig
+
+@dataclass(frozen=True, kw_only=True)
+class ComponentsConfig:
+    """The settings of `nn.components`; widths are those of MECT."""
+
+    table: str
+    """A file with the components of characters (see data/component_file.py); a path, relative to the data folder."""
+    embedding_width: int = 30
+    """Width of the vector of a component, and of the convolution over the components of a character."""
+    width: int = 50
+    """Width of the vector of a character's components."""
+    dropout_prob: float = 0.2
+    """Dropout on the vectors of components and on that of the character; MECT uses 0.1 to 0.4."""
+    unknown_prob: float = 0.0
+    """How often training replaces the components of a character by the unknown component (MECT's char_dropout)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +63,14 @@ class ModelConfig:
     def problems(self) -> list[str]:
         """The problems of settings that have the right types; empty if they are valid."""
         return []
+
+
+def odd_widths(**widths: int) -> list[str]:
+    """The problems of those settings whose width two directions cannot share."""
+    odd = {name: width for name, width in widths.items() if width % 2}
+    return [
+        f"model.{name} is {width}, expected an even number (half for each direction)" for name, width in odd.items()
+    ]
 
 
 C = TypeVar("C", bound=ModelConfig)

@@ -40,9 +40,10 @@ from cige.nn.attention_maps import AttentionMaps
 from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
-from cige.nn.masked_attention import hide
-from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, Sinusoid, head_problem
+from cige.nn.masked_attention import heads_first, softmax_over
+from cige.nn.relative_attention import RelativeSelfAttention, Sinusoid, head_problem
 from cige.nn.soft_lexicon import SoftLexicon, Weighting, WordSets
+from cige.nn.transformer_layer import TransformerLayer
 from cige.recipes.settings import Settings
 
 
@@ -126,26 +127,7 @@ RELEASED: Settings = {
 """Settings of the released code."""
 
 
-@dataclass(frozen=True)
-class Reading:
-    """The results of a forward pass.
-
-    Attributes:
-        features: float[B, T, D].
-        maps: the attention.
-        sets: the word sets, or None without words.
-        word_share: float[B, T], 1 - g, the share of Y in F (averaged if g is a vector); None without words.
-    """
-
-    features: Tensor
-    maps: AttentionMaps
-    sets: WordSets | None
-    word_share: Tensor | None
-
-
 class DcsanEncoder(LatticeEncoder[DcsanConfig]):
-    """Encodes a lattice batch to character features."""
-
     def __init__(self, *, config: DcsanConfig, sizes: InputSizes, features: CharFeatures | None = None):
         super().__init__(config, sizes, features, words=config.use_words, char_words=config.use_words)
         self.char_projection = xavier(self.char_width, config.width)
@@ -164,10 +146,6 @@ class DcsanEncoder(LatticeEncoder[DcsanConfig]):
         self.layers = nn.ModuleList(self_lattice_layer(config) for _ in range(config.n_layers * config.self_attention))
         self.out_width = config.width
 
-    def forward(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, D]."""
-        return self.read(batch).features
-
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features float[B, T, D], and the shares of words in the input of self-lattice attention, [B, T, W].
 
@@ -177,24 +155,27 @@ class DcsanEncoder(LatticeEncoder[DcsanConfig]):
         transfers characters to t; the influence of the words on which characters these are is not counted. For
         `fusion="sum"`, g is 1/2.
         """
-        reading = self.read(batch)
-        sets, share = reading.sets, reading.word_share
+        features, maps, sets, share = self.encode(batch)
         if sets is None or share is None:
-            return self.without_words(reading.features, batch)
+            return self.without_words(features, batch)
         weights = share[:, :, None] * sets.shares
-        if reading.maps.cross is not None and self.config.cross_query == "chars":
-            weights = weights + (1 - share)[:, :, None] * (reading.maps.cross.mean(0) @ sets.shares)
-        return reading.features, weights
+        if maps.cross is not None and self.config.cross_query == "chars":
+            weights = weights + (1 - share)[:, :, None] * (maps.cross.mean(0) @ sets.shares)
+        return features, weights
 
     def attention_maps(self, batch: LatticeBatch) -> AttentionMaps:
         """Cross- and self-lattice attention (Figures 6 and 7)."""
-        return self.read(batch).maps
+        return self.encode(batch)[1]
 
     def word_sets(self, batch: LatticeBatch) -> WordSets | None:
         """The BMES sets of every character (Table 4), or None in a model without words."""
         return self.soft_lexicon.sets(batch) if self.config.use_words else None
 
-    def read(self, batch: LatticeBatch) -> Reading:
+    def encode(self, batch: LatticeBatch) -> tuple[Tensor, AttentionMaps, WordSets | None, Tensor | None]:
+        """Character features float[B, T, D], attention, word sets, and 1 - g, the share of Y in F.
+
+        The share is float[B, T], averaged if g is a vector; sets and shares are None without words.
+        """
         mask = batch.char_mask
         chars = self.char_projection(self.read_chars(batch))  # X
         fused, cross, sets, share = chars, None, None, None
@@ -209,7 +190,7 @@ class DcsanEncoder(LatticeEncoder[DcsanConfig]):
         for layer in self.layers:
             x, probabilities = layer(x, mask)
             maps.append(probabilities)
-        return Reading(x, AttentionMaps(cross, maps, self.config.cross_query), sets, share)
+        return x, AttentionMaps(cross, maps, self.config.cross_query), sets, share
 
     def _fuse(self, chars: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
         """F float[B, T, D], and the share of words in it, float[B, T]."""
@@ -241,19 +222,14 @@ class CrossLatticeAttention(nn.Module):
         asking, answering = (words, chars) if self.config.cross_query == "words" else (chars, words)
         if self.config.cross_activation:
             asking, answering = (self.dropout(torch.relu(x)) for x in (asking, answering))
-        query, key, value = map(self._by_head, (self.query(asking), self.key(answering), self.value(answering)))
-        seen = mask.clone()
-        seen[:, 0] = True  # an empty sentence attends to one position, so that its softmax is not 0 / 0
+        projected = (self.query(asking), self.key(answering), self.value(answering))
+        query, key, value = (heads_first(x, self.config.n_cross_heads) for x in projected)
         score = (query * query.shape[3] ** -0.5) @ key.transpose(2, 3)  # [H, B, T, T]
-        probabilities = torch.softmax(hide(score, seen[:, None]), -1)
+        probabilities = softmax_over(score, mask)
         inter = (probabilities @ value).permute(1, 2, 0, 3).flatten(2)
         if self.output is not None:
             inter = self.output(inter)
         return self.merge(self.dropout(torch.cat([chars, inter], -1))), probabilities.detach()
-
-    def _by_head(self, x: Tensor) -> Tensor:
-        """[B, T, D] -> [H, B, T, D / H]."""
-        return x.unflatten(2, (self.config.n_cross_heads, -1)).permute(2, 0, 1, 3)
 
 
 class GatedFusion(nn.Module):
@@ -272,7 +248,7 @@ class GatedFusion(nn.Module):
         return torch.sigmoid(self.gate(both))
 
 
-def self_lattice_layer(config: DcsanConfig) -> RelativeTransformerLayer:
+def self_lattice_layer(config: DcsanConfig) -> TransformerLayer:
     """Eq. 15-22."""
     attention = RelativeSelfAttention(
         width=config.width,
@@ -282,8 +258,8 @@ def self_lattice_layer(config: DcsanConfig) -> RelativeTransformerLayer:
         form=config.sinusoid,
         dropout_prob=config.attention_dropout_prob,
     )
-    return RelativeTransformerLayer(
-        attention=attention, width=config.width, ff_width=config.ff_width, dropout_prob=config.ff_dropout_prob
+    return TransformerLayer(
+        attention, width=config.width, ff_width=config.ff_width, dropout_prob=config.ff_dropout_prob
     )
 
 

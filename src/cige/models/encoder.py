@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,7 @@ C = TypeVar("C", bound=ModelConfig)
 
 
 class LatticeEncoder(nn.Module, Generic[C]):
-    """A subclass sets `out_width` and computes `forward`; if it reads words, it also computes `read_words`.
+    """A subclass sets `out_width` and computes `encode` or `forward`; if it reads words, it also computes `read_words`.
 
     Attributes:
         config: the settings of the model.
@@ -79,19 +79,28 @@ class LatticeEncoder(nn.Module, Generic[C]):
         """The width of the vectors of components; 0 if the model does not read them."""
         return self.components.width if self.components is not None else 0
 
-    def read_chars(self, batch: LatticeBatch) -> Tensor:
+    def read_chars(self, batch: LatticeBatch, *, with_words: bool = False) -> Tensor:
         """float[B, T, C]: the vectors of characters and their bigrams, then those of their components and of the BERT,
-        if the model reads these."""
-        chars = self.with_components(self.embeddings.chars(batch), batch)
-        return chars if self.features is None else torch.cat([chars, self.features(batch)], -1)
+        if the model reads these; and, if requested, the vector of each character as a word."""
+        parts = [self.with_components(self.embeddings.chars(batch), batch)]
+        if self.features is not None:
+            parts.append(self.features(batch))
+        if with_words:
+            parts.append(self.embeddings.char_words(batch))
+        return torch.cat(parts, -1) if len(parts) > 1 else parts[0]
 
     def with_components(self, vectors: Tensor, batch: LatticeBatch) -> Tensor:
         """float[B, T, D + components_width]: vectors of characters float[B, T, D], then those of their components."""
         return vectors if self.components is None else torch.cat([vectors, self.components(batch)], -1)
 
+    def encode(self, batch: LatticeBatch) -> tuple[Any, ...]:
+        """The output of `forward`, and what `read_words` and explanations need besides."""
+        raise NotImplementedError
+
     def forward(self, batch: LatticeBatch) -> Tensor:
         """float[B, T, out_width]: the features of each character."""
-        raise NotImplementedError
+        features: Tensor = self.encode(batch)[0]
+        return features
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """The output of `forward`, and float[B, T, W], 0..1: the share of word w in the input of character t.

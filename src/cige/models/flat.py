@@ -33,11 +33,12 @@ from cige.data.batch import LatticeBatch
 from cige.models.encoder import LatticeEncoder
 from cige.models.flat_config import RELEASED, FlatConfig
 from cige.nn.char_features import CharFeatures
-from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
+from cige.nn.masked_attention import heads_first
 from cige.nn.relative_spans import RelativeSpans, relative_spans
 from cige.nn.sinusoid import sinusoid
 from cige.nn.span_attention import SpanPairs, biased_attention, span_attention
+from cige.nn.transformer_layer import TransformerLayer
 
 __all__ = ["RELEASED", "FlatConfig", "FlatEncoder"]
 
@@ -82,8 +83,6 @@ def flat_view(batch: LatticeBatch, *, use_words: bool = True) -> FlatView:
 
 
 class FlatEncoder(LatticeEncoder[FlatConfig]):
-    """Encodes a lattice batch to character features."""
-
     def __init__(self, *, config: FlatConfig, sizes: InputSizes, features: CharFeatures | None = None):
         super().__init__(config, sizes, features, char_words=config.reads_char_words)
         width = self.char_width + (self.embeddings.word_width if config.reads_char_words else 0)
@@ -102,15 +101,6 @@ class FlatEncoder(LatticeEncoder[FlatConfig]):
         self.fusion = RelativeSpanFusion(config)
         self.layers = nn.ModuleList(FlatLayer(config) for _ in range(config.n_layers))
         self.out_width = config.width
-
-    def forward(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, D]."""
-        return self.encode(batch, with_attention=False)[0]
-
-    def char_input(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, C]: all vectors of each character, concatenated."""
-        chars = self.read_chars(batch)
-        return torch.cat([chars, self.embeddings.char_words(batch)], -1) if self.config.reads_char_words else chars
 
     def word_input(self, batch: LatticeBatch) -> Tensor:
         """float[B, W, D]: the projected vector of each word, plus those of its label and of the gazetteers it is in."""
@@ -133,9 +123,9 @@ class FlatEncoder(LatticeEncoder[FlatConfig]):
         place = place.clamp(max=attention.shape[2] - 1)[:, None].expand(-1, features.shape[1], -1)
         return features, attention.gather(2, place) * batch.word_mask[:, None]
 
-    def encode(self, batch: LatticeBatch, *, with_attention: bool) -> tuple[Tensor, FlatView, list[Tensor]]:
+    def encode(self, batch: LatticeBatch, *, with_attention: bool = False) -> tuple[Tensor, FlatView, list[Tensor]]:
         """Character features float[B, T, D], the flat view, and each layer's attention float[H, B, Q, N] or none."""
-        chars = self.char_input(batch)
+        chars = self.read_chars(batch, with_words=self.config.reads_char_words)
         nodes = torch.cat([self.char_projection(chars), self.word_input(batch)], 1)
         view = flat_view(batch, use_words=self.config.use_words)
         x = nodes.gather(1, view.source[:, :, None].expand(-1, -1, nodes.shape[2]))  # [B, N, D]
@@ -207,29 +197,18 @@ class RelativeSpanFusion(nn.Module):
         return torch.relu(total)  # type: ignore[arg-type]
 
 
-class FlatLayer(nn.Module):
-    """§2: attention and a feed-forward network, each followed by a residual connection and layer normalisation."""
+class FlatLayer(TransformerLayer):
+    """§2: `SpanAttention` and a feed-forward network."""
 
     def __init__(self, config: FlatConfig):
-        super().__init__()
-        self.residual = config.residual
-        self.attention = SpanAttention(config)
-        self.attention_norm = nn.LayerNorm(config.width)
-        self.ff_in = nn.Linear(config.width, config.ff_width)
-        self.ff_out = nn.Linear(config.ff_width, config.width)
-        self.ff_norm = None if config.shared_layer_norm else nn.LayerNorm(config.width)
-        self.dropout = Dropout(config.ff_dropout_prob)
-        for linear in (self.ff_in, self.ff_out):
-            nn.init.xavier_uniform_(linear.weight)
-
-    def forward(self, x: Tensor, pairs: SpanPairs, *, with_attention: bool) -> tuple[Tensor, Tensor | None]:
-        """float[B, Q, D] for the query nodes, and the probabilities float[H, B, Q, N], or None if not requested."""
-        attended, probabilities = self.attention(x, pairs, with_attention=with_attention)
-        x = x[:, : attended.shape[1]]
-        x = self.attention_norm(attended + (x if self.residual else attended))
-        changed = self.dropout(self.ff_out(torch.relu(self.dropout(self.ff_in(x)))))
-        norm = self.ff_norm or self.attention_norm
-        return norm(changed + (x if self.residual else changed)), probabilities
+        super().__init__(
+            SpanAttention(config),
+            width=config.width,
+            ff_width=config.ff_width,
+            dropout_prob=config.ff_dropout_prob,
+            residual=config.residual,
+            shared_norm=config.shared_layer_norm,
+        )
 
 
 class SpanAttention(nn.Module):
@@ -255,12 +234,9 @@ class SpanAttention(nn.Module):
     def forward(self, x: Tensor, pairs: SpanPairs, *, with_attention: bool) -> tuple[Tensor, Tensor | None]:
         n_heads, head_width = self.config.n_heads, self.config.head_width
         scale = head_width**-0.5 if self.config.scale_scores else 1.0
-
-        def by_head(y: Tensor) -> Tensor:  # [B, N, D] -> [H, B, N, D / H]
-            return y.view(*y.shape[:2], n_heads, head_width).permute(2, 0, 1, 3)
-
         asking = x[:, : pairs.spans.index.shape[1]]  # [B, Q, D]
-        query, key, value = by_head(self.query(asking)), by_head(self.key(x)), by_head(self.value(x))
+        query = heads_first(self.query(asking), n_heads)
+        key, value = (heads_first(layer(x), n_heads) for layer in (self.key, self.value))
         dropout_prob = self.config.attention_dropout_prob if self.training else 0.0
         if self.config.position_score == "bias":
             query = (query + self.u[:, None, None]) * scale

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import ClassVar, cast
+from typing import ClassVar
 
-from cige.data.vocabulary import Vocabulary
 from cige.folders.kinds import GRID_TAGGER
 from cige.json_text import JsonObject
-from cige.models.build import build_network
-from cige.models.config import ModelConfig
 from cige.models.model import LatticeModel
 from cige.models.pair_grid_config import PairGridConfig, pair_grid_of
-from cige.models.tagger import Tagger
-from cige.nn.char_features import CharFeatures
 from cige.nn.crf_numpy import NumpyCRF
 
 
@@ -36,16 +31,8 @@ class GridModel(LatticeModel):
         raise AttributeError("a model with a pair grid has no CRF")
 
     @classmethod
-    def _network(
-        cls, facts: JsonObject, config: ModelConfig, vocabulary: Vocabulary, features: CharFeatures | None
-    ) -> Tagger:
-        head = pair_grid_of(facts)
-        widths = cast(tuple[int, int, int], tuple(facts["widths"]))
-        return build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features, head)
+    def _head_of(cls, facts: JsonObject) -> PairGridConfig:
+        return pair_grid_of(facts)
 
     def _head_facts(self) -> JsonObject:
         return {"pair_grid": asdict(self.pair_grid)}
-
-    @classmethod
-    def _head_fields(cls, facts: JsonObject) -> JsonObject:
-        return {"pair_grid": pair_grid_of(facts)}

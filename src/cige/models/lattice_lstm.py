@@ -28,7 +28,7 @@ import torch
 from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig
+from cige.models.config import ModelConfig, odd_widths
 from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
@@ -52,14 +52,10 @@ class LatticeLstmConfig(ModelConfig):
     """Dropout before the tag scores."""
 
     def problems(self) -> list[str]:
-        if self.lstm_width % 2:
-            return [f"model.lstm_width is {self.lstm_width}, expected an even number (half for each direction)"]
-        return []
+        return odd_widths(lstm_width=self.lstm_width)
 
 
 class LatticeLstmEncoder(LatticeEncoder[LatticeLstmConfig]):
-    """Encodes a lattice batch to character features."""
-
     def __init__(self, *, config: LatticeLstmConfig, sizes: InputSizes, features: CharFeatures | None = None):
         super().__init__(config, sizes, features, words=config.use_words)
         self.width = config.lstm_width // 2  # H

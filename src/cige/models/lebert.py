@@ -126,10 +126,6 @@ class LebertEncoder(LatticeEncoder[LebertConfig]):
             )
         self.out_width = features.width + self.components_width
 
-    def forward(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, out_width]: the last hidden vectors of the BERT, then those of components if it reads these."""
-        return self._read(batch)[0]
-
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and the attention a of each character to words, float[B, T, W].
 
@@ -137,11 +133,12 @@ class LebertEncoder(LatticeEncoder[LebertConfig]):
         BERT transfer to other characters is not counted. At a piece of several characters, only the first one has
         words.
         """
-        features, shares = self._read(batch)
+        features, shares = self.encode(batch)
         return self.without_words(features, batch) if shares is None else (features, shares)
 
-    def _read(self, batch: LatticeBatch) -> tuple[Tensor, Tensor | None]:
-        """Character features, and the attention to words, or None in a model without words."""
+    def encode(self, batch: LatticeBatch) -> tuple[Tensor, Tensor | None]:
+        """The last hidden vectors of the BERT, then those of components if it reads these; and the attention to words,
+        or None in a model without words."""
         adapter = self.adapter
         if adapter is None:
             return self.with_components(self.features(batch), batch), None

@@ -128,8 +128,6 @@ def word_graph(batch: LatticeBatch, chars: SpacedRows, words: RealRows, *, backw
 
 
 class LgnEncoder(LatticeEncoder[LgnConfig]):
-    """Encodes a lattice batch to character features."""
-
     def __init__(self, *, config: LgnConfig, sizes: InputSizes, features: CharFeatures | None = None):
         super().__init__(config, sizes, features)
         width, word_width = config.width, self.embeddings.word_width
@@ -143,16 +141,12 @@ class LgnEncoder(LatticeEncoder[LgnConfig]):
             if isinstance(linear, nn.Linear):
                 nn.init.xavier_uniform_(linear.weight)
 
-    def forward(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, 2 * width]."""
-        return self._encode(batch)[0]
-
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and the nodes' attention to words float[B, T, W], averaged over steps, heads, directions.
 
         In the forward graph, the last character of a word attends to it, and in the backward graph the first one.
         """
-        features, attention = self._encode(batch)
+        features, attention = self.encode(batch)
         n_chars, n_words = features.shape[1], batch.words.shape[1]
         shares = features.new_zeros(len(features), n_chars, n_words)
         for graph, of_steps, last in zip(
@@ -165,7 +159,7 @@ class LgnEncoder(LatticeEncoder[LgnConfig]):
             shares.view(-1).index_add_(0, place * n_words + word % max(1, n_words), share)
         return features, shares
 
-    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[tuple[WordGraph, list[Tensor]]]]:
+    def encode(self, batch: LatticeBatch) -> tuple[Tensor, list[tuple[WordGraph, list[Tensor]]]]:
         """Character features, and for each direction its graph and each step's attention of nodes float[E, H]."""
         if not self.config.use_words:
             batch = replace(batch, n_words=torch.zeros_like(batch.n_words))

@@ -56,8 +56,6 @@ FORWARD, BACKWARD = range(2)  # whether a window begins or ends with its charact
 
 
 class LrCnnEncoder(LatticeEncoder[LrCnnConfig]):
-    """Encodes a lattice batch to character features."""
-
     def __init__(self, *, config: LrCnnConfig, sizes: InputSizes, features: CharFeatures | None = None):
         super().__init__(config, sizes, features, words=config.use_words)
         width, word_width = config.width, self.embeddings.word_width
@@ -75,17 +73,13 @@ class LrCnnEncoder(LatticeEncoder[LrCnnConfig]):
         self.dropout, self.input_dropout = Dropout(config.state_dropout_prob), Dropout(config.embed_dropout_prob)
         self.out_width = width
 
-    def forward(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, width]."""
-        return self._encode(batch)[0]
-
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and each word's share float[B, T, W] of the characters where it begins and ends.
 
         In a layer, it is the weight of u, which the word is an input of, averaged over the streams and the elements of
         a state; layers are weighted by the scale attention. All weights are those of the last pass.
         """
-        features, scales, streams, rows = self._encode(batch)
+        features, scales, streams, rows = self.encode(batch)
         if not self.config.use_words:
             return self.without_words(features, batch)
         n_chars = features.shape[1]
@@ -94,19 +88,14 @@ class LrCnnEncoder(LatticeEncoder[LrCnnConfig]):
         for layer, of_layer in enumerate(streams):
             of_scale = scales[:, layer + 1]
             for k, gates in enumerate(of_layer):
-                weight = gated_shares(gates, self.n_values)[:, 0].mean(-1)  # [N]
+                weight = gated_shares(gates, gates.shape[1] // self.config.width)[:, 0].mean(-1)  # [N]
                 weight = rows.pad(of_scale * weight)[:, :n_chars, None] / len(of_layer)
                 shares = shares + weight * slots[self.directions[k % len(self.directions)], layer]
         return features, shares * batch.char_mask[:, :, None]
 
-    @property
-    def n_values(self) -> int:
-        """What the gates of the last pass weight: u, C and, if there is an earlier pass, F."""
-        return 3 if self.config.n_passes > 1 else 2
-
-    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, Tensor, list[list[Tensor]], RealRows]:
+    def encode(self, batch: LatticeBatch) -> tuple[Tensor, Tensor, list[list[Tensor]], RealRows]:
         """Character features, weights of X_0 to X_L float[N, L + 1], the gates float[N, n_values * width] of each
-        layer's streams in the last pass, and the N rows of the batch."""
+        layer's streams in the last pass (of u, C and, if there is an earlier pass, F), and the N rows of the batch."""
         chars = self.read_chars(batch)
         if self.config.use_positions:
             place = torch.arange(1, chars.shape[1] + 1, device=chars.device)
@@ -283,10 +272,9 @@ class StreamGate(nn.Module):
 
     def __init__(self, config: LrCnnConfig, word_width: int):
         super().__init__()
-        width = config.width
+        self.width = width = config.width
         in_width = width * (2 if config.global_state else 1) + (word_width if config.use_words else 0)
         n_values = 3 if config.n_passes > 1 else 2
-        self.width = width
         self.sums = nn.Linear(in_width, (1 + n_values) * width)  # of u, then of the gates of u, C and F
         self.feedback = nn.Linear(width, n_values * width) if config.n_passes > 1 else None
         for linear in (self.sums, self.feedback):

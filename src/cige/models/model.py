@@ -29,6 +29,7 @@ from cige.lexicon.names_list import NamesList
 from cige.models.build import build_network
 from cige.models.config import ModelConfig, config_from_json
 from cige.models.features import load_features
+from cige.models.pair_grid_config import PairGridConfig
 from cige.models.registry import architecture
 from cige.models.tagger import Tagger
 from cige.nn.char_features import CharFeatures
@@ -208,8 +209,17 @@ class LatticeModel:
         lexicon: Lexicon,
         features: CharFeatures | None,
     ) -> LatticeModel:
+        head, widths = cls._head_of(facts), tuple(facts["widths"])
         with torch.device("meta"):  # skip random initialisation, because the file has all weights
-            tagger = cls._network(facts, config, vocabulary, features)
+            tagger = build_network(
+                facts["architecture"],
+                config,
+                vocabulary,
+                facts["tags"],
+                widths,
+                features,
+                head,  # type: ignore[arg-type]
+            )
         if features is not None:
             weights = weights | {_FEATURES + k: v for k, v in features.state_dict().items()}
         tagger.load_state_dict(weights, assign=True)
@@ -224,26 +234,18 @@ class LatticeModel:
             scheme=facts["scheme"],
             label_facts=LabelFacts.from_manifest(facts),
             facts=facts.get("facts", {}),
-            **cls._head_fields(facts),
+            **({} if head is None else {"pair_grid": head}),
         )
 
     @classmethod
-    def _network(
-        cls, facts: JsonObject, config: ModelConfig, vocabulary: Vocabulary, features: CharFeatures | None
-    ) -> Tagger:
-        """The network that a manifest describes, with any weights."""
+    def _head_of(cls, facts: JsonObject) -> PairGridConfig | None:
+        """The settings of the pair grid in a manifest; None for a CRF. ValueError if the tags are not those of it."""
         if not are_tags_of(facts["tags"], facts["labels"], facts["scheme"]):
             raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
-        widths = tuple(facts["widths"])
-        return build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features)
+        return None
 
     def _head_facts(self) -> JsonObject:
         """What the manifest says of another head than a CRF."""
-        return {}
-
-    @classmethod
-    def _head_fields(cls, facts: JsonObject) -> JsonObject:
-        """The attributes that `_head_facts` wrote."""
         return {}
 
     @property

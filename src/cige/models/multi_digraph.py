@@ -33,7 +33,7 @@ from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
 from cige.data.vocabulary import USER
-from cige.models.config import ModelConfig
+from cige.models.config import ModelConfig, odd_widths
 from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
@@ -62,14 +62,10 @@ class MultiDigraphConfig(ModelConfig):
     """Dropout before the tag scores; the released code has none."""
 
     def problems(self) -> list[str]:
-        if self.lstm_width % 2:
-            return [f"model.lstm_width is {self.lstm_width}, expected an even number (half for each direction)"]
-        return []
+        return odd_widths(lstm_width=self.lstm_width)
 
 
 class MultiDigraphEncoder(LatticeEncoder[MultiDigraphConfig]):
-    """Encodes a lattice batch to character features."""
-
     def __init__(self, *, config: MultiDigraphConfig, sizes: InputSizes, features: CharFeatures | None = None):
         super().__init__(config, sizes, features)
         self.n_groups = sizes.n_groups + 1 if config.use_words else 0  # G, the user's own words last

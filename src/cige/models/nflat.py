@@ -12,8 +12,8 @@ Wu, Song, Feng, Wu: "NFLAT: Non-Flat-Lattice Transformer for Chinese Named Entit
 
 InterFormer    score(i, j) = (q_i + u) . k_j + (q_i + z) . W_r R_ij, unscaled softmax over the words j of the sentence
 WordRelations  R_ij = ReLU(W_p [p(i - head_j); p(i - tail_j)] + b)
-InterLayer     this attention and a feed-forward network, each with residual connection and layer normalisation
-Transformer    RelativeTransformerLayer of nn/relative_attention.py, with projected keys and no output projection
+Transformer    RelativeSelfAttention of nn/relative_attention.py, with projected keys and no output projection
+Both attentions are in a TransformerLayer, with a feed-forward network, residual connections and layer normalisation.
 
 FLAT has the four distances between two heads and two tails. A character's head is its tail, so two of them repeat the
 other two, and a linear map of all four is one of these two. "No word" is a word of every sentence, with a vector of its
@@ -43,12 +43,13 @@ from cige.models.config import ModelConfig
 from cige.models.encoder import LatticeEncoder
 from cige.nn.attention_maps import AttentionMaps
 from cige.nn.char_features import CharFeatures
-from cige.nn.dropout import Dropout
 from cige.nn.embeddings import InputSizes
-from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, Sinusoid, head_problem
+from cige.nn.masked_attention import heads_first
+from cige.nn.relative_attention import RelativeSelfAttention, Sinusoid, head_problem
 from cige.nn.relative_spans import RelativeSpans
 from cige.nn.sinusoid import sinusoid
 from cige.nn.span_attention import SpanPairs, span_attention
+from cige.nn.transformer_layer import TransformerLayer
 from cige.recipes.settings import Settings
 
 N_POSITIONS = 1025  # rows of the released code's table of positions, in which a negative row counts from the end
@@ -128,26 +129,20 @@ RELEASED: Settings = {
 
 
 class NflatEncoder(LatticeEncoder[NflatConfig]):
-    """Encodes a lattice batch to character features."""
-
     def __init__(self, *, config: NflatConfig, sizes: InputSizes, features: CharFeatures | None = None):
         super().__init__(config, sizes, features, words=config.use_words, char_words=config.reads_char_words)
         word_width = self.embeddings.word_width
         char_width = self.char_width + (word_width if config.reads_char_words else 0)
         self.char_projection = nn.Linear(char_width, config.width)
         nn.init.xavier_uniform_(self.char_projection.weight)
-        self.inter: InterLayer | None = None
+        self.inter: TransformerLayer | None = None
         if config.use_words:
             self.no_word = nn.Parameter(torch.empty(word_width).uniform_(-1, 1) * (3 / word_width) ** 0.5)
             self.word_projection = nn.Linear(word_width, config.width)
             nn.init.xavier_uniform_(self.word_projection.weight)
-            self.inter = InterLayer(config)
-        self.layers = nn.ModuleList(_self_layer(config) for _ in range(config.n_layers))
+            self.inter = _layer(InterFormer(config), config)
+        self.layers = nn.ModuleList(_layer(_self_attention(config), config) for _ in range(config.n_layers))
         self.out_width = config.width
-
-    def forward(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, D]."""
-        return self.encode(batch)[0]
 
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features float[B, T, D], and attention to words float[B, T, W], averaged over heads."""
@@ -165,7 +160,7 @@ class NflatEncoder(LatticeEncoder[NflatConfig]):
 
         Attention to words is float[H, B, T, 1 + W], or None without words; that of a layer is float[H', B, T, T].
         """
-        x = self.char_projection(self.char_input(batch))
+        x = self.char_projection(self.read_chars(batch, with_words=self.config.reads_char_words))
         to_words: Tensor | None = None
         maps: list[Tensor] = []
         if self.inter is not None and self.config.order == "words_first":
@@ -177,38 +172,11 @@ class NflatEncoder(LatticeEncoder[NflatConfig]):
             x, to_words = self.inter(x, self.word_input(batch), batch)
         return x, to_words, maps
 
-    def char_input(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, C]: all vectors of each character, concatenated."""
-        chars = self.read_chars(batch)
-        return torch.cat([chars, self.embeddings.char_words(batch)], -1) if self.config.reads_char_words else chars
-
     def word_input(self, batch: LatticeBatch) -> Tensor:
         """float[B, 1 + W, D]: the projected vectors of "no word" and of the words."""
         words = self.embeddings.words(batch)
         no_word = self.embeddings.word_dropout(self.no_word.expand(len(words), 1, -1))
         return self.word_projection(torch.cat([no_word.to(words), words], 1))
-
-
-class InterLayer(nn.Module):
-    """The attention of characters to words and a feed-forward network, each with residual and normalisation."""
-
-    def __init__(self, config: NflatConfig):
-        super().__init__()
-        self.attention = InterFormer(config)
-        self.attention_norm = nn.LayerNorm(config.width)
-        self.ff_in = nn.Linear(config.width, config.ff_width)
-        self.ff_out = nn.Linear(config.ff_width, config.width)
-        self.ff_norm = nn.LayerNorm(config.width)
-        self.dropout = Dropout(config.ff_dropout_prob)
-        for linear in (self.ff_in, self.ff_out):
-            nn.init.xavier_uniform_(linear.weight)
-
-    def forward(self, chars: Tensor, words: Tensor, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
-        """float[B, T, D] and the attention float[H, B, T, 1 + W]; arguments as for the attention."""
-        attended, probabilities = self.attention(chars, words, batch)
-        x = self.attention_norm(attended + chars)
-        changed = self.dropout(self.ff_out(self.dropout(F.relu(self.ff_in(x)))))
-        return self.ff_norm(changed + x), probabilities
 
 
 class InterFormer(nn.Module):
@@ -241,16 +209,12 @@ class InterFormer(nn.Module):
         """
         n_heads, head_width = self.config.n_heads, self.config.head_width
         scale = head_width**-0.5 if self.config.scale_scores else 1.0
-
-        def by_head(x: Tensor) -> Tensor:  # [B, N, D] -> [H, B, N, D / H]
-            return x.view(*x.shape[:2], n_heads, head_width).permute(2, 0, 1, 3)
-
-        query = by_head(self.query(chars))
+        query = heads_first(self.query(chars), n_heads)
         return span_attention(
             (query + self.u[:, None, None]) * scale,
             (query + self.z[:, None, None]) * scale,
-            by_head(self.key(words)),
-            by_head(self.value(words)),
+            heads_first(self.key(words), n_heads),
+            heads_first(self.value(words), n_heads),
             self.relation(batch),
             self.relation_key.weight.view(n_heads, head_width, -1),
             dropout_prob=self.config.attention_dropout_prob if self.training else 0.0,
@@ -299,8 +263,8 @@ class WordRelations(nn.Module):
         return sinusoid(distance, self.config.width, self.config.sinusoid)
 
 
-def _self_layer(config: NflatConfig) -> RelativeTransformerLayer:
-    attention = RelativeSelfAttention(
+def _self_attention(config: NflatConfig) -> RelativeSelfAttention:
+    return RelativeSelfAttention(
         width=config.width,
         n_heads=config.n_self_heads,
         key_projection=True,
@@ -309,6 +273,9 @@ def _self_layer(config: NflatConfig) -> RelativeTransformerLayer:
         form=config.sinusoid,
         dropout_prob=config.attention_dropout_prob,
     )
-    return RelativeTransformerLayer(
-        attention=attention, width=config.width, ff_width=config.ff_width, dropout_prob=config.ff_dropout_prob
+
+
+def _layer(attention: nn.Module, config: NflatConfig) -> TransformerLayer:
+    return TransformerLayer(
+        attention, width=config.width, ff_width=config.ff_width, dropout_prob=config.ff_dropout_prob
     )

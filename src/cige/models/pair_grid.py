@@ -1,35 +1,36 @@
-"""GridTagger: an encoder and scores of pairs of characters instead of a CRF, so that entities may be nested.
+"""PairTagger: an encoder and scores of pairs of characters instead of a CRF; the counterpart of `models.tagger.Tagger`.
 
-It is the counterpart of `models.tagger.Tagger` with the same encoders: FLAT, SoftLexicon or any other encoder computes
-the features of characters from the lattice, and `nn.pair_grid` scores every span up to a maximum length.
+FLAT, SoftLexicon or any other encoder computes the features of characters from the lattice. There are two forms:
+
+GridTagger       scores every span up to a maximum length (`nn.pair_grid`), so that entities may be nested
+RelationTagger   scores relations of pairs (`nn.word_pairs`, as in W2NER), so that entities may be nested or
+                 discontinuous. The paper's BiLSTM between a BERT and the grid is left out: the encoders of this package
+                 have an LSTM or attention of their own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
 from cige.data.sentence import Span
+from cige.data.vocabulary import USER
+from cige.data.word_pair_classes import NONE
 from cige.models.encoder import LatticeEncoder
 from cige.models.pair_grid_config import PairGridConfig
+from cige.models.tagger import TaggerOutput
 from cige.nn.dropout import Dropout
 from cige.nn.pair_grid import PointerGrid, multi_label_loss, span_mask
+from cige.nn.word_pairs import WordPairGrid, pair_mask, user_word_cells
+from cige.nn.word_paths import find_paths
 
 
-@dataclass(frozen=True)
-class GridOutput:
-    """Scores float[B, T, M, K] of the spans [i, i + m + 1), and the mask bool[B, T, M] of spans within a sentence."""
-
-    emissions: Tensor
-    mask: Tensor
-
-
-class GridTagger(nn.Module):
-    """Encoder -> dropout -> scores of spans.
+class PairTagger(nn.Module):
+    """Encoder -> dropout -> scores of pairs by the module `output`, which a subclass adds.
 
     Args:
         encoder: computes the features of characters.
@@ -38,44 +39,54 @@ class GridTagger(nn.Module):
         output_dropout_prob: dropout on the encoder's output.
     """
 
+    output: nn.Module
+
     def __init__(
-        self,
-        *,
-        encoder: LatticeEncoder[Any],
-        labels: list[str],
-        config: PairGridConfig,
-        output_dropout_prob: float,
+        self, *, encoder: LatticeEncoder[Any], labels: list[str], config: PairGridConfig, output_dropout_prob: float
     ):
         super().__init__()
-        self.tags = list(labels)
         if config.max_length is None:
             raise ValueError("max_length is None; expected the maximum length of entities in characters")
+        self.tags = list(labels)
         self.band = config.max_length
         self.encoder = encoder
         self.dropout = Dropout(output_dropout_prob)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.output.parameters()).device
+
+    def gold_cells(self, batch: LatticeBatch) -> Tensor:
+        """The cells of the gold spans (see LatticeBatch); ValueError if there are none."""
+        if batch.cells is None:
+            raise ValueError("the loss needs a batch with gold spans, but collate was given none")
+        return batch.cells
+
+
+class GridTagger(PairTagger):
+    """The scores of spans, float[B, T, M, K]; the mask bool[B, T, M] is that of spans within a sentence."""
+
+    def __init__(
+        self, *, encoder: LatticeEncoder[Any], labels: list[str], config: PairGridConfig, output_dropout_prob: float
+    ):
+        super().__init__(encoder=encoder, labels=labels, config=config, output_dropout_prob=output_dropout_prob)
         self.output = PointerGrid(
             in_width=encoder.out_width, n_types=len(labels), head_width=config.head_width, efficient=config.efficient
         )
 
-    @property
-    def device(self) -> torch.device:
-        return self.output.pairs.weight.device
-
-    def forward(self, batch: LatticeBatch) -> GridOutput:
+    def forward(self, batch: LatticeBatch) -> TaggerOutput:
         scores = self.read(self.encoder(batch), batch)
-        return GridOutput(scores, span_mask(batch.n_chars, scores.shape[1], self.band))
+        return TaggerOutput(scores, span_mask(batch.n_chars, scores.shape[1], self.band))
 
     def read(self, features: Tensor, batch: LatticeBatch) -> Tensor:
-        """float[B, T, M, K]: the scores of spans from the features float[B, T, D] of the characters of a batch."""
+        """float[B, T, M, K]: the scores of spans [i, i + m + 1) from the features float[B, T, D] of a batch."""
         return self.output(self.dropout(features), self.band)
 
     def loss(self, batch: LatticeBatch) -> Tensor:
         """The mean over sentences of the multi-label loss of spans."""
-        if batch.cells is None:
-            raise ValueError("the loss needs a batch with gold spans, but collate was given none")
-        scores = self(batch)
+        cells, scores = self.gold_cells(batch), self(batch)
         gold = torch.zeros_like(scores.emissions, dtype=torch.bool)
-        gold[tuple(batch.cells.unbind(1))] = True
+        gold[tuple(cells.unbind(1))] = True
         return multi_label_loss(scores.emissions, gold, scores.mask).mean()
 
     @torch.no_grad()
@@ -87,3 +98,55 @@ class GridTagger(nn.Module):
         for row, start, more, label in cells:
             spans[row].append(Span(start, start + more + 1, self.tags[label]))
         return [sorted(of_sentence) for of_sentence in spans]
+
+
+class RelationTagger(PairTagger):
+    """The class scores of pairs, float[B, T, 2 M - 1, K + 2], and the mask of pairs within a sentence."""
+
+    def __init__(
+        self, *, encoder: LatticeEncoder[Any], labels: list[str], config: PairGridConfig, output_dropout_prob: float
+    ):
+        super().__init__(encoder=encoder, labels=labels, config=config, output_dropout_prob=output_dropout_prob)
+        self.output = WordPairGrid(
+            in_width=encoder.out_width,
+            n_types=len(labels),
+            pair_width=config.pair_width,
+            biaffine_width=config.biaffine_width,
+            dropout_prob=config.grid_dropout_prob,
+            output_dropout_prob=config.predictor_dropout_prob,
+        )
+
+    def forward(self, batch: LatticeBatch) -> TaggerOutput:
+        scores = self.read(self.encoder(batch), batch)
+        return TaggerOutput(scores, pair_mask(batch.n_chars, scores.shape[1], self.band))
+
+    def read(self, features: Tensor, batch: LatticeBatch) -> Tensor:
+        """float[B, T, 2 M - 1, K + 2]: the class scores from the features float[B, T, D] of a batch."""
+        length = features.shape[1]
+        mask = pair_mask(batch.n_chars, length, self.band)
+        is_user = (batch.words == USER) & batch.word_mask
+        users = user_word_cells(batch.word_starts, batch.word_ends, is_user, length, self.band)
+        return self.output(self.dropout(features), mask, users)
+
+    def loss(self, batch: LatticeBatch) -> Tensor:
+        """The mean over pairs within sentences of -log p(gold class)."""
+        cells, scores = self.gold_cells(batch), self(batch)
+        gold = torch.full(scores.mask.shape, NONE, device=scores.mask.device)
+        row, first, cell, number = cells.unbind(1)
+        gold[row, first, cell] = number
+        return F.cross_entropy(scores.emissions[scores.mask].float(), gold[scores.mask])
+
+    @torch.no_grad()
+    def best_spans(self, batch: LatticeBatch, scheme: str = "") -> list[list[Span]]:
+        """The entities of the best classes of each sentence, sorted."""
+        scores = self(batch)
+        classes = scores.emissions.argmax(-1).masked_fill(~scores.mask, NONE).cpu().numpy()
+        return [
+            sorted(
+                Span(
+                    path.parts[0][0], path.parts[-1][1], self.tags[path.type], path.parts if len(path.parts) > 1 else ()
+                )
+                for path in find_paths(of_sentence)
+            )
+            for of_sentence in classes
+        ]

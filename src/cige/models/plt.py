@@ -93,8 +93,6 @@ class PltConfig(ModelConfig):
 
 
 class PltEncoder(LatticeEncoder[PltConfig]):
-    """Encodes a lattice batch to character features."""
-
     def __init__(self, *, config: PltConfig, sizes: InputSizes, features: CharFeatures | None = None):
         super().__init__(config, sizes, features)
         self.char_projection = nn.Linear(self.char_width, config.width)
@@ -106,20 +104,16 @@ class PltEncoder(LatticeEncoder[PltConfig]):
             if projection is not None:
                 nn.init.xavier_uniform_(projection.weight)
 
-    def forward(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, gru_width]."""
-        return self._encode(batch)[0]
-
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and attention to words float[B, T, W], averaged over layers and heads."""
-        features, layers, pairs = self._encode(batch)
+        features, layers, pairs = self.encode(batch)
         if not self.config.use_words:
             return self.without_words(features, batch)
         n_chars = features.shape[1]
         attention = pairs.by_pair(torch.stack(layers).mean((0, -1)))  # [B, N, N]
         return features, attention[:, :n_chars, n_chars:].to(features.dtype) * batch.char_mask[:, :, None]
 
-    def _encode(self, batch: LatticeBatch) -> tuple[Tensor, list[Tensor], Neighbours | AllNodes]:
+    def encode(self, batch: LatticeBatch) -> tuple[Tensor, list[Tensor], Neighbours | AllNodes]:
         """Character features, each layer's attention float[E, H], and the neighbours that it is for."""
         x = self.char_projection(self.read_chars(batch))
         n_chars = x.shape[1]

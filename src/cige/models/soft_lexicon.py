@@ -34,8 +34,6 @@ __all__ = ["SoftLexiconConfig", "SoftLexiconEncoder"]
 
 
 class SoftLexiconEncoder(LatticeEncoder[SoftLexiconConfig]):
-    """Encodes a lattice batch to character features."""
-
     def __init__(self, *, config: SoftLexiconConfig, sizes: InputSizes, features: CharFeatures | None = None):
         super().__init__(config, sizes, features, words=config.use_words, char_words=config.use_words)
         in_width = self.char_width
@@ -51,17 +49,13 @@ class SoftLexiconEncoder(LatticeEncoder[SoftLexiconConfig]):
         self.lstm = BiRecurrent(in_width=in_width, out_width=config.lstm_width, n_layers=config.n_layers)
         self.out_width = config.lstm_width
 
-    def forward(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, lstm_width]."""
-        return self._read(batch)[0]
-
     def read_words(self, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
         """Character features, and each word's weight in the sets of each character, float[B, T, W].
 
         This is its share of the word part of a character's input; the rest is that of the character itself and NONE.
         The information that the LSTM transfers to other characters is not counted.
         """
-        features, sets = self._read(batch)
+        features, sets = self.encode(batch)
         if sets is None:
             return self.without_words(features, batch)
         return features, sets.shares
@@ -70,7 +64,8 @@ class SoftLexiconEncoder(LatticeEncoder[SoftLexiconConfig]):
         """The BMES sets of every character, or None in a model without words."""
         return self.soft_lexicon.sets(batch) if self.config.use_words else None
 
-    def _read(self, batch: LatticeBatch) -> tuple[Tensor, WordSets | None]:
+    def encode(self, batch: LatticeBatch) -> tuple[Tensor, WordSets | None]:
+        """Character features float[B, T, lstm_width], and the word sets."""
         x, sets = self.read_chars(batch), None
         if self.config.use_words:
             words, sets = self.soft_lexicon(batch, self.embeddings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from cige.models.config import ModelConfig
+from cige.models.config import ModelConfig, odd_widths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +30,7 @@ class SoftLexiconConfig(ModelConfig):
     """Whether to train word vectors; False keeps all except the special ones fixed (released code)."""
 
     def problems(self) -> list[str]:
-        problems = []
-        if self.lstm_width % 2:
-            problems.append(f"model.lstm_width is {self.lstm_width}, expected an even number (half for each direction)")
+        problems = odd_widths(lstm_width=self.lstm_width)
         if self.smoothing < 0:
             problems.append(f"model.smoothing is {self.smoothing}, expected 0 or more")
         return problems

@@ -64,7 +64,7 @@ def copy_weights(tagger: Tagger, source: LatticeModel, *, word_labels: Sequence[
     Raises:
         ModelError: the two networks have different parts or shapes.
     """
-    theirs, ours = _without_tables(source.tagger), _without_tables(tagger)
+    theirs, ours = without_tables(source.tagger), without_tables(tagger)
     if _LABELS in ours:
         theirs[_LABELS] = _copied_label_vectors(ours[_LABELS], theirs.get(_LABELS), source, word_labels)
     if tagger.tags != source.tags:
@@ -140,6 +140,7 @@ def _vectors(table: SplitEmbedding | None, rows: np.ndarray) -> np.ndarray:
     return table(torch.from_numpy(rows.astype(np.int64))).float().numpy()
 
 
-def _without_tables(tagger: Tagger) -> dict[str, torch.Tensor]:
+def without_tables(tagger: Tagger) -> dict[str, torch.Tensor]:
+    """The weights of a tagger, except those of its tables."""
     tables = tuple(f"{name}." for name, module in tagger.named_modules() if isinstance(module, SplitEmbedding))
     return {k: v for k, v in tagger.state_dict().items() if not k.startswith(tables)}

@@ -18,7 +18,7 @@ from cige.nn.dropout import Dropout
 
 @dataclass(frozen=True)
 class TaggerOutput:
-    """Emissions float[B, T, L] and the mask bool[B, T] of real characters."""
+    """Emissions float[B, T, L] and the mask bool[B, T] of real characters; or those of a grid (see `pair_grid`)."""
 
     emissions: Tensor
     mask: Tensor

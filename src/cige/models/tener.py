@@ -28,7 +28,8 @@ from cige.models.encoder import LatticeEncoder
 from cige.nn.attention_maps import AttentionMaps
 from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
-from cige.nn.relative_attention import RelativeSelfAttention, RelativeTransformerLayer, Sinusoid, head_problem
+from cige.nn.relative_attention import RelativeSelfAttention, Sinusoid, head_problem
+from cige.nn.transformer_layer import TransformerLayer
 from cige.recipes.settings import Settings
 
 
@@ -85,18 +86,12 @@ RELEASED: Settings = {
 
 
 class TenerEncoder(LatticeEncoder[TenerConfig]):
-    """Encodes a lattice batch to character features."""
-
     def __init__(self, *, config: TenerConfig, sizes: InputSizes, features: CharFeatures | None = None):
         super().__init__(config, sizes, features, words=False)
         self.projection = nn.Linear(self.char_width, config.width)
         nn.init.xavier_uniform_(self.projection.weight)
         self.layers = nn.ModuleList(_layer(config) for _ in range(config.n_layers))
         self.out_width = config.width
-
-    def forward(self, batch: LatticeBatch) -> Tensor:
-        """float[B, T, D]."""
-        return self.encode(batch)[0]
 
     def encode(self, batch: LatticeBatch) -> tuple[Tensor, list[Tensor]]:
         """Character features float[B, T, D], and each layer's attention float[H, B, T, T]."""
@@ -112,7 +107,7 @@ class TenerEncoder(LatticeEncoder[TenerConfig]):
         return AttentionMaps(None, self.encode(batch)[1], layer_name="self-attention")
 
 
-def _layer(config: TenerConfig) -> RelativeTransformerLayer:
+def _layer(config: TenerConfig) -> TransformerLayer:
     attention = RelativeSelfAttention(
         width=config.width,
         n_heads=config.n_heads,
@@ -124,6 +119,6 @@ def _layer(config: TenerConfig) -> RelativeTransformerLayer:
         form=config.sinusoid,
         dropout_prob=config.attention_dropout_prob,
     )
-    return RelativeTransformerLayer(
-        attention=attention, width=config.width, ff_width=config.ff_width, dropout_prob=config.ff_dropout_prob
+    return TransformerLayer(
+        attention, width=config.width, ff_width=config.ff_width, dropout_prob=config.ff_dropout_prob
     )

@@ -16,6 +16,7 @@ from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.models.build import build_network
 from cige.models.model import LatticeModel
+from cige.models.start import without_tables
 from cige.nn.embeddings import SplitEmbedding
 
 
@@ -63,13 +64,13 @@ def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
     )
     features = model.tagger.encoder.features
     tagger = build_network(model.architecture, model.config, vocabulary, model.tagger.tags, model.widths, features)
-    weights = {k: v for k, v in model.tagger.state_dict().items() if not _is_table(k)}
-    tagger.load_state_dict(weights, strict=False)
+    tagger.load_state_dict(without_tables(model.tagger), strict=False)
     small = tagger.encoder.embeddings
     for name, rows in zip(("char", "bigram", "word", "char_word"), kept_rows, strict=True):
         table: SplitEmbedding | None = getattr(small, name)
         if table is not None:
-            table.load_vectors(_rows(getattr(tables, name))[rows])
+            with torch.no_grad():
+                table.load_vectors(getattr(tables, name)(torch.from_numpy(rows.astype(np.int64))))
     lexicon = Lexicon.from_words((model.lexicon.word(int(k)) for k in word_ids), spaces=True)
     return replace(model, tagger=tagger.eval(), vocabulary=vocabulary, lexicon=lexicon)
 
@@ -107,13 +108,3 @@ def rename_labels(model: LatticeModel, names: Mapping[str, str]) -> LatticeModel
 def _renamed(tag: str, names: Mapping[str, str]) -> str:
     prefix, dash, label = tag.partition("-")
     return prefix + dash + names.get(label, label)
-
-
-def _rows(table: SplitEmbedding) -> torch.Tensor:
-    """float[n_rows, width]: all rows of a table."""
-    with torch.no_grad():
-        return table(torch.arange(len(table.tuned) + len(table.fixed)))
-
-
-def _is_table(name: str) -> bool:
-    return name.rsplit(".", 1)[-1] in ("tuned", "fixed", "scale")

@@ -76,8 +76,9 @@ class BertFeatures(CharFeatures):
                 bert, report = AutoModel.from_pretrained(name, output_loading_info=True, **options)
                 tokenizer = AutoTokenizer.from_pretrained(name, **options)
         except Exception as reason:  # transformers raises exceptions of many types for damaged folders
+            cause = [*str(reason).strip().splitlines(), type(reason).__name__][0]
             raise ModelError(
-                f"{name}: not a BERT that can be read ({_first_line(reason)}); expected a folder with config.json, "
+                f"{name}: not a BERT that can be read ({cause}); expected a folder with config.json, "
                 "weights and vocabulary, or a hub id such as google-bert/bert-base-chinese and a network to fetch it"
             ) from reason
         missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
@@ -90,12 +91,6 @@ class BertFeatures(CharFeatures):
         with _quiet():
             self.bert.save_pretrained(folder)  # type: ignore[operator]
             self.tokenizer.save_pretrained(folder)
-
-    def train(self, mode: bool = True) -> BertFeatures:
-        super().train(mode)
-        if not self.tuned:
-            self.bert.eval()  # dropout would add noise to the features of a fixed BERT
-        return self
 
     def read(self, texts: Sequence[str], device: torch.device, between: BetweenLayers | None) -> Sequence[Tensor]:
         plan = _WindowPlan([len(text) for text in texts], n_at_once=self.n_chars_at_once)
@@ -206,7 +201,3 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if has_bars:
             logging.enable_progress_bar()
-
-
-def _first_line(reason: Exception) -> str:
-    return (str(reason).strip().splitlines() or [type(reason).__name__])[0]

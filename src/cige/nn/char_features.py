@@ -58,11 +58,13 @@ class CharFeatures(nn.Module):
     """A pre-trained encoder: a BERT (`nn/bert.py`), or one of an extension.
 
     Attributes:
+        bert: the network, which stays in evaluation mode if it is not fine-tuned.
         width: the size of a character's vector, and of the hidden vectors of its layers.
         n_layers: the number of its layers after which hidden vectors can be changed; 0 if they cannot.
         tuned: whether it is fine-tuned; otherwise it has no gradient.
     """
 
+    bert: nn.Module
     width: int
     n_layers: int
     tuned: bool
@@ -71,6 +73,12 @@ class CharFeatures(nn.Module):
         super().__init__()
         self._memory: dict[str, Tensor] | None = None
         self._n_free = 0
+
+    def train(self, mode: bool = True) -> CharFeatures:
+        super().train(mode)
+        if not self.tuned:
+            self.bert.eval()  # dropout would add noise to the features of a fixed encoder
+        return self
 
     def forward(self, batch: LatticeBatch, between: BetweenLayers | None = None) -> Tensor:
         """float[B, T, width]; zero on padding.

@@ -89,24 +89,7 @@ class CRF(nn.Module):
     @torch.no_grad()
     def decode(self, emissions: Tensor, n_chars: Tensor) -> list[list[int]]:
         """The best tag sequence of each sentence (Viterbi)."""
-        start, transitions, end = self.scores()
-        emissions = emissions.float()
-        best = start + emissions[:, 0]  # [B, L]
-        back = []
-        for t in range(1, emissions.shape[1]):
-            score, origin = (best[:, :, None] + transitions).max(1)
-            inside = (t < n_chars)[:, None]
-            best = torch.where(inside, score + emissions[:, t], best)
-            back.append(origin)
-        last = (best + end).argmax(1).tolist()
-        origins = torch.stack(back, 1).cpu().numpy() if back else None  # [B, T - 1, L]
-        paths = []
-        for b, n in enumerate(n_chars.tolist()):
-            path = [last[b]] if n else []
-            for t in range(n - 2, -1, -1):
-                path.append(int(origins[b, t, path[-1]]))  # type: ignore[index]
-            paths.append(path[::-1])
-        return paths
+        return self.in_numpy().decode(emissions.double().cpu().numpy(), n_chars.tolist())
 
     @torch.no_grad()
     def in_numpy(self) -> NumpyCRF:
@@ -124,7 +107,7 @@ class _LogPartition(torch.autograd.Function):
     ) -> Tensor:
         emissions, start, transitions, end = (x.double() for x in (emissions, start, transitions, end))
         alpha = _forward_scores(emissions, start, transitions, n_chars)
-        log_z = _log_partition_of(alpha, end, n_chars)
+        log_z = torch.logsumexp(alpha[:, -1] + end, 1).masked_fill(n_chars == 0, 0.0)
         ctx.save_for_backward(emissions, transitions, end, n_chars, alpha, log_z)
         return log_z.float()
 
@@ -181,7 +164,3 @@ def _log_matmul(scores: Tensor, step: Tensor) -> Tensor:
     """
     top = scores.amax(1, keepdim=True)
     return ((scores - top).exp_() @ step).log_().add_(top)
-
-
-def _log_partition_of(alpha: Tensor, end: Tensor, n_chars: Tensor) -> Tensor:
-    return torch.logsumexp(alpha[:, -1] + end, 1).masked_fill(n_chars == 0, 0.0)

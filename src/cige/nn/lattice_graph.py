@@ -43,45 +43,41 @@ class NodeSpans:
 
 
 @dataclass(frozen=True)
+class Side:
+    """One node of each pair: its span, int64 half-open, and whether it is a word, bool."""
+
+    starts: Tensor
+    ends: Tensor
+    is_word: Tensor
+
+
+@dataclass(frozen=True)
 class NodePairs:
     """Pairs of real nodes (i, j); all tensors have one shape, or are broadcast to one.
 
     Attributes:
-        starts_i, ends_i, starts_j, ends_j: int64, the spans of both nodes.
-        is_word_i, is_word_j: bool.
+        i, j: the nodes.
         is_self: bool, whether i is j.
     """
 
-    starts_i: Tensor
-    ends_i: Tensor
-    starts_j: Tensor
-    ends_j: Tensor
-    is_word_i: Tensor
-    is_word_j: Tensor
+    i: Side
+    j: Side
     is_self: Tensor
 
     @property
     def backward(self) -> NodePairs:
         """The pairs (j, i)."""
-        return NodePairs(
-            starts_i=self.starts_j,
-            ends_i=self.ends_j,
-            starts_j=self.starts_i,
-            ends_j=self.ends_i,
-            is_word_i=self.is_word_j,
-            is_word_j=self.is_word_i,
-            is_self=self.is_self,
-        )
+        return NodePairs(self.j, self.i, self.is_self)
 
     @property
     def follows(self) -> Tensor:
         """Whether node j begins where node i ends."""
-        return self.ends_i == self.starts_j
+        return self.i.ends == self.j.starts
 
     @property
     def contains(self) -> Tensor:
         """Whether node i contains all characters of node j."""
-        return (self.starts_i <= self.starts_j) & (self.ends_j <= self.ends_i)
+        return (self.i.starts <= self.j.starts) & (self.j.ends <= self.i.ends)
 
 
 def node_spans(batch: LatticeBatch, *, use_words: bool = True) -> NodeSpans:
@@ -102,15 +98,9 @@ def node_spans(batch: LatticeBatch, *, use_words: bool = True) -> NodeSpans:
 def every_pair(nodes: NodeSpans) -> NodePairs:
     """All pairs of the nodes of each sentence, [B, N, N]; those of padding are undefined (see `NodeSpans.pairs`)."""
     is_word = torch.arange(nodes.mask.shape[1], device=nodes.mask.device) >= nodes.n_chars
-    return NodePairs(
-        starts_i=nodes.starts[:, :, None],
-        ends_i=nodes.ends[:, :, None],
-        starts_j=nodes.starts[:, None],
-        ends_j=nodes.ends[:, None],
-        is_word_i=is_word[:, None],
-        is_word_j=is_word,
-        is_self=torch.eye(len(is_word), dtype=torch.bool, device=is_word.device),
-    )
+    rows = Side(nodes.starts[:, :, None], nodes.ends[:, :, None], is_word[:, None])
+    columns = Side(nodes.starts[:, None], nodes.ends[:, None], is_word)
+    return NodePairs(rows, columns, torch.eye(len(is_word), dtype=torch.bool, device=is_word.device))
 
 
 @dataclass(frozen=True)
@@ -144,26 +134,20 @@ def near_graph(nodes: NodeSpans) -> NearGraph:
     first = sentence * n_nodes  # of the sentence's nodes
     j = pairs - i * n_nodes + first
     starts, ends, numbers = nodes.starts.flatten(), nodes.ends.flatten(), rows.numbers.flatten()
-    spans = NodePairs(
-        starts_i=starts.index_select(0, i),
-        ends_i=ends.index_select(0, i),
-        starts_j=starts.index_select(0, j),
-        ends_j=ends.index_select(0, j),
-        is_word_i=i - first >= nodes.n_chars,
-        is_word_j=j - first >= nodes.n_chars,
-        is_self=i == j,
+    of_i, of_j = (
+        Side(starts.index_select(0, node), ends.index_select(0, node), node - first >= nodes.n_chars) for node in (i, j)
     )
     n_real = len(rows.places)
     edges = Edges(numbers.index_select(0, i), numbers.index_select(0, j), n_real, n_real)
     chars = rows.numbers[:, : nodes.n_chars][nodes.mask[:, : nodes.n_chars]]
-    return NearGraph(rows, edges, spans, chars)
+    return NearGraph(rows, edges, NodePairs(of_i, of_j, i == j), chars)
 
 
 def containing_graph(pairs: NodePairs) -> Tensor:
     """bool, symmetric with self-loops: a word and each of its characters."""
-    holds = pairs.contains & pairs.is_word_i & ~pairs.is_word_j
+    holds = pairs.contains & pairs.i.is_word & ~pairs.j.is_word
     back = pairs.backward
-    return holds | (back.contains & back.is_word_i & ~back.is_word_j) | pairs.is_self
+    return holds | (back.contains & back.i.is_word & ~back.j.is_word) | pairs.is_self
 
 
 def transition_graph(pairs: NodePairs) -> Tensor:
@@ -173,9 +157,9 @@ def transition_graph(pairs: NodePairs) -> Tensor:
 
 def begin_end_graph(pairs: NodePairs) -> Tensor:
     """bool, symmetric with self-loops: neighbouring characters, and a word with its first and last one."""
-    shares_an_end = (pairs.starts_i == pairs.starts_j) | (pairs.ends_i == pairs.ends_j)
-    of_chars = (pairs.follows | pairs.backward.follows) & ~pairs.is_word_i & ~pairs.is_word_j
-    return (shares_an_end & (pairs.is_word_i != pairs.is_word_j)) | of_chars | pairs.is_self
+    shares_an_end = (pairs.i.starts == pairs.j.starts) | (pairs.i.ends == pairs.j.ends)
+    of_chars = (pairs.follows | pairs.backward.follows) & ~pairs.i.is_word & ~pairs.j.is_word
+    return (shares_an_end & (pairs.i.is_word != pairs.j.is_word)) | of_chars | pairs.is_self
 
 
 SAME, LEFT, RIGHT, CONTAINS, INSIDE, CROSSES, BEFORE, AFTER = range(8)  # relation of node j to node i
@@ -189,16 +173,16 @@ def span_relations(pairs: NodePairs) -> Tensor:
     begins where i ends. CONTAINS: j lies within i. INSIDE: i lies within j. CROSSES: they share some characters, and
     each has others. BEFORE, AFTER: there are characters between them.
     """
-    starts_i, ends_i, starts_j, ends_j = pairs.starts_i, pairs.ends_i, pairs.starts_j, pairs.ends_j
-    code = torch.full_like(starts_i - starts_j, CROSSES)
+    i, j = pairs.i, pairs.j
+    code = torch.full_like(i.starts - j.starts, CROSSES)
     for relation, holds in (  # if two hold, the later one wins
         (CONTAINS, pairs.contains),
         (INSIDE, pairs.backward.contains),
-        (SAME, (starts_i == starts_j) & (ends_i == ends_j)),
-        (BEFORE, ends_j < starts_i),
-        (AFTER, ends_i < starts_j),
-        (LEFT, ends_j == starts_i),
-        (RIGHT, ends_i == starts_j),
+        (SAME, (i.starts == j.starts) & (i.ends == j.ends)),
+        (BEFORE, j.ends < i.starts),
+        (AFTER, i.ends < j.starts),
+        (LEFT, j.ends == i.starts),
+        (RIGHT, i.ends == j.starts),
     ):
         code = code.masked_fill(holds, relation)
     return code

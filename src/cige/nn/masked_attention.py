@@ -120,3 +120,16 @@ def hide(scores: Tensor, allowed: Tensor) -> Tensor:
 def by_head(x: Tensor, n_heads: int) -> Tensor:
     """[B, N, H * d] -> [B, H, N, d]."""
     return x.unflatten(2, (n_heads, -1)).transpose(1, 2)
+
+
+def heads_first(x: Tensor, n_heads: int) -> Tensor:
+    """[B, N, H * d] -> [H, B, N, d]."""
+    return x.unflatten(2, (n_heads, -1)).permute(2, 0, 1, 3)
+
+
+def softmax_over(score: Tensor, mask: Tensor) -> Tensor:
+    """Softmax of float[H, B, Q, N] over the keys where bool[B, N]; an empty sentence attends to its first position, so
+    that this is not 0 / 0."""
+    seen = mask.clone()
+    seen[:, 0] = True
+    return torch.softmax(hide(score, seen[:, None]), -1)

@@ -14,10 +14,9 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from cige.nn.dropout import Dropout
-from cige.nn.masked_attention import hide
+from cige.nn.masked_attention import heads_first, softmax_over
 from cige.nn.sinusoid import sinusoid
 
 Sinusoid = Literal["interleaved", "concatenated"]
@@ -80,21 +79,15 @@ class RelativeSelfAttention(nn.Module):
             float[B, T, D], and the probabilities float[H, B, T, T] before dropout (no gradient flows through these).
             Rows of padding are undefined, but contain no NaN.
         """
-        query, key, value = self._by_head(self.query(x)), self._by_head(self.key(x)), self._by_head(self.value(x))
+        query, key, value = (heads_first(layer(x), self.n_heads) for layer in (self.query, self.key, self.value))
         table = self._distances(x)  # [2T, D / H]
         of_keys, of_distances = ((query + bias[:, None, None]) * self.scale for bias in (self.u, self.v))
         score = of_keys @ key.transpose(2, 3) + slide(of_distances @ table.t())  # [H, B, T, T]
         if self.key_positions:
             score = score + slide(key * self.scale @ table.t()).transpose(2, 3)
-        seen = mask.clone()
-        seen[:, 0] = True  # an empty sentence attends to one position, so that its softmax is not 0 / 0
-        probabilities = torch.softmax(hide(score, seen[:, None]), -1)
+        probabilities = softmax_over(score, mask)
         read = self.dropout(probabilities) @ value  # [H, B, T, D / H]
         return self.output(read.permute(1, 2, 0, 3).flatten(2)), probabilities.detach()
-
-    def _by_head(self, x: Tensor) -> Tensor:
-        """[B, T, D] -> [H, B, T, D / H]."""
-        return x.unflatten(2, (self.n_heads, self.head_width)).permute(2, 0, 1, 3)
 
     def _distances(self, x: Tensor) -> Tensor:
         """float[2T, D / H]: the encodings for j - t = 1 - T, ..., T (the last is not used; see `slide`)."""
@@ -119,32 +112,3 @@ def head_problem(width: int, n_heads: int) -> str | None:
     if width % n_heads or (width // n_heads) % 2:
         return f"{n_heads} heads in width {width}: expected a width that is an even multiple of the number of heads"
     return None
-
-
-class RelativeTransformerLayer(nn.Module):
-    """Attention and a feed-forward network, each followed by a residual connection and layer normalisation.
-
-    Args:
-        attention: the attention; its width is that of the layer.
-        width: D.
-        ff_width: inner width of the feed-forward network.
-        dropout_prob: dropout inside and after the feed-forward network.
-    """
-
-    def __init__(self, *, attention: RelativeSelfAttention, width: int, ff_width: int, dropout_prob: float = 0.0):
-        super().__init__()
-        self.attention = attention
-        self.attention_norm = nn.LayerNorm(width)
-        self.ff_in = nn.Linear(width, ff_width)
-        self.ff_out = nn.Linear(ff_width, width)
-        self.ff_norm = nn.LayerNorm(width)
-        self.dropout = Dropout(dropout_prob)
-        for linear in (self.ff_in, self.ff_out):
-            nn.init.xavier_uniform_(linear.weight)
-
-    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """float[B, T, D] and the attention probabilities float[H, B, T, T]; arguments as for the attention."""
-        attended, probabilities = self.attention(x, mask)
-        x = self.attention_norm(attended + x)
-        changed = self.dropout(self.ff_out(self.dropout(F.relu(self.ff_in(x)))))
-        return self.ff_norm(changed + x), probabilities

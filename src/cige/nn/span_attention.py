@@ -175,9 +175,8 @@ class _NativeAttention(torch.autograd.Function):
         n_heads, n_batch, n_queries, width = query.shape
         probabilities = query.new_zeros(n_heads, n_batch, n_queries, key.shape[2])
         out = query.new_zeros(n_batch, n_queries, n_heads, width)
-        pointers = _pointers(*inputs, index, *counts, hidden, probabilities, out)
-        if library.span_attention_forward(_sizes(query, key, table), *pointers):
-            raise MemoryError("attention: no memory for a work buffer; use smaller batches")
+        pointers = native.pointers(*inputs, index, *counts, hidden, probabilities, out)
+        native.call(library.span_attention_forward, _sizes(query, key, table), *pointers, of="attention")
         ctx.library = library
         ctx.save_for_backward(*inputs, index, *counts, probabilities)
         ctx.mark_non_differentiable(probabilities)
@@ -188,9 +187,9 @@ class _NativeAttention(torch.autograd.Function):
         *inputs, index, n_queries, n_nodes, probabilities = ctx.saved_tensors
         query, _, key, _, table = inputs
         gradients = [torch.zeros_like(x) for x in inputs]
-        pointers = _pointers(*inputs, index, n_queries, n_nodes, probabilities, grad_out.contiguous(), *gradients)
-        if ctx.library.span_attention_backward(_sizes(query, key, table), *pointers):
-            raise MemoryError("attention: no memory for a work buffer; use smaller batches")
+        grad_out = grad_out.contiguous()
+        pointers = native.pointers(*inputs, index, n_queries, n_nodes, probabilities, grad_out, *gradients)
+        native.call(ctx.library.span_attention_backward, _sizes(query, key, table), *pointers, of="attention")
         return None, *gradients, None
 
 
@@ -198,7 +197,3 @@ def _sizes(query: Tensor, key: Tensor, table: Tensor) -> ctypes.Array[ctypes.c_i
     n_heads, n_batch, n_queries, width = query.shape
     numbers = (n_heads, n_batch, n_queries, key.shape[2], width, len(table), torch.get_num_threads())
     return (ctypes.c_int64 * len(numbers))(*numbers)
-
-
-def _pointers(*tensors: Tensor | None) -> list[int | None]:
-    return [t.data_ptr() if t is not None else None for t in tensors]

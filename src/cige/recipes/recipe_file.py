@@ -111,7 +111,7 @@ def override_pairs(overrides: Overrides) -> list[tuple[str, Any]]:
     if overrides is None:
         return []
     if isinstance(overrides, Mapping):
-        return _flat(overrides, "")
+        return list(flat(overrides).items())
     pairs = []
     for text in overrides:
         key, equals, value = text.partition("=")
@@ -124,11 +124,12 @@ def override_pairs(overrides: Overrides) -> list[tuple[str, Any]]:
     return pairs
 
 
-def _flat(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
-    pairs: list[tuple[str, Any]] = []
-    for name, value in values.items():
-        pairs += _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else [(f"{prefix}{name}", value)]
-    return pairs
+def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
+    """Nested settings by key path ("training.n_epochs")."""
+    values: Settings = {}
+    for name, value in settings.items():
+        values |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return values
 
 
 def nested(settings: Mapping[str, Any]) -> Settings:

@@ -77,12 +77,12 @@ def _default(field: Field[Any], base: Any) -> Any:
 
 
 def _convert(hint: Any, value: Any, origins: Mapping[str, str], path: str, default: Any = None) -> Any:
+    origin, args = get_origin(hint), get_args(hint)
     if is_dataclass(hint):
         if not isinstance(value, Mapping):
             raise _wrong(hint, value, origins, path)
         base = default if type(default) is hint else None
         return build_strictly(hint, value, origins, key=path, base=base)  # type: ignore[arg-type]
-    origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         if value is None and type(None) in args:
             return None
@@ -93,17 +93,11 @@ def _convert(hint: Any, value: Any, origins: Mapping[str, str], path: str, defau
             if is_dataclass(inner):
                 raise
             raise _wrong(hint, value, origins, path) from None
-    if origin is Literal:
-        if value in args and any(type(value) is type(a) for a in args):
-            return value
-        raise _wrong(hint, value, origins, path)
-    if origin is tuple:
-        if not isinstance(value, (list, tuple)):
-            raise _wrong(hint, value, origins, path)
+    if origin is Literal and value in args and any(type(value) is type(a) for a in args):
+        return value
+    if origin is tuple and isinstance(value, (list, tuple)):
         return tuple(_convert(args[0], item, origins, path) for item in value)
-    if origin is dict:
-        if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-            raise _wrong(hint, value, origins, path)
+    if origin is dict and isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return {name: _convert(args[1], item, origins, _join(path, name)) for name, item in value.items()}
     if hint is float and type(value) in (int, float, str):
         try:

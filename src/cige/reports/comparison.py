@@ -147,20 +147,16 @@ def run_all(
             yield finished.result()
 
 
-class child_environment:
+@contextlib.contextmanager
+def child_environment(values: Mapping[str, str]) -> Iterator[None]:
     """A context that sets environment variables for the processes that are started within it."""
-
-    def __init__(self, values: Mapping[str, str]):
-        self._values = values
-        self._before: dict[str, str] = {}
-
-    def __enter__(self) -> None:
-        self._before = dict(os.environ)
-        os.environ.update(self._values)
-
-    def __exit__(self, *_: object) -> None:
+    before = dict(os.environ)
+    os.environ.update(values)
+    try:
+        yield
+    finally:
         os.environ.clear()
-        os.environ.update(self._before)
+        os.environ.update(before)
 
 
 def run_one(recipe: Recipe, seed: int, runs: Path, data_dir: str | None, device: str) -> RunScores:

@@ -179,7 +179,8 @@ def draw_user_words(trials: Trials, path: Path, *, split: str = "dev") -> None:
         "f1": f"{split} F1".strip(),
         "unseen_recall": "recall of entities unseen in training",
     }
-    drawn = {key: name for key, name in measures.items() if key == "f1" or any(key in t for t in _trials(trials))}
+    every_trial = [trial for seeds in trials.values() for of_seed in seeds for trial in of_seed]
+    drawn = {key: name for key, name in measures.items() if key == "f1" or any(key in trial for trial in every_trial)}
     with drawn_with_fonts_for([*lists, *trials, *measures.values()]):
         width = max(6.0, 1.2 + 0.2 * len(trials) * (len(lists) + 1.5))
         figure = Figure(figsize=(width, 1.2 + 2.8 * len(drawn)), layout="constrained")
@@ -207,7 +208,3 @@ def _draw_bars(axes: Any, trials: Trials, lists: list[str], key: Measure) -> Non
     axes.set_ylim(0, 108)
     axes.grid(alpha=0.3, axis="y")
     axes.set_axisbelow(True)
-
-
-def _trials(trials: Trials) -> list[TrialJson]:
-    return [trial for seeds in trials.values() for of_seed in seeds for trial in of_seed]

@@ -100,11 +100,7 @@ def read_scores(folder: Path) -> RunScores:
 
 
 def read_json(path: Path) -> JsonObject:
-    """Read a JSON object; {} if there is no file.
-
-    Raises:
-        CigeError: the file holds something else.
-    """
+    """Read a JSON object; {} if there is no file. Raises CigeError if the file holds something else."""
     if not path.is_file():
         return {}
     try:

@@ -1,22 +1,13 @@
 """Significance tests: differences of F1 with p values and intervals, over seeds and sentences, for a whole table.
 
 The question is about the *systems*: would they still differ with other training seeds and with other sentences of the
-same kind? The test has three properties, which `docs/results.md`, "What the p values mean", also explains:
+same kind? `docs/results.md`, "What the p values mean", explains the test: a hierarchical, paired bootstrap over seeds
+and sentences (Koehn 2004, Berg-Kirkpatrick et al. 2012; two crossed factors: Owen 2007, "The pigeonhole bootstrap"),
+Student's t with the degrees of freedom that the seeds leave (Satterthwaite 1946), and Holm's correction (1979) over all
+pairs of systems. The variance of resampling seeds is known in closed form, so seeds are not drawn. The randomness of a
+seed on individual sentences is contained in the variances of both seeds and sentences, and is subtracted from one.
 
-1. **Seeds and sentences vary together** (a hierarchical, paired bootstrap). Sentences are resampled, the same ones for
-   all systems. The additional variance of resampling seeds is known in closed form, so seeds are not drawn. Few seeds
-   underestimate the variance, so its sum is divided by S - 1 rather than S. The randomness of a seed on individual
-   sentences is contained in both parts, and is subtracted from one of them. Two or three seeds say little about the
-   variance of one system, so it is pooled over all systems of the table; a system whose own variance is larger keeps
-   its own.
-2. **Student's t rather than the normal distribution**, with the degrees of freedom that the seeds leave (Satterthwaite
-   1946).
-3. **Holm's correction (1979) over all pairs of systems** rather than only the pairs with the best system: the best
-   system was chosen on the same sentences, so each pair was a candidate.
-
-Sources: paired bootstrap in NLP: Koehn (2004), Berg-Kirkpatrick et al. (2012); resampling two crossed factors: Owen
-(2007), "The pigeonhole bootstrap". `benchmarks/accuracy/significance.py` measures how often the test distinguishes
-equal systems.
+`benchmarks/accuracy/significance.py` measures how often the test distinguishes equal systems.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from cige.tagging.selection import Request
 
 Strategy = Literal["both", "uncertainty", "diversity", "random"]
 STRATEGIES: tuple[Strategy, ...] = ("both", "uncertainty", "diversity", "random")
-PER = ("sentence", "character")
 
 READ_AT_ONCE = 2000  # texts per block; the state of a selection can be saved between blocks
 POOL_PER_SENTENCE, SMALLEST_POOL = 20, 2000  # candidates per sentence to choose, and their minimum number

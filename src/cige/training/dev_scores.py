@@ -15,6 +15,7 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.models.tagger import Tagger
 from cige.nn.budget import batches_by_budget
+from cige.nn.contexts import evaluating
 
 MAX_SENTENCES, MAX_PAIRS = 32, 1_000_000  # per batch; the second applies if the recipe sets no limit
 
@@ -48,15 +49,12 @@ class EvaluationSet:
 
     def score(self, tagger: Tagger) -> Report:
         """Strict scores of the best tag sequences; the training or evaluation mode of the tagger does not change."""
-        was_training = tagger.training
-        tagger.eval()
         device = tagger.device
         predicted: list[list[Span]] = [[] for _ in self._gold]
-        with torch.no_grad():
+        with torch.no_grad(), evaluating(tagger):
             for rows in self._batches:
                 batch = collate([self._encoded[row] for row in rows]).to(device)
                 for row, spans in zip(rows, tagger.best_spans(batch, self._scheme), strict=True):
                     known = [span for span in spans if span.label != UNKNOWN_TYPE]  # no user word has its label
                     predicted[row] = list(self._comparable(known))
-        tagger.train(was_training)
         return score(self._gold, predicted)

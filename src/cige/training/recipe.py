@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -257,71 +257,61 @@ def _check(recipe: Recipe, source: str) -> None:
         raise RecipeError(f"{source}: {message}")
 
 
-def _contradictions(recipe: Recipe) -> list[str]:
+def _contradictions(recipe: Recipe) -> Iterator[str]:
     data, model = recipe.data, recipe.model
-    problems = []
     if (data.dataset is not None) + (data.train is not None) + bool(data.sources) != 1:
-        problems.append("give one of data.dataset, data.train (a file) and data.sources (several corpora)")
+        yield "give one of data.dataset, data.train (a file) and data.sources (several corpora)"
     if bool(data.sources) != (data.types is not None):
-        problems.append(
-            "data.sources requires data.types and vice versa: the types file describes the labels of each source"
-        )
+        yield "data.sources requires data.types and vice versa: the types file describes the labels of each source"
     if not data.sources and (data.labels or data.silent or data.coarse):
-        problems.append("data.labels, data.silent and data.coarse require data.sources")
+        yield "data.labels, data.silent and data.coarse require data.sources"
     if data.sources and (data.dev or data.test or data.n_held_out or data.n_train):
-        problems.append("data.dev, data.test, data.n_held_out and data.n_train cannot be combined with data.sources")
+        yield "data.dev, data.test, data.n_held_out and data.n_train cannot be combined with data.sources"
     if data.sources and data.scheme == "BIO":
-        problems.append(
-            "data.scheme is BIO, which cannot separate unannotated entities; expected BMES or BIOES with data.sources"
-        )
+        yield "data.scheme is BIO, which cannot separate unannotated entities; expected BMES or BIOES with data.sources"
     if data.sources and not any(source.weight for source in data.sources.values()):
-        problems.append("data.sources: all weights are 0, expected at least one greater than 0")
+        yield "data.sources: all weights are 0, expected at least one greater than 0"
     if data.dataset is not None and (data.dev or data.test):
-        problems.append("data.dev and data.test require data.train; with data.dataset, the files are known")
+        yield "data.dev and data.test require data.train; with data.dataset, the files are known"
     if data.train is not None and not data.dev and not data.n_held_out:
-        problems.append("data.dev is missing: give a file, or data.n_held_out to hold out training sentences")
+        yield "data.dev is missing: give a file, or data.n_held_out to hold out training sentences"
     if data.dev is not None and data.n_held_out:
-        problems.append("data.dev and data.n_held_out are both given; expected only one of them")
-    problems += model.problems() + warmup_problems(recipe.schedule, n_epochs=recipe.training.n_epochs)
+        yield "data.dev and data.n_held_out are both given; expected only one of them"
+    yield from model.problems()
+    yield from warmup_problems(recipe.schedule, n_epochs=recipe.training.n_epochs)
     if len(recipe.lexicon.gazetteers) > MAX_GAZETTEERS:
-        problems.append(
-            f"lexicon.gazetteers has {len(recipe.lexicon.gazetteers)} lists, expected {MAX_GAZETTEERS} or less"
-        )
+        yield f"lexicon.gazetteers has {len(recipe.lexicon.gazetteers)} lists, expected {MAX_GAZETTEERS} or less"
     if recipe.lexicon.names is not None and recipe.lexicon.gazetteers:
-        problems.append("lexicon.names and lexicon.gazetteers are both given; expected only one of them")
+        yield "lexicon.names and lexicon.gazetteers are both given; expected only one of them"
     has_gazetteers = recipe.start_from or recipe.lexicon.names or recipe.lexicon.gazetteers
     if model.reads_gazetteers and not has_gazetteers:
-        problems.append("model.gazetteers is true, but there are none: give lexicon.names or lexicon.gazetteers")
+        yield "model.gazetteers is true, but there are none: give lexicon.names or lexicon.gazetteers"
     if model.bert_tuned and model.bert is None:
-        problems.append("model.bert_tuned is true, but model.bert names no BERT to tune")
+        yield "model.bert_tuned is true, but model.bert names no BERT to tune"
     for name in ("label_prob", "unknown_label_prob"):
         if getattr(recipe.user_words, name) > 0 and not model.reads_word_labels:
-            problems.append(
+            yield (
                 f"user_words.{name} is {getattr(recipe.user_words, name)}, but the network ignores labels of words: "
                 "set model.word_labels to true (architecture flat with use_words), or leave it out"
             )
-    problems += _grid_problems(recipe)
+    yield from _grid_problems(recipe)
     if recipe.start_from is None and recipe.start_parts != "all":
-        problems.append(f"start_parts is {recipe.start_parts}, but start_from names no model to take them from")
+        yield f"start_parts is {recipe.start_parts}, but start_from names no model to take them from"
     if recipe.start_from is not None:
-        problems += [
-            f"{section} is given, but words and vectors are those of start_from ({recipe.start_from}); leave it out"
-            for section in ("vectors", "lexicon")
-            if getattr(recipe, section) != type(getattr(recipe, section))()
-        ]
-    return problems
+        for section in ("vectors", "lexicon"):
+            if getattr(recipe, section) != type(getattr(recipe, section))():
+                start = f"start_from ({recipe.start_from})"
+                yield f"{section} is given, but words and vectors are those of {start}; leave it out"
 
 
-def _grid_problems(recipe: Recipe) -> list[str]:
+def _grid_problems(recipe: Recipe) -> Iterator[str]:
     """What contradicts the head of a recipe."""
     if recipe.head == "crf":
-        default = recipe.pair_grid == PairGridConfig()
-        return [] if default else ["pair_grid has settings, but head is crf: set head to pair_grid, or leave them out"]
-    needs_crf = {
-        "data.sources": bool(recipe.data.sources),
-        "user_words.unknown_label_prob": recipe.user_words.unknown_label_prob > 0,
-    }
-    problems = [
-        f"{name} needs head: crf, and head is {recipe.head}" for name, is_given in needs_crf.items() if is_given
-    ]
-    return recipe.pair_grid.problems() + problems
+        if recipe.pair_grid != PairGridConfig():
+            yield "pair_grid has settings, but head is crf: set head to pair_grid, or leave them out"
+        return
+    yield from recipe.pair_grid.problems()
+    if recipe.data.sources:
+        yield f"data.sources needs head: crf, and head is {recipe.head}"
+    if recipe.user_words.unknown_label_prob > 0:
+        yield f"user_words.unknown_label_prob needs head: crf, and head is {recipe.head}"

@@ -92,7 +92,10 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
         raise RecipeError(f"{recipe.name}: the training sentences have no entities; there is nothing to learn")
     train, dev = [x for source in sources for x in source.train], [x for source in sources for x in source.dev]
     source = None if recipe.start_from is None else LatticeModel.load(start_folder(recipe.start_from))
-    lexicon, tables_for = _words_of_files(recipe, seed, data_dir) if source is None else _words_of_model(source)
+    if source is None:
+        lexicon, tables_for = _words_of_files(recipe, seed, data_dir)
+    else:
+        lexicon, tables_for = source.lexicon, partial(tables_of, source)
     snapshot = lexicon.snapshot()
     train_lattices = [build_lattice(sentence.text, snapshot) for sentence in train]
     dev_lattices = [build_lattice(sentence.text, snapshot) for sentence in dev]
@@ -140,11 +143,10 @@ def _components(
     return table
 
 
-_TablesFor = Callable[[Sequence[Lattice]], InputTables]  # training lattices -> tables
-
-
-def _words_of_files(recipe: Recipe, seed: int, data_dir: str | Path | None) -> tuple[Lexicon, _TablesFor]:
-    """The lexicon of a recipe, and a function for the tables from its vector files."""
+def _words_of_files(
+    recipe: Recipe, seed: int, data_dir: str | Path | None
+) -> tuple[Lexicon, Callable[[Sequence[Lattice]], InputTables]]:
+    """The lexicon of a recipe, and a function of the training lattices for the tables from its vector files."""
     files = recipe.vectors
     vectors = Vectors(
         char=VectorTable.load(find_file(files.char, data_dir)),
@@ -162,11 +164,6 @@ def _words_of_files(recipe: Recipe, seed: int, data_dir: str | Path | None) -> t
         word_groups=word_groups,
         gazetteers=gazetteers,
     )
-
-
-def _words_of_model(source: LatticeModel) -> tuple[Lexicon, _TablesFor]:
-    """The lexicon of a trained model, and a function for the tables from its vectors."""
-    return source.lexicon, partial(tables_of, source)
 
 
 def read_lexicon(

@@ -283,7 +283,7 @@ def test_shards_are_opened_when_they_are_read(data_folder: Path, tmp_path: Path,
     shutil.copytree(data_folder, own)
     path = own / "shard-00001/ids.npy"
     path.write_bytes(path.read_bytes()[:-4] + b"\1\0\0\0")  # as long as it was, and an id
-    monkeypatch.setattr("cige.lattice_bert.pretraining.shard_list.MOST_OPEN", 2)
+    monkeypatch.setattr("cige.lattice_bert.pretraining.shards.MOST_OPEN", 2)
     shards = open_data(own, check_contents=False, check_as_opened=True).train
     with pytest.raises(DataError, match=r"ids.npy.*contents differ"):
         shards[1]

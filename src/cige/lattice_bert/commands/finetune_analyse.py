@@ -23,6 +23,9 @@ from cige.commands.options import at_least, make_console
 from cige.json_text import to_json
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from cige.lattice_bert.tasks.analysis import EntityErrors, Group
     from cige.lattice_bert.tasks.registry import Task
     from cige.lattice_bert.tasks.tuned import TunedModel
 
@@ -97,7 +100,6 @@ def _length(
     args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
 ) -> tuple[dict[str, object], Any]:
     from cige.lattice_bert.tasks.analysis import LENGTH, N_BINS, by_length, equal_edges, groups_over_runs, length_of
-    from cige.lattice_bert.tasks.analysis_tables import group_table
 
     length = length_of(task)
     edges = sorted(set(args.edges or ())) or equal_edges([length(example) for example in examples], args.bins or N_BINS)
@@ -105,7 +107,7 @@ def _length(
     groups = groups_over_runs(groups, list(map(len, runs)))
     title = f"{task.title} {args.split}: {LENGTH}"
     analysis: dict[str, object] = {"edges": edges, "groups": [group.to_dict() for group in groups]}
-    return analysis, group_table(title, "characters", _names(args), groups)
+    return analysis, _group_table(title, "characters", _names(args), groups)
 
 
 def _keywords(
@@ -113,7 +115,6 @@ def _keywords(
 ) -> tuple[dict[str, object], Any]:
     from cige.errors import DataError
     from cige.lattice_bert.tasks.analysis import KEYWORDS, by_keyword_words, groups_over_runs
-    from cige.lattice_bert.tasks.analysis_tables import group_table
 
     reader = next((k for k, of_model in enumerate(runs) if of_model[0].pretrained.vocabulary.n_words), None)
     if reader is None:
@@ -125,21 +126,20 @@ def _keywords(
     groups = groups_over_runs(groups, list(map(len, runs)))
     title = f"{task.title} {args.split}: {KEYWORDS}, those of {args.models[reader][0]}"
     analysis = {"words_of": args.models[reader][0], "groups": [group.to_dict() for group in groups]}
-    return analysis, group_table(title, "examples with", _names(args), groups)
+    return analysis, _group_table(title, "examples with", _names(args), groups)
 
 
 def _nested(
     args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
 ) -> tuple[dict[str, object], Any]:
     from cige.lattice_bert.tasks.analysis import NESTED, errors_over_runs, nested_errors, reduction
-    from cige.lattice_bert.tasks.analysis_tables import error_table
 
     errors = errors_over_runs(nested_errors(examples, _answers(runs, examples)), list(map(len, runs)))
     first, rows = errors[0], []
     for of_model in errors:
         wrong, nested = reduction(first.n_wrong, of_model.n_wrong), reduction(first.n_nested, of_model.n_nested)
         rows.append(of_model.to_dict() | {"fewer_wrong": wrong, "fewer_nested": nested})
-    return {"errors": rows}, error_table(f"{task.title} {args.split}: {NESTED}", _names(args), errors)
+    return {"errors": rows}, _error_table(f"{task.title} {args.split}: {NESTED}", _names(args), errors)
 
 
 def _load(folder: str, task: Task, device: str) -> TunedModel:
@@ -150,3 +150,55 @@ def _load(folder: str, task: Task, device: str) -> TunedModel:
     if model.task != task.name:
         raise DataError(f"{folder} was fine-tuned on {model.task}, expected a model for {task.name}")
     return model
+
+
+def _group_table(title: str, heading: str, models: Sequence[str], groups: Sequence[Group]) -> Table:
+    """Accuracy of each model in per cent, and the gain of each other model over the first in points."""
+    from rich.table import Table
+
+    heads = [heading, "examples", models[0], *(head for name in models[1:] for head in (name, "gain"))]
+    table = Table(*heads, title=title)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for number, group in enumerate(groups):
+        if number == len(groups) - 1:
+            table.add_section()
+        sds = [f" ± {100 * sd:.2f}" for sd in group.sds] or [""] * len(models)
+        first, *others = (_per_cent(a) + sd for a, sd in zip(group.accuracies, sds, strict=True))
+        gains = (_per_cent(gain, sign="+") for gain in group.gains)
+        pairs = (cell for pair in zip(others, gains, strict=True) for cell in pair)
+        table.add_row(group.name, f"{group.n_examples:,}", first, *pairs)
+    return table
+
+
+def _error_table(title: str, models: Sequence[str], errors: Sequence[EntityErrors]) -> Table:
+    """Counts of each model, and by how many per cent the first model's errors are reduced."""
+    from rich.table import Table
+
+    from cige.lattice_bert.tasks.analysis import reduction
+
+    table = Table("model", "predicted", "wrong", "fewer, %", "nested with gold", "fewer, %", title=title)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for number, (name, of_model) in enumerate(zip(models, errors, strict=True)):
+        wrong, nested = (
+            ("", "")
+            if number == 0
+            else (
+                _per_cent(reduction(errors[0].n_wrong, of_model.n_wrong)),
+                _per_cent(reduction(errors[0].n_nested, of_model.n_nested)),
+            )
+        )
+        predicted, n_wrong, n_nested = _counts(of_model)
+        table.add_row(name, predicted, n_wrong, wrong, n_nested, nested)
+    return table
+
+
+def _counts(errors: EntityErrors) -> list[str]:
+    if not errors.sds:
+        return [f"{count:,}" for count in errors.counts]
+    return [f"{count:,.1f} ± {sd:.1f}" for count, sd in zip(errors.counts, errors.sds, strict=True)]
+
+
+def _per_cent(share: float | None, *, sign: str = "") -> str:
+    return "-" if share is None else f"{100 * share:{sign}.2f}"

@@ -11,21 +11,22 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from cige.commands.options import add_set_option, at_least, make_console
 from cige.json_text import to_json
+from cige.lattice_bert.encoder.network_config import (
+    BASELINE,
+    PAPER_N_PIECES,
+    PAPER_N_WORDS,
+    SIZES,
+    LatticeBertConfig,
+)
 from cige.recipes.settings import Settings
-
-if TYPE_CHECKING:
-    from cige.lattice_bert.encoder.network import LatticeBertConfig
-
-SIZES = ("tiny", "lite", "base")  # of cige.lattice_bert.encoder.network, which needs PyTorch
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--size", choices=SIZES, default="base", help="(default: base)")
+    what.add_argument("--size", choices=tuple(SIZES), default="base", help="(default: base)")
     what.add_argument("--model", metavar="M", help="a pre-trained model: a folder or a hub id")
     what.add_argument("--data", metavar="FOLDER", help="data that `cige lattice-bert pretrain data` wrote")
     parser.add_argument(
@@ -134,7 +135,6 @@ def _config(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool]:
     from dataclasses import replace
 
     from cige.errors import CigeError
-    from cige.lattice_bert.encoder.network import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES
 
     if args.model is not None:
         if (args.n_pieces, args.n_words) != (None, None):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from cige.lattice_bert.encoder.reading import N_SPECIAL
 from cige.lattice_bert.encoder.token_batch import collate_tokens
 from cige.lattice_bert.encoder.token_lattice import TokenLattice
 from cige.lattice_bert.kinds import PRETRAINED
+from cige.nn.contexts import evaluating
 
 ENCODER_FOLDERS = ("encoder", "bert")  # in the folder of a model that was fine-tuned on a task, and of a tagger
 
@@ -73,10 +73,9 @@ def attended_tokens(models: Mapping[str, PretrainedLatticeBert], text: str) -> A
     batch = collate_tokens([first.tokenizer.encode(lattice)])
     shares = []
     for model in models.values():
-        bert, was_training = model.bert, model.bert.training
-        bert.eval()
-        shares.append(bert.attention_received(batch.to(bert.pooler.weight.device))[0, 1:-1].cpu().numpy())
-        bert.train(was_training)
+        with evaluating(model.bert):
+            received = model.bert.attention_received(batch.to(model.bert.pooler.weight.device))
+        shares.append(received[0, 1:-1].cpu().numpy())
     return AttendedTokens(lattice, tuple(models), np.stack(shares))
 
 
@@ -88,10 +87,6 @@ def read_encoder(folder_or_hub_id: str | PathLike[str]) -> PretrainedLatticeBert
     """
     folder = model_folder(folder_or_hub_id)
     for inner in (folder / name for name in ENCODER_FOLDERS):
-        if _is_pretrained(inner):
+        if inner.is_dir() and kind_of(inner) == PRETRAINED:
             return PretrainedLatticeBert.from_pretrained(inner)
     return PretrainedLatticeBert.from_pretrained(folder)
-
-
-def _is_pretrained(folder: Path) -> bool:
-    return folder.is_dir() and kind_of(folder) == PRETRAINED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
-from cige.lattice_bert.encoder.network import LatticeBertConfig
+from cige.lattice_bert.encoder.network_config import LatticeBertConfig
 
 TOKENS_PER_CHAR = 1.35  # appendix C.1: 173 lattice tokens for 128 characters
 MASK_PROB = 0.15

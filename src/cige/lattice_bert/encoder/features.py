@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from cige.lattice_bert.encoder.network import LatticeBert
 from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
 from cige.lattice_bert.encoder.reading import read_texts
 from cige.nn.char_features import BetweenLayers, CharFeatures
@@ -21,6 +22,8 @@ class LatticeBertFeatures(CharFeatures):
         pretrained: the encoder and its vocabulary; heads are ignored.
         tuned: whether to fine-tune it; otherwise it stays in evaluation mode and has no gradient.
     """
+
+    bert: LatticeBert
 
     def __init__(self, *, pretrained: PretrainedLatticeBert, tuned: bool):
         super().__init__()
@@ -45,12 +48,6 @@ class LatticeBertFeatures(CharFeatures):
     def save_pretrained(self, folder: Path) -> None:
         """Write a folder that `load` can read without a network connection."""
         PretrainedLatticeBert(network=self.bert, vocabulary=self.vocabulary, facts=self.facts).save(folder)
-
-    def train(self, mode: bool = True) -> LatticeBertFeatures:
-        super().train(mode)
-        if not self.tuned:
-            self.bert.eval()  # dropout would add noise to the features of a fixed encoder
-        return self
 
     def read(self, texts: Sequence[str], device: torch.device, between: BetweenLayers | None) -> Sequence[Tensor]:
         """See CharFeatures; zero on characters that no word piece covers."""

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from cige.lattice_bert.encoder.network import LAYER_NORM_EPS, LatticeBert, LatticeBertConfig, initialise
+from cige.lattice_bert.encoder.network import LAYER_NORM_EPS, LatticeBert, initialise
+from cige.lattice_bert.encoder.network_config import LatticeBertConfig
 from cige.lattice_bert.encoder.token_batch import TokenBatch
 from cige.lattice_bert.encoder.vocabulary_loss import vocabulary_loss
 
@@ -37,14 +38,6 @@ class PreTrainingLosses:
     def total(self) -> Tensor:
         """float[]: the sum of both losses, which training minimises."""
         return self.mlm_loss + self.sentence_loss
-
-    @property
-    def mlm_accuracy(self) -> float:
-        return int(self.n_targets_right) / max(1, int(self.n_targets))
-
-    @property
-    def sentence_accuracy(self) -> float:
-        return int(self.n_sentences_right) / max(1, int(self.n_sentences))
 
 
 class LatticeBertForPreTraining(nn.Module):
@@ -79,7 +72,8 @@ class LatticeBertForPreTraining(nn.Module):
         rows = F.pad(positions.masked_fill(~is_target, 0), (1, 0))  # [CLS], then the masked tokens
         output = self.bert(batch, rows)
         targets = targets[is_target]  # [S]
-        vectors = self._name_vectors(output.hidden[:, 1:][is_target])  # [S, E]
+        vectors = F.gelu(self.transform(output.hidden[:, 1:][is_target]), approximate="tanh")
+        vectors = self.transform_norm(vectors)  # [S, E]
         named = vocabulary_loss(vectors, self.bert.embeddings.tokens.weight, self.token_bias, targets)
         order = self.sentence(output.pooled).float()  # [B, classes]
         is_pair = sentence_labels != NOTHING
@@ -92,6 +86,3 @@ class LatticeBertForPreTraining(nn.Module):
             n_sentences=is_pair.sum(),
             n_sentences_right=(order.argmax(1) == sentence_labels).sum(),
         )
-
-    def _name_vectors(self, hidden: Tensor) -> Tensor:
-        return self.transform_norm(F.gelu(self.transform(hidden), approximate="tanh"))

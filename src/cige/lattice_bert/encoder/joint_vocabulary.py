@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,7 @@ class JointVocabulary:
         return token in self._id_of
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.pieces, self.words)
+        return partial(JointVocabulary, pieces=self.pieces, words=self.words), ()
 
     @property
     def pieces(self) -> list[str]:
@@ -167,21 +167,13 @@ class JointVocabulary:
         return self._tokens[self.n_pieces :]
 
     def token(self, id: int) -> str:
-        """The piece or word with this id.
-
-        Raises:
-            LexiconError: there is none.
-        """
+        """The piece or word with this id. Raises LexiconError if there is none."""
         if not 0 <= id < len(self._tokens):
             raise LexiconError(f"token id {id}: this vocabulary has ids 0 to {len(self._tokens) - 1:,}")
         return self._tokens[id]
 
     def id(self, token: str) -> int:
-        """The id of a piece or word.
-
-        Raises:
-            LexiconError: it is not in the vocabulary; check with `in`.
-        """
+        """The id of a piece or word. Raises LexiconError if it is not in the vocabulary; check with `in`."""
         try:
             return self._id_of[token]
         except KeyError:
@@ -243,7 +235,3 @@ def _lines(path: Path) -> list[str]:
         return path.read_bytes().decode("utf-8").split("\n")[:-1]
     except (OSError, UnicodeDecodeError) as reason:
         raise LexiconError(f"{path}: cannot be read ({reason}); copy or build the vocabulary again") from reason
-
-
-def _restore(pieces: list[str], words: list[str]) -> JointVocabulary:
-    return JointVocabulary(pieces=pieces, words=words)

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from cige.lattice_bert.encoder.network_config import RelationRule
 from cige.lattice_bert.encoder.token_batch import TokenBatch
 from cige.nn.relative_spans import RelativeSpans, relative_spans
 
@@ -30,8 +30,6 @@ RELATIONS = ("self", "left, detached", "left, overlapping", "containing", "conta
              "right, detached")  # fmt: skip
 """The paper's seven relations of token j to token i, in the order of Figure 3; the codes of `paper_relation`."""
 N_RELEASED_CODES = 32  # rows of the released table, of which only seven are used
-
-RelationRule = Literal["paper", "released"]
 
 
 def paper_relation(start_i: Tensor, end_i: Tensor, start_j: Tensor, end_j: Tensor) -> Tensor:

@@ -22,11 +22,13 @@ from cige.folders.manifest import read_manifest, refuse_to_replace, write_manife
 from cige.json_text import JsonObject, to_json
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
-from cige.lattice_bert.encoder.network import LatticeBert, LatticeBertConfig
+from cige.lattice_bert.encoder.network import LatticeBert
+from cige.lattice_bert.encoder.network_config import LatticeBertConfig
 from cige.lattice_bert.encoder.reading import TextFeatures, read_texts
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.lattice_bert.encoder.word_adapter import WordAdapter, WordAdapterConfig
 from cige.lattice_bert.kinds import PRETRAINED
+from cige.nn.contexts import evaluating
 
 FORMAT_VERSION = 1
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary"
@@ -79,12 +81,8 @@ class PretrainedLatticeBert:
         """
         if isinstance(texts, str):
             raise ModelError(f"given the text {texts[:20]!r}, expected a list of texts")
-        was_training = self.bert.training
-        self.bert.eval()
-        try:
+        with evaluating(self.bert):
             return read_texts(self.bert, self.tokenizer, texts)
-        finally:
-            self.bert.train(was_training)
 
     def save(self, folder: Path | str, *, dtype: str = "float32") -> None:
         """Write the model folder, completely or not at all.

@@ -74,8 +74,8 @@ class _CompiledWeights(torch.autograd.Function):
         dropped = torch.empty_like(probabilities) if prob else None
         seed = int(torch.randint(2**63 - 1, ())) if prob else 0
         ctx.library, ctx.scale, ctx.prob, ctx.sizes = library, scale, prob, _sizes(probabilities, seed)
-        failed = library.softmax_dropout_forward(ctx.sizes, prob, *_pointers(probabilities, dropped))
-        _check(failed)
+        pointers = native.pointers(probabilities, dropped)
+        native.call(library.softmax_dropout_forward, ctx.sizes, prob, *pointers, of="attention")
         ctx.save_for_backward(query, key, probabilities, dropped)
         return probabilities if dropped is None else dropped
 
@@ -84,8 +84,8 @@ class _CompiledWeights(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         query, key, probabilities, dropped = ctx.saved_tensors
         gradient = torch.empty_like(probabilities)  # with respect to both products and scores
-        pointers = _pointers(probabilities, dropped, grad := grad.contiguous(), gradient)
-        _check(ctx.library.softmax_dropout_backward(ctx.sizes, ctx.prob, *pointers))
+        pointers = native.pointers(probabilities, dropped, grad := grad.contiguous(), gradient)
+        native.call(ctx.library.softmax_dropout_backward, ctx.sizes, ctx.prob, *pointers, of="attention")
         of_query = torch.bmm(gradient, key).mul_(ctx.scale)
         of_key = torch.bmm(gradient.transpose(1, 2), query).mul_(ctx.scale)
         return None, of_query, of_key, gradient, None, None
@@ -95,12 +95,3 @@ def _sizes(rows: Tensor, seed: int) -> ctypes.Array[ctypes.c_int64]:
     n = rows.shape[-1]
     n_rows = rows.numel() // max(1, n)
     return (ctypes.c_int64 * 5)(n_rows, n, rows.dtype == torch.bfloat16, torch.get_num_threads(), seed)
-
-
-def _pointers(*tensors: Tensor | None) -> list[int | None]:
-    return [None if x is None else x.data_ptr() for x in tensors]
-
-
-def _check(failed: int) -> None:
-    if failed:
-        raise MemoryError("attention: no memory for a work buffer; use smaller batches")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class LatticeTokenizer:
         self._find = vocabulary.matcher.find if use_words and vocabulary.n_words else None
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restore, (self.vocabulary, self.use_words)
+        return partial(LatticeTokenizer, use_words=self.use_words), (self.vocabulary,)
 
     def tokenize(self, text: str) -> TokenLattice:
         """The lattice of one text, which may be any str. For many short texts, `tokenize_all` is faster."""
@@ -169,7 +170,3 @@ def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
             block, n_chars = [], 0
     if block:
         yield block
-
-
-def _restore(vocabulary: JointVocabulary, use_words: bool) -> LatticeTokenizer:
-    return LatticeTokenizer(vocabulary, use_words=use_words)

@@ -138,7 +138,6 @@ def _compiled_loss(library: CDLL, scores: Tensor, targets: Tensor, of_bias: Tens
     right = torch.empty(len(scores), dtype=torch.uint8)
     sizes = (ctypes.c_int64 * 4)(*scores.shape, scores.dtype == torch.bfloat16, torch.get_num_threads())
     targets = targets.contiguous()
-    pointers = (x.data_ptr() for x in (scores, targets, loss, right))
-    if library.vocabulary_gradient(sizes, *pointers, None if of_bias is None else of_bias.data_ptr()):
-        raise MemoryError("the vocabulary's loss: no memory for a work buffer; use smaller batches")
+    pointers = native.pointers(scores, targets, loss, right, of_bias)
+    native.call(library.vocabulary_gradient, sizes, *pointers, of="the vocabulary's loss")
     return loss.sum(), right.sum()

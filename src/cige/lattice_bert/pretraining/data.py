@@ -15,8 +15,7 @@ from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.kinds import PRETRAINING_DATA
 from cige.lattice_bert.pretraining.make_data import VERSION
 from cige.lattice_bert.pretraining.make_shard import VOCABULARY
-from cige.lattice_bert.pretraining.shard_list import ShardList
-from cige.lattice_bert.pretraining.shards import Shard, ShardEntry, check_shard, joined, open_shard
+from cige.lattice_bert.pretraining.shards import Shard, ShardEntry, ShardList, check_shard, joined, open_shard
 
 HELD_OUT_V1 = "held-out"  # shards of version 1 with this name hold nothing but held-out documents
 MOST_HELD_OUT = 5_000_000  # pieces to evaluate on; further held-out documents are not read

@@ -14,7 +14,7 @@ from cige.lattice_bert.encoder.heads import PreTrainingLosses
 from cige.lattice_bert.pretraining.batch import NO_TARGET, MaskedBatch, collate_masked
 from cige.lattice_bert.pretraining.dataset import InstanceSet, MaskedInstance
 from cige.lattice_bert.pretraining.figures import N_COUNTS, counts_of, figures
-from cige.nn.precision import autocast
+from cige.nn.contexts import autocast, evaluating
 
 
 def forward(model: nn.Module, batch: MaskedBatch) -> PreTrainingLosses:
@@ -64,14 +64,10 @@ def evaluate(
             total += counts if part else 0.0
         return figures(reduce(total, "sum").tolist())
 
-    was_training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         masked_figures = measured(instances.masked)
         for name, chars_only in (("segment_accuracy", False), ("segment_char_accuracy", True)):
             hidden = measured(instances.hidden, chars_only=chars_only)
             if "mlm_accuracy" in hidden:
                 masked_figures[name] = hidden["mlm_accuracy"]
-    finally:
-        model.train(was_training)
     return masked_figures | {"n_instances": n}

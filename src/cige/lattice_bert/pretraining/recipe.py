@@ -11,7 +11,7 @@ from cige.engine.parallel import Sharding
 from cige.engine.schedule import warmup_problems
 from cige.engine.settings import CheckpointConfig, OptimizerConfig, Precision, ScheduleConfig
 from cige.errors import RecipeError
-from cige.lattice_bert.encoder.network import SIZES, LatticeBertConfig
+from cige.lattice_bert.encoder.network_config import SIZES, LatticeBertConfig
 from cige.lattice_bert.kinds import PRETRAIN
 from cige.lattice_bert.pretraining.dataset import InstanceConfig
 from cige.lattice_bert.pretraining.packing import N_SPECIAL, Room

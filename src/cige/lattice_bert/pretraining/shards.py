@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, overload
 
 import numpy as np
 
@@ -14,10 +15,15 @@ from cige.folders.atomic import atomic_folder
 from cige.folders.manifest import read_manifest, write_manifest
 from cige.json_text import JsonObject
 from cige.lattice_bert.kinds import SHARD
-from cige.lattice_bert.pretraining.check_shard_arrays import check_arrays
 from cige.lexicon.word_blob import load_array
 
+MOST_OPEN = 1024  # a process may map 65,530 files by default (vm.max_map_count), and a shard has seven
 VERSION = 2  # in version 1 no shard had both documents to train on and documents that are held out
+
+_TYPES = {
+    "ids": np.int32, "starts": np.int32, "lengths": np.uint16, "line_tokens": np.int64, "line_pieces": np.int64,
+    "document_lines": np.int64, "word_starts": np.bool_,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,11 @@ class Shard:
         }
 
 
+_OFFSETS = ("line_tokens", "line_pieces", "document_lines")
+NO_LINES = Shard(**{name: np.zeros(int(name in _OFFSETS), dtype) for name, dtype in _TYPES.items()})
+"""A shard without any line."""
+
+
 class ShardEntry(TypedDict, total=False):
     """A shard in the index of the data; the counts are those of its training documents."""
 
@@ -133,10 +144,55 @@ def open_shard(folder: Path, *, n_ids: int | None = None) -> Shard:
     """
     try:
         arrays = {field.name: load_array(folder / f"{field.name}.npy") for field in fields(Shard)}
-        check_arrays(arrays, n_ids=n_ids)
+        _check_arrays(arrays, n_ids=n_ids)
         return Shard(**arrays)
     except (OSError, ValueError) as reason:
         raise DataError(f"{folder}: cannot be read ({reason}); delete it and make the data again") from reason
+
+
+class ShardList(Sequence[Shard]):
+    """The train documents of some shards; the shards that were used last stay open.
+
+    Args:
+        folders: of the shards.
+        n_held_out: how many documents at the end of each shard are held out.
+        check_contents: whether to compare the checksums of a shard when it is opened for the first time.
+        n_ids: number of ids of the vocabulary, which no id of a shard may reach; None does not check this.
+    """
+
+    def __init__(
+        self, folders: Sequence[Path], n_held_out: Sequence[int], *, check_contents: bool, n_ids: int | None = None
+    ):
+        self._n_ids = n_ids
+        self._folders, self._n_held_out = list(folders), list(n_held_out)
+        self._unchecked = set(range(len(self._folders))) if check_contents else set()
+        self._open: OrderedDict[int, Shard] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._folders)
+
+    @overload
+    def __getitem__(self, number: int) -> Shard: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Shard]: ...
+    def __getitem__(self, number: int | slice) -> Shard | list[Shard]:
+        """The requested shards. Raises DataError if one is damaged or cannot be read."""
+        if isinstance(number, slice):
+            return [self[k] for k in range(len(self))[number]]
+        number = range(len(self))[number]
+        if number not in self._open:
+            folder = self._folders[number]
+            if number in self._unchecked:
+                check_shard(folder, check_contents=True)
+                self._unchecked.discard(number)
+            self._open[number] = open_shard(folder, n_ids=self._n_ids).parted(self._n_held_out[number])[0]
+            if len(self._open) > MOST_OPEN:
+                self._open.popitem(last=False)
+        self._open.move_to_end(number)
+        return self._open[number]
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_open": OrderedDict()}  # arrays that were pickled would no longer be mapped
 
 
 def joined(shards: Sequence[Shard]) -> Shard:
@@ -160,3 +216,37 @@ def joined(shards: Sequence[Shard]) -> Shard:
         document_lines=offsets("document_lines"),
         word_starts=concatenated("word_starts"),
     )
+
+
+def _check_arrays(arrays: Mapping[str, np.ndarray], *, n_ids: int | None) -> None:
+    """Raise a ValueError if an array has another form, or numbers that lead out of another array.
+
+    This takes about as long as reading them once.
+    """
+    for name, dtype in _TYPES.items():
+        array = arrays[name]
+        if array.ndim != 1 or array.dtype != dtype:
+            raise ValueError(f"{name} is {array.dtype}{list(array.shape)}; expected a list of {np.dtype(dtype)}")
+    ids, starts, lengths = (arrays[name] for name in ("ids", "starts", "lengths"))
+    line_tokens, line_pieces = arrays["line_tokens"], arrays["line_pieces"]
+    if not len(ids) == len(starts) == len(lengths):
+        raise ValueError(f"{len(ids)} ids for {len(starts)} starts and {len(lengths)} lengths")
+    if len(line_tokens) != len(line_pieces):
+        raise ValueError(f"line_tokens is for {len(line_tokens)} lines, line_pieces for {len(line_pieces)}")
+    _check_offsets("line_tokens", line_tokens, len(ids))
+    _check_offsets("line_pieces", line_pieces, len(arrays["word_starts"]))
+    _check_offsets("document_lines", arrays["document_lines"], len(line_tokens) - 1)
+    if not len(ids):
+        return
+    low, high = int(ids.min()), int(ids.max())
+    if low < 0 or (n_ids is not None and high >= n_ids):
+        raise ValueError(f"ids from {low} to {high}; expected 0 to {'...' if n_ids is None else n_ids - 1}")
+    n_tokens = np.diff(line_tokens)
+    begins, ends = (np.repeat(of_line, n_tokens) for of_line in (line_pieces[:-1], line_pieces[1:]))
+    if not lengths.min() or (starts < begins).any() or (lengths > ends - starts).any():
+        raise ValueError("a token is empty or extends beyond its line")
+
+
+def _check_offsets(name: str, offsets: np.ndarray, n: int) -> None:
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != n or (offsets[1:] < offsets[:-1]).any():
+        raise ValueError(f"{name} does not ascend from 0 to {n}")

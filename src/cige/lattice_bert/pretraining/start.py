@@ -17,7 +17,7 @@ from cige.folders.hub import model_folder
 from cige.folders.manifest import read_manifest
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
-from cige.lattice_bert.encoder.network import LatticeBertConfig
+from cige.lattice_bert.encoder.network_config import LatticeBertConfig
 from cige.lattice_bert.encoder.pretrained import CONFIG, FORMAT_VERSION, PretrainedLatticeBert
 from cige.lattice_bert.kinds import PRETRAINED
 from cige.recipes.settings import Settings

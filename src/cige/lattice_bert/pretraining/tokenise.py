@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer, TokenLines
 from cige.lattice_bert.pretraining.corpus import cut_line
-from cige.lattice_bert.pretraining.shards import Shard
+from cige.lattice_bert.pretraining.shards import NO_LINES, Shard, joined
 from cige.lexicon.word_counts import jieba_segmenter
 from cige.text.normalize import fold_width
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """Tokenised lines, with pieces numbered from the first.
-
-    Attributes:
-        ids, starts, lengths, word_starts: as in a Shard.
-        n_tokens, n_pieces: int64[n_lines].
-    """
-
-    ids: np.ndarray
-    starts: np.ndarray
-    lengths: np.ndarray
-    word_starts: np.ndarray
-    n_tokens: np.ndarray
-    n_pieces: np.ndarray
 
 
 class DocumentTokenizer:
@@ -54,7 +37,7 @@ class DocumentTokenizer:
         Returns:
             The shard, and bool[len(documents)]: which documents are in it.
         """
-        of_blocks: list[_Lines] = []
+        of_blocks = [NO_LINES]
         n_parts: list[int] = []  # of each line, 0 if it has no tokens
         for block in self._tokenizer.tokenize_lines(line for document in documents for line in document):
             for lines, parts in self._lines_of(block):
@@ -63,39 +46,18 @@ class DocumentTokenizer:
         ends = np.cumsum([0, *map(len, documents)])
         n_until = np.concatenate([[0], np.cumsum(n_parts, dtype=np.int64)])[ends]  # lines until each document
         is_kept = np.diff(n_until) > 0
-        firsts = np.cumsum([0, *(len(lines.word_starts) for lines in of_blocks)])
-        return Shard(
-            ids=_joined([lines.ids for lines in of_blocks], np.int32),
-            starts=_joined(
-                [lines.starts + np.int32(first) for lines, first in zip(of_blocks, firsts, strict=False)], np.int32
-            ),
-            lengths=_joined([lines.lengths for lines in of_blocks], np.uint16),
-            line_tokens=_offsets(_joined([lines.n_tokens for lines in of_blocks], np.int64)),
-            line_pieces=_offsets(_joined([lines.n_pieces for lines in of_blocks], np.int64)),
-            document_lines=np.concatenate([[0], n_until[1:][is_kept]]).astype(np.int64),
-            word_starts=_joined([lines.word_starts for lines in of_blocks], np.bool_),
-        ), is_kept
+        document_lines = np.concatenate([[0], n_until[1:][is_kept]]).astype(np.int64)
+        return replace(joined(of_blocks), document_lines=document_lines), is_kept
 
-    def _lines_of(self, block: TokenLines) -> Iterator[tuple[_Lines, list[int]]]:
-        """The lines of a block in stretches, each with the number of parts of its lines."""
+    def _lines_of(self, block: TokenLines) -> Iterator[tuple[Shard, list[int]]]:
+        """The lines of a block that have tokens in stretches, without documents, and the number of parts of each line
+        of the block."""
         n_tokens = np.diff(block.line_tokens)
         too_long = [k for k in np.flatnonzero(n_tokens > self._max_tokens).tolist() if len(block.texts[k]) > 1]
         begin = 0
         for k in [*too_long, len(block.texts)]:
             if begin < k:
-                lines = self._stretch(block, begin, k)
-                is_kept = lines.n_tokens > 0
-                yield (
-                    _Lines(
-                        lines.ids,
-                        lines.starts,
-                        lines.lengths,
-                        lines.word_starts,
-                        lines.n_tokens[is_kept],
-                        lines.n_pieces[is_kept],
-                    ),
-                    is_kept.astype(int).tolist(),
-                )
+                yield self._stretch(block, begin, k), (n_tokens[begin:k] > 0).astype(int).tolist()
             if k < len(block.texts):
                 text = block.texts[k]
                 parts, _ = cut_line(text, len(text) // 2)
@@ -104,21 +66,21 @@ class DocumentTokenizer:
                     for lines, part in self._lines_of(part_block):
                         n_parts += sum(part)
                         yield lines, []
-                yield _NOTHING, [n_parts]
+                yield NO_LINES, [n_parts]
             begin = k + 1
 
-    def _stretch(self, block: TokenLines, begin: int, end: int) -> _Lines:
+    def _stretch(self, block: TokenLines, begin: int, end: int) -> Shard:
         """Lines [begin, end) of a block."""
         tokens = slice(int(block.line_tokens[begin]), int(block.line_tokens[end]))
-        pieces = slice(int(block.line_pieces[begin]), int(block.line_pieces[end]))
-        starts = block.starts[tokens]
-        return _Lines(
+        first_piece, starts = int(block.line_pieces[begin]), block.starts[tokens]
+        return replace(
+            NO_LINES,
             ids=block.ids[tokens],
-            starts=starts - np.int32(pieces.start),
+            starts=starts - np.int32(first_piece),
             lengths=(block.ends[tokens] - starts).astype(np.uint16),
+            line_tokens=np.unique(block.line_tokens[begin : end + 1]) - tokens.start,  # of lines with tokens
+            line_pieces=np.unique(block.line_pieces[begin : end + 1]) - first_piece,
             word_starts=self._word_starts(block, begin, end),
-            n_tokens=np.diff(block.line_tokens[begin : end + 1]),
-            n_pieces=np.diff(block.line_pieces[begin : end + 1]),
         )
 
     def _word_starts(self, block: TokenLines, begin: int, end: int) -> np.ndarray:
@@ -137,14 +99,3 @@ class DocumentTokenizer:
         firsts = block.line_pieces[begin:end][np.diff(block.line_pieces[begin : end + 1]) > 0]
         starts[firsts - first] = True
         return starts
-
-
-_NOTHING = _Lines(*(np.zeros(0, kind) for kind in (np.int32, np.int32, np.uint16, np.bool_, np.int64, np.int64)))
-
-
-def _joined(arrays: Sequence[np.ndarray], kind: type) -> np.ndarray:
-    return np.concatenate([np.zeros(0, kind), *arrays], dtype=kind, casting="unsafe")
-
-
-def _offsets(counts: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])

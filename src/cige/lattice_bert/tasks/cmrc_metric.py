@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-
-import numpy as np
+from difflib import SequenceMatcher
 
 _IGNORED = frozenset("-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』")
 _HAN = re.compile("[\u4e00-\u9fa5]")
@@ -45,20 +44,8 @@ def units(text: str) -> list[str]:
 
 
 def _f1(answer: list[str], prediction: list[str]) -> float:
-    common = _longest_common_run(answer, prediction)
+    common = SequenceMatcher(None, answer, prediction, autojunk=False).find_longest_match().size
     return 2 * common / (len(answer) + len(prediction)) if common else 0.0
-
-
-def _longest_common_run(first: list[str], second: list[str]) -> int:
-    if not first or not second:
-        return 0
-    second_units = np.array(second, object)
-    ending = np.zeros(len(second) + 1, np.int64)  # length of the common substring that ends at each unit of `second`
-    longest = 0
-    for unit in first:
-        ending[1:] = np.where(second_units == unit, ending[:-1] + 1, 0)
-        longest = max(longest, int(ending.max()))
-    return longest
 
 
 def _bare(text: str) -> str:

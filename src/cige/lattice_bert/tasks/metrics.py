@@ -12,11 +12,7 @@ from cige.errors import DataError
 
 
 def accuracy(gold: Sequence[object], predicted: Sequence[object]) -> float:
-    """Share of correct answers; 0 if there are no answers.
-
-    Raises:
-        DataError: the lists have different lengths.
-    """
+    """Share of correct answers; 0 if there are no answers. Raises DataError if the lists have different lengths."""
     if len(gold) != len(predicted):
         raise DataError(f"{len(gold)} gold answers and {len(predicted)} predicted answers; expected as many of each")
     return sum(a == b for a, b in zip(gold, predicted, strict=True)) / len(gold) if gold else 0.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -93,8 +92,3 @@ class TunedNER(EntityFinder):
 
 def _is_in(selection: Selection, entity: Entity) -> bool:
     return entity.label in selection.reported and entity.score >= selection.min_score
-
-
-def open_tuned(folder: Path, *, device: str = "cpu") -> TunedNER:
-    """The TunedNER of a folder that `cige lattice-bert finetune` wrote."""
-    return TunedNER.from_pretrained(folder, device=device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -13,7 +13,6 @@ from torch.nn import functional as F
 from cige.lattice_bert.encoder.network import LatticeBert
 from cige.lattice_bert.encoder.token_lattice import TokenLattice
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
-from cige.lattice_bert.tasks.best_span import BestSpan, best_span
 from cige.lattice_bert.tasks.examples import Answer, ReadingExample
 from cige.lattice_bert.tasks.items import Head, Item, ReadPieces, Room, pieces_of, read_pieces, targets_of
 from cige.text.windows import Window, strided_windows
@@ -101,3 +100,28 @@ def _target(answer: tuple[int, int] | None, window: Window) -> Place | None:
     first, last = answer
     is_within = window.start <= first and last < window.end
     return (first - window.start + 1, last - window.start + 1) if is_within else (NONE, NONE)
+
+
+class BestSpan(NamedTuple):
+    """A span [start, end] of a window in pieces, both ends inclusive, and its score."""
+
+    score: float
+    start: int
+    end: int
+
+
+def best_span(starts: np.ndarray, ends: np.ndarray, *, max_length: int) -> BestSpan:
+    """The span with the largest starts[i] + ends[j] where i <= j < i + max_length.
+
+    Among spans with equal scores, the shortest is chosen, and among these the first.
+
+    Args:
+        starts, ends: float[P], scores of each piece as the first and as the last piece; P is at least 1.
+    """
+    best = BestSpan(-np.inf, 0, 0)
+    for more in range(min(max_length, len(starts))):
+        scores = starts[: len(starts) - more] + ends[more:]
+        place = int(scores.argmax())
+        if scores[place] > best.score:
+            best = BestSpan(float(scores[place]), place, place + more)
+    return best

@@ -34,7 +34,8 @@ def table_6(result: GridResult) -> str:
     for row in result.rows:
         for number, name in enumerate(row.dev):
             title = "/".join(filter(None, [TASKS[row.task].title, SHORT_NAMES[name]]))
-            head = f"| {title} | {_kind_of_data(row)} | {row.learning_rate:g} | {row.n_runs}" if not number else None
+            kind_of_data = row.data.partition(" ")[0].rstrip(":,")
+            head = f"| {title} | {kind_of_data} | {row.learning_rate:g} | {row.n_runs}" if not number else None
             dev = _mean_sd(row.dev[name])
             test = _mean_sd(row.test[name]) if name in row.test else "- | -"
             lines.append(f"{head or f'| {title} | | - | -'} | {dev} | {test} |")
@@ -79,7 +80,3 @@ def _average(rows: Sequence[TaskRow], split: str) -> str:
     scores = [getattr(row, split) for row in rows]
     means = [statistics.fmean(value for values in one.values() for value in values) for one in scores if one]
     return f"{100 * statistics.fmean(means):.1f}" if len(means) == len(rows) and rows else "-"
-
-
-def _kind_of_data(row: TaskRow) -> str:
-    return row.data.partition(" ")[0].rstrip(":,")

@@ -26,8 +26,8 @@ from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.lattice_bert.kinds import TUNED
 from cige.lattice_bert.tasks.items import Head, Item, Room, max_pairs_on, passes
 from cige.lattice_bert.tasks.kinds import KINDS, Kind, Scores
+from cige.nn.contexts import autocast, evaluating
 from cige.nn.device import prediction_device
-from cige.nn.precision import autocast
 
 FORMAT_VERSION = 1
 ENCODER, HEAD, ABOUT = "encoder", "head.safetensors", "task.json"
@@ -109,20 +109,15 @@ class TunedModel:
     @torch.no_grad()
     def _outputs(self, items: Sequence[Item[Any]], precision: str) -> list[np.ndarray]:
         network = self.network
-        was_training = network.training
-        network.eval()
         order = np.argsort([item.n_tokens for item in items], kind="stable").tolist()
         outputs: list[np.ndarray] = [np.zeros(0)] * len(items)
         max_pairs = 2 * max_pairs_on(network.bert.pooler.weight.device)
-        try:
-            with autocast(network, precision):
-                for chosen in passes([items[k] for k in order], max_items=READ_AT_ONCE, max_pairs=max_pairs):
-                    places = [order[k] for k in chosen]
-                    of_batch = network.head.outputs(network.bert, [items[k] for k in places])
-                    for place, output in zip(places, of_batch, strict=True):
-                        outputs[place] = output
-        finally:
-            network.train(was_training)
+        with evaluating(network), autocast(network, precision):
+            for chosen in passes([items[k] for k in order], max_items=READ_AT_ONCE, max_pairs=max_pairs):
+                places = [order[k] for k in chosen]
+                of_batch = network.head.outputs(network.bert, [items[k] for k in places])
+                for place, output in zip(places, of_batch, strict=True):
+                    outputs[place] = output
         return outputs
 
     def save(self, folder: Path | str) -> None:

@@ -13,9 +13,14 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from cige import instruction_sets
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # What arm64's higher levels add are products of few bits, which training has not: it uses the kernels of the first.
 FORMS = {"dotprod": "portable", "i8mm": "portable"}
@@ -66,3 +71,14 @@ def open_library(path: str | None) -> ctypes.CDLL:
 def _path(name: str) -> str | None:
     spec = importlib.util.find_spec(f"{__name__}._kernels_{FORMS.get(name, name)}")
     return None if spec is None else spec.origin
+
+
+def call(kernel: Callable[..., int], *arguments: Any, of: str) -> None:
+    """Call a kernel; a MemoryError of its part `of` the network if it found no memory."""
+    if kernel(*arguments):
+        raise MemoryError(f"{of}: no memory for a work buffer; use smaller batches")
+
+
+def pointers(*tensors: Tensor | None) -> list[int | None]:
+    """Tensors as arguments of a kernel."""
+    return [None if x is None else x.data_ptr() for x in tensors]

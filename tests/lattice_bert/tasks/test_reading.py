@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.lattice_bert.tasks.best_span import best_span
+from cige.lattice_bert.tasks.reading import best_span
 
 scores = st.lists(st.sampled_from([-3.0, -1.0, 0.0, 0.5, 2.0]), min_size=1, max_size=9)
 
