@@ -100,6 +100,7 @@ def test_labels_count_however_few_lines_have_one(tmp_path, before):
         UserWord("苹果", None, "block"),
     ]
     assert refusals(found) == [(before.count("\n") + 4, BAD_LABEL)] and "MY PRODUCT" not in str(found.words)
+    assert "(label MY PRODUCT)': not a label" in str(found.report)
     plain = read(tmp_path, before + "沙葱\n贺兰草\tPRODUCT\n锁阳\n", format="list")
     assert plain.report.n_refused == 1, "whoever asks for a list gets one"
 

@@ -150,7 +150,8 @@ def run_info(args: argparse.Namespace) -> None:
 
 
 def run_check(args: argparse.Namespace) -> None:
-    from cige.lexicon.lexicon import Lexicon, check_lexicon
+    from cige.lexicon.lexicon import Lexicon
+    from cige.lexicon.storage import check_lexicon
 
     check_lexicon(args.folder)
     print(f"{args.folder}: all files are intact, {counted(len(Lexicon.load(args.folder)), 'word')}")

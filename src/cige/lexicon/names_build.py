@@ -8,7 +8,7 @@ and source, what the names are called, how often they must occur in the text, an
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,8 +16,8 @@ import numpy as np
 from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList, check_number_of_kinds
-from cige.lexicon.text_file import read_lines
-from cige.lexicon.word_rules import NOT_UTF8, reason_to_refuse
+from cige.lexicon.text_file import read_text_lines
+from cige.lexicon.word_rules import reason_to_refuse
 from cige.text.normalize import normalize
 
 _BLOCK_LINES = 2000  # lines whose words are looked up at once
@@ -58,7 +58,7 @@ def read_kinds(path: str | os.PathLike[str]) -> dict[tuple[str, str], KindRule]:
         LexiconError: a line has another form.
     """
     rules = {}
-    for number, line in _text_lines(path):
+    for number, line in read_text_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
         cells = line.split("\t")
@@ -79,21 +79,13 @@ def read_rows(path: str | os.PathLike[str]) -> Iterable[tuple[str, str, str]]:
     Raises:
         LexiconError: a line has another form, or is not UTF-8.
     """
-    for number, line in _text_lines(path):
+    for number, line in read_text_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
         cells = line.split("\t")
         if len(cells) != 3:
             raise LexiconError(f"{path}, line {number}: {line!r}; expected a name, its type and its source")
         yield normalize(cells[0].strip()), cells[1], cells[2]
-
-
-def _text_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    for number, raw in read_lines(path):
-        try:
-            yield number, raw.decode("utf-8")
-        except UnicodeDecodeError:
-            raise LexiconError(f"{path}, line {number}: {NOT_UTF8}; convert the file to UTF-8") from None
 
 
 def count_in(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, int]:
@@ -110,7 +102,7 @@ def count_in(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, in
         np.add.at(counts, lexicon.match("\n".join(block))[:, 2], 1)
         block.clear()
 
-    for _, line in _text_lines(path):
+    for _, line in read_text_lines(path):
         block.append(normalize(line))
         if len(block) == _BLOCK_LINES:
             count()
