@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from cige.bulk.fingerprint import Versions, versions_of
-from cige.bulk.offsets import CODE_POINTS, OFFSETS, UTF_16, in_utf_16
 from cige.entities.entity import Entity
 from cige.errors import ModelError
 from cige.folders.hub import model_folder
 from cige.tagging.finder import EntityFinder
 from cige.tagging.selection import Request, Selection, Types
+from cige.text.utf16 import utf16_offsets
+
+CODE_POINTS, UTF_16 = "code-points", "utf-16"
+OFFSETS = (CODE_POINTS, UTF_16)
 
 
 @dataclass(frozen=True)
@@ -156,4 +159,5 @@ class Annotator:
     def _with_offsets(self, text: str, annotation: Annotation) -> Annotation:
         if annotation.entities is None or self.settings.offsets != UTF_16:
             return annotation
-        return Annotation(in_utf_16(text, annotation.entities))
+        place = utf16_offsets(text)
+        return Annotation([replace(e, start=place(e.start), end=place(e.end)) for e in annotation.entities])

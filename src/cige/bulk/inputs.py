@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -44,10 +44,6 @@ class InputFile:
     n_rows: int
     begin: int = 0
     header: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, object]:
-        """The fields as JSON values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

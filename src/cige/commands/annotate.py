@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cige.bulk.job import PartRecord
+from cige.bulk.records import PartRecord
 from cige.commands.exit_codes import INTERRUPTED
 from cige.commands.options import add_model_options, add_request_options, at_least, request_of
 from cige.errors import DataError

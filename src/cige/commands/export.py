@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from cige.commands.options import flat_tagger_folder
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "cige export [-h] [--int8] onnx [MODEL] OUT"
@@ -30,11 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     if len(args.folders) > 2:
         args.error(f"given {len(args.folders)} folders, expected [MODEL] OUT")
-    from cige.folders.hub import model_folder
-
     *given, output = args.folders
     # Before torch is imported, so that a wrong name is reported at once.
-    source = model_folder(given[0] if given else None)
+    source = flat_tagger_folder(given[0] if given else None)
     from cige.models.model import LatticeModel
     from cige.runtime.export import export_onnx
 

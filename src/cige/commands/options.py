@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.errors import ModelError
@@ -194,6 +195,27 @@ def with_lexicon_only(finder: EntityFinder, path_or_hub_id: str | None) -> NER:
             "and does not report them; use `cige predict` without --lexicon-add and --words, or a model of `cige train`"
         )
     return finder
+
+
+def flat_tagger_folder(model: str | None) -> Path:
+    """The folder of a model that `cige train` wrote and that finds no nested entities, for commands that change models.
+
+    Only the manifest is read, so that other models are refused before PyTorch is imported.
+
+    Raises:
+        ModelError: it is another model.
+    """
+    from cige.folders.hub import model_folder
+    from cige.folders.kinds import GRID_TAGGER
+    from cige.folders.manifest import kind_of
+
+    folder = model_folder(model)
+    if kind_of(folder) == GRID_TAGGER:
+        raise ModelError(
+            f"{folder}: it finds nested entities, and such models can be neither averaged, compacted nor exported; "
+            "give a model that was trained with head: crf"
+        )
+    return folder
 
 
 def make_console() -> Console:

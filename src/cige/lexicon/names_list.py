@@ -12,6 +12,7 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from cige.errors import LexiconError
 from cige.lexicon.gazetteers import MAX_GAZETTEERS
@@ -116,7 +117,11 @@ class NamesList:
             aside.write_text("".join([*head, *rows]), encoding="utf-8", newline="\n")
 
 
-def names_list(given: NamesList | str | os.PathLike[str]) -> NamesList:
+Names: TypeAlias = NamesList | str | os.PathLike[str]
+"""A list of names, or the path of one."""
+
+
+def names_list(given: Names) -> NamesList:
     """A list, or the list in a file; lines of the file that cannot be used are told in a warning.
 
     Raises:

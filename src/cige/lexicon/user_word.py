@@ -89,8 +89,8 @@ def _each(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
     )
     for text, label in pairs:
         mode: str = EVIDENCE
-        if isinstance(text, UserWord) and not is_mapping:
-            text, label, mode = text.text, text.label, text.mode
+        if isinstance(word := text, UserWord) and not is_mapping:
+            text, label, mode = word.text, word.label, word.mode
         if not isinstance(text, str):
             raise LexiconError(f"words: expected strings or UserWords, got {type(text).__name__}{_instead(text)}")
         if label is not None and not isinstance(label, str):
