@@ -13,12 +13,9 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from cige.tagging.prediction import PredictionModel
-
-if TYPE_CHECKING:
-    from cige.serving.explained import ExplainWork
 
 SHORT = 1_000  # characters; explanations of longer texts have another thread, so that short ones need not wait for them
 LEAST_RATE = 500.0  # initial estimate of characters per second
@@ -140,6 +137,15 @@ class Lane:
                 del watch, task  # the texts of the last request would stay until the next one
 
 
+class AsideWork(Protocol):
+    """The task of a request that is not batched; `run` returns the result, and calls `watch.check` often."""
+
+    @property
+    def n_chars(self) -> int: ...
+
+    def run(self, watch: Watch) -> Any: ...
+
+
 class Aside:
     """Runs the requests that are not batched in two threads, one of them for long texts.
 
@@ -170,7 +176,7 @@ class Aside:
         """Seconds for which a thread has gone on after a deadline."""
         return max(lane.stuck_for for lane in self._lanes.values())
 
-    def submit(self, work: ExplainWork, *, deadline: float) -> Future[Any]:
+    def submit(self, work: AsideWork, *, deadline: float) -> Future[Any]:
         """Submit a request; cancelling the future ends it soon.
 
         Raises:
@@ -193,7 +199,7 @@ class Aside:
         self._lanes[is_long].submit(watch, lambda: self._run(work, watch, size, is_long=is_long))
         return watch.future
 
-    def _run(self, work: ExplainWork, watch: Watch, size: int, *, is_long: bool) -> None:
+    def _run(self, work: AsideWork, watch: Watch, size: int, *, is_long: bool) -> None:
         started = time.monotonic()
         answer: Any
         try:

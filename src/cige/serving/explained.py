@@ -30,7 +30,7 @@ MOST_COMPARED = 1_500_000  # pairs of bars in the rows of a drawing, each of whi
 
 @dataclass
 class ExplainWork(TextsWork):
-    """Texts to explain, which `aside.Aside` runs.
+    """Texts to explain (see `aside.AsideWork`).
 
     Attributes:
         removals: whether to predict again without each word that overlaps an entity.
