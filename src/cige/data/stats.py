@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from cige.data.sentence import Sentence
-from cige.lattice.lattice import WordMatcher
+from cige.lexicon.snapshot import LexiconSnapshot
 from cige.text.normalize import normalize
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class DatasetStats:
         return table
 
 
-def dataset_stats(sentences: Sequence[Sentence], lexicon: WordMatcher | None = None) -> DatasetStats:
+def dataset_stats(sentences: Sequence[Sentence], lexicon: LexiconSnapshot | None = None) -> DatasetStats:
     """Compute statistics; with a `lexicon` (a snapshot), also of the words in the normalised texts."""
     labels = Counter(span.label for sentence in sentences for span in sentence.spans)
     return DatasetStats(

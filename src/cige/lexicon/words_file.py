@@ -60,10 +60,6 @@ class WordList:
         """The text, label and mode of each word."""
         return ((text, *facts) for text, facts in zip(self.words, self.of_words, strict=True))
 
-    @property
-    def n_labelled(self) -> int:
-        return sum(label is not None for label, _ in self.of_words)
-
 
 def read_words(
     path: str | os.PathLike[str],

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from cige.data.jsonl import check_surface, make_span
 from cige.data.sentence import Span
-from cige.data.text_files import has_surrogate
+from cige.data.text_files import has_surrogate, read_text
 from cige.errors import DataError
 from cige.json_text import JsonObject, to_json
 from cige.text.visible import one_line
@@ -97,9 +98,9 @@ def span_dicts(document: Document) -> list[JsonObject]:
     return [{"start": s.start, "end": s.end, "label": s.label, "text": text[s.start : s.end]} for s in document.spans]
 
 
-def other_values(document: Document, *taken: str) -> JsonObject:
-    """The `meta` of a document without what would replace its text or its spans: names that a format uses itself."""
-    return {name: value for name, value in document.meta.items() if name not in taken}
+def without(values: Mapping[str, Any], *taken: str) -> JsonObject:
+    """The values of a record, or the `meta` of a document, without those whose names a format uses itself."""
+    return {name: value for name, value in values.items() if name not in taken}
 
 
 def checked(documents: Iterable[Document]) -> Iterator[tuple[int, Document]]:
@@ -169,6 +170,22 @@ def json_values(text: str, name: str) -> list[tuple[int, Any]]:
             except (ValueError, RecursionError) as error:
                 raise DataError(f"{name}, line {number}: not JSON ({error})") from None
     return values
+
+
+def read_objects(path: Path, place: str, read: Callable[[JsonObject, int], Document]) -> list[Document]:
+    """The documents that `read` makes of the JSON objects of a file and their lines or numbers.
+
+    Args:
+        place: what an object is in messages, such as a line or a task.
+
+    Raises:
+        DataError: the file is not JSON, or an object is no document; the message contains the place.
+    """
+    documents = []
+    for number, value in json_values(read_text(path), str(path)):
+        with error_context(str(path), place, number):
+            documents.append(read(an_object(value), number))
+    return documents
 
 
 def is_pair(value: Any) -> bool:

@@ -21,6 +21,7 @@ from cige.data.documents.document import (
     json_text,
     read_spans,
     span_dicts,
+    without,
 )
 from cige.data.text_files import read_text, write_bytes, write_text
 from cige.errors import DataError
@@ -69,13 +70,10 @@ def write_parquet(path: Path, documents: Iterable[Document]) -> None:
     import pyarrow.parquet as pq
 
     listed = [document for _, document in checked(documents)]
-    names = _meta_names(listed)
     fields = [("start", pa.int32()), ("end", pa.int32()), ("label", pa.string()), ("text", pa.string())]
     try:
         columns = {"text": pa.array([d.text for d in listed], pa.string())}
-        for name in names:
-            values = [d.meta.get(name) for d in listed]
-            columns[name] = pa.array(values)
+        columns |= {name: pa.array([d.meta.get(name) for d in listed]) for name in _meta_names(listed)}
         spans = [span_dicts(d) if d.is_labelled else None for d in listed]
         columns["entities"] = pa.array(spans, pa.list_(pa.struct(fields)))
         out = io.BytesIO()
@@ -173,7 +171,7 @@ def _document(row: JsonObject, options: ReadingOptions, number: int) -> Document
             entities = json.loads(entities) if entities else None
         except (ValueError, RecursionError) as reason:
             raise DataError(f"column {options.entities_column!r} holds no JSON ({reason})") from None
-    meta = {name: value for name, value in row.items() if name not in (options.text_column, options.entities_column)}
+    meta = without(row, options.text_column, options.entities_column)
     spans = () if entities is None else read_spans(entities, text)
     return Document(text, spans, meta, entities is not None, number)
 

@@ -19,6 +19,7 @@ from cige.data.documents.document import (
     json_values,
     read_spans,
     text_of,
+    without,
 )
 from cige.data.documents.tables import parquet_rows
 from cige.data.jsonl import make_span
@@ -58,8 +59,8 @@ def read_hugging_face(path: Path, options: ReadingOptions) -> list[Document]:
                 raise DataError("expected lists of one length under 'tokens' and 'ner_tags'")
             if odd := [token for token in tokens if not isinstance(token, str)]:
                 raise DataError(f"expected strings under 'tokens', found {odd[0]!r}")
-            meta = {name: item for name, item in row.items() if name not in ("tokens", "ner_tags")}
-            listed.append((number, tokens, [_name(tag, names) for tag in tags], meta))
+            of_tokens = [_name(tag, names) for tag in tags]
+            listed.append((number, tokens, of_tokens, without(row, "tokens", "ner_tags")))
     scheme = detect_scheme({tag: number for number, _, tags, _ in reversed(listed) for tag in tags}, str(path))
     documents = []
     for number, tokens, tags, meta in listed:
