@@ -15,6 +15,7 @@ from typing import IO
 import numpy as np
 
 from cige.bulk.csv_records import csv_records
+from cige.data.documents.folders import suffix
 from cige.errors import DataError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
 from cige.folders.visible import visible_files
@@ -206,6 +207,5 @@ def _scan_parquet(path: Path, name: str, piece_rows: int) -> tuple[InputFile, li
 
 
 def _format_of(file: Path) -> str | None:
-    suffix = Path(file.stem).suffix if file.suffix in (".gz", ".xz") else file.suffix
-    form = FORMATS.get(suffix.lower())
-    return None if form == "parquet" and suffix is not file.suffix and file.suffix in (".gz", ".xz") else form
+    form = FORMATS.get(suffix(file))
+    return None if form == "parquet" and file.suffix.lower() != ".parquet" else form

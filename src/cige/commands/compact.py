@@ -7,9 +7,8 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from cige.commands.options import flat_tagger_folder
+from cige.commands.options import flat_tagger_folder, folder_bytes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +45,6 @@ def run(args: argparse.Namespace) -> None:
     small = trim(model, n_words=args.n_words, n_bigrams=args.n_bigrams)
     small = rename_labels(small, names)
     small.save(args.output, table_dtype=args.dtype)
-    n_bytes = sum(file.stat().st_size for file in Path(args.output).rglob("*") if file.is_file())
+    n_bytes = folder_bytes(args.output)
     sizes = f"{len(small.lexicon):,} words, {len(small.vocabulary.bigrams):,} bigrams"
     print(f"{args.output}: {sizes}, {n_bytes / 1e6:.1f} MB")

@@ -9,9 +9,8 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from cige.commands.options import flat_tagger_folder
+from cige.commands.options import flat_tagger_folder, folder_bytes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,5 +38,5 @@ def run(args: argparse.Namespace) -> None:
     from cige.runtime.export import export_onnx
 
     export_onnx(LatticeModel.load(source), output, int8=args.int8)
-    n_bytes = sum(file.stat().st_size for file in Path(output).rglob("*") if file.is_file())
+    n_bytes = folder_bytes(output)
     print(f"{output}: {n_bytes / 1e6:.1f} MB")

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from cige.data.jsonl import check_surface, make_span
+from cige.data.jsonl import check_surface, check_writable, make_span
 from cige.data.sentence import Span
-from cige.data.text_files import has_surrogate, read_text
+from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
 from cige.json_text import JsonObject, to_json
-from cige.text.visible import one_line
-
-_SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -60,15 +55,6 @@ class ReadingOptions:
     repair: bool = False
 
 
-@contextmanager
-def error_context(name: str, what: str, number: int) -> Iterator[None]:
-    """Context manager that prepends the file and the place in it to the message of a DataError."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{name}, {what} {number}: {one_line(str(error))}") from None
-
-
 def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end", "label")) -> tuple[Span, ...]:
     """The spans of a list of objects with these keys, or of lists [start, end, label]; sorted.
 
@@ -106,11 +92,9 @@ def without(values: Mapping[str, Any], *taken: str) -> JsonObject:
 def checked(documents: Iterable[Document]) -> Iterator[tuple[int, Document]]:
     """The documents with their numbers from 1; raises a DataError if spans exceed a text."""
     for number, document in enumerate(documents, 1):
-        with error_context("documents to write", "number", number):
-            if _SPLIT_PAIR.search(document.text):
-                raise DataError("two surrogates in a row would read back as one character; normalise the text first")
+        with error_context(f"documents to write, number {number}"):
+            check_writable(document.text, document.spans)
             for span in document.spans:
-                make_span(span.start, span.end, span.label, document.text)
                 if span.parts:
                     raise DataError(f"{span} is discontinuous; only JSON lines (format jsonl) can hold it")
         yield number, document
@@ -183,7 +167,7 @@ def read_objects(path: Path, place: str, read: Callable[[JsonObject, int], Docum
     """
     documents = []
     for number, value in json_values(read_text(path), str(path)):
-        with error_context(str(path), place, number):
+        with error_context(f"{path}, {place} {number}"):
             documents.append(read(an_object(value), number))
     return documents
 

@@ -17,13 +17,12 @@ from cige.data.documents.document import (
     Document,
     ReadingOptions,
     checked,
-    error_context,
     json_text,
     read_spans,
     span_dicts,
     without,
 )
-from cige.data.text_files import read_text, write_bytes, write_text
+from cige.data.text_files import error_context, read_text, write_bytes, write_text
 from cige.errors import DataError
 from cige.json_text import JsonObject
 from cige.text.visible import one_line
@@ -60,7 +59,7 @@ def read_parquet(path: Path, options: ReadingOptions) -> list[Document]:
     rows, _ = parquet_rows(path)
     documents = []
     for number, row in enumerate(rows, 1):
-        with error_context(str(path), "row", number):
+        with error_context(f"{path}, row {number}"):
             documents.append(_document(row, options, number))
     return documents
 
@@ -153,7 +152,7 @@ def _read_table(path: Path, options: ReadingOptions, records: list[list[str]]) -
     _check_names(header, path)
     table = []
     for number, record in enumerate(rows, 1):
-        with error_context(str(path), "record", number):
+        with error_context(f"{path}, record {number}"):
             if len(record) != len(header):
                 raise DataError(f"{len(record)} fields, expected {len(header)}: {', '.join(header)}")
             table.append(_document(dict(zip(header, record, strict=True)), options, number))
