@@ -139,6 +139,11 @@ def load(
     return finder.for_domain(domain)
 
 
+def load_as(path_or_hub_id: str | PathLike[str] | None, chosen: Any) -> EntityFinder:
+    """`load` with the device, precision, domain and names of an object that has them, such as settings of a server."""
+    return load(path_or_hub_id, chosen.device, precision=chosen.precision, domain=chosen.domain, names=chosen.names)
+
+
 def _finder_of(kind: str | None) -> Callable[..., EntityFinder] | None:
     """The function that opens folders of a kind, called with (folder, device=); None if they find no entities."""
     if kind in (TAGGER, GRID_TAGGER):

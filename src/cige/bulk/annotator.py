@@ -98,18 +98,12 @@ class Annotator:
                 report the requested labels.
             LexiconError: a file of words cannot be read.
         """
-        from cige.api import NER, load
+        from cige.api import NER, load_as
         from cige.nn.memory import keep_freed_memory
 
         keep_freed_memory()
         folder = model_folder(settings.model)
-        finder = load(
-            folder,
-            device=settings.device,
-            precision=settings.precision,
-            domain=settings.domain,
-            names=settings.names,
-        )
+        finder = load_as(folder, settings)
         for path in settings.lexicon_add:
             if not isinstance(finder, NER):
                 raise ModelError(f"{settings.model}: this model has no lexicon, so it cannot take the words of {path}")

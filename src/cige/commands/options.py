@@ -69,11 +69,8 @@ def add_request_options(parser: argparse.ArgumentParser, *, recall: bool = True)
         "--min-score", type=float, default=0.0, metavar="P", help="leave out entities with a lower score, 0..1"
     )
     parser.add_argument("--labels", metavar="A,B", help="report only these labels")
-    parser.add_argument(
-        "--types",
-        choices=("fine", "coarse"),
-        default="fine",
-        help="coarse: report the topmost ancestor of each label, such as ORG for COMPANY (default: fine)",
+    add_types_option(
+        parser, "coarse: report the topmost ancestor of each label, such as ORG for COMPANY (default: fine)"
     )
     if not recall:
         parser.set_defaults(recall=None)
@@ -87,14 +84,12 @@ def add_request_options(parser: argparse.ArgumentParser, *, recall: bool = True)
     )
 
 
-def add_types_option(parser: argparse.ArgumentParser) -> None:
-    """The option --types, for labelled data."""
-    parser.add_argument(
-        "--types",
-        choices=("fine", "coarse"),
-        default="fine",
-        help="coarse: the data has topmost ancestors of the model's labels, such as ORG for COMPANY (default: fine)",
-    )
+def add_types_option(
+    parser: argparse.ArgumentParser,
+    help: str = "coarse: the data has topmost ancestors of the model's labels, such as ORG for COMPANY (default: fine)",
+) -> None:
+    """The option --types; its usual help is that for labelled data."""
+    parser.add_argument("--types", choices=("fine", "coarse"), default="fine", help=help)
 
 
 def add_repair_option(parser: argparse.ArgumentParser) -> None:
@@ -149,17 +144,11 @@ def load_ner(args: argparse.Namespace) -> NER:
 
 def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> EntityFinder:
     """Like `load_finder`, for one of several models."""
-    from cige.api import load
+    from cige.api import load_as
     from cige.nn.memory import keep_freed_memory
 
     keep_freed_memory()
-    finder = load(
-        path_or_hub_id,
-        device=args.device,
-        precision=args.precision,
-        domain=args.domain,
-        names=args.names,
-    )
+    finder = load_as(path_or_hub_id, args)
     for path in args.lexicon_add:
         report = with_lexicon_only(finder, path_or_hub_id).lexicon.add_file(path)
         if report.n_refused or not report.n_taken:

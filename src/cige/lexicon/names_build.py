@@ -8,6 +8,7 @@ and source, what the names are called, how often they must occur in the text, an
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -43,9 +44,9 @@ class KindRule:
 class BuildReport:
     """How many names each kind has, and why others were left out."""
 
-    n_kept: dict[str, int] = field(default_factory=dict)
-    n_rare: dict[str, int] = field(default_factory=dict)
-    n_common: dict[str, int] = field(default_factory=dict)
+    n_kept: Counter[str] = field(default_factory=Counter)
+    n_rare: Counter[str] = field(default_factory=Counter)
+    n_common: Counter[str] = field(default_factory=Counter)
     n_without_rule: int = 0
     n_refused: int = 0
 
@@ -149,10 +150,6 @@ def build_names(
     """
     report = BuildReport()
     kinds: dict[str, tuple[str, ...]] = {}
-
-    def add_one(to: dict[str, int], kind: str) -> None:
-        to[kind] = to.get(kind, 0) + 1
-
     for word, type_, source in rows:
         rule = rules.get((type_, source))
         if rule is None:
@@ -160,12 +157,12 @@ def build_names(
         elif reason_to_refuse(word, spaces=True):
             report.n_refused += 1
         elif counts.get(word, 0) < rule.min_count:
-            add_one(report.n_rare, rule.kind)
+            report.n_rare[rule.kind] += 1
         elif rule.no_common and is_common(word):
-            add_one(report.n_common, rule.kind)
+            report.n_common[rule.kind] += 1
         elif rule.kind not in kinds.get(word, ()):
             kinds[word] = (*kinds.get(word, ()), rule.kind)
-            add_one(report.n_kept, rule.kind)
+            report.n_kept[rule.kind] += 1
     if not kinds:
         raise LexiconError("no name is left; check that the types and sources of the rules are those of the rows")
     names = NamesList(kinds, version=version, date=date)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -55,11 +56,7 @@ class NamesList:
 
     def counts(self) -> dict[str, int]:
         """kind -> number of names that have it; a name may have several kinds."""
-        counts = dict.fromkeys(self.all_kinds, 0)
-        for kinds in self.kinds.values():
-            for kind in kinds:
-                counts[kind] += 1
-        return counts
+        return dict(sorted(Counter(kind for kinds in self.kinds.values() for kind in kinds).items()))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> NamesList:
