@@ -30,13 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.exit_codes import INTERRUPTED
-from cige.commands.options import (
-    add_model_options,
-    add_request_options,
-    at_least,
-    load_finder,
-    request_of,
-)
+from cige.commands.options import add_model_options, add_request_options, at_least, load_finder, request_of
 from cige.commands.texts import sentences_of
 from cige.errors import DataError
 from cige.text.counted import counted

@@ -21,16 +21,7 @@ from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
 from cige.lexicon.user_batch import UserBatch, listed_words, strings, triples, usable, usable_alike
 from cige.lexicon.user_changes import UserChanges
 from cige.lexicon.user_sequences import UserEntries, UserTexts
-from cige.lexicon.user_word import (
-    BLOCK,
-    BLOCK_EXACT,
-    COMMON_TYPES,
-    EVIDENCE,
-    Mode,
-    UserWord,
-    UserWords,
-    each_user_word,
-)
+from cige.lexicon.user_word import BLOCK, BLOCK_EXACT, COMMON_TYPES, EVIDENCE, Mode, UserWord, UserWords, each_user_word
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 from cige.text.counted import counted

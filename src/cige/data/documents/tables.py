@@ -13,15 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cige.data.documents.document import (
-    Document,
-    ReadingOptions,
-    checked,
-    json_text,
-    read_spans,
-    span_dicts,
-    without,
-)
+from cige.data.documents.document import Document, ReadingOptions, checked, json_text, read_spans, span_dicts, without
 from cige.data.text_files import error_context, read_text, write_bytes, write_text
 from cige.errors import DataError
 from cige.json_text import JsonObject
