@@ -23,27 +23,18 @@ if TYPE_CHECKING:
     from cige.lexicon.lexicon import Lexicon
     from cige.lexicon.user_word import UserWord
 
-# The module of each public name. Names are imported on first use, so that `import cige` is fast and needs no torch.
-_HOMES = {
-    "CigeError": "errors",
-    "DataError": "errors",
-    "LexiconError": "errors",
-    "ModelError": "errors",
-    "RecipeError": "errors",
-    "Lexicon": "lexicon.lexicon",
-    "UserWord": "lexicon.user_word",
-    "Lattice": "lattice.lattice",
-    "build_lattice": "lattice.lattice",
-    "draw_lattice": "drawing.lattice",
-    "Sentence": "data.sentence",
-    "Span": "data.sentence",
-    "read_sentences": "data.reading",
-    "write_sentences": "data.reading",
-    "Entity": "entities.entity",
-    "NER": "api",
-    "Analysis": "api",
-    "load": "api",
-    "Explanation": "explain.explanation",
+# The public names of each module. They are imported on first use, so that `import cige` is fast and needs no torch.
+_NAMES_OF = {
+    "errors": ("CigeError", "DataError", "LexiconError", "ModelError", "RecipeError"),
+    "lexicon.lexicon": ("Lexicon",),
+    "lexicon.user_word": ("UserWord",),
+    "lattice.lattice": ("Lattice", "build_lattice"),
+    "drawing.lattice": ("draw_lattice",),
+    "data.sentence": ("Sentence", "Span"),
+    "data.reading": ("read_sentences", "write_sentences"),
+    "entities.entity": ("Entity",),
+    "api": ("NER", "Analysis", "load"),
+    "explain.explanation": ("Explanation",),
 }
 
 __all__ = [
@@ -72,11 +63,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("cige")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'cige' has no attribute {name!r}")
-    value = getattr(import_module(f"cige.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+    for module, names in _NAMES_OF.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f"cige.{module}"), name)
+            return value
+    raise AttributeError(f"module 'cige' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

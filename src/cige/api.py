@@ -17,8 +17,9 @@ from cige.folders.hub import model_folder, push_folder
 from cige.folders.kinds import GRID_TAGGER, ONNX, TAGGER, find_kind
 from cige.folders.manifest import kind_of, read_manifest
 from cige.lexicon.lexicon import Lexicon
-from cige.lexicon.names_list import NamesList, names_list
+from cige.lexicon.names_list import Names
 from cige.lexicon.user_word import UserWords, user_words_of
+from cige.runtime.opening import open_onnx, open_tagger
 from cige.tagging.finder import EntityFinder
 from cige.tagging.merging import merge_windows
 from cige.tagging.prediction import predict_spans
@@ -30,9 +31,6 @@ from cige.text.given import check_text
 
 if TYPE_CHECKING:
     from cige.explain.explanation import Explanation
-
-Names = NamesList | str | PathLike[str]
-BACKENDS = ("auto", "native", "torch")
 
 
 @dataclass(frozen=True)
@@ -141,71 +139,19 @@ def load(
     return finder.for_domain(domain)
 
 
+def load_as(path_or_hub_id: str | PathLike[str] | None, chosen: Any) -> EntityFinder:
+    """`load` with the device, precision, domain and names of an object that has them, such as settings of a server."""
+    return load(path_or_hub_id, chosen.device, precision=chosen.precision, domain=chosen.domain, names=chosen.names)
+
+
 def _finder_of(kind: str | None) -> Callable[..., EntityFinder] | None:
     """The function that opens folders of a kind, called with (folder, device=); None if they find no entities."""
     if kind in (TAGGER, GRID_TAGGER):
-        return partial(open_tagger, finds_nested=kind == GRID_TAGGER)
+        return lambda folder, **options: NER(open_tagger(folder, kind=kind, **options))
     if kind == ONNX:
-        return open_onnx
+        return lambda folder, **options: NER(open_onnx(folder, **options))
     known = find_kind(kind)
     return None if known is None else known.open_finder
-
-
-def open_tagger(
-    folder: Path,
-    *,
-    device: str = "cpu",
-    backend: str = "auto",
-    precision: str = "auto",
-    names: Names | None = None,
-    n_threads: int | None = None,
-    finds_nested: bool = False,
-) -> NER:
-    """Open a folder that a LatticeModel wrote; PyTorch is imported only if it is the backend (see `load`).
-
-    Args:
-        finds_nested: whether it is the folder of a GridModel, whose entities may be nested.
-    """
-    from cige.runtime.precision import FLOAT32, chosen
-    from cige.runtime.tagger_folder import is_readable
-
-    if backend not in BACKENDS:
-        raise ModelError(f"backend {backend!r}: expected one of {', '.join(BACKENDS)}")
-    if backend == "native" and device != "cpu":
-        raise ModelError(f"device {device!r}: cige's own runtime computes on the CPU; use backend='torch'")
-    listed = None if names is None else names_list(names)
-    kind = GRID_TAGGER if finds_nested else TAGGER
-    if backend == "native" or (backend == "auto" and device == "cpu" and is_readable(folder, kind)):
-        options: dict[str, Any] = {"precision": precision, "names": listed, "n_threads": n_threads}
-        if not finds_nested:
-            from cige.runtime.native_model import NativeModel
-
-            return NER(NativeModel.load(folder, **options))
-        from cige.runtime.native_grid import NativeGridModel
-
-        if precision == "auto":  # F1 of such models in lower precision was not measured
-            options["precision"] = FLOAT32
-        return NER(NativeGridModel.load(folder, **options))
-    from cige.models.grid_model import GridModel
-    from cige.models.model import LatticeModel
-    from cige.nn.device import prediction_device
-
-    if n_threads is not None:
-        raise ModelError(f"given n_threads={n_threads}; PyTorch computes this model, so call torch.set_num_threads")
-    chosen(precision, [FLOAT32], of="PyTorch, which computes this model,")
-    where = prediction_device(device)
-    model = (GridModel if finds_nested else LatticeModel).load(folder, listed)
-    model.tagger.to(where)
-    return NER(model)
-
-
-def open_onnx(folder: Path, *, device: str = "cpu") -> NER:
-    """Open a folder that `cige export onnx` wrote; this imports ONNX Runtime but not PyTorch."""
-    from cige.runtime.onnx_model import OnnxModel
-
-    if device != "cpu":
-        raise ModelError(f"{folder}: a model exported for ONNX Runtime runs on the CPU; given device {device!r}")
-    return NER(OnnxModel.load(folder))
 
 
 class NER(EntityFinder):

@@ -17,24 +17,21 @@ from urllib.request import url2pathname
 
 from cige.json_text import JsonObject
 
-EXTRA_OF = {
-    **dict.fromkeys(
-        ("torch", "yaml", "accelerate", "gensim", "optuna", "scipy", "tensorboard", "jieba", "triton"), "train"
-    ),
-    **dict.fromkeys(("transformers", "tokenizers"), "bert"),
-    **dict.fromkeys(("matplotlib", "resvg_py"), "plots"),
-    **dict.fromkeys(("onnx", "onnxruntime"), "onnx"),
-    **dict.fromkeys(
-        ("fastapi", "uvicorn", "prometheus_client", "pydantic", "pydantic_core", "starlette", "httptools"), "serve"
-    ),
-    **dict.fromkeys(("spacy", "srsly"), "spacy"),
-    "huggingface_hub": "hub",
-    "pyarrow": "documents",
+_PACKAGES_OF = {
+    "train": "torch yaml accelerate gensim optuna scipy tensorboard jieba triton",
+    "bert": "transformers tokenizers",
+    "plots": "matplotlib resvg_py",
+    "onnx": "onnx onnxruntime",
+    "serve": "fastapi uvicorn prometheus_client pydantic pydantic_core starlette httptools",
+    "spacy": "spacy srsly",
+    "hub": "huggingface_hub",
+    "documents": "pyarrow",
     "ray": "ray",
-    "pyspark": "spark",
+    "spark": "pyspark",
     "sklearn": "sklearn",
-    "argcomplete": "completion",
+    "completion": "argcomplete",
 }
+EXTRA_OF = {package: extra for extra, packages in _PACKAGES_OF.items() for package in packages.split()}
 """The extra that installs each package, by the name with which the package is imported."""
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _NAMED = re.compile(r"""pip install (?P<quote>['"]?)cige\[(?P<extra>[\w,-]+)\](?P=quote)""")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Any
 
 
-def imported_on_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+def imported_on_use(package: str, **names: Collection[str]) -> Callable[[str], Any]:
     """The `__getattr__` of a package.
 
     Args:
         package: its name.
-        homes: public name -> the module of the package that it is in.
+        names: module of the package -> the public names that it has.
     """
+    homes = {name: module for module, of_module in names.items() for name in of_module}
 
     def get(name: str) -> Any:
         if name not in homes:

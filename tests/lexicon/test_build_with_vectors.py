@@ -14,8 +14,9 @@ from cige.errors import LexiconError
 from cige.lexicon import base_words, row_file, vector_files
 from cige.lexicon.build_with_vectors import build_with_vectors
 from cige.lexicon.convert_vectors import convert_vectors
-from cige.lexicon.lexicon import Lexicon, check_lexicon
+from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.row_file import RowFile
+from cige.lexicon.storage import check_lexicon
 from cige.lexicon.vectors import VectorTable
 
 LINES = [

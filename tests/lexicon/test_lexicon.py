@@ -15,7 +15,8 @@ from cige.errors import LexiconError
 from cige.folders.manifest import write_manifest
 from cige.lexicon import base_words
 from cige.lexicon import lexicon as lexicon_module
-from cige.lexicon.lexicon import Lexicon, check_lexicon
+from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.storage import check_lexicon
 from cige.lexicon.user_changes import UserChanges
 from cige.lexicon.user_word import UserWord
 from cige.text.normalize import normalize

@@ -49,7 +49,7 @@ def test_every_format_gives_the_same_words(tmp_path, format, given_format):
     found = read(tmp_path, FORMS[format], format="auto" if given_format == "auto" else format)
     assert found.user_words == WORDS and found.words == [word.text for word in WORDS]
     assert (found.report.format, found.report.n_taken, found.report.n_refused) == (format, 5, 0)
-    assert found.counts is None and found.n_labelled == 3
+    assert found.counts is None and sum(label is not None for label, _ in found.of_words) == 3
 
 
 @pytest.mark.parametrize("format", HEADERS)
@@ -100,6 +100,7 @@ def test_labels_count_however_few_lines_have_one(tmp_path, before):
         UserWord("苹果", None, "block"),
     ]
     assert refusals(found) == [(before.count("\n") + 4, BAD_LABEL)] and "MY PRODUCT" not in str(found.words)
+    assert "(label MY PRODUCT)': not a label" in str(found.report)
     plain = read(tmp_path, before + "沙葱\n贺兰草\tPRODUCT\n锁阳\n", format="list")
     assert plain.report.n_refused == 1, "whoever asks for a list gets one"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from pathlib import Path
 
 import crafted_folders as crafted
@@ -86,7 +87,8 @@ def test_load_needs_no_pytorch_and_copies_are_alike(tmp_path):
     assert isinstance(ner.model, NativeGridModel) and ner.model.precision == "float32" and ner.label_facts.nested
     ner.lexicon.add("阿拉善", label="LOC")
     texts = ["他在阿拉善", *TEXTS]
-    assert pickle.loads(pickle.dumps(ner))(texts) == ner(texts)
+    copy = pickle.loads(pickle.dumps(ner))
+    assert copy.model.n_threads == 2 and copy(texts) == ner(texts)
     ner.model.save(tmp_path / "copy")
     assert cige.load(tmp_path / "copy")(texts) == ner(texts)
     in_torch = ner.model.in_torch()
@@ -188,3 +190,15 @@ def test_recall_and_calibration_are_not_possible_yet(tmp_path: Path, capsys):
     (tmp_path / "dev.jsonl").write_text('{"text": "李明", "entities": []}\n', encoding="utf-8")
     assert main(["calibrate", str(tmp_path / "model"), str(tmp_path / "dev.jsonl")]) == 2
     assert "such models cannot be calibrated yet" in capsys.readouterr().err
+    with pytest.raises(ModelError, match="no domain 'posts'; models of nested entities cannot be calibrated yet"):
+        cige.load(tmp_path / "model", domain="posts")
+
+
+@pytest.mark.parametrize("command", ["average MODEL MODEL --output OUT", "compact MODEL OUT", "export onnx MODEL OUT"])
+def test_commands_refuse_nested_models_before_pytorch_is_imported(tmp_path: Path, capsys, monkeypatch, command):
+    model = tmp_path / "model"
+    tiny_grid.model().save(model)
+    monkeypatch.setitem(sys.modules, "cige.models.model", None)
+    words = command.replace("MODEL", str(model)).replace("OUT", str(tmp_path / "out")).split()
+    assert main(words) == 2
+    assert "it finds nested entities, and such models can be neither averaged" in capsys.readouterr().err

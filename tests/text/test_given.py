@@ -20,8 +20,6 @@ def test_what_is_not_a_text_is_named(given, message):
     with pytest.raises(TypeError) as found:
         check_text(given)
     assert str(found.value) == message
-    with pytest.raises(TypeError, match="expected a name"):
-        check_text(given, expected="a name")
 
 
 def test_texts_are_taken():

@@ -17,11 +17,5 @@ if TYPE_CHECKING:
 __all__ = ["Annotator", "AnnotatorSettings", "annotate_batch", "output_schema"]
 
 __getattr__ = imported_on_use(
-    __name__,
-    {
-        "Annotator": "annotator",
-        "AnnotatorSettings": "annotator",
-        "annotate_batch": "arrow",
-        "output_schema": "arrow",
-    },
+    __name__, annotator=["Annotator", "AnnotatorSettings"], arrow=["annotate_batch", "output_schema"]
 )

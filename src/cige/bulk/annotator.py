@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from cige.bulk.fingerprint import Versions, versions_of
-from cige.bulk.offsets import CODE_POINTS, OFFSETS, UTF_16, in_utf_16
 from cige.entities.entity import Entity
 from cige.errors import ModelError
 from cige.folders.hub import model_folder
 from cige.tagging.finder import EntityFinder
 from cige.tagging.selection import Request, Selection, Types
+from cige.text.utf16 import utf16_offsets
+
+CODE_POINTS, UTF_16 = "code-points", "utf-16"
+OFFSETS = (CODE_POINTS, UTF_16)
 
 
 @dataclass(frozen=True)
@@ -95,18 +98,12 @@ class Annotator:
                 report the requested labels.
             LexiconError: a file of words cannot be read.
         """
-        from cige.api import NER, load
+        from cige.api import NER, load_as
         from cige.nn.memory import keep_freed_memory
 
         keep_freed_memory()
         folder = model_folder(settings.model)
-        finder = load(
-            folder,
-            device=settings.device,
-            precision=settings.precision,
-            domain=settings.domain,
-            names=settings.names,
-        )
+        finder = load_as(folder, settings)
         for path in settings.lexicon_add:
             if not isinstance(finder, NER):
                 raise ModelError(f"{settings.model}: this model has no lexicon, so it cannot take the words of {path}")
@@ -156,4 +153,5 @@ class Annotator:
     def _with_offsets(self, text: str, annotation: Annotation) -> Annotation:
         if annotation.entities is None or self.settings.offsets != UTF_16:
             return annotation
-        return Annotation(in_utf_16(text, annotation.entities))
+        place = utf16_offsets(text)
+        return Annotation([replace(e, start=place(e.start), end=place(e.end)) for e in annotation.entities])

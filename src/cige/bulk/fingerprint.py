@@ -27,9 +27,12 @@ class Versions:
     lexicon: str
     precision: str = FLOAT32
 
-    def to_dict(self) -> dict[str, str]:
-        """The fields as JSON values."""
-        return asdict(self)
+    def compared_with(self, before: Versions) -> str:
+        """What differs from earlier versions, as the end of a sentence."""
+        old, new = asdict(before), asdict(self)
+        names = [name for name in new if old[name] != new[name]]
+        changes = (f"the {name} was {old[name] or 'none'} and is {new[name] or 'none'}" for name in names)
+        return f"has another {' and '.join(names)} ({', '.join(changes)})"
 
 
 def versions_of(finder: EntityFinder, folder: Path) -> Versions:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
 from cige.bulk.csv_records import csv_records
+from cige.data.documents.folders import suffix
 from cige.errors import DataError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
 from cige.folders.visible import visible_files
@@ -44,10 +45,6 @@ class InputFile:
     n_rows: int
     begin: int = 0
     header: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, object]:
-        """The fields as JSON values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -210,6 +207,5 @@ def _scan_parquet(path: Path, name: str, piece_rows: int) -> tuple[InputFile, li
 
 
 def _format_of(file: Path) -> str | None:
-    suffix = Path(file.stem).suffix if file.suffix in (".gz", ".xz") else file.suffix
-    form = FORMATS.get(suffix.lower())
-    return None if form == "parquet" and suffix is not file.suffix and file.suffix in (".gz", ".xz") else form
+    form = FORMATS.get(suffix(file))
+    return None if form == "parquet" and file.suffix.lower() != ".parquet" else form

@@ -14,13 +14,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, cast
 
 from cige.bulk.annotator import Annotation, Annotator, AnnotatorSettings
 from cige.bulk.fingerprint import Versions
 from cige.bulk.inputs import InputFile, Part, find_files, parts_of, scan
+from cige.bulk.records import PartRecord, read_record
 from cige.bulk.rows import (
     OUTPUTS,
     SOURCE_COLUMNS,
@@ -32,7 +33,6 @@ from cige.bulk.rows import (
     reason_not_to_write,
     source_clash,
 )
-from cige.data.text_files import has_surrogate
 from cige.errors import CigeError, DataError, ModelError
 from cige.folders.atomic import atomic_file
 from cige.folders.kinds import ANNOTATION
@@ -43,24 +43,6 @@ from cige.lexicon.word_versions import version_of
 VERSION = 1
 # Settings that do not affect rows; models and words are compared by version.
 _CHANGES_NO_ROW = {"batch_size", "device", "lexicon_add", "model"}
-_COMMIT = {"part": int, "rows": int, "rejected": int, "entities": int, "bytes": int, "sha256": str}
-
-
-class PartRecord(TypedDict, total=False):
-    """What is committed of a finished part, as JSON; `bytes` and `sha256` are those of its file."""
-
-    part: int
-    file: str
-    first_row: int
-    rows: int
-    rejected: int
-    entities: int
-    model: str
-    lexicon: str
-    precision: str
-    lexicon_versions: list[str]
-    bytes: int
-    sha256: str
 
 
 @dataclass(frozen=True)
@@ -147,6 +129,10 @@ class Job:
     def n_rows(self) -> int:
         return sum(part.n_rows for part in self.parts)
 
+    def without_parts(self) -> Job:
+        """The same job for workers, which are given their parts one by one; the list of all may be long."""
+        return replace(self, parts=())
+
     def begin(self) -> bool:
         """Write the manifest, or check that an existing one is of this job; returns whether parts may be finished.
 
@@ -175,29 +161,13 @@ class Job:
 
     def commit_of(self, part: Part, *, verify: bool = False) -> PartRecord | None:
         """The record of a finished part; None for a part that has to be annotated."""
-        record = self._read_commit(part)
+        record = read_record(self._place("commits", part, "json"), part.number)
         if record is None:
             return None
         data = self._place("data", part, self.to)
         if not data.is_file() or data.stat().st_size != record["bytes"]:
             return None
         return None if verify and sha256(data) != record["sha256"] else record
-
-    def _read_commit(self, part: Part) -> PartRecord | None:
-        path = self._place("commits", part, "json")
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            wrong = [name for name, kind in _COMMIT.items() if not isinstance(record[name], kind)]
-        except FileNotFoundError:
-            return None
-        except (ValueError, RecursionError, TypeError, KeyError) as reason:
-            wrong = [f"{type(reason).__name__}: {reason}"]
-        if wrong or record["part"] != part.number:
-            raise DataError(
-                f"{path}: damaged, and no record of part {part.number} ({', '.join(wrong) or 'of another part'}); "
-                "remove this file and run the same command again: it annotates only this part"
-            )
-        return record
 
     def annotate(self, annotator: Annotator, part: Part) -> PartRecord:
         """Annotate a part and commit it; returns its record. Repeating it writes the same files.
@@ -207,7 +177,7 @@ class Job:
             DataError: the input cannot be read.
         """
         if annotator.versions != self.versions:
-            differs = _differs(annotator.versions, self.versions)
+            differs = annotator.versions.compared_with(self.versions)
             if annotator.versions.precision != self.versions.precision:
                 raise ModelError(f"a worker {differs}: processors of several kinds; give --precision float32")
             raise ModelError(f"a worker {differs} while the job runs; restore it")
@@ -256,12 +226,6 @@ class Job:
         if annotation.entities is None or row.values is None:
             return annotation
         reason = reason_not_to_write(row.values, self.to, self.entities_column, with_source=self.with_source)
-        if (
-            reason is None
-            and self.to != "jsonl"
-            and any(isinstance(x, str) and has_surrogate(x) for x in row.values.values())
-        ):
-            reason = "it has a lone surrogate, which only JSON lines can hold"
         return annotation if reason is None else Annotation(None, reason)
 
     def _rejection(self, row: Row, part: Part, error: str | None) -> dict[str, object]:
@@ -325,7 +289,7 @@ class Job:
             "kind": ANNOTATION,
             "version": VERSION,
             "files": {},
-            "input": [file.to_dict() for file in self.files],
+            "input": [asdict(file) for file in self.files],
             "format": self.form,
             "to": self.to,
             "text_column": self.text_column,
@@ -339,13 +303,7 @@ class Job:
 
     def _versions(self) -> PartRecord:
         names = [name for path in self.settings.lexicon_add if (name := version_of(path)) is not None]
-        versions = self.versions
-        return {
-            "model": versions.model,
-            "lexicon": versions.lexicon,
-            "precision": versions.precision,
-            "lexicon_versions": names,
-        }
+        return cast(PartRecord, {**asdict(self.versions), "lexicon_versions": names})
 
     def _check(self, there: JsonObject) -> None:
         if there.get("version") != VERSION:
@@ -353,8 +311,8 @@ class Job:
         before = Versions(*(str(there.get(name)) for name in ("model", "lexicon", "precision")))
         if before != self.versions:
             raise ModelError(
-                f"{self.output}: {_differs(self.versions, before)}; one folder holds the annotation of one model and "
-                "one lexicon in one precision: give those again to go on, or a new folder to begin anew"
+                f"{self.output}: {self.versions.compared_with(before)}; one folder holds the annotation of one model "
+                "and one lexicon in one precision: give those again to go on, or a new folder to begin anew"
             )
         for name, now in self._facts().items():
             given = there.get(name, False if name == "with_source" else None)  # jobs of older versions had no sources
@@ -380,16 +338,3 @@ def versions_begun_with(output: Path) -> list[str]:
     if kind_of(output) != ANNOTATION:
         return []
     return list(json.loads((output / MANIFEST).read_text(encoding="utf-8")).get("lexicon_versions", []))
-
-
-def with_parts(job: Job, parts: list[Part]) -> Job:
-    """The same job with other parts; engines send it to workers without the list of all parts, which may be long."""
-    return replace(job, parts=tuple(parts))
-
-
-def _differs(now: Versions, before: Versions) -> str:
-    names = [name for name in ("model", "lexicon", "precision") if getattr(now, name) != getattr(before, name)]
-    differences = (
-        f"the {name} was {getattr(before, name) or 'none'} and is {getattr(now, name) or 'none'}" for name in names
-    )
-    return "has another " + " and ".join(names) + f" ({', '.join(differences)})"

@@ -14,7 +14,8 @@ from typing import Any
 
 from cige.bulk.annotator import Annotator
 from cige.bulk.inputs import Part
-from cige.bulk.job import Job, PartRecord, with_parts
+from cige.bulk.job import Job
+from cige.bulk.records import PartRecord
 from cige.errors import CigeError
 
 _ADVICE = (
@@ -33,7 +34,7 @@ def annotate_parts(job: Job, parts: Sequence[Part], *, n_processes: int) -> Iter
         CigeError: the error of a worker; or several processes died during the same part.
     """
     waiting, deaths = deque(parts), Counter[int]()
-    sent = with_parts(job, [])
+    sent = job.without_parts()
     workers: dict[Connection, _Worker] = {}
     try:
         while waiting or workers:

@@ -17,8 +17,9 @@ from cige import errors
 from cige.bulk.annotator import Annotator, AnnotatorSettings
 from cige.bulk.arrow import annotate_batch
 from cige.bulk.inputs import Part
-from cige.bulk.job import Job, PartRecord, with_parts
+from cige.bulk.job import Job
 from cige.bulk.packages import check_installed
+from cige.bulk.records import PartRecord
 from cige.errors import CigeError
 from cige.json_text import to_json
 
@@ -116,7 +117,7 @@ def annotate_parts(
     dataset = ray.data.from_items([{"part": to_json(asdict(part))} for part in parts], override_num_blocks=len(parts))
     n_actors = min(n_actors, len(parts))
     try:
-        records = _mapped(dataset, PartAnnotator, (with_parts(job, []),), n_actors, gpus_per_actor, 1).iter_rows()
+        records = _mapped(dataset, PartAnnotator, (job.without_parts(),), n_actors, gpus_per_actor, 1).iter_rows()
         for row in records:
             record = json.loads(row["record"])
             if "error" in record:

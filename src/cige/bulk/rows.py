@@ -105,6 +105,8 @@ def reason_not_to_write(
             return f"JSON cannot hold it ({reason}); write Parquet"
     if form == "tsv" and any("\t" in str(x) or "\n" in str(x) or "\r" in str(x) for x in values.values()):
         return "TSV cannot hold a tab or a line break within a field; write CSV or JSON lines"
+    if form != "jsonl" and any(isinstance(x, str) and has_surrogate(x) for x in values.values()):
+        return "it has a lone surrogate, which only JSON lines can hold"
     return None
 
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from cige.bulk.annotator import Annotator, AnnotatorSettings
 from cige.bulk.arrow import ENTITIES, ERROR, annotate_batch
 from cige.bulk.inputs import Part
-from cige.bulk.job import Job, PartRecord, with_parts
+from cige.bulk.job import Job
 from cige.bulk.packages import check_installed
+from cige.bulk.records import PartRecord
 from cige.json_text import to_json
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def annotate_parts(job: Job, parts: Sequence[Part], *, n_tasks: int) -> Iterator
     n_cores = max(n_tasks, session.sparkContext.defaultParallelism)
     numbers = session.range(0, len(parts), 1, min(len(parts), TASKS_PER_CORE * n_cores))
     try:
-        rows = numbers.mapInArrow(_part_mapper(with_parts(job, []), given), "record string").collect()
+        rows = numbers.mapInArrow(_part_mapper(job.without_parts(), given), "record string").collect()
     finally:
         given.destroy()  # the session may be the user's and outlive the job
     for row in rows:

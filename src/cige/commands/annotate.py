@@ -23,9 +23,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cige.bulk.job import PartRecord
+from cige.bulk.records import PartRecord
 from cige.commands.exit_codes import INTERRUPTED
-from cige.commands.options import add_model_options, add_request_options, at_least, request_of
+from cige.commands.options import add_model_options, add_request_options, at_least, n_cores, request_of
 from cige.errors import DataError
 from cige.text.counted import counted
 
@@ -151,11 +151,6 @@ def _words_of(args: argparse.Namespace) -> tuple[str, ...]:
     return tuple(files)
 
 
-def _first_reason(job: Job) -> str:
-    with open(min((job.output / "rejected").iterdir()), encoding="ascii") as file:
-        return str(json.loads(file.readline())["reason"])
-
-
 def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
     from cige.bulk.progress import JobProgress
 
@@ -181,7 +176,9 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
     n_rejected = totals["rejected"]
     if n_rejected and not totals["rows"]:
         rows = "the only row was" if n_rejected == 1 else f"all {n_rejected:,} rows were"
-        raise DataError(f"{args.output}: {rows} rejected ({_first_reason(job)}); see {args.output}/rejected")
+        with open(min((job.output / "rejected").iterdir()), encoding="ascii") as file:
+            first = json.loads(file.readline())
+        raise DataError(f"{args.output}: {rows} rejected ({first['reason']}); see {args.output}/rejected")
     were = counted(n_rejected, "row was", "rows were")
     rejected = f"; {were} rejected, see {args.output}/rejected" if n_rejected else ""
     rate = f", {progress.rows_per_second:,.0f} rows per second" if pending else " (all parts were finished already)"
@@ -191,7 +188,7 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
 
 
 def _records(job: Job, pending: list[Any], args: argparse.Namespace) -> Iterator[PartRecord]:
-    n = args.processes or _n_cores()
+    n = args.processes or n_cores()
     if args.engine == "ray":
         from cige.bulk.ray_data import annotate_parts as with_ray
 
@@ -203,10 +200,6 @@ def _records(job: Job, pending: list[Any], args: argparse.Namespace) -> Iterator
     from cige.bulk.local import annotate_parts
 
     return annotate_parts(job, pending, n_processes=min(n, max(1, len(pending))))
-
-
-def _n_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

@@ -13,6 +13,9 @@ from __future__ import annotations
 import argparse
 import os
 
+from cige.commands.options import flat_tagger_folder
+from cige.errors import ModelError
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", nargs="+", metavar="MODEL", help="model folders, two or more")
@@ -21,13 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from cige.errors import ModelError
-    from cige.folders.hub import model_folder
+    folders = [flat_tagger_folder(model) for model in args.models]
+    if any(os.path.realpath(folder) == os.path.realpath(args.output) for folder in folders):
+        raise ModelError(f"--output {args.output}: one of the models to average; give another folder")
     from cige.models.mean import mean_model
     from cige.models.model import LatticeModel
 
-    folders = [model_folder(model) for model in args.models]
-    if any(os.path.realpath(folder) == os.path.realpath(args.output) for folder in folders):
-        raise ModelError(f"--output {args.output}: one of the models to average; give another folder")
     mean_model([LatticeModel.load(folder) for folder in folders]).save(args.output)
     print(f"{args.output}: the mean of {len(args.models)} models")

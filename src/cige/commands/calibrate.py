@@ -16,6 +16,7 @@ import argparse
 from cige.commands.evaluate import add_label_option, read_label_map
 from cige.commands.label_proposals import check_labels
 from cige.commands.options import add_repair_option, add_types_option, at_least, make_console
+from cige.errors import DataError, ModelError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +40,6 @@ def run(args: argparse.Namespace) -> None:
 
     from cige.api import NER, load
     from cige.data import read_sentences
-    from cige.errors import DataError, ModelError
     from cige.folders.hub import model_folder
     from cige.folders.manifest import update_manifest
     from cige.tagging.calibrating import calibrated, calibration_errors, calibration_of, read_labelled

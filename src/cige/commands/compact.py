@@ -7,7 +7,8 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from cige.commands.options import flat_tagger_folder, folder_bytes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,17 +33,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from cige.entities.labels import parse_label_map
-    from cige.folders.hub import model_folder
     from cige.lexicon.names_list import NamesList
-    from cige.models.model import LatticeModel
-    from cige.models.trim import rename_labels, trim
 
     names = parse_label_map(args.labels)
     listed = None if args.names is None else NamesList.read(args.names)
-    model = LatticeModel.load(model_folder(args.model), listed)
+    folder = flat_tagger_folder(args.model)
+    from cige.models.model import LatticeModel
+    from cige.models.trim import rename_labels, trim
+
+    model = LatticeModel.load(folder, listed)
     small = trim(model, n_words=args.n_words, n_bigrams=args.n_bigrams)
     small = rename_labels(small, names)
     small.save(args.output, table_dtype=args.dtype)
-    n_bytes = sum(file.stat().st_size for file in Path(args.output).rglob("*") if file.is_file())
+    n_bytes = folder_bytes(args.output)
     sizes = f"{len(small.lexicon):,} words, {len(small.vocabulary.bigrams):,} bigrams"
     print(f"{args.output}: {sizes}, {n_bytes / 1e6:.1f} MB")

@@ -27,6 +27,7 @@ import argparse
 from pathlib import Path
 
 from cige.commands.options import add_set_option, at_least
+from cige.errors import CigeError
 from cige.json_text import to_json
 
 
@@ -55,7 +56,6 @@ def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import load_recipe
 
     recipes = [load_recipe(recipe, args.set) for given in args.recipes for recipe in recipes_of(given)]
-    from cige.errors import CigeError
     from cige.folders.atomic import atomic_file
     from cige.lexicon.words_file import read_words
     from cige.nn.memory import keep_freed_memory

@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from cige.commands.options import make_console
+from cige.commands.options import make_console, n_cores
 from cige.errors import CigeError
 from cige.extras import install_command
 from cige.json_text import to_json
@@ -47,6 +47,11 @@ class Finding:
     state: State
     detail: str
     advice: str = ""
+
+
+def _judged(name: str, is_well: object, detail: str, advice: str, *, otherwise: State = "note") -> Finding:
+    """The finding of a check that went well, or else with advice."""
+    return Finding(name, "ok", detail) if is_well else Finding(name, otherwise, detail, advice)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,13 +109,11 @@ def _versions() -> Iterator[Finding]:
 
 def _packages() -> Iterator[Finding]:
     for name in NEEDED:
-        version = _version(name)
-        advice = "" if version else f"reinstall cige: {install_command()}"
-        yield Finding(name, "ok" if version else "wrong", version or "not installed", advice)
+        found, advice = _version(name), f"reinstall cige: {install_command()}"
+        yield _judged(name, found, found or "not installed", advice, otherwise="wrong")
     for name, extra in OPTIONAL.items():
-        version = _version(name)
-        advice = "" if version else f"only needed by some commands: {install_command(extra)}"
-        yield Finding(name, "ok" if version else "note", version or "not installed", advice)
+        found, advice = _version(name), f"only needed by some commands: {install_command(extra)}"
+        yield _judged(name, found, found or "not installed", advice)
 
 
 def _version(name: str) -> str | None:
@@ -138,12 +141,10 @@ def _compiled() -> Iterator[Finding]:
         yield Finding("precision of FLAT", "ok", f"{chosen('auto', sets)}, of {', '.join(sets)}")
         if find_spec("torch") is not None:
             kernels = training_level()
-            yield Finding(
-                "training kernels", "ok" if kernels else "note", kernels or "not compiled", "" if kernels else slow
-            )
+            yield _judged("training kernels", kernels, kernels or "not compiled", slow)
     for name, module in (("matching of words", "_walk"), ("reading of vectors", "_parse")):
         there = find_spec(f"cige.lexicon.{module}") is not None
-        yield Finding(name, "ok" if there else "note", "compiled" if there else "in Python", "" if there else slow)
+        yield _judged(name, there, "compiled" if there else "in Python", slow)
 
 
 def _threads() -> Iterator[Finding]:
@@ -153,11 +154,10 @@ def _threads() -> Iterator[Finding]:
     if given and not (given.isdigit() and int(given)):
         yield Finding("threads", "note", f"OMP_NUM_THREADS={given} is not a number", "set it to 1 or more, or unset it")
         return
-    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     setting = f"OMP_NUM_THREADS={given}" if given else "OMP_NUM_THREADS is not set"
-    too_many = n_threads() > n_cores
-    advice = "more threads than cores are slower than one thread per core" if too_many else ""
-    yield Finding("threads", "note" if too_many else "ok", f"{n_threads()} of {n_cores} cores; {setting}", advice)
+    detail = f"{n_threads()} of {n_cores()} cores; {setting}"
+    advice = "more threads than cores are slower than one thread per core"
+    yield _judged("threads", n_threads() <= n_cores(), detail, advice)
 
 
 def _gpu() -> Iterator[Finding]:
@@ -180,8 +180,8 @@ def _gpu() -> Iterator[Finding]:
 def _terminal() -> Iterator[Finding]:
     encoding = (sys.stdout.encoding or "unknown").lower()
     wide = encoding.replace("-", "") in ("utf8", "gb18030")
-    advice = "" if wide else "Chinese may not be shown; set PYTHONUTF8=1 or a UTF-8 locale"
-    yield Finding("terminal", "ok" if wide else "note", f"encoding {encoding}", advice)
+    advice = "Chinese may not be shown; set PYTHONUTF8=1 or a UTF-8 locale"
+    yield _judged("terminal", wide, f"encoding {encoding}", advice)
 
 
 def _caches() -> Iterator[Finding]:
@@ -194,9 +194,8 @@ def _caches() -> Iterator[Finding]:
         yield _folder("cache of the hub", Path(HF_HUB_CACHE), "HF_HOME")
     data = os.environ.get("CIGE_DATA")
     if data is not None:
-        there = Path(data).is_dir()
-        advice = "" if there else "CIGE_DATA is not a folder; set it to the folder of your data sets, or unset it"
-        yield Finding("CIGE_DATA", "ok" if there else "note", data, advice)
+        advice = "CIGE_DATA is not a folder; set it to the folder of your data sets, or unset it"
+        yield _judged("CIGE_DATA", Path(data).is_dir(), data, advice)
 
 
 def _folder(name: str, folder: Path, variable: str) -> Finding:
@@ -207,9 +206,8 @@ def _folder(name: str, folder: Path, variable: str) -> Finding:
         return Finding(name, "note", f"{folder} is not writable", f"set {variable} to a folder that you can write to")
     free = shutil.disk_usage(first).free
     detail = f"{folder}{'' if folder.is_dir() else ' (not created yet)'}, {free / 1e9:,.1f} GB free"
-    is_little = free < LITTLE_SPACE
-    advice = f"little free space; set {variable} to a folder on another disk" if is_little else ""
-    return Finding(name, "note" if is_little else "ok", detail, advice)
+    advice = f"little free space; set {variable} to a folder on another disk"
+    return _judged(name, free >= LITTLE_SPACE, detail, advice)
 
 
 def _model(name: str | None) -> Iterator[Finding]:

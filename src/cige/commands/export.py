@@ -9,7 +9,8 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from cige.commands.options import flat_tagger_folder, folder_bytes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,14 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     if len(args.folders) > 2:
         args.error(f"given {len(args.folders)} folders, expected [MODEL] OUT")
-    from cige.folders.hub import model_folder
-
     *given, output = args.folders
     # Before torch is imported, so that a wrong name is reported at once.
-    source = model_folder(given[0] if given else None)
+    source = flat_tagger_folder(given[0] if given else None)
     from cige.models.model import LatticeModel
     from cige.runtime.export import export_onnx
 
     export_onnx(LatticeModel.load(source), output, int8=args.int8)
-    n_bytes = sum(file.stat().st_size for file in Path(output).rglob("*") if file.is_file())
+    n_bytes = folder_bytes(output)
     print(f"{output}: {n_bytes / 1e6:.1f} MB")

@@ -12,7 +12,7 @@ import platform
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cige.commands.options import make_console
+from cige.commands.options import folder_bytes, make_console
 from cige.json_text import JsonObject, to_json
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _model(name: str | None) -> JsonObject:
 
     folder = model_folder(name)
     finder = load(folder)
-    n_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    n_bytes = folder_bytes(folder)
     facts = {"model": str(folder), "megabytes": round(n_bytes / 1e6, 1), "labels": finder.labels}
     return facts | (
         _lattice_model(finder.model) if isinstance(finder, NER) else {"facts": getattr(finder, "facts", {})}

@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     run = verbs.add_parser("run", help="run the open cells, the cheapest first")
     _add_cells(run)
-    _add_training(run)
+    run.add_argument("--runs", default="runs", metavar="FOLDER", help="folder of the trained runs (default: runs)")
+    run.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     run.add_argument("--share", type=_share, default=(1, 1), metavar="K/N", help="run part K of N, for N machines")
     run.add_argument("--minutes", type=float, metavar="M", help="begin no cell after M minutes")
     run.add_argument("--list", action="store_true", help="print the open cells in their order, and run none")
@@ -73,11 +74,6 @@ def _add_cells(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=at_least(1), default=5, metavar="N", help="seeds 1 to N (default: 5)")
     _add_results(parser)
     parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
-
-
-def _add_training(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runs", default="runs", metavar="FOLDER", help="folder of the trained runs (default: runs)")
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
 
 
 def _share(text: str) -> tuple[int, int]:
@@ -145,27 +141,22 @@ def run_merge(args: argparse.Namespace) -> None:
 
 
 def run_check(args: argparse.Namespace) -> int:
+    from cige.leaderboard.cells import Cell
     from cige.leaderboard.results import read_result_file
     from cige.leaderboard.run import differences, run_cell
+    from cige.training.recipe import load_recipe
 
     path = Path(args.results) / f"{args.cell}.json"
     if not path.is_file():
         raise CigeError(f"{path}: no such result; give a cell as DATA/SYSTEM-SEED, such as weibo/flat-1")
     before = read_result_file(path)
-    cell = _cell_of(before)
+    cell = Cell(load_recipe(f"{before.data}/{before.system}"), before.seed)
     with tempfile.TemporaryDirectory() as runs:
         again = run_cell(cell, Path(runs), data_dir=args.data_dir, device=args.device)
     different = differences(before, again)
     shown = f"{args.cell}: F1 {100 * before.f1:.2f}, trained again {100 * again.f1:.2f}"
     print(shown + (f"; different: {', '.join(different)}" if different else "; the same"))
     return 1 if different else 0
-
-
-def _cell_of(result: CellResult) -> Cell:
-    from cige.leaderboard.cells import Cell
-    from cige.training.recipe import load_recipe
-
-    return Cell(load_recipe(f"{result.data}/{result.system}"), result.seed)
 
 
 def _open_cells(args: argparse.Namespace, results: list[CellResult]) -> list[Cell]:

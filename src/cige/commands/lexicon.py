@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     match = verbs.add_parser("match", help="list all words in a text, including overlapping ones")
     add_source_argument(match, "texts to search, one per line")
-    _add_lexicon_option(match)
+    match.add_argument("--lexicon", metavar="LEXICON", help="lexicon folder or word list (the bundled model's)")
     match.add_argument("--lexicon-add", action="append", default=[], metavar="FILE", help="additional words")
     match.add_argument("--format", choices=("table", "jsonl"), default="table", help="output format (default: table)")
     match.set_defaults(run=run_match)
@@ -73,10 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     use.add_argument("folder", metavar="FOLDER", help="folder that `publish` wrote")
     use.add_argument("name", metavar="NAME", help="name of the version")
     use.set_defaults(run=run_use)
-
-
-def _add_lexicon_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--lexicon", metavar="LEXICON", help="lexicon folder or word list (the bundled model's)")
 
 
 def open_lexicon(path: str | None) -> Lexicon:
@@ -150,7 +146,8 @@ def run_info(args: argparse.Namespace) -> None:
 
 
 def run_check(args: argparse.Namespace) -> None:
-    from cige.lexicon.lexicon import Lexicon, check_lexicon
+    from cige.lexicon.lexicon import Lexicon
+    from cige.lexicon.storage import check_lexicon
 
     check_lexicon(args.folder)
     print(f"{args.folder}: all files are intact, {counted(len(Lexicon.load(args.folder)), 'word')}")

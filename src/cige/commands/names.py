@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cige.errors import LexiconError, ModelError
 from cige.json_text import to_json
 
 if TYPE_CHECKING:
@@ -90,7 +91,6 @@ def run_add(args: argparse.Namespace) -> None:
 def _of_known_kinds(names: NamesList, known: Sequence[str], path: str) -> NamesList:
     """The list with the kinds of another one, so that MEDICINE counts as its MEDICINE/curated."""
     from cige.data.names_of_model import known_kind
-    from cige.errors import LexiconError
 
     try:
         kind_of = {kind: known_kind(kind, known) for kind in names.all_kinds}
@@ -120,7 +120,6 @@ def _names_of(source: str | None) -> NamesList:
     """The list in a file, or that of a model."""
     from cige.data.model_words import load_words
     from cige.data.names_of_model import names_of
-    from cige.errors import LexiconError, ModelError
     from cige.folders.hub import SHIPPED, model_folder
     from cige.folders.kinds import TAGGER
     from cige.folders.manifest import read_manifest

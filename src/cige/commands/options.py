@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.errors import ModelError
@@ -68,11 +69,8 @@ def add_request_options(parser: argparse.ArgumentParser, *, recall: bool = True)
         "--min-score", type=float, default=0.0, metavar="P", help="leave out entities with a lower score, 0..1"
     )
     parser.add_argument("--labels", metavar="A,B", help="report only these labels")
-    parser.add_argument(
-        "--types",
-        choices=("fine", "coarse"),
-        default="fine",
-        help="coarse: report the topmost ancestor of each label, such as ORG for COMPANY (default: fine)",
+    add_types_option(
+        parser, "coarse: report the topmost ancestor of each label, such as ORG for COMPANY (default: fine)"
     )
     if not recall:
         parser.set_defaults(recall=None)
@@ -86,14 +84,12 @@ def add_request_options(parser: argparse.ArgumentParser, *, recall: bool = True)
     )
 
 
-def add_types_option(parser: argparse.ArgumentParser) -> None:
-    """The option --types, for labelled data."""
-    parser.add_argument(
-        "--types",
-        choices=("fine", "coarse"),
-        default="fine",
-        help="coarse: the data has topmost ancestors of the model's labels, such as ORG for COMPANY (default: fine)",
-    )
+def add_types_option(
+    parser: argparse.ArgumentParser,
+    help: str = "coarse: the data has topmost ancestors of the model's labels, such as ORG for COMPANY (default: fine)",
+) -> None:
+    """The option --types; its usual help is that for labelled data."""
+    parser.add_argument("--types", choices=("fine", "coarse"), default="fine", help=help)
 
 
 def add_repair_option(parser: argparse.ArgumentParser) -> None:
@@ -148,17 +144,11 @@ def load_ner(args: argparse.Namespace) -> NER:
 
 def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> EntityFinder:
     """Like `load_finder`, for one of several models."""
-    from cige.api import load
+    from cige.api import load_as
     from cige.nn.memory import keep_freed_memory
 
     keep_freed_memory()
-    finder = load(
-        path_or_hub_id,
-        device=args.device,
-        precision=args.precision,
-        domain=args.domain,
-        names=args.names,
-    )
+    finder = load_as(path_or_hub_id, args)
     for path in args.lexicon_add:
         report = with_lexicon_only(finder, path_or_hub_id).lexicon.add_file(path)
         if report.n_refused or not report.n_taken:
@@ -196,11 +186,42 @@ def with_lexicon_only(finder: EntityFinder, path_or_hub_id: str | None) -> NER:
     return finder
 
 
+def flat_tagger_folder(model: str | None) -> Path:
+    """The folder of a model that `cige train` wrote and that finds no nested entities, for commands that change models.
+
+    Only the manifest is read, so that other models are refused before PyTorch is imported.
+
+    Raises:
+        ModelError: it is another model.
+    """
+    from cige.folders.hub import model_folder
+    from cige.folders.kinds import GRID_TAGGER
+    from cige.folders.manifest import kind_of
+
+    folder = model_folder(model)
+    if kind_of(folder) == GRID_TAGGER:
+        raise ModelError(
+            f"{folder}: it finds nested entities, and such models can be neither averaged, compacted nor exported; "
+            "give a model that was trained with head: crf"
+        )
+    return folder
+
+
 def make_console() -> Console:
     """The console for tables, as wide as the terminal, or 120 columns for a pipe or a file."""
     from rich.console import Console
 
     return Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
+
+
+def n_cores() -> int:
+    """The number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def folder_bytes(folder: str | Path) -> int:
+    """The size of all files of a folder."""
+    return sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
 
 
 def seconds(text: str) -> float:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from cige.commands.options import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from cige.api import NER
     from cige.entities.entity import Entity
-    from cige.explain.evidence import AttendedWord, EntityEvidence
+    from cige.explain.evidence import EntityEvidence
     from cige.tagging.finder import EntityFinder
     from cige.tagging.selection import Request
 
@@ -88,15 +88,11 @@ def _predict(
         for text in texts:
             yield text, cast("NER", ner).explain(text, removals=False, n_words=3, request=request).entities
         return
-    read: deque[str] = deque()  # since pipe reads ahead
+    from cige.tagging.consistency import with_texts
 
-    def remembered() -> Iterator[str]:
-        for text in texts:
-            read.append(text)
-            yield text
-
-    for entities in ner.stream(remembered(), ner.select(request), batch_size=batch_size):
-        yield read.popleft(), _without_words(entities)
+    read = partial(ner.stream, selection=ner.select(request), batch_size=batch_size)
+    for text, entities in with_texts(texts, read):
+        yield text, _without_words(entities)
 
 
 def _without_words(entities: Iterable[Entity]) -> list[EntityEvidence]:
@@ -107,13 +103,11 @@ def _without_words(entities: Iterable[Entity]) -> list[EntityEvidence]:
 
 def _print_lines(results: Iterable[tuple[str, list[EntityEvidence]]], with_words: bool) -> None:
     for text, entities in results:
-        line = {"text": text, "entities": [_to_dict(e, with_words) for e in entities]}
-        print(to_json(line), flush=True)
-
-
-def _to_dict(evidence: EntityEvidence, with_words: bool) -> dict[str, object]:
-    fields = dict[str, object](evidence.entity.to_dict())
-    return fields | {"words": [word.to_dict() for word in evidence.words]} if with_words else fields
+        listed = []
+        for evidence in entities:
+            words = {"words": [word.to_dict() for word in evidence.words]} if with_words else {}
+            listed.append({**evidence.entity.to_dict(), **words})
+        print(to_json({"text": text, "entities": listed}), flush=True)
 
 
 def _print_tables(results: Iterable[tuple[str, list[EntityEvidence]]], with_words: bool) -> None:
@@ -131,6 +125,7 @@ def _print_tables(results: Iterable[tuple[str, list[EntityEvidence]]], with_word
 def _table(entities: list[EntityEvidence], with_words: bool) -> Table:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("entity", style="bold", overflow="fold")
@@ -142,19 +137,10 @@ def _table(entities: list[EntityEvidence], with_words: bool) -> Table:
             "attended words (share of attention to words; * user word, with its label; ! forced)", overflow="fold"
         )
     for evidence in entities:
-        table.add_row(*_row(evidence.entity), *([_words(evidence.words)] if with_words else []))
+        entity = evidence.entity
+        score = "forced" if entity.forced else f"{entity.score:.3f}"
+        row: list[str | Text] = [Text(visible(entity.text)), entity.label, f"{entity.start}-{entity.end}", score]
+        if with_words:
+            row.append(Text("  ".join(f"{w.word.shown()}\xa0{w.share:.0%}" for w in evidence.words)))
+        table.add_row(*row)
     return table
-
-
-def _row(entity: Entity) -> tuple[Any, ...]:
-    from rich.text import Text
-
-    score = "forced" if entity.forced else f"{entity.score:.3f}"
-    return Text(visible(entity.text)), entity.label, f"{entity.start}-{entity.end}", score
-
-
-def _words(words: list[AttendedWord]) -> Any:
-    from rich.text import Text
-
-    shown = (f"{w.word.shown()}\xa0{w.share:.0%}" for w in words)
-    return Text("  ".join(shown))

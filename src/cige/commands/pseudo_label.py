@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from cige.commands.options import at_least, share
 from cige.commands.texts import add_source_argument, sentences_of
+from cige.errors import DataError, ModelError
 from cige.text.counted import counted
 
 if TYPE_CHECKING:
@@ -62,7 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from cige.data import write_sentences
-    from cige.errors import DataError
 
     sentences = list(_agreed(args))
     if not sentences:
@@ -79,20 +79,20 @@ def _agreed(args: argparse.Namespace) -> Iterator[Sentence]:
 
     from cige.api import load
     from cige.data.sentence import OPEN, Sentence
-    from cige.errors import ModelError
     from cige.tagging.agreement import Judge, agreed_spans
 
     finders, judges = [], []
     for given in args.model:
         folder, _, labels = given.partition("=")
         finder = load(folder)
-        missing = sorted(set(filter(None, labels.split(","))) - set(finder.labels))
+        wanted = frozenset(filter(None, labels.split(",")))
+        missing = sorted(wanted - set(finder.labels))
         if missing:
             raise ModelError(
                 f"--model {given}: it has no label {', '.join(missing)}; it has {', '.join(finder.labels)}"
             )
         finders.append(finder)
-        judges.append(Judge(frozenset(filter(None, labels.split(",")))))
+        judges.append(Judge(wanted))
     rng = np.random.default_rng(args.seed)
     n_kept, texts = 0, (text for text in map(str.strip, sentences_of(args.source)))
     texts = (text for text in texts if args.chars[0] <= len(text) <= args.chars[1])

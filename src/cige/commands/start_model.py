@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,16 +17,6 @@ if TYPE_CHECKING:
     from cige.training.recipe import Recipe
 
 MAPPED = ".labelled"  # hidden, since a run refuses a folder that has other files
-
-
-@dataclass(frozen=True)
-class OwnData:
-    """Labelled sentences to train on, and those for choosing the epoch; `labels` are those of the command line."""
-
-    path: str
-    train: Sequence[Sentence]
-    dev: Sequence[Sentence]
-    labels: Mapping[str, str]
 
 
 def is_main_process() -> bool:
@@ -57,31 +47,39 @@ def relabelled(sentence: Sentence, labels: Mapping[str, str]) -> Sentence:
 
 
 class StartModel:
-    """The model that training starts from, compared with the data to train on."""
+    """The model that training starts from, compared with the data to train on.
 
-    def __init__(self, recipe: Recipe, data: OwnData):
+    Args:
+        path: the file of the data, for messages.
+        train, dev: labelled sentences to train on, and those for choosing the epoch.
+        labels: the label map of the command line.
+    """
+
+    def __init__(
+        self, recipe: Recipe, path: str, train: Sequence[Sentence], dev: Sequence[Sentence], labels: Mapping[str, str]
+    ):
         from cige.api import load
         from cige.training.recipe import start_folder
 
         assert recipe.start_from is not None
         self.name = "the bundled model" if recipe.start_from == "bundled" else recipe.start_from
         self._finder: EntityFinder = load(start_folder(recipe.start_from))
-        self._data = data
+        self._path, self._dev, self._labels = path, dev, labels
         self._finds_the_same = recipe.head == "crf" or self._finder.label_facts.nested
-        data_labels = {span.label for sentence in (*data.train, *data.dev) for span in sentence.spans}
+        data_labels = {span.label for sentence in (*train, *dev) for span in sentence.spans}
         self._unknown = sorted(data_labels - set(self._finder.labels))
         self._proposals = propose(self._unknown, self._finder.labels)
 
     @property
     def option(self) -> str:
         """The option --labels with which the data has the labels of this model, as far as names tell."""
-        return labels_option({**self._data.labels, **self._proposals})
+        return labels_option({**self._labels, **self._proposals})
 
     def note_labels(self) -> None:
         """Say on standard error which labels the model knows under other names."""
         if self._proposals:
             print(
-                f"cige: {self._data.path} has labels that {self.name} does not know: {', '.join(self._unknown)}. What "
+                f"cige: {self._path} has labels that {self.name} does not know: {', '.join(self._unknown)}. What "
                 "it knows of them is lost under other names; to keep it, train into a new folder with\n"
                 f"  {self.option}",
                 file=sys.stderr,
@@ -96,7 +94,7 @@ class StartModel:
         from cige.data.sentence import EITHER, OPEN
         from cige.entities.scores import score
 
-        dev = [relabelled(sentence, self._proposals) for sentence in self._data.dev]
+        dev = [relabelled(sentence, self._proposals) for sentence in self._dev]
         labels = {span.label for sentence in dev for span in sentence.spans}
         known = sorted(labels.intersection(self._finder.labels))
         if not known or not self._finds_the_same or any(label == OPEN or EITHER in label for label in labels):

@@ -30,14 +30,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.exit_codes import INTERRUPTED
-from cige.commands.options import (
-    add_model_options,
-    add_request_options,
-    at_least,
-    load_finder,
-    request_of,
-)
+from cige.commands.options import add_model_options, add_request_options, at_least, load_finder, request_of
 from cige.commands.texts import sentences_of
+from cige.errors import DataError
 from cige.text.counted import counted
 
 if TYPE_CHECKING:
@@ -96,9 +91,13 @@ def run(args: argparse.Namespace) -> int:
     from cige.suggest.kept import KeptReading
     from cige.suggest.selecting import Selector, Settings
 
-    settings = _settings(args, Settings)
+    low, high = args.chars
+    if low > high:
+        raise DataError(f"--chars {low} {high}: expected the smallest number first, such as --chars {high} {low}")
+    settings = Settings(args.n, args.strategy, args.per, low, high, args.seed)
     if args.source != "-" and not Path(args.source).is_file():
-        raise _no_file(args.source)
+        what = "a folder" if os.path.isdir(args.source) else "no such file"
+        raise DataError(f"{args.source}: {what}; expected a file of sentences, one per line, or - for standard input")
     _refuse_to_overwrite(args.output, [args.source, *args.exclude])
     request = request_of(args)
     labelled = list(_labelled(args.exclude))
@@ -114,7 +113,11 @@ def run(args: argparse.Namespace) -> int:
         _read(selector, args.source, reading)
         suggestions = selector.chosen()
         if not suggestions:
-            raise _nothing(args, selector, len(labelled))
+            known = f" and is not among the {len(labelled):,} of --exclude" if labelled else ""
+            raise DataError(
+                f"{args.source}: no line in it, of {counted(selector.n_read, 'line')}, has {low} to "
+                f"{high} characters{known}; give another file, or other --chars"
+            )
         write_documents(args.output, _documents(suggestions, finder, request, args), format=args.format)
     except KeyboardInterrupt:
         goes_on = "" if reading is None else "; run the same command again to continue"
@@ -126,19 +129,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(args: argparse.Namespace, kind: type[Settings]) -> Settings:
-    from cige.errors import DataError
-
-    low, high = args.chars
-    if low > high:
-        raise DataError(f"--chars {low} {high}: expected the smallest number first, such as --chars {high} {low}")
-    return kind(args.n, args.strategy, args.per, low, high, args.seed)
-
-
 def _refuse_to_overwrite(output: str, inputs: list[str]) -> None:
     """Tasks are files that people work on, so unlike the results of other commands they are not replaced."""
-    from cige.errors import DataError
-
     if not os.path.lexists(output):
         return
     for path in inputs:
@@ -215,24 +207,6 @@ def _report(args: argparse.Namespace, selector: Selector, suggestions: list[Sugg
     if len(suggestions) < args.n:
         were = f"{args.n:,} {'was' if args.n == 1 else 'were'} requested"
         print(f"cige: {were}; there are no more that differ enough", file=sys.stderr)
-
-
-def _no_file(source: str) -> Exception:
-    from cige.errors import DataError
-
-    what = "a folder" if os.path.isdir(source) else "no such file"
-    return DataError(f"{source}: {what}; expected a file of sentences, one per line, or - for standard input")
-
-
-def _nothing(args: argparse.Namespace, selector: Selector, n_labelled: int) -> Exception:
-    from cige.errors import DataError
-
-    known = f" and is not among the {n_labelled:,} of --exclude" if n_labelled else ""
-    low, high = args.chars
-    return DataError(
-        f"{args.source}: no line in it, of {counted(selector.n_read, 'line')}, has {low} to {high} characters{known}; "
-        "give another file, or other --chars"
-    )
 
 
 def _fingerprint(args: argparse.Namespace, settings: Settings, labelled: list[str], finder: EntityFinder | None) -> str:

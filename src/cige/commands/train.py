@@ -107,7 +107,7 @@ def _renamed_files(args: argparse.Namespace) -> tuple[str, str | None]:
 
 def _start_model(args: argparse.Namespace, recipe: Recipe) -> StartModel | None:
     """The model that training starts from, whose labels are compared with those of the data; None if there is none."""
-    from cige.commands.start_model import OwnData, StartModel, is_main_process
+    from cige.commands.start_model import StartModel, is_main_process
     from cige.data import read_sentences
     from cige.entities.labels import parse_label_map
 
@@ -119,6 +119,6 @@ def _start_model(args: argparse.Namespace, recipe: Recipe) -> StartModel | None:
     n_train = len(sentences) - data.n_held_out
     dev = sentences[n_train:] if data.dev is None else read_sentences(data.dev, nested=nested)
     labels = parse_label_map(args.labels, may_drop=True)
-    start = StartModel(recipe, OwnData(args.data, sentences[:n_train], dev, labels))
+    start = StartModel(recipe, args.data, sentences[:n_train], dev, labels)
     start.note_labels()
     return start

@@ -107,13 +107,8 @@ def _print_table(trials: Sequence[UserWordTrial], title: str) -> None:
     unseen = ["R of unseen"] if trials[0].unseen_recall is not None else []
     table = Table("user words", "number", "names listed", "entities listed", "P", "R", "F1", *unseen, title=title)
     for trial in trials:
-        ratios = [
-            trial.listed_names,
-            trial.listed_entities,
-            trial.report.precision,
-            trial.report.recall,
-            trial.report.f1,
-        ]
+        report = trial.report
+        ratios = [trial.listed_names, trial.listed_entities, report.precision, report.recall, report.f1]
         ratios += [] if trial.unseen_recall is None else [trial.unseen_recall]
         table.add_row(trial.name, f"{trial.n_words:,}", *(f"{100 * ratio:.2f}" for ratio in ratios))
     make_console().print(table)

@@ -24,14 +24,7 @@ __all__ = [
 
 __getattr__ = imported_on_use(
     __name__,
-    {
-        "LabelledFile": "labelled",
-        "Repair": "labelled",
-        "RepairWarning": "labelled",
-        "Sentence": "sentence",
-        "Span": "sentence",
-        "read_labelled": "reading",
-        "read_sentences": "reading",
-        "write_sentences": "reading",
-    },
+    labelled=["LabelledFile", "Repair", "RepairWarning"],
+    sentence=["Sentence", "Span"],
+    reading=["read_labelled", "read_sentences", "write_sentences"],
 )

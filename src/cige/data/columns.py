@@ -15,6 +15,7 @@ from itertools import accumulate
 from cige.data.labelled import LabelledFile, Repair
 from cige.data.sentence import Sentence, Span
 from cige.data.tags import illegal_transitions, repair, spans_to_tags, split_tag, tags_to_spans
+from cige.data.text_files import error_context
 from cige.errors import DataError
 from cige.text.visible import one_line
 
@@ -48,10 +49,8 @@ def parse_columns(text: str, *, name: str, scheme: str = "auto", repair_tags: bo
     if scheme == "auto":
         scheme = detect_scheme(lines_of_tags, name)
     for tag, line in lines_of_tags.items():
-        try:
+        with error_context(f"{name}, line {line}"):
             split_tag(tag, scheme)
-        except DataError as error:
-            raise DataError(f"{name}, line {line}: {one_line(str(error))}") from None
 
     sentences, repairs = [], []
     legal: set[tuple[str | None, str | None]] = set()  # a cache of legal pairs, since files repeat a few dozen of them
@@ -85,10 +84,8 @@ def format_columns(sentences: Iterable[Sentence], scheme: str = "BMES") -> str:
     """
     parts = []
     for number, sentence in enumerate(sentences, 1):
-        try:
+        with error_context(f"sentence {number} {sentence.text[:20]!r}"):
             parts.append(_format_sentence(sentence, scheme))
-        except DataError as error:
-            raise DataError(f"sentence {number} {sentence.text[:20]!r}: {error}") from None
     text = "".join(parts)
     # Readers drop one U+FEFF at the start as a byte order mark, so a text that starts with one gets a second.
     return "\ufeff" + text if text.startswith("\ufeff") else text
@@ -128,10 +125,8 @@ def detect_scheme(lines_of_tags: dict[str, int], name: str) -> str:
     """Detect the tag scheme of a file."""
     first: dict[str, int] = {}
     for tag, line in lines_of_tags.items():
-        try:
+        with error_context(f"{name}, line {line}"):
             first.setdefault(split_tag(tag)[0], line)
-        except DataError as error:
-            raise DataError(f"{name}, line {line}: {one_line(str(error))}") from None
     if "M" in first and "I" in first:
         raise DataError(
             f"{name}: M- on line {first['M']} and I- on line {first['I']}; a file must use one prefix for the inside "

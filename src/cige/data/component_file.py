@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 
 from cige.errors import LexiconError
-from cige.lexicon.text_file import read_lines, shown
-from cige.lexicon.word_rules import NOT_UTF8
+from cige.lexicon.text_file import read_text_lines
 
 MAX_COMPONENTS = 64  # of a character; the longest decomposition into strokes has about as many
 _FORM = "expected a character, a tab and its components, separated by spaces (河<TAB>氵 可)"
@@ -26,11 +25,7 @@ def read_components(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
     """
     components: dict[str, tuple[str, ...]] = {}
     line_of: dict[str, int] = {}
-    for number, raw in read_lines(path):
-        try:
-            line = raw.decode("utf-8")
-        except UnicodeDecodeError:
-            raise LexiconError(f"{path}, line {number}: {NOT_UTF8}: {shown(raw[:40])}; {_FORM}") from None
+    for number, line in read_text_lines(path):
         if not line.strip() or line.startswith("# ") or line.strip() == "#":
             continue
         char, tab, written = line.partition("\t")

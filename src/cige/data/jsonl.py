@@ -19,11 +19,10 @@ from typing import Any
 
 from cige.data.labelled import LabelledFile, Repair
 from cige.data.sentence import Sentence, Span
-from cige.data.text_files import has_surrogate
+from cige.data.text_files import error_context, has_surrogate
 from cige.errors import DataError
 from cige.json_text import JsonObject, to_json
 from cige.text.counted import counted
-from cige.text.visible import one_line
 
 NO_OVERLAPS = (
     "a character can have only one tag: train with `head: pair_grid`, which finds nested entities, correct the file, "
@@ -63,7 +62,7 @@ def parse_json_lines(
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
-        try:
+        with error_context(f"{name}, line {number}"):
             record = load_object(line)
             if form == "auto":
                 form = "cluener" if "entities" not in record and isinstance(record.get("label"), dict) else "jsonl"
@@ -79,8 +78,6 @@ def parse_json_lines(
             outer, dropped = (sorted(set(spans)), []) if nested else outermost(spans)
             if dropped and not keep_outermost:
                 raise DataError(f"{show_span(dropped[0], sentence_text)} overlaps another entity; {NO_OVERLAPS}")
-        except DataError as error:
-            raise DataError(f"{name}, line {number}: {one_line(str(error))}") from None
         repairs += [Repair(number, f"{show_span(span, sentence_text)} overlapped a longer entity") for span in dropped]
         sentences.append(Sentence(sentence_text, tuple(outer), number))
     return LabelledFile(tuple(sentences), "jsonl" if form == "auto" else form, tuple(repairs))
@@ -96,11 +93,9 @@ def format_json_lines(sentences: Iterable[Sentence], form: str = "jsonl") -> str
     write = _to_cluener if form == "cluener" else _to_jsonl
     lines = []
     for number, sentence in enumerate(sentences, 1):
-        try:
-            check_writable(sentence)
+        with error_context(f"sentence {number} {sentence.text[:20]!r}"):
+            check_writable(sentence.text, sentence.spans)
             record = write(sentence)
-        except DataError as error:
-            raise DataError(f"sentence {number} {sentence.text[:20]!r}: {error}") from None
         # lone surrogates cannot be encoded in UTF-8, but can be escaped in JSON
         lines.append(to_json(record, ensure_ascii=has_surrogate(sentence.text)) + "\n")
     return "".join(lines)
@@ -209,12 +204,12 @@ def show_span(span: Span, text: str) -> str:
     return f"{span.label} {text[span.start : span.end]!r} at [{span.start}, {span.end})"
 
 
-def check_writable(sentence: Sentence) -> None:
-    """Raise a DataError if a sentence would not be the same after writing and reading."""
-    if _SPLIT_PAIR.search(sentence.text):
+def check_writable(text: str, spans: Iterable[Span]) -> None:
+    """Raise a DataError if a text and its spans would not be the same after writing and reading."""
+    if _SPLIT_PAIR.search(text):
         raise DataError("two consecutive surrogates would be read as one character; normalise the text first")
-    for span in sentence.spans:
-        make_span(span.start, span.end, span.label, sentence.text)
+    for span in spans:
+        make_span(span.start, span.end, span.label, text)
 
 
 def _to_jsonl(sentence: Sentence) -> dict[str, object]:

@@ -41,23 +41,17 @@ class Dataset:
         return ("train", "dev", "test") if self.n_dev_of_train else tuple(self.origins)
 
 
-def _origins(repository: str, commit: str, path: str, form: str, sha256: dict[str, str]) -> dict[str, Origin]:
-    """Origins of splits that are separate files; `path` contains {split}."""
+def _origins(
+    source: tuple[str, str], path: str, form: str, sha256: dict[str, str], member: str | None = None
+) -> dict[str, Origin]:
+    """Origins of splits from (repository, commit): separate files, or members of one archive, named with {split}."""
     return {
-        split: Origin(repository=repository, commit=commit, path=path.format(split=split), form=form, sha256=digest)
+        split: Origin(*source, path.format(split=split), form, digest, member and member.format(split=split))
         for split, digest in sha256.items()
     }
 
 
-def _packed(path: str, form: str, sha256: dict[str, str], member: str) -> dict[str, Origin]:
-    """Origins of splits in one archive of hspuppy/hugbert; `member` contains {split}."""
-    repository, commit = "hspuppy/hugbert", "231f5c8a266a16525b36238c083e3ee0e29542a6"
-    return {
-        split: Origin(repository, commit, path, form, digest, member=member.format(split=split))
-        for split, digest in sha256.items()
-    }
-
-
+_HUGBERT = ("hspuppy/hugbert", "231f5c8a266a16525b36238c083e3ee0e29542a6")
 DATASETS = {
     dataset.name: dataset
     for dataset in (
@@ -65,8 +59,7 @@ DATASETS = {
             "weibo",
             "annotations CC BY-SA 3.0; the messages follow Weibo's terms of service",
             _origins(
-                "hltcoe/golden-horse",
-                "7a73c08e45ed",
+                ("hltcoe/golden-horse", "7a73c08e45ed"),
                 "data/weiboNER_2nd_conll.{split}",
                 "weibo",
                 {
@@ -80,8 +73,7 @@ DATASETS = {
             "resume",
             "none stated: research use",
             _origins(
-                "jiesutd/LatticeLSTM",
-                "24d17f4270f1",
+                ("jiesutd/LatticeLSTM", "24d17f4270f1"),
                 "ResumeNER/{split}.char.bmes",
                 "columns",
                 {
@@ -94,15 +86,15 @@ DATASETS = {
         Dataset(
             "msra",
             "none stated by the source; SIGHAN 2006 data of Microsoft Research Asia: research use",
-            _packed(
+            _origins(
+                _HUGBERT,
                 "ner_dataset/msra.tgz",
                 "words",
                 {"train": "98a5c331fa6e3e51858a3b9f98ae618b253947aaf7f39f9f51a3a8caa171431e"},
                 "{split}.txt",
             )
             | _origins(
-                "v-mipeng/LexiconAugmentedNER",
-                "4975b8beec9d70ec4a844990e9fc5803512cb255",
+                ("v-mipeng/LexiconAugmentedNER", "4975b8beec9d70ec4a844990e9fc5803512cb255"),
                 "data/MSRA/{split}.char.bmes",
                 "columns",
                 {"test": "9cebc5ce1ea06477d1230d17be90daafa670e78f07eb628c27103af4a6e6dc3b"},
@@ -113,8 +105,7 @@ DATASETS = {
             "ecommerce",
             "none stated: research use",
             _origins(
-                "PhantomGrapes/MultiDigraphNER",
-                "b29aec76dc6edc4dd757ebd6d8c166df2c4b0630",
+                ("PhantomGrapes/MultiDigraphNER", "b29aec76dc6edc4dd757ebd6d8c166df2c4b0630"),
                 "data/ecommerce/{split}.txt.bieos",
                 "columns",
                 {
@@ -127,7 +118,8 @@ DATASETS = {
         Dataset(
             "cluener",
             "none stated by the source; text of Sina News: research use",
-            _packed(
+            _origins(
+                _HUGBERT,
                 "ner_dataset/clue.tgz",
                 "cluener",
                 {

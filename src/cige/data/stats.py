@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from cige.data.sentence import Sentence
-from cige.lattice.lattice import WordMatcher
+from cige.lexicon.snapshot import LexiconSnapshot
 from cige.text.normalize import normalize
 
 if TYPE_CHECKING:
@@ -40,19 +40,20 @@ class DatasetStats:
     @property
     def chars_per_sentence(self) -> float:
         """Table 1's Char_avg."""
-        return self.n_chars / self.n_sentences if self.n_sentences else 0.0
+        return self._per_sentence(self.n_chars)
 
     @property
     def words_per_sentence(self) -> float | None:
         """Table 1's Word_avg; None without a lexicon."""
-        if self.n_words is None:
-            return None
-        return self.n_words / self.n_sentences if self.n_sentences else 0.0
+        return None if self.n_words is None else self._per_sentence(self.n_words)
 
     @property
     def entities_per_sentence(self) -> float:
         """Table 1's Entity_avg."""
-        return self.n_entities / self.n_sentences if self.n_sentences else 0.0
+        return self._per_sentence(self.n_entities)
+
+    def _per_sentence(self, n: int) -> float:
+        return n / self.n_sentences if self.n_sentences else 0.0
 
     def to_dict(self) -> dict[str, object]:
         """Counts and averages as JSON values."""
@@ -84,7 +85,7 @@ class DatasetStats:
         return table
 
 
-def dataset_stats(sentences: Sequence[Sentence], lexicon: WordMatcher | None = None) -> DatasetStats:
+def dataset_stats(sentences: Sequence[Sentence], lexicon: LexiconSnapshot | None = None) -> DatasetStats:
     """Compute statistics; with a `lexicon` (a snapshot), also of the words in the normalised texts."""
     labels = Counter(span.label for sentence in sentences for span in sentence.spans)
     return DatasetStats(

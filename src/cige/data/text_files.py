@@ -6,12 +6,15 @@ import gzip
 import io
 import lzma
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cige.errors import DataError
 from cige.folders.atomic import atomic_file
 from cige.folders.packed import UNPACKING_ERRORS, unpack
 from cige.text.encodings import how_to_convert
+from cige.text.visible import one_line
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -37,6 +40,15 @@ def decode(raw: bytes, *, name: str) -> str:
             f"{name}, line {line}: byte 0x{raw[position]:02x} is not UTF-8; "
             + how_to_convert(raw[:4] + raw[position : position + 200])
         ) from None
+
+
+@contextmanager
+def error_context(place: str) -> Iterator[None]:
+    """Context manager that prepends a place, such as a file and its line, to the message of a DataError."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{place}: {one_line(str(error))}") from None
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -15,13 +15,7 @@ __all__ = ["Counts", "Entity", "Report", "map_labels", "parse_label_map", "score
 
 __getattr__ = imported_on_use(
     __name__,
-    {
-        "Counts": "scores",
-        "Entity": "entity",
-        "Report": "scores",
-        "map_labels": "labels",
-        "parse_label_map": "labels",
-        "score": "scores",
-        "surfaces": "scores",
-    },
+    entity=["Entity"],
+    labels=["map_labels", "parse_label_map"],
+    scores=["Counts", "Report", "score", "surfaces"],
 )

@@ -103,9 +103,7 @@ class Calibration:
         return cls(knots, thresholds, label_thresholds, n_entities)
 
 
-def fit(
-    candidates: Iterable[tuple[float, bool]], gold: Iterable[tuple[str, float]], *, levels: Sequence[float] = LEVELS
-) -> Calibration:
+def fit(candidates: Iterable[tuple[float, bool]], gold: Iterable[tuple[str, float]]) -> Calibration:
     """Calibrate a model by its predictions for labelled sentences.
 
     Args:
@@ -126,9 +124,9 @@ def fit(
     everything = [p for probabilities in by_label.values() for p in probabilities]
     return Calibration(
         knots=fit_knots(points),
-        thresholds=conformal_thresholds(everything, levels),
+        thresholds=conformal_thresholds(everything),
         label_thresholds={
-            label: conformal_thresholds(probabilities, levels)
+            label: conformal_thresholds(probabilities)
             for label, probabilities in sorted(by_label.items())
             if len(probabilities) >= MIN_OF_LABEL
         },
@@ -179,20 +177,20 @@ class Bin:
     right: float
 
 
-def reliability(points: Sequence[tuple[float, bool]], n_bins: int = N_BINS) -> list[Bin]:
+def reliability(points: Sequence[tuple[float, bool]]) -> list[Bin]:
     """The bins of equal width in the score, 0..1, that contain any of the (score, is correct) points."""
     bins: dict[int, list[tuple[float, bool]]] = {}
     for point in points:
-        bins.setdefault(min(n_bins - 1, int(point[0] * n_bins)), []).append(point)
+        bins.setdefault(min(N_BINS - 1, int(point[0] * N_BINS)), []).append(point)
     return [
         Bin(len(in_bin), sum(p for p, _ in in_bin) / len(in_bin), sum(right for _, right in in_bin) / len(in_bin))
         for _, in_bin in sorted(bins.items())
     ]
 
 
-def expected_calibration_error(points: Sequence[tuple[float, bool]], n_bins: int = N_BINS) -> float:
+def expected_calibration_error(points: Sequence[tuple[float, bool]]) -> float:
     """Mean difference, 0..1, of score and share correct in bins of equal width, weighted by size (Guo et al. 2017)."""
-    return sum(b.n * abs(b.score - b.right) for b in reliability(points, n_bins)) / max(1, len(points))
+    return sum(b.n * abs(b.score - b.right) for b in reliability(points)) / max(1, len(points))
 
 
 def _distinct(pooled: list[list[float]]) -> list[list[float]]:

@@ -43,9 +43,13 @@ class LabelFacts:
         """The same facts with the calibration of a domain instead of the general one, as far as the domain has one.
 
         Raises:
-            ValueError: there is no such domain.
+            ValueError: there is no such domain, as in every model of nested entities, which cannot be calibrated yet.
         """
         if name not in self.domains:
+            if self.nested:
+                raise ValueError(
+                    f"no domain {name!r}; models of nested entities cannot be calibrated yet, so leave domain out"
+                )
             known = ", ".join(sorted(self.domains)) or "none: `cige calibrate --domain` makes one"
             raise ValueError(f"no domain {name!r}; the model is calibrated for {known}")
         return replace(self, calibration={**self.calibration, **self.domains[name]})

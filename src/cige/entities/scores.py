@@ -17,6 +17,7 @@ from cige.errors import DataError
 from cige.text.normalize import normalize
 
 LENGTH_BINS = ((0, 20), (21, 50), (51, 100), (101, 200))  # characters per sentence, inclusive; then longer ones
+_BIN_NAMES = [*(f"{first}-{last}" for first, last in LENGTH_BINS), f"{LENGTH_BINS[-1][1] + 1}+"]
 
 
 class Labelled(Protocol):
@@ -194,9 +195,9 @@ def score(
     if texts is not None:
         bins = [_length_bin(len(text)) for text in texts]
         by_length = _grouped(gold_keys, predicted_keys, lambda key: bins[key[0]])
-        by_length = {name: by_length.get(name, Counts()) for name in _bin_names() if name in set(bins)}
+        by_length = {name: by_length.get(name, Counts()) for name in _BIN_NAMES if name in set(bins)}
         if lexicon_words is not None:
-            has_word = _membership_test(lexicon_words)
+            has_word = lexicon_words.__contains__ if isinstance(lexicon_words, Container) else lexicon_words
             by_lexicon = _two_groups(
                 gold_keys, predicted_keys, lambda k: has_word(normalize(texts[k[0]][k[1] : k[2]])), "lexicon"
             )
@@ -267,16 +268,5 @@ def _two_groups(gold: set[_Key], predicted: set[_Key], is_in: Callable[[_Key], b
     return {name: groups.get(name, Counts()) for name in names.values()}
 
 
-def _membership_test(words: Container[str] | Callable[[str], bool]) -> Callable[[str], bool]:
-    return words.__contains__ if isinstance(words, Container) else words
-
-
 def _length_bin(n_chars: int) -> str:
-    for first, last in LENGTH_BINS:
-        if n_chars <= last:
-            return f"{first}-{last}"
-    return f"{LENGTH_BINS[-1][1] + 1}+"
-
-
-def _bin_names() -> list[str]:
-    return [*(f"{first}-{last}" for first, last in LENGTH_BINS), f"{LENGTH_BINS[-1][1] + 1}+"]
+    return _BIN_NAMES[sum(n_chars > last for _, last in LENGTH_BINS)]

@@ -81,16 +81,15 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
     try:
         return Path(snapshot_download(str(path_or_hub_id), **hub_options))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as reason:
-        cause = str(reason).strip().splitlines()[0] if str(reason).strip() else type(reason).__name__
         raise ModelError(
-            f"{path_or_hub_id}: no such folder here, and the hub did not give a model of that name ({cause}); "
+            f"{path_or_hub_id}: no such folder here, and the hub did not give a model of that name ({_cause(reason)}); "
             "check the name, the network and your access"
         ) from reason
 
 
-def _network_errors() -> tuple[type[Exception], ...]:
-    """The exceptions of huggingface_hub without a network: of the HTTP library that its version uses, or an OSError."""
-    return (OSError, *(sys.modules[name].HTTPError for name in ("httpx", "httpx2") if name in sys.modules))
+def _cause(reason: Exception) -> str:
+    lines = str(reason).strip().splitlines()
+    return lines[0] if lines else type(reason).__name__
 
 
 def push_folder(folder: Path, repo_id: str, *, private: bool, token: str | None, message: str) -> str:
@@ -106,13 +105,14 @@ def push_folder(folder: Path, repo_id: str, *, private: bool, token: str | None,
         raise ModelError(_NEEDS_HUB) from missing
 
     api = HfApi(token=token)
-    failures: tuple[type[Exception], ...] = (HfHubHTTPError, HFValidationError, *_network_errors())
+    # Without a network, huggingface_hub raises errors of the HTTP library that its version uses, or an OSError.
+    of_network = (sys.modules[name].HTTPError for name in ("httpx", "httpx2") if name in sys.modules)
+    failures: tuple[type[Exception], ...] = (HfHubHTTPError, HFValidationError, OSError, *of_network)
     try:
         repo = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
         return str(api.upload_folder(repo_id=repo, folder_path=folder, commit_message=message))
     except failures as reason:
-        cause = str(reason).strip().splitlines()[0] if str(reason).strip() else type(reason).__name__
         raise ModelError(
-            f"{repo_id}: the hub did not take the model ({cause}); log in with `hf auth login` or give a token that "
-            "may write, and check the name and the network"
+            f"{repo_id}: the hub did not take the model ({_cause(reason)}); log in with `hf auth login` or give a "
+            "token that may write, and check the name and the network"
         ) from reason

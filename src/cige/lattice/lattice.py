@@ -5,31 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.rules import NO_RULES, Rules
+from cige.lexicon.snapshot import LexiconSnapshot
 from cige.text.given import check_text
 from cige.text.normalize import normalize
 
 MAX_WORDS_PER_CHAR = 4.0  # real text has fewer than 1 (mean 0.44, max 0.96 with 337k words)
-
-
-class WordMatcher(Protocol):
-    """The interface of a lexicon snapshot that lattices need."""
-
-    n_base: int
-
-    @property
-    def user_labels(self) -> Sequence[str | None]:
-        """The label of each user word, or None; empty if no word has one."""
-        ...
-
-    def match(self, text: str) -> np.ndarray:
-        """int32[W, 3], sorted rows (start, end, word_id) with half-open [start, end) in code points."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -94,7 +79,7 @@ class Lattice:
 
 def build_lattice(
     text: str,
-    lexicon: WordMatcher | Lexicon,
+    lexicon: LexiconSnapshot | Lexicon,
     *,
     closed: tuple[tuple[int, int], ...] = (),
     rules: Rules = NO_RULES,

@@ -7,10 +7,10 @@ import os
 from cige.errors import LexiconError
 from cige.folders.kinds import LEXICON
 from cige.lexicon.base_words import BaseWords
-from cige.lexicon.lexicon import write_user
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.row_file import write_rows
 from cige.lexicon.storage import new_folder
+from cige.lexicon.user_changes import UserChanges
 from cige.lexicon.vector_files import OnProgress, open_vectors
 from cige.lexicon.word_rules import reason_to_refuse
 
@@ -49,5 +49,5 @@ def build_with_vectors(
             BaseWords.build(words, None).save_beside_words(aside),
             vectors={"width": source.width, "dtype": DTYPE, "source_format": source.format},
         )
-        write_user(aside)
+        UserChanges().save(aside)
     return done

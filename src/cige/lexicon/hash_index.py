@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ def word_hash(word: str) -> int:
     return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
+@dataclass(frozen=True)
 class HashIndex:
     """Finds the rows of words by hash; if two words have the same hash, the words themselves are compared.
 
@@ -28,10 +30,9 @@ class HashIndex:
         words: the V words by row.
     """
 
-    def __init__(self, *, hashes: np.ndarray, rows: np.ndarray, words: WordBlob) -> None:
-        self.hashes = hashes
-        self.rows = rows
-        self.words = words
+    hashes: np.ndarray
+    rows: np.ndarray
+    words: WordBlob
 
     @classmethod
     def build(cls, words: WordBlob) -> HashIndex:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,24 +14,14 @@ import numpy as np
 from cige.errors import LexiconError
 from cige.folders.hub import is_bundled
 from cige.folders.kinds import LEXICON
-from cige.json_text import to_json
 from cige.lexicon.base_words import BaseWords
 from cige.lexicon.packed_words import give_memory_back
 from cige.lexicon.snapshot import LexiconSnapshot
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
-from cige.lexicon.user_batch import UserBatch, WordTriple, triples, user_batch
+from cige.lexicon.user_batch import UserBatch, listed_words, strings, triples, usable, usable_alike
 from cige.lexicon.user_changes import UserChanges
 from cige.lexicon.user_sequences import UserEntries, UserTexts
-from cige.lexicon.user_word import (
-    BLOCK,
-    BLOCK_EXACT,
-    COMMON_TYPES,
-    EVIDENCE,
-    Mode,
-    UserWord,
-    UserWords,
-    each_user_word,
-)
+from cige.lexicon.user_word import BLOCK, BLOCK_EXACT, COMMON_TYPES, EVIDENCE, Mode, UserWord, UserWords, each_user_word
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 from cige.text.counted import counted
@@ -41,7 +30,6 @@ from cige.text.normalize import normalize
 if TYPE_CHECKING:
     from cige.lexicon.report import LoadReport
 
-USER_FILE = "user.json"
 _MANY = 100_000  # words of a call
 
 
@@ -124,7 +112,7 @@ class Lexicon:
         words = WordBlob.from_words(listed)
         del word_list, listed  # for millions of words, this frees a gigabyte, and building needs another
         lexicon = cls(base=BaseWords.build(words, counts), report=report)
-        lexicon._add(_usable(rules))
+        lexicon._add(usable(rules))
         return lexicon
 
     @classmethod
@@ -140,7 +128,7 @@ class Lexicon:
         folder = Path(folder)
         facts = open_folder(folder, kind=LEXICON, check_up_to=0 if is_bundled(folder) else CHECKED_BYTES)
         lexicon = cls(base=BaseWords.load(folder, facts))
-        changes = UserChanges.load(folder / USER_FILE)
+        changes = UserChanges.load(folder)
         return lexicon.changed(changes) if changes else lexicon
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -155,10 +143,9 @@ class Lexicon:
         from cige.lexicon.vectors import keep_vectors
 
         snapshot = self.snapshot()
-        base = self._base
         with new_folder(folder, kind=LEXICON) as (aside, facts):
-            facts.update(base.save(aside), vectors=keep_vectors(Path(folder), aside, self.fingerprint))
-            write_user(aside, added=snapshot.user_entries, removed=_words(base, snapshot.removed))
+            facts.update(self._base.save(aside), vectors=keep_vectors(Path(folder), aside, self.fingerprint))
+            UserChanges(snapshot.user_entries, self._words_of(snapshot.removed)).save(aside)
 
     @property
     def fingerprint(self) -> str:
@@ -188,7 +175,10 @@ class Lexicon:
     @property
     def removed_words(self) -> tuple[str, ...]:
         """Base words that the user removed and has not added since, in order of id."""
-        return _words(self._base, self._snapshot.hidden)
+        return self._words_of(self._snapshot.hidden)
+
+    def _words_of(self, ids: frozenset[int]) -> tuple[str, ...]:
+        return tuple(self._base.words[word_id] for word_id in sorted(ids))
 
     def snapshot(self) -> LexiconSnapshot:
         """The words that are matched now. The snapshot does not change when words are added or removed later."""
@@ -232,7 +222,7 @@ class Lexicon:
                     "strings, as in add(*words, label='COMPANY'), or leave out label= and mode= and give a dict or "
                     "UserWords, which have their own"
                 )
-            self._add(_usable(each_user_word(words[0])))
+            self._add(usable(each_user_word(words[0])))
             return
         if len(words) == 2 and words[1] in COMMON_TYPES:
             raise TypeError(f"add{words!r} would add two words; for a word with a type, write label={words[1]!r}")
@@ -240,7 +230,7 @@ class Lexicon:
             if mode != BLOCK:
                 raise LexiconError(f"inside=True was given with mode {mode!r}; it says what mode 'block' leaves alone")
             mode = BLOCK_EXACT
-        self._add(_usable_batch(words, label, mode))  # type: ignore[arg-type]
+        self._add(usable_alike(words, label, mode))  # type: ignore[arg-type]
 
     def add_entries(self, *words: UserWord) -> None:
         """Like `add`, for words that have their own labels and modes, such as another lexicon's `user_entries`.
@@ -248,7 +238,7 @@ class Lexicon:
         Raises:
             LexiconError: some words cannot be used; the message lists them, and none is added.
         """
-        self._add(_usable(triples(words)))
+        self._add(usable(triples(words)))
 
     def add_file(self, path: str | os.PathLike[str], *, format: str = "auto") -> LoadReport:
         """Add the words of a file, with labels and modes if it has them; see `words_file.read_words` for the formats.
@@ -261,7 +251,7 @@ class Lexicon:
         from cige.lexicon.words_file import read_words
 
         listed = read_words(path, format=format, spaces=True)
-        self._add(_usable(listed.triples()))
+        self._add(usable(listed.triples()))
         return listed.report
 
     def remove(self, *words: str) -> None:
@@ -273,11 +263,11 @@ class Lexicon:
         Raises:
             LexiconError: some words are not in the lexicon; the message lists them, and none is removed.
         """
-        wanted = [normalize(word) for word in _strings(words)]
+        wanted = [normalize(word) for word in strings(words)]
         with self._lock:
             unknown = [word for word in wanted if word not in self._snapshot]
             if unknown:
-                raise LexiconError(f"cannot remove {_listed(unknown)}: not in the lexicon")
+                raise LexiconError(f"cannot remove {listed_words(unknown)}: not in the lexicon")
             self._snapshot = self._snapshot.taken_back(wanted)
 
     def changed(self, changes: UserChanges) -> Lexicon:
@@ -297,7 +287,7 @@ class Lexicon:
         Raises:
             LexiconError: some words cannot be used; the message lists them.
         """
-        return self._with(self._snapshot.overlaid(_usable(each_user_word(words))))
+        return self._with(self._snapshot.with_batch(usable(each_user_word(words)), merges=False))
 
     def _add(self, batch: UserBatch) -> None:
         with self._lock:
@@ -344,54 +334,3 @@ class Lexicon:
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         vars(self).update(state, _lock=threading.Lock())
-
-
-def _words(base: BaseWords, ids: frozenset[int]) -> tuple[str, ...]:
-    return tuple(base.words[word_id] for word_id in sorted(ids))
-
-
-def check_lexicon(folder: str | os.PathLike[str]) -> None:
-    """Read all files of a saved lexicon and compare them with its manifest.
-
-    Raises:
-        LexiconError: a file is missing, truncated or changed; the message names it.
-    """
-    open_folder(folder, kind=LEXICON, check_up_to=sys.maxsize)
-
-
-def write_user(folder: Path, *, added: Sequence[UserWord] = (), removed: Sequence[str] = ()) -> None:
-    """Write the user's part of a lexicon folder; it lists labels and modes only of words that have them."""
-    (folder / USER_FILE).write_text(to_json(UserChanges(tuple(added), tuple(removed)).to_dict()), encoding="utf-8")
-
-
-def _usable(words: Iterable[WordTriple]) -> UserBatch:
-    """The words, normalised and packed; raises LexiconError naming those that cannot be used."""
-    batch, problems = user_batch(words)
-    if problems:
-        raise LexiconError(f"cannot add {_listed(problems)}")
-    return batch
-
-
-def _usable_batch(words: Sequence[str], label: str | None, mode: Mode) -> UserBatch:
-    if label is not None and not isinstance(label, str):
-        raise LexiconError(f"label is {type(label).__name__}: expected a string such as 'PRODUCT', or None")
-    batch, problems = user_batch((word, label, mode) for word in _strings(words))
-    if problems:
-        given = f" with label {label!r} and mode {mode!r}" if label is not None or mode != EVIDENCE else ""
-        raise LexiconError(
-            f"cannot add {_listed(problems)}{given}; a word has 2 to 64 characters and no blank at its edges; "
-            'one of a single character needs mode "force" with a label, or mode "block"'
-        )
-    return batch
-
-
-def _strings(words: Sequence[str]) -> Sequence[str]:
-    for word in words:
-        if not isinstance(word, str):
-            raise LexiconError(f"expected words, got {type(word).__name__}: put a * before a list of words")
-    return words
-
-
-def _listed(items: Sequence[str], *, n_shown: int = 10) -> str:
-    more = f" and {len(items) - n_shown:,} more" if len(items) > n_shown else ""
-    return ", ".join(items[:n_shown]) + more

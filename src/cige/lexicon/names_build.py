@@ -8,7 +8,8 @@ and source, what the names are called, how often they must occur in the text, an
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,8 +17,8 @@ import numpy as np
 from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList, check_number_of_kinds
-from cige.lexicon.text_file import read_lines
-from cige.lexicon.word_rules import NOT_UTF8, reason_to_refuse
+from cige.lexicon.text_file import read_text_lines
+from cige.lexicon.word_rules import reason_to_refuse
 from cige.text.normalize import normalize
 
 _BLOCK_LINES = 2000  # lines whose words are looked up at once
@@ -43,9 +44,9 @@ class KindRule:
 class BuildReport:
     """How many names each kind has, and why others were left out."""
 
-    n_kept: dict[str, int] = field(default_factory=dict)
-    n_rare: dict[str, int] = field(default_factory=dict)
-    n_common: dict[str, int] = field(default_factory=dict)
+    n_kept: Counter[str] = field(default_factory=Counter)
+    n_rare: Counter[str] = field(default_factory=Counter)
+    n_common: Counter[str] = field(default_factory=Counter)
     n_without_rule: int = 0
     n_refused: int = 0
 
@@ -58,7 +59,7 @@ def read_kinds(path: str | os.PathLike[str]) -> dict[tuple[str, str], KindRule]:
         LexiconError: a line has another form.
     """
     rules = {}
-    for number, line in _text_lines(path):
+    for number, line in read_text_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
         cells = line.split("\t")
@@ -79,21 +80,13 @@ def read_rows(path: str | os.PathLike[str]) -> Iterable[tuple[str, str, str]]:
     Raises:
         LexiconError: a line has another form, or is not UTF-8.
     """
-    for number, line in _text_lines(path):
+    for number, line in read_text_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
         cells = line.split("\t")
         if len(cells) != 3:
             raise LexiconError(f"{path}, line {number}: {line!r}; expected a name, its type and its source")
         yield normalize(cells[0].strip()), cells[1], cells[2]
-
-
-def _text_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    for number, raw in read_lines(path):
-        try:
-            yield number, raw.decode("utf-8")
-        except UnicodeDecodeError:
-            raise LexiconError(f"{path}, line {number}: {NOT_UTF8}; convert the file to UTF-8") from None
 
 
 def count_in(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, int]:
@@ -110,7 +103,7 @@ def count_in(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, in
         np.add.at(counts, lexicon.match("\n".join(block))[:, 2], 1)
         block.clear()
 
-    for _, line in _text_lines(path):
+    for _, line in read_text_lines(path):
         block.append(normalize(line))
         if len(block) == _BLOCK_LINES:
             count()
@@ -157,10 +150,6 @@ def build_names(
     """
     report = BuildReport()
     kinds: dict[str, tuple[str, ...]] = {}
-
-    def add_one(to: dict[str, int], kind: str) -> None:
-        to[kind] = to.get(kind, 0) + 1
-
     for word, type_, source in rows:
         rule = rules.get((type_, source))
         if rule is None:
@@ -168,12 +157,12 @@ def build_names(
         elif reason_to_refuse(word, spaces=True):
             report.n_refused += 1
         elif counts.get(word, 0) < rule.min_count:
-            add_one(report.n_rare, rule.kind)
+            report.n_rare[rule.kind] += 1
         elif rule.no_common and is_common(word):
-            add_one(report.n_common, rule.kind)
+            report.n_common[rule.kind] += 1
         elif rule.kind not in kinds.get(word, ()):
             kinds[word] = (*kinds.get(word, ()), rule.kind)
-            add_one(report.n_kept, rule.kind)
+            report.n_kept[rule.kind] += 1
     if not kinds:
         raise LexiconError("no name is left; check that the types and sources of the rules are those of the rows")
     names = NamesList(kinds, version=version, date=date)

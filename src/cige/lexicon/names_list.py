@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from cige.errors import LexiconError
 from cige.lexicon.gazetteers import MAX_GAZETTEERS
@@ -54,11 +56,7 @@ class NamesList:
 
     def counts(self) -> dict[str, int]:
         """kind -> number of names that have it; a name may have several kinds."""
-        counts = dict.fromkeys(self.all_kinds, 0)
-        for kinds in self.kinds.values():
-            for kind in kinds:
-                counts[kind] += 1
-        return counts
+        return dict(sorted(Counter(kind for kinds in self.kinds.values() for kind in kinds).items()))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> NamesList:
@@ -116,7 +114,11 @@ class NamesList:
             aside.write_text("".join([*head, *rows]), encoding="utf-8", newline="\n")
 
 
-def names_list(given: NamesList | str | os.PathLike[str]) -> NamesList:
+Names: TypeAlias = NamesList | str | os.PathLike[str]
+"""A list of names, or the path of one."""
+
+
+def names_list(given: Names) -> NamesList:
     """A list, or the list in a file; lines of the file that cannot be used are told in a warning.
 
     Raises:

@@ -121,26 +121,20 @@ class LexiconSnapshot:
         """Like `with_batch`, for words that are normalised and valid."""
         return self.with_batch(user_batch(triples(words))[0])
 
-    def with_batch(self, batch: UserBatch) -> LexiconSnapshot:
+    def with_batch(self, batch: UserBatch, *, merges: bool = True) -> LexiconSnapshot:
         """A snapshot with additional user words. As long as they are user words, base words that the user removed are
         matched too, unless they are blocked.
 
         A word that is already a user word keeps its place and gets the new label and mode.
+
+        Args:
+            merges: False makes the cost depend only on the number of these words, not on that of the existing user
+                words. Matching is slightly slower then, so it is used for the words of a single call.
         """
-        return self._with_batch(batch, merges=True)
-
-    def overlaid(self, batch: UserBatch) -> LexiconSnapshot:
-        """Like `with_batch`, at a cost that depends only on the number of these words, not on the existing user words.
-
-        Matching is slightly slower, so it is used for the words of a single call.
-        """
-        return self._with_batch(batch, merges=False)
-
-    def _with_batch(self, batch: UserBatch, *, merges: bool) -> LexiconSnapshot:
         hidden = self.hidden
         if self.removed:
             modes = dict(zip(batch.words, (MODES[mode] for mode in batch.modes.tolist()), strict=True))
-            removed = {text: number for text in modes if (number := self._removed_number(text)) is not None}
+            removed = {text: number for text, number in self._numbers(modes).items() if number in self.removed}
             blocked = {number for text, number in removed.items() if modes[text] in BLOCKING}
             hidden = hidden.difference(removed.values()) | blocked
         user = self._user.with_batch(batch, merges=merges)
@@ -149,27 +143,18 @@ class LexiconSnapshot:
     def without_words(self, words: Iterable[str]) -> LexiconSnapshot:
         """A snapshot that matches none of `words` (normalised), whether they are base words or user words."""
         gone = set(words)
-        numbers = {number for word in gone if (number := self._base.matcher.number(word)) is not None}
-        return LexiconSnapshot(
-            base=self._base,
-            user=self._user.without(gone),
-            removed=self.removed | numbers,
-            hidden=self.hidden | numbers,
-        )
+        numbers = frozenset(self._numbers(gone).values())
+        user = self._user.without(gone)
+        return LexiconSnapshot(base=self._base, user=user, removed=self.removed | numbers, hidden=self.hidden | numbers)
 
     def taken_back(self, words: Iterable[str]) -> LexiconSnapshot:
         """A snapshot without `words` (normalised): what was added is as before it was added, and others are removed."""
         gone = set(words)
-        numbers = {word: number for word in gone if (number := self._base.matcher.number(word)) is not None}
+        numbers = self._numbers(gone)
         removed = self.removed.union(number for word, number in numbers.items() if word not in self._user)
-        return LexiconSnapshot(
-            base=self._base,
-            user=self._user.without(gone),
-            removed=removed,
-            hidden=self.hidden | removed.intersection(numbers.values()),
-        )
+        hidden = self.hidden | removed.intersection(numbers.values())
+        return LexiconSnapshot(base=self._base, user=self._user.without(gone), removed=removed, hidden=hidden)
 
-    def _removed_number(self, word: str) -> int | None:
-        """The id of a base word that the user removed, whether or not it was added since; None for others."""
-        number = self._base.matcher.number(word) if self.removed else None
-        return number if number in self.removed else None
+    def _numbers(self, words: Iterable[str]) -> dict[str, int]:
+        """The ids of those words that are base words."""
+        return {word: number for word in words if (number := self._base.matcher.number(word)) is not None}

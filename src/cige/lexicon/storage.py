@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from cige.errors import LexiconError
 from cige.folders.atomic import atomic_file, atomic_folder
-from cige.folders.manifest import MANIFEST, read_manifest, write_manifest
+from cige.folders.kinds import LEXICON
+from cige.folders.manifest import read_manifest, write_manifest
 from cige.json_text import JsonObject
 
 VERSIONS = {"lexicon": 2}  # format version of each kind of folder, 1 if not listed; older versions are read too
@@ -66,12 +67,13 @@ def open_folder(folder: str | os.PathLike[str], *, kind: str, check_up_to: int =
     )
 
 
-def folder_kind(folder: str | os.PathLike[str]) -> str | None:
-    """The kind of a folder according to its manifest, or None if there is no readable manifest."""
-    try:
-        return str(json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))["kind"])
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return None
+def check_lexicon(folder: str | os.PathLike[str]) -> None:
+    """Read all files of a saved lexicon and compare them with its manifest.
+
+    Raises:
+        LexiconError: a file is missing, truncated or changed; the message names it.
+    """
+    open_folder(folder, kind=LEXICON, check_up_to=sys.maxsize)
 
 
 @contextmanager

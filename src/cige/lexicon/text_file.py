@@ -8,6 +8,7 @@ from typing import IO
 
 from cige.errors import LexiconError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
+from cige.lexicon.word_rules import NOT_UTF8
 from cige.text.encodings import UTF16_MARKS, how_to_convert
 
 ZIP_MAGIC = b"PK\x03\x04"
@@ -53,6 +54,15 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
                 yield line, raw.rstrip(b"\r\n")
     except DAMAGE as error:
         raise damaged(f"{path}, after line {line}", error) from error
+
+
+def read_text_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+    """Like `read_lines`, decoded; raises a LexiconError that names the first line that is not UTF-8."""
+    for number, raw in read_lines(path):
+        try:
+            yield number, raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise LexiconError(f"{path}, line {number}: {NOT_UTF8}: {shown(raw[:40])}; {how_to_convert(raw)}") from None
 
 
 def damaged(place: str, error: Exception) -> LexiconError:

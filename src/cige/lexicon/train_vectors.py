@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import tempfile
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ import numpy as np
 
 from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
-from cige.lexicon.text_file import read_lines
+from cige.lexicon.text_file import read_text_lines
 from cige.lexicon.vectors import VectorTable
+from cige.lexicon.word_counts import jieba_tokenizer
 from cige.text.normalize import normalize
 
 UNITS = ("char", "bigram", "word")
@@ -82,7 +82,7 @@ def train_vectors(
     with tempfile.TemporaryDirectory() as scratch:
         units = Path(scratch) / "units.txt"  # segmented once; gensim's own code reads the file in every pass
         _write_units(corpus_path, units, unit, lexicon)
-        model = _import("gensim.models").Word2Vec(
+        model = _word2vec()(
             vector_size=width,
             window=window,
             negative=negative,
@@ -110,46 +110,32 @@ def train_vectors(
 
 def _write_units(corpus_path: str | os.PathLike[str], out_path: Path, unit: str, lexicon: Lexicon | None) -> None:
     """Write the units of each line, separated by spaces; a line of more than `_MAX_TOKENS` units becomes several."""
-    readings = {"char": _one(_chars), "bigram": _one(_bigrams)}.get(unit) or _word_readings(lexicon)
+    cut = {"char": _chars, "bigram": _bigrams}.get(unit) or _word_readings(lexicon)
     with open(out_path, "w", encoding="utf-8") as out:
-        for line in read_sentences(corpus_path):
-            for units in readings(line):
+        for _, line in read_text_lines(corpus_path):
+            for units in cut(normalize(line)):
                 for begin in range(0, len(units), _MAX_TOKENS):
                     out.write(" ".join(units[begin : begin + _MAX_TOKENS]) + "\n")
 
 
-def read_sentences(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Yield normalised lines.
-
-    Raises:
-        LexiconError: a line is not UTF-8, or the file cannot be read.
-    """
-    for line, raw in read_lines(path):
-        try:
-            yield normalize(raw.decode("utf-8"))
-        except UnicodeDecodeError as error:
-            raise LexiconError(f"{path}, line {line}: not UTF-8 ({error}); convert the corpus to UTF-8") from error
+def _chars(line: str) -> list[list[str]]:
+    return [[char for char in line if not char.isspace()]]
 
 
-def _chars(line: str) -> list[str]:
-    return [char for char in line if not char.isspace()]
-
-
-def _bigrams(line: str) -> list[str]:
+def _bigrams(line: str) -> list[list[str]]:
     bigrams = map(str.__add__, line, [*line[1:], END])
-    return [bigram for bigram in bigrams if not any(map(str.isspace, bigram))]
-
-
-def _one(cut: Callable[[str], list[str]]) -> Callable[[str], list[list[str]]]:
-    return lambda line: [cut(line)]
+    return [[bigram for bigram in bigrams if not any(map(str.isspace, bigram))]]
 
 
 def _word_readings(lexicon: Lexicon | None) -> Callable[[str], list[list[str]]]:
     """A function that returns the segmentations of a line: jieba's and, if it differs, that by longest match."""
-    cut = _jieba(lexicon)
+    jieba = jieba_tokenizer()
+    for word in lexicon or ():
+        if not jieba.FREQ.get(word):
+            jieba.add_word(word, freq=_JIEBA_COUNT)
 
     def readings(line: str) -> list[list[str]]:
-        words = [" ".join(cut(line)).split()]  # jieba keeps white space as words
+        words = [" ".join(jieba.lcut(line)).split()]  # jieba keeps white space as words
         if lexicon is not None:
             longest = " ".join(longest_match(line, lexicon)).split()
             words += [longest] if longest != words[0] else []
@@ -171,25 +157,16 @@ def longest_match(line: str, lexicon: Lexicon) -> list[str]:
     return words
 
 
-def _jieba(lexicon: Lexicon | None) -> Callable[[str], list[str]]:
-    jieba = _import("jieba")
-    jieba.setLogLevel(logging.WARNING)
-    tokenizer = jieba.Tokenizer()  # a separate instance, so that words added here do not change other uses of jieba
-    tokenizer.initialize()
-    for word in lexicon or ():
-        if not tokenizer.FREQ.get(word):
-            tokenizer.add_word(word, freq=_JIEBA_COUNT)
-    return tokenizer.lcut
-
-
 def _stable_hash(text: str) -> int:
     return zlib.crc32(text.encode("utf-8"))  # Python's own hash of a str differs from run to run
 
 
-def _import(name: str) -> Any:
+def _word2vec() -> Any:
+    """gensim's Word2Vec."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # both libraries use features that Python has since deprecated
-            return __import__(name, fromlist=["_"])
+            warnings.simplefilter("ignore")  # gensim uses features that Python has since deprecated
+            from gensim.models import Word2Vec
     except ImportError as error:
-        raise LexiconError(f"training vectors needs {name.partition('.')[0]}: pip install cige[train]") from error
+        raise LexiconError("training vectors needs gensim: pip install cige[train]") from error
+    return Word2Vec

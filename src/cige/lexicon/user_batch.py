@@ -9,13 +9,15 @@ from itertools import islice
 
 import numpy as np
 
-from cige.lexicon.user_word import MODES, UserWord, reason_to_refuse_user_word
+from cige.errors import LexiconError
+from cige.lexicon.user_word import EVIDENCE, MODES, Mode, UserWord, reason_to_refuse_user_word
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import MAX_WORD_CHARS
 from cige.text.normalize import normalize
 
 WordTriple = tuple[str, str | None, str]  # text, label and mode
 _AT_ONCE = 4096
+_N_LISTED = 10
 _USABLE = "甲乙"  # with which a label and a mode are checked by themselves
 
 
@@ -68,6 +70,46 @@ def user_batch(words: Iterable[WordTriple]) -> tuple[UserBatch, list[str]]:
     arrays = np.frombuffer(labels, np.uint32), np.frombuffer(modes, np.uint8)
     batch = UserBatch(WordBlob.of_lines(blob), *arrays, tuple(numbers))
     return batch, problems
+
+
+def usable(words: Iterable[WordTriple]) -> UserBatch:
+    """The words, packed.
+
+    Raises:
+        LexiconError: some cannot be used; the message lists them.
+    """
+    batch, problems = user_batch(words)
+    if problems:
+        raise LexiconError(f"cannot add {listed_words(problems)}")
+    return batch
+
+
+def usable_alike(words: Sequence[str], label: str | None, mode: Mode) -> UserBatch:
+    """Like `usable`, for words with one label and mode."""
+    if label is not None and not isinstance(label, str):
+        raise LexiconError(f"label is {type(label).__name__}: expected a string such as 'PRODUCT', or None")
+    batch, problems = user_batch((word, label, mode) for word in strings(words))
+    if problems:
+        given = f" with label {label!r} and mode {mode!r}" if label is not None or mode != EVIDENCE else ""
+        raise LexiconError(
+            f"cannot add {listed_words(problems)}{given}; a word has 2 to 64 characters and no blank at its edges; "
+            'one of a single character needs mode "force" with a label, or mode "block"'
+        )
+    return batch
+
+
+def strings(words: Sequence[str]) -> Sequence[str]:
+    """The words; raises a LexiconError if one is not a str."""
+    for word in words:
+        if not isinstance(word, str):
+            raise LexiconError(f"expected words, got {type(word).__name__}: put a * before a list of words")
+    return words
+
+
+def listed_words(items: Sequence[str]) -> str:
+    """The first words of a list, for a message."""
+    more = f" and {len(items) - _N_LISTED:,} more" if len(items) > _N_LISTED else ""
+    return ", ".join(items[:_N_LISTED]) + more
 
 
 def triples(words: Iterable[UserWord]) -> Iterator[WordTriple]:

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from cige.errors import LexiconError
+from cige.json_text import to_json
 from cige.lexicon.user_word import EVIDENCE, UserWord, reason_to_refuse_user_word
+
+USER_FILE = "user.json"
 
 
 @dataclass(frozen=True)
@@ -58,13 +61,18 @@ class UserChanges:
                 raise LexiconError(f"{source}: {word.text!r} ({reason}); add the words again and save")
         return cls(words, tuple(user["removed"]))
 
+    def save(self, folder: Path) -> None:
+        """Write the changes into a lexicon folder."""
+        (folder / USER_FILE).write_text(to_json(self.to_dict()), encoding="utf-8")
+
     @classmethod
-    def load(cls, path: Path) -> UserChanges:
-        """Read the changes from a JSON file.
+    def load(cls, folder: Path) -> UserChanges:
+        """Read the changes from a lexicon folder.
 
         Raises:
             LexiconError: the file cannot be read or has another content.
         """
+        path = folder / USER_FILE
         try:
             user = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as reason:

@@ -68,6 +68,7 @@ class UserStore:
         removed: int64, sorted places of removed words.
         n_of_label: label or None -> number of words with it.
         n_of_mode: mode -> number of words with it.
+        has_rules: whether the mode of any word is not "evidence".
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class UserStore:
         self.removed = removed
         self.n_of_label, self.n_of_mode = n_of_label or {}, n_of_mode or {}
         self._begins = [0, *accumulate(map(len, self.layers))]
-        self._has_rules = any(mode != EVIDENCE for mode in self.n_of_mode)
+        self.has_rules = any(mode != EVIDENCE for mode in self.n_of_mode)
         # Whether a word may be none that lattices have.
         self._has_others = any(mode in BLOCKING for mode in self.n_of_mode) or any(
             layer.words.has_single for layer in self.layers
@@ -95,11 +96,6 @@ class UserStore:
 
     def __len__(self) -> int:
         return self._begins[-1] - len(self.removed)
-
-    @property
-    def has_rules(self) -> bool:
-        """Whether the mode of any word is not "evidence"."""
-        return self._has_rules
 
     def word(self, number: int) -> UserWord:
         """The word with this number, 0 .. n-1."""

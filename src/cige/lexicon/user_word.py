@@ -84,22 +84,18 @@ def _each(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
         yield from ((word.text, word.label, word.mode) for word in _of_table(words))
         return
     is_mapping = isinstance(words, Mapping)
-    for word in words.items() if isinstance(words, Mapping) else words:
-        text, label, mode = _parts(word, is_mapping=is_mapping)
+    pairs: Iterable[tuple[Any, str | None]] = (
+        words.items() if isinstance(words, Mapping) else ((word, None) for word in words)
+    )
+    for text, label in pairs:
+        mode: str = EVIDENCE
+        if isinstance(word := text, UserWord) and not is_mapping:
+            text, label, mode = word.text, word.label, word.mode
         if not isinstance(text, str):
             raise LexiconError(f"words: expected strings or UserWords, got {type(text).__name__}{_instead(text)}")
         if label is not None and not isinstance(label, str):
             raise LexiconError(f"words: the label of {text!r} is {type(label).__name__}, expected a string")
         yield text, label, mode
-
-
-def _parts(word: Any, *, is_mapping: bool) -> tuple[Any, Any, str]:
-    """The text, label and mode of an item of `words`."""
-    if is_mapping:
-        return word[0], word[1], EVIDENCE
-    if isinstance(word, UserWord):
-        return word.text, word.label, word.mode
-    return word, None, EVIDENCE
 
 
 def _instead(given: object) -> str:

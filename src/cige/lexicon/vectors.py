@@ -15,12 +15,13 @@ import numpy as np
 
 from cige.errors import LexiconError
 from cige.folders.kinds import LEXICON, VECTORS
+from cige.folders.manifest import kind_of
 from cige.json_text import JsonObject
 from cige.lexicon.base_words import BaseWords
 from cige.lexicon.hash_index import HashIndex
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.row_file import VECTORS_FILE
-from cige.lexicon.storage import folder_kind, new_file, open_folder
+from cige.lexicon.storage import new_file, open_folder
 from cige.lexicon.text_file import is_zip
 from cige.lexicon.vector_files import open_vectors
 from cige.lexicon.word_blob import BAD_HEADER, WordBlob, load_array
@@ -73,8 +74,7 @@ class VectorTable:
         """
         path = Path(path)
         if path.is_dir():
-            is_lexicon = folder_kind(path) == LEXICON
-            return cls._load_lexicon(path) if is_lexicon else cls._load_folder(path)
+            return cls._load_lexicon(path) if kind_of(path) == LEXICON else cls._load_folder(path)
         return cls._load_npz(path) if is_zip(path) else cls._load_word2vec(path)
 
     @classmethod

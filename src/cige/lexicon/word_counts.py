@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from cige.errors import LexiconError
 from cige.lexicon.sound_lines import SoundLines
@@ -156,7 +157,16 @@ def _count(block: list[str], segment: Segmenter | None) -> Counter[str]:
 
 @cache
 def jieba_segmenter() -> Segmenter:
-    """jieba with only its own dictionary, created once per process; raises a LexiconError if it is not installed."""
+    """jieba with only its own dictionary, created once per process; raises the errors of `jieba_tokenizer`."""
+    return jieba_tokenizer().lcut  # type: ignore[no-any-return]
+
+
+def jieba_tokenizer() -> Any:
+    """A new tokenizer of jieba, whose words are not those of other uses of jieba.
+
+    Raises:
+        LexiconError: jieba is not installed.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # jieba uses features that Python has since deprecated
@@ -164,10 +174,9 @@ def jieba_segmenter() -> Segmenter:
     except ImportError as error:
         raise LexiconError("segmenting a corpus needs jieba: pip install 'cige[train]'") from error
     jieba.setLogLevel(logging.WARNING)
-    # A separate instance, so that words that others add to jieba do not change the counts.
     tokenizer = jieba.Tokenizer()
     tokenizer.initialize()
-    return tokenizer.lcut  # type: ignore[no-any-return]
+    return tokenizer
 
 
 def _parts(text: str) -> Iterator[str]:

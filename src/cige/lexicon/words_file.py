@@ -15,7 +15,7 @@ from cige.lexicon.labelled_words import LABEL_OF_POS, labelled_word, most_are_la
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.text_file import read_lines, shown
 from cige.lexicon.typed_lines import TYPED_FORMATS, Entry, detect_typed, entry_reader, is_json_array, typed_entries
-from cige.lexicon.user_word import Mode, UserWord, reason_to_refuse_user_word
+from cige.lexicon.user_word import BAD_LABEL, Mode, UserWord, reason_to_refuse_user_word
 from cige.lexicon.whole_number import whole_number
 from cige.lexicon.word_rules import DUPLICATE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
 from cige.text.normalize import normalize
@@ -25,6 +25,7 @@ NO_COUNT = "count missing or not a whole number"
 NO_VECTOR = "wrong number of columns for a vector"
 CONTRADICTION = "listed before with another label or mode"
 N_SAMPLE = 200
+_WORD_SHOWN = 30  # characters of a word before its label, in messages
 _READ_COLUMNS = entry_reader("labels")
 _CSV_NAME = re.compile(r"\.csv(\.gz|\.xz)?$", re.IGNORECASE)
 _COMMENT_BEHIND = re.compile(rb"[ \t]#(?=[ \t]|$).*")
@@ -58,10 +59,6 @@ class WordList:
     def triples(self) -> Iterator[tuple[str, str | None, str]]:
         """The text, label and mode of each word."""
         return ((text, *facts) for text, facts in zip(self.words, self.of_words, strict=True))
-
-    @property
-    def n_labelled(self) -> int:
-        return sum(label is not None for label, _ in self.of_words)
 
 
 def read_words(
@@ -144,7 +141,8 @@ def read_words(
         if problem is None and text in of_word:
             problem = DUPLICATE if facts == of_word[text] else CONTRADICTION
         if problem:
-            report.refuse(entry.line, text, problem)
+            named = f"{text[:_WORD_SHOWN]} (label {entry.label})" if problem == BAD_LABEL else text
+            report.refuse(entry.line, named, problem)
         elif (1 if entry.count is None else entry.count) < min_count:
             report.n_skipped += 1
         else:

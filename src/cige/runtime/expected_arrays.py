@@ -7,8 +7,7 @@ row number is one of its table, and that numbers which decide loops are in range
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -28,14 +27,6 @@ _DISTANCES = ("hh", "th", "ht", "tt")
 _TYPES_OF_ROWS = (np.int8, np.float16, np.float32)
 _MASKS = {"allowed_start": "start", "allowed": "transitions", "allowed_end": "end"}
 _PARTS = ("tuned", "fixed", "scale")
-
-
-@dataclass(frozen=True)
-class Table:
-    """An embedding table: how many rows it has, and the name of the configured width, which its folder decides."""
-
-    name: str
-    n_rows: int
 
 
 def check_weights(
@@ -58,8 +49,8 @@ def check_weights(
     """
     check_settings(config)
     _check_sizes(config)
-    tables = list(_tables(config, vocabulary))
-    widths = {table.name: _check_table(table, weights) for table in tables}
+    tables = _tables(config, vocabulary)
+    widths = {name: _check_table(name, n_rows, weights) for name, n_rows in tables.items()}
     if "char_word" in widths and widths["char_word"] != widths["word"]:
         raise ValueError(f"char_word has rows of {widths['char_word']} numbers, and word of {widths['word']}")
     shapes = _flat(config, widths, vocabulary) if isinstance(config, FlatConfig) else _soft_lexicon(config, widths)
@@ -80,7 +71,7 @@ def check_weights(
             raise ValueError(f"crf.{name} is missing or of another shape; expected bool{list(shape)}")
     # Code that asks whether an array is there must not find one whose shape nobody has checked.
     known = {*shapes, *(f"crf.{name}" for name in masks)}
-    known.update(f"{_EMBEDDINGS}{table.name}.{part}" for table in tables for part in _PARTS)
+    known.update(f"{_EMBEDDINGS}{table}.{part}" for table in tables for part in _PARTS)
     if unknown := sorted(weights.keys() - known):
         raise ValueError(f"{unknown[0]} is none of the arrays that its configuration has")
 
@@ -111,27 +102,29 @@ def _check_sizes(config: RuntimeConfig) -> None:
         raise ValueError(f"config.distances is {list(distances)}; expected some of {', '.join(_DISTANCES)}")
 
 
-def _tables(config: RuntimeConfig, vocabulary: Vocabulary) -> Iterator[Table]:
+def _tables(config: RuntimeConfig, vocabulary: Vocabulary) -> dict[str, int]:
+    """The number of rows of each embedding table; their widths are those that the folder has."""
     n_chars, n_bigrams, n_words = vocabulary.n_rows
-    yield Table("char", n_chars)
+    tables = {"char": n_chars}
     if config.use_bigrams:
-        yield Table("bigram", n_bigrams)
+        tables["bigram"] = n_bigrams
     if config.use_words or isinstance(config, FlatConfig):
-        yield Table("word", n_words)
+        tables["word"] = n_words
     if config.reads_char_words if isinstance(config, FlatConfig) else config.use_words:
-        yield Table("char_word", n_chars)
+        tables["char_word"] = n_chars
+    return tables
 
 
-def _check_table(table: Table, weights: Mapping[str, np.ndarray]) -> int:
+def _check_table(table: str, n_rows: int, weights: Mapping[str, np.ndarray]) -> int:
     """The width of a table whose parts fit together."""
-    name = _EMBEDDINGS + table.name
+    name = _EMBEDDINGS + table
     missing = [part for part in _PARTS if f"{name}.{part}" not in weights]
     if missing:
         raise ValueError(f"{name}.{missing[0]} is missing")
     tuned, fixed, scale = (weights[f"{name}.{part}"] for part in _PARTS)
     if tuned.ndim != 2 or tuned.dtype != np.float32 or not 1 <= tuned.shape[1] <= MAX_WIDTH:
         raise ValueError(f"{name}.tuned is {tuned.dtype}{list(tuned.shape)}; expected float32 rows")
-    n_fixed = table.n_rows - len(tuned)
+    n_fixed = n_rows - len(tuned)
     if fixed.shape != (n_fixed, tuned.shape[1]) or fixed.dtype not in _TYPES_OF_ROWS:
         raise ValueError(
             f"{name}.fixed is {fixed.dtype}{list(fixed.shape)}; expected int8, float16 or float32"

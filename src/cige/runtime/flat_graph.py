@@ -52,11 +52,11 @@ class FlatGraph:
         chars, bigrams = (g.Transpose(self._padded(name), perm=[1, 0]) for name in ("chars", "bigrams"))
         vectors = self.layers.char_vectors(chars=chars, bigrams=bigrams)
         if config.reads_char_words:
-            vectors = g.Concat(vectors, self.layers.char_words(chars), axis=-1)
+            vectors = g.Concat(vectors, self.layers.table("char_word", chars), axis=-1)
         x = self.layers.linear(vectors, "encoder.char_projection")
         words = None
         if config.use_words:
-            vectors = self.layers.word_vectors(g.Transpose("words", perm=[1, 0]))
+            vectors = self.layers.table("word", g.Transpose("words", perm=[1, 0]))
             words = self.layers.linear(vectors, "encoder.word_projection")
         if config.reads_word_labels or config.reads_gazetteers:
             labels = g.Gather(

@@ -33,7 +33,7 @@ from cige.runtime.native_crf import LabelFamilies, NativeCRF
 from cige.runtime.native_rules import NativeRules
 from cige.runtime.network import Network, network_of, without_components
 from cige.runtime.precision import FLOAT32
-from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars
+from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars, padded
 from cige.runtime.tagger_folder import WEIGHTS, TaggerFolder, opened
 from cige.tagging.blocked_edges import cut_edges, edges_to_cut, without_blocked
 from cige.tagging.scored_span import FoundSpans, ScoredSpan
@@ -98,7 +98,7 @@ class NativeModel:
 
     def _scores(self, rows: np.ndarray, n_chars: np.ndarray) -> np.ndarray:
         """What `emissions` returns, from what the network returns: float32[sum of n_chars, L or more]."""
-        return _padded(rows, n_chars, len(self.tags))
+        return padded(rows, n_chars, len(self.tags))
 
     def read_words(self, lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray]:
         """Emissions, and float32[B, T, W]: the share of the attention of character t to word w."""
@@ -188,8 +188,8 @@ class NativeModel:
     def _ragged_emissions(self, batch: RaggedLattices) -> np.ndarray:
         if not len(batch.chars):
             return np.zeros((0, len(self.tags)), np.float32)
-        padded = getattr(self.network, "padded_emissions", None)
-        return self.network.emissions(batch) if padded is None else padded(batch)
+        unpadded = getattr(self.network, "padded_emissions", self.network.emissions)
+        return unpadded(batch)
 
     @property
     def is_compiled(self) -> bool:
@@ -233,7 +233,8 @@ class NativeModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the model as its folder, so that processes share the mapped weights; see `_reopened`."""
-        return _reopened, (type(self), self.folder.resolve(), self.lexicon, self.wanted_precision, self.names)
+        options = {"precision": self.wanted_precision, "names": self.names, "n_threads": self.n_threads}
+        return _reopened, (type(self), self.folder.resolve(), self.lexicon, options)
 
     def save(self, folder: Path | str) -> None:
         """Write the folder with the current user words, completely or not at all.
@@ -268,8 +269,7 @@ class NativeModel:
             kernels: "off" for NumPy, or a level (see cige.instruction_sets); None uses CIGE_KERNELS.
             precision: the precision of a FLAT, one of runtime.precision.PRECISIONS or "auto". A
                 SoftLexicon is always computed in float32.
-            names: a list of names instead of the model's own.
-            n_threads: the number of threads that prediction may use (see `n_threads` above).
+            names, n_threads: see the attributes.
 
         Raises:
             ModelError: a file is missing, truncated or not of a model, the lexicon is not that of the model, or the
@@ -339,18 +339,6 @@ def _listed(
     return found
 
 
-def _reopened(
-    kind: type[NativeModel], folder: Path, lexicon: Lexicon, precision: str, names: NamesList | None = None
-) -> NativeModel:
+def _reopened(kind: type[NativeModel], folder: Path, lexicon: Lexicon, options: JsonObject) -> NativeModel:
     """Open a pickled model; raises a ModelError if the folder is missing or damaged."""
-    return replace(kind.load(folder, precision=precision, names=names), lexicon=lexicon)
-
-
-def _padded(rows: np.ndarray, n_chars: np.ndarray, width: int) -> np.ndarray:
-    """Pad float32[sum of n_chars, width or more] to float32[B, maximum of n_chars and 1, width]."""
-    out = np.zeros((len(n_chars), max(1, int(n_chars.max())), width), np.float32)
-    first = 0
-    for row, n in zip(out, n_chars.tolist(), strict=True):
-        row[:n] = rows[first : first + n, :width]
-        first += n
-    return out
+    return replace(kind.load(folder, **options), lexicon=lexicon)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, TypeAlias
 
 from cige import instruction_sets
 from cige.models.flat_config import FlatConfig
@@ -14,20 +12,14 @@ from cige.runtime import native
 from cige.runtime.flat_native import NativeFlat
 from cige.runtime.gazetteer_rows import with_gazetteer_rows
 from cige.runtime.precision import FLOAT32, available, chosen
-from cige.runtime.ragged import RaggedLattices
 from cige.runtime.tagger_folder import TaggerFolder
 
+if TYPE_CHECKING:
+    from cige.runtime.flat_numpy import NumpyFlat
+    from cige.runtime.soft_lexicon import RuntimeSoftLexicon
 
-class Network(Protocol):
-    """The interface of the networks of all architectures, in C or NumPy."""
 
-    def emissions(self, batch: RaggedLattices) -> np.ndarray:
-        """float32[sum of n_chars, L]."""
-        ...
-
-    def read_words(self, batch: RaggedLattices) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Emissions, and float32[n_chars, n_words] of each sentence (see LatticeEncoder.read_words)."""
-        ...
+Network: TypeAlias = "NativeFlat | NumpyFlat | RuntimeSoftLexicon"
 
 
 def network_of(read: TaggerFolder, library: native.Library | None, precision: str, kernels: str | None) -> Network:

@@ -50,26 +50,21 @@ class LayerBuilder:
     def char_vectors(self, *, chars: str, bigrams: str) -> str:
         """LatticeVectors.chars for int64[T, B] rows: float[T, B, C]."""
         g = self.graph
-        vectors = self._table("char", chars)
+        vectors = self.table("char", chars)
         if f"{_TABLES}bigram.tuned" not in self.weights:
             return vectors
-        pairs = self._table("bigram", bigrams)
+        pairs = self.table("bigram", bigrams)
         if f"{_TABLES}backoff.weight" in self.weights:
             following = g.Pad(g.Slice(vectors, [1], [2**31 - 1], [0]), [0, 0, 0, 1, 0, 0])
             composed = self.linear(g.Concat(vectors, following, axis=-1), f"{_TABLES}backoff")
             pairs = g.Where(g.Unsqueeze(g.Equal(bigrams, UNK), [-1]), composed, pairs)
         return g.Concat(vectors, pairs, axis=-1)
 
-    def char_words(self, chars: str) -> str:
-        """LatticeVectors.char_words for int64[T, B] rows: float[T, B, C]."""
-        return self._table("char_word", chars)
+    def table(self, name: str, rows: str) -> str:
+        """SplitEmbedding for int64[W, B] rows: float[W, B, C].
 
-    def word_vectors(self, words: str) -> str:
-        """LatticeVectors.words for int64[W, B] rows: float[W, B, C]."""
-        return self._table("word", words)
-
-    def _table(self, name: str, rows: str) -> str:
-        """SplitEmbedding: the first n_tuned rows are in a float32 table, others in a float16 or scaled int8 table."""
+        The first n_tuned rows are in a float32 table, others in a float16 or scaled int8 table.
+        """
         g = self.graph
         tuned, fixed, scale = (self.weights[f"{_TABLES}{name}.{part}"] for part in ("tuned", "fixed", "scale"))
         if not len(fixed):

@@ -86,6 +86,16 @@ def closed_chars(lattices: Sequence[Lattice]) -> np.ndarray | None:
     return is_closed
 
 
+def padded(rows: np.ndarray, n_chars: np.ndarray, width: int) -> np.ndarray:
+    """Pad float32[sum of n_chars, width or more] to float32[B, maximum of n_chars and 1, width]."""
+    out = np.zeros((len(n_chars), max(1, int(n_chars.max())), width), np.float32)
+    first = 0
+    for row, n in zip(out, n_chars.tolist(), strict=True):
+        row[:n] = rows[first : first + n, :width]
+        first += n
+    return out
+
+
 class RowReader:
     """Converts lattices to RaggedLattices with the vocabulary of a model.
 

@@ -10,8 +10,9 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
@@ -35,6 +36,7 @@ from cige.serving.pace import METRICS, PACE, Pace
 from cige.serving.page import page, reference
 from cige.serving.parsing import bounded_route
 from cige.serving.refusals import Refused, busy, shown, too_many
+from cige.serving.schemas import CHANGE_ERRORS, ERRORS, WAIT_ERRORS
 from cige.serving.settings import TOKEN_VARIABLE, Settings
 from cige.serving.waits import WAITS, Waits, possible_connections
 from cige.serving.word_store import StoredWords, WordStore, usable
@@ -42,7 +44,6 @@ from cige.serving.work import EntitiesWork, Options, Reader
 from cige.tagging import selection
 
 log = logging.getLogger("cige.serve")
-Responses: TypeAlias = dict[int | str, dict[str, Any]]  # of FastAPI: status -> description and model
 STUCK_S = 10.0  # of one batch, or after a deadline; the longest batch takes less than a second
 
 
@@ -126,32 +127,14 @@ class _Server:
 
     def _add_routes(self) -> None:
         app = self.app
-        errors: Responses = {
-            400: {"model": schemas.ErrorOut, "description": "the body is not JSON in UTF-8, or is damaged gzip"},
-            401: {"model": schemas.ErrorOut, "description": "the token is missing or wrong"},
-            408: {"model": schemas.ErrorOut, "description": "the body arrived too slowly"},
-            413: {"model": schemas.ErrorOut, "description": "the request exceeds the limits for one request"},
-            415: {"model": schemas.ErrorOut, "description": "the body has a Content-Encoding other than gzip"},
-            421: {"model": schemas.ErrorOut, "description": "the server does not answer to this Host"},
-            422: {"model": schemas.ErrorOut, "description": "the request is invalid"},
-        }
-        waits: Responses = errors | {
-            429: {"model": schemas.ErrorOut, "description": "too many requests; try again after Retry-After seconds"},
-            503: {"model": schemas.ErrorOut, "description": "the server is stopping"},
-            504: {"model": schemas.ErrorOut, "description": "the deadline has passed"},
-        }
-        changes: Responses = errors | {
-            409: {"model": schemas.ErrorOut, "description": "the lexicon has another version, or is full"},
-            503: {"model": schemas.ErrorOut, "description": "the lexicon cannot be written"},
-        }
 
-        def route(path: str, method: str, model: type | None, responses: Responses, summary: str) -> Any:
+        def route(path: str, method: str, model: type | None, responses: schemas.Responses, summary: str) -> Any:
             return app.api_route(
                 path, methods=[method], response_model=None, summary=summary, response_class=Json,
                 responses=responses | ({200: {"model": model}} if model else {}),
             )  # fmt: skip
 
-        @route("/v1/entities", "POST", schemas.EntitiesOut, waits, "Find the entities of one or more texts")
+        @route("/v1/entities", "POST", schemas.EntitiesOut, WAIT_ERRORS, "Find the entities of one or more texts")
         async def entities(body: schemas.EntitiesIn, request: Request) -> Response:
             if (body.text is None) == (body.texts is None):
                 raise Refused("text_or_texts", "expected either text (a string) or texts (a list of strings)")
@@ -165,14 +148,14 @@ class _Server:
             )
             return await self._read(work, body, request)
 
-        @route("/v1/lattice", "POST", schemas.LatticeOut, waits, "Get the lattice and the entities of a text")
+        @route("/v1/lattice", "POST", schemas.LatticeOut, WAIT_ERRORS, "Get the lattice and the entities of a text")
         async def lattice(body: schemas.LatticeIn, request: Request) -> Response:
             self._check([body.text], body, explained=True)
             options = self._options(body)
             work = ExplainWork([body.text], options, n_words=body.n_words, svg_width=body.svg_width, as_lattice=True)
             return await self._read(work, body, request)
 
-        @route("/v1/lexicon", "GET", schemas.LexiconOut, errors, "List the words that users added and removed")
+        @route("/v1/lexicon", "GET", schemas.LexiconOut, ERRORS, "List the words that users added and removed")
         async def words(
             offset: int = Query(0, ge=0, description="number of words to skip"),
             limit: int = Query(1000, ge=0, le=100_000, description="maximum number of words to list"),
@@ -184,25 +167,27 @@ class _Server:
                     version=now.version,
                     n_base=len(now.lexicons[0]),
                     n_words=len(entries),
-                    words=[schemas.WordOut.of(word) for word in entries[offset : offset + limit]],
+                    words=[schemas.WordOut(**asdict(word)) for word in entries[offset : offset + limit]],
                     removed=list(now.removed),
                 )
             )
 
-        @route("/v1/lexicon", "POST", schemas.VersionOut, changes, "Add words, or change their label and mode")
+        @route("/v1/lexicon", "POST", schemas.VersionOut, CHANGE_ERRORS, "Add words, or change their label and mode")
         async def add(body: schemas.AddIn) -> Response:
             words = schemas.user_words(body.words)
             return self._changed(await asyncio.to_thread(self.store.add, words, version=body.version))
 
-        @route("/v1/lexicon/remove", "POST", schemas.VersionOut, changes, "Remove added words, and hide other words")
+        @route(
+            "/v1/lexicon/remove", "POST", schemas.VersionOut, CHANGE_ERRORS, "Remove added words, and hide other words"
+        )
         async def remove(body: schemas.RemoveIn) -> Response:
             return self._changed(await asyncio.to_thread(self.store.remove, body.words, version=body.version))
 
-        @route("/v1/models", "GET", schemas.ModelsOut, {401: errors[401]}, "List the models")
+        @route("/v1/models", "GET", schemas.ModelsOut, {401: ERRORS[401]}, "List the models")
         async def models() -> Response:
             return Json(schemas.ModelsOut(models=[described(reader) for reader in self.readers.values()]))
 
-        @route("/v1/model", "GET", schemas.ModelOut, {401: errors[401]}, "Describe the default model and the limits")
+        @route("/v1/model", "GET", schemas.ModelOut, {401: ERRORS[401]}, "Describe the default model and the limits")
         async def model() -> Response:
             named = ("body_bytes", "texts", "chars", "explained_chars", "words", "deadline_s")
             limits = {name: getattr(self.limits, name) for name in named}
@@ -213,14 +198,9 @@ class _Server:
         async def healthy() -> Response:
             return Json(schemas.HealthOut(status="ok"))
 
-        @route("/readyz", "GET", schemas.ReadyOut, {503: changes[503]}, "Check whether requests are accepted")
+        @route("/readyz", "GET", schemas.ReadyOut, {503: CHANGE_ERRORS[503]}, "Check whether requests are accepted")
         async def ready() -> Response:
-            workers = (self.batcher, self.aside)
-            if (
-                self.batcher is None
-                or self.aside is None
-                or not all(one is not None and one.is_alive() for one in workers)
-            ):
+            if self.batcher is None or self.aside is None or not (self.batcher.is_alive() and self.aside.is_alive()):
                 raise Refused("not_ready", "not ready: requests are not read")
             if (stuck_s := max(self.batcher.stuck_for, self.aside.stuck_for)) > STUCK_S:
                 message = f"not ready: the current work has not ended for {stuck_s:,.0f} s; restart the server"
@@ -230,7 +210,7 @@ class _Server:
 
         @app.get(
             "/metrics", summary="Metrics for Prometheus", response_model=None, response_class=PlainTextResponse,
-            responses={401: errors[401]},
+            responses={401: ERRORS[401]},
         )  # fmt: skip
         async def metrics() -> Response:
             if self.batcher is not None and self.aside is not None:

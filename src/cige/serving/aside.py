@@ -138,14 +138,12 @@ class Lane:
 
 
 class AsideWork(Protocol):
-    """The task of a request that is not batched."""
+    """The task of a request that is not batched; `run` returns the result, and calls `watch.check` often."""
 
     @property
     def n_chars(self) -> int: ...
 
-    def run(self, watch: Watch) -> Any:
-        """The result; calls `watch.check` often."""
-        ...
+    def run(self, watch: Watch) -> Any: ...
 
 
 class Aside:

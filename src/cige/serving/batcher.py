@@ -17,7 +17,7 @@ from typing import Any
 
 from cige.lattice.lattice import Lattice
 from cige.serving.aside import LEAST_RATE, RATE_MEMORY, Lane, OutOfTime, Overloaded, Stopping, Watch
-from cige.serving.batched import Reading, Work
+from cige.serving.work import EntitiesReading, EntitiesWork
 from cige.tagging.prediction import ScoredSpan, predict_spans
 
 NO_ROOM = 64  # if less than this fraction (1/64) of the queue is free, requests are refused before they are parsed
@@ -29,10 +29,10 @@ LONG = 4_096  # characters of a request that is prepared and answered by the sec
 
 @dataclass(eq=False)
 class _Job:
-    work: Work
+    work: EntitiesWork
     watch: Watch
     is_aside: bool = False  # the second thread prepares or answers it, so nothing of it can be predicted
-    reading: Reading | None = None
+    reading: EntitiesReading | None = None
     spans: list[list[ScoredSpan]] = field(default_factory=list)
     n_taken: int = 0
     n_ended: int = 0  # passes
@@ -44,7 +44,7 @@ class _Job:
         """Maximum number of passes that have not ended."""
         return max(1, self.work.n_passes - self.n_ended)
 
-    def begin(self, reading: Reading) -> None:
+    def begin(self, reading: EntitiesReading) -> None:
         """Start a pass over these windows."""
         self.reading, self.spans, self.n_taken = reading, [[] for _ in reading.lattices], 0
 
@@ -119,7 +119,7 @@ class Batcher:
         since = self._since
         return max(0.0 if since is None else time.monotonic() - since, self._lane.stuck_for)
 
-    def submit(self, work: Work, *, deadline: float) -> Future[Any]:
+    def submit(self, work: EntitiesWork, *, deadline: float) -> Future[Any]:
         """Submit a request; cancelling the future removes it before the next batch.
 
         Args:
@@ -248,12 +248,12 @@ class Batcher:
                 self._go_on(job, reading)
         return n_chars
 
-    def _go_on(self, job: _Job, reading: Reading) -> None:
+    def _go_on(self, job: _Job, reading: EntitiesReading) -> None:
         """Set the result of a request whose windows have all been processed, or start its next pass."""
         check = job.watch.check
         try:
             further = reading.further(job.spans, check)
-            answer = None if further is not None else reading.answer(job.spans, check)
+            answer: Any = None if further is not None else reading.answer(job.spans, check)
         except Exception as error:
             further, answer = None, error
         if further is None:
@@ -287,7 +287,7 @@ class Batcher:
                 left.append(job)
         return taken, n_nodes
 
-    def _prepared(self, job: _Job) -> Reading | None:
+    def _prepared(self, job: _Job) -> EntitiesReading | None:
         if job.reading is None and not job.is_over:
             try:
                 job.begin(job.work.prepare(job.watch.check))

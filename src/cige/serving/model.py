@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from cige.api import NER, load
+from cige.api import NER, load_as
 from cige.errors import ModelError
 from cige.nn.memory import keep_freed_memory
 from cige.serving.schemas import ServedModelOut
@@ -51,13 +51,7 @@ def open_models(settings: Settings) -> dict[str, NER]:
 
 
 def _open(source: str, settings: Settings) -> NER:
-    ner = load(
-        source,
-        device=settings.device,
-        precision=settings.precision,
-        domain=settings.domain,
-        names=settings.names,
-    )
+    ner = load_as(source, settings)
     if not isinstance(ner, NER):
         raise ModelError(f"{source}: reads the words of its own vocabulary alone; serve a model with a lexicon")
     for path in settings.lexicon_files:

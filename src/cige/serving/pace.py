@@ -11,7 +11,10 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cige.serving.batcher import Batcher
 
 PACE, METRICS = "cige_pace", "cige_metrics"  # keys of the lifespan state of the app, for `door`
 ARRIVED = "cige_arrived"  # key of a request's state: its time of arrival, by `time.monotonic`
@@ -19,21 +22,6 @@ ROUNDS = 2  # rounds of the event loop between a result and sending the response
 BEAT_S = 0.01  # interval of the timer while requests arrive
 FEW = 8  # this many requests are always accepted, since so few requests cannot be the cause of the delay
 RECENTLY_S = 1.0  # unless requests were refused this recently, which shows that requests are the cause
-
-
-class Queue(Protocol):
-    """The queue of accepted requests.
-
-    Attributes:
-        busy_for: estimated seconds until there is room; 0 if there is room.
-        wait_s: estimated seconds until the first turn of a new request.
-    """
-
-    @property
-    def busy_for(self) -> int: ...
-
-    @property
-    def wait_s(self) -> float: ...
 
 
 class Pace:
@@ -49,7 +37,7 @@ class Pace:
     """
 
     def __init__(self, answer_s: float, *, clock: Callable[[], float] = time.monotonic):
-        self.queue: Queue | None = None
+        self.queue: Batcher | None = None
         self.n_taken = 0
         self._answer_s, self._clock = answer_s, clock
         self._due: float | None = None  # when the timer should fire; None if there is no timer

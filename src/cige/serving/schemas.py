@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import core_schema
@@ -211,10 +211,6 @@ class WordOut(BaseModel):
     label: Text | None
     mode: str
 
-    @classmethod
-    def of(cls, word: UserWord) -> WordOut:
-        return cls(text=word.text, label=word.label, mode=word.mode)
-
 
 class LexiconOut(BaseModel):
     """The words that users added to the lexicon, and those that they removed."""
@@ -281,6 +277,36 @@ class ErrorOut(BaseModel):
     """The response to a request that was refused."""
 
     error: ErrorFacts
+
+
+Responses: TypeAlias = dict[int | str, dict[str, Any]]  # of FastAPI: status -> description and model
+
+
+def _errors(descriptions: dict[int, str]) -> Responses:
+    return {status: {"model": ErrorOut, "description": what} for status, what in descriptions.items()}
+
+
+ERRORS = _errors(
+    {
+        400: "the body is not JSON in UTF-8, or is damaged gzip",
+        401: "the token is missing or wrong",
+        408: "the body arrived too slowly",
+        413: "the request exceeds the limits for one request",
+        415: "the body has a Content-Encoding other than gzip",
+        421: "the server does not answer to this Host",
+        422: "the request is invalid",
+    }
+)
+WAIT_ERRORS = ERRORS | _errors(
+    {
+        429: "too many requests; try again after Retry-After seconds",
+        503: "the server is stopping",
+        504: "the deadline has passed",
+    }
+)
+CHANGE_ERRORS = ERRORS | _errors(
+    {409: "the lexicon has another version, or is full", 503: "the lexicon cannot be written"}
+)
 
 
 def user_words(words: list[WordIn | str]) -> list[UserWord]:

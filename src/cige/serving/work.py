@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict
 
 from cige.api import NER
 from cige.entities.entity import Entity
 from cige.entities.label_facts import LabelFacts
+from cige.json_text import JsonObject
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import LexiconSnapshot
 from cige.lexicon.user_word import UserWord
@@ -63,8 +63,8 @@ class Options:
     utf16: bool = False
     consistent: bool = False
 
-    def head(self, version: int) -> Head:
-        """The first fields of the response; `version` is that of the shared words."""
+    def head(self, version: int) -> JsonObject:
+        """The first fields of the response (`schemas.HeadOut`); `version` is that of the shared words."""
         return {
             "model": self.reader.name,
             "offsets": "utf16" if self.utf16 else "code_points",
@@ -72,17 +72,14 @@ class Options:
         }
 
 
-class Head(TypedDict):
-    """The first fields of all responses with offsets (`schemas.HeadOut`)."""
-
-    model: str
-    offsets: str
-    lexicon_version: int
-
-
 @dataclass
 class TextsWork:
-    """Texts of a request."""
+    """Texts of a request.
+
+    Attributes:
+        n_chars: number of their characters.
+        n_passes: how often they are processed at most; each pass takes as much time and space in the queue as they do.
+    """
 
     texts: Sequence[str]
     options: Options
@@ -98,10 +95,10 @@ class TextsWork:
 
 @dataclass
 class EntitiesWork(TextsWork):
-    """Texts whose entities are requested (see `batcher.Work`)."""
+    """Texts whose entities are requested, which `batcher.Batcher` reads."""
 
     def prepare(self, check: Check) -> EntitiesReading:
-        """All texts, with the current shared words and those of the request."""
+        """The first pass over all texts, with the current shared words and those of the request; called once."""
         options = self.options
         ner, version = options.reader.with_words(options.words)
         snapshot, facts = ner.lexicon.snapshot(), ner.label_facts
@@ -111,12 +108,15 @@ class EntitiesWork(TextsWork):
 
 @dataclass
 class EntitiesReading:
-    """Texts that are being processed (see `batcher.Reading`).
+    """A pass over the texts of a request.
 
     Attributes:
+        selection: which entities are reported.
+        version: that of the shared words.
         parts: pairs of the index of a text and one of its windows.
         known: index of a text that is not processed again -> its entities.
         is_last: whether the response is complete after this.
+        lattices: the lattices of all windows.
     """
 
     work: TextsWork
@@ -133,10 +133,17 @@ class EntitiesReading:
 
     @property
     def weights(self) -> object:
+        """Identifies the weights of the model; windows are batched together only if it is the same object."""
         return self.work.options.reader
 
     def further(self, spans: list[list[ScoredSpan]], check: Check) -> EntitiesReading | None:
-        """The texts in which found names also occur elsewhere, with these names as words."""
+        """The next pass, over the texts in which found names also occur elsewhere, with these names as words; or None.
+
+        Like the first pass, it waits for its turns in the queue, and it has the same deadline.
+
+        Args:
+            spans: the spans found in each lattice.
+        """
         if self.is_last:
             return None
         of_texts, texts = self.entities(spans, check), self.work.texts

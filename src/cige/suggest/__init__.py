@@ -17,4 +17,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Selector", "Settings", "Suggestion"]
 
-__getattr__ = imported_on_use(__name__, {"Selector": "selecting", "Settings": "selecting", "Suggestion": "selecting"})
+__getattr__ = imported_on_use(__name__, selecting=["Selector", "Settings", "Suggestion"])

@@ -9,23 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
+from cige.data.sentence import Span
 from cige.data.tags import split_tag
 from cige.lattice.lattice import Lattice
 from cige.tagging.edges import trimmed
-
-
-class Placed(Protocol):
-    """Something that covers the characters [start, end)."""
-
-    @property
-    def start(self) -> int: ...
-
-    @property
-    def end(self) -> int: ...
+from cige.tagging.scored_span import ScoredSpan
 
 
 def without_blocked(lattice: Lattice) -> Lattice:
@@ -33,7 +24,7 @@ def without_blocked(lattice: Lattice) -> Lattice:
     return replace(lattice, rules=replace(lattice.rules, blocked=()))
 
 
-def edges_to_cut(lattice: Lattice, spans: Iterable[Placed]) -> list[int]:
+def edges_to_cut(lattice: Lattice, spans: Iterable[Span | ScoredSpan]) -> list[int]:
     """The positions, sorted, at which no entity may go on from the character before: the edges of blocked spans.
 
     The edges of a blocked span are left open if an entity of `spans` that is not blocked itself reaches beyond it.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Protocol
 
 from cige.entities.entity import Entity
@@ -28,6 +29,21 @@ class Reader(Protocol):
     def stream(self, texts: Iterable[str], selection: Selection, *, batch_size: int = 16) -> Iterator[list[Entity]]: ...
 
 
+def with_texts(
+    texts: Iterable[str], read: Callable[[Iterable[str]], Iterator[list[Entity]]]
+) -> Iterator[tuple[str, list[Entity]]]:
+    """Each text with its entities; `read` is given the texts, and takes some of them ahead of its answers."""
+    waiting: deque[str] = deque()
+
+    def noted() -> Iterator[str]:
+        for text in texts:
+            waiting.append(text)
+            yield text
+
+    for entities in read(noted()):
+        yield waiting.popleft(), entities
+
+
 def read_consistently(
     reader: Reader, texts: Iterable[str], selection: Selection, *, batch_size: int
 ) -> Iterator[list[Entity]]:
@@ -37,16 +53,9 @@ def read_consistently(
     own words, so the model may still decide against them where the context does. User words keep their labels and
     modes.
     """
-    waiting: deque[str] = deque()  # the reader consumes texts ahead of its results
     user_words = reader.lexicon.user_words
-
-    def noted() -> Iterator[str]:
-        for text in texts:
-            waiting.append(text)
-            yield text
-
-    for entities in reader.stream(noted(), selection, batch_size=batch_size):
-        text = waiting.popleft()
+    read = partial(reader.stream, selection=selection, batch_size=batch_size)
+    for text, entities in with_texts(texts, read):
         words = names_to_look_for(text, entities, user_words=user_words)
         if words:
             entities = next(reader.with_words(words).stream([text], selection, batch_size=batch_size))

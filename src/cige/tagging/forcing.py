@@ -10,8 +10,8 @@ import numpy as np
 from cige.data.sentence import Span
 from cige.data.tags import spans_to_tags, split_tag
 from cige.lattice.lattice import Lattice
-from cige.lexicon.rules import ForcedSpan
 from cige.tagging.scored_span import ScoredSpan
+from cige.tagging.selection import Selection
 
 _AnySpan = TypeVar("_AnySpan", Span, ScoredSpan)
 
@@ -56,9 +56,16 @@ def _only(scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     return np.where(allowed, scores, -np.inf)
 
 
-def forced_starts(lattice: Lattice) -> list[ForcedSpan]:
-    """The forced stretches that begin in the lattice's text; they may extend beyond its end."""
-    return [span for span in lattice.rules.forced if 0 <= span.start < lattice.n_chars]
+def forced_entities(lattice: Lattice, labels: Collection[str], chosen: Selection) -> list[ScoredSpan]:
+    """The forced stretches that begin in the lattice's text, with the user's labels; they may extend beyond its end.
+
+    Args:
+        labels: the model's labels.
+        chosen: which entities are reported; those of other labels than the requested ones are left out.
+    """
+    inside = [span for span in lattice.rules.forced if 0 <= span.start < lattice.n_chars]
+    named = [(span, chosen.name_of_word(span.label, labels)) for span in inside]
+    return [ScoredSpan(span.start, span.end, name, 1.0, forced=True) for span, name in named if name is not None]
 
 
 def without_forced(spans: Sequence[_AnySpan], lattice: Lattice) -> list[_AnySpan]:

@@ -16,7 +16,7 @@ from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
 from cige.lexicon.rules import ForcedSpan
 from cige.tagging.edges import trimmed
-from cige.tagging.forcing import forced_starts
+from cige.tagging.forcing import forced_entities
 from cige.tagging.scored_span import ScoredSpan
 from cige.tagging.selection import Selection
 from cige.tagging.typing import ENOUGH
@@ -167,10 +167,7 @@ def _reported(
     for word in lattice.rules.typed:
         spans = _typed(spans, word, of_any_type, model, chosen)
     spans = [span for span in spans if span.score >= chosen.min_score]
-    for forced in forced_starts(lattice):
-        named = chosen.name_of_word(forced.label, model.labels)
-        if named is not None:
-            spans.append(ScoredSpan(forced.start, forced.end, named, 1.0, forced=True))
+    spans += forced_entities(lattice, model.labels, chosen)
     return sorted(spans, key=lambda span: (span.start, span.end, span.label, span.parts))
 
 

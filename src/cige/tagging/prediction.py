@@ -16,7 +16,7 @@ from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.nn.budget import batches_by_budget
 from cige.tagging.decoding import found_spans
 from cige.tagging.edges import trimmed
-from cige.tagging.forcing import forced_starts
+from cige.tagging.forcing import forced_entities
 from cige.tagging.pair_grid import PairGridModel, decode_grid
 from cige.tagging.prediction_model import PredictionModel
 from cige.tagging.scored_span import FoundSpans, ScoredSpan
@@ -95,7 +95,7 @@ def _as_reported(
                 reported.append(ScoredSpan(span.start, span.end, span.label, chosen.score(span.score)))
     reported = [span for span in reported if span.score >= chosen.min_score]
     if rules.forced:
-        reported += _forced(lattice, model, chosen)
+        reported += forced_entities(lattice, model.labels, chosen)
     if rules.forced or decoded.candidates is not None:
         reported.sort(key=lambda span: (span.start, span.end, span.label))
     return reported
@@ -136,13 +136,3 @@ def decode_spans(
     found = found_spans(model, emissions, lattices, chosen)
     limits = chosen.max_lengths(model.label_facts.max_lengths)
     return [_as_reported(own, lattice, model, chosen, limits) for own, lattice in zip(found, lattices, strict=True)]
-
-
-def _forced(lattice: Lattice, model: PredictionModel, chosen: Selection) -> list[ScoredSpan]:
-    """The forced stretches with the user's labels, unless other labels were requested."""
-    spans = []
-    for span in forced_starts(lattice):
-        name = chosen.name_of_word(span.label, model.labels)
-        if name is not None:
-            spans.append(ScoredSpan(span.start, span.end, name, 1.0, forced=True))
-    return spans

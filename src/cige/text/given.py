@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 
-def check_text(text: object, *, expected: str = "a str") -> None:
+def check_text(text: object) -> None:
     """Raise a TypeError that says what was given if `text` is not a str."""
     if not isinstance(text, str):
         hint = "; give one text per call" if isinstance(text, list | tuple) else decode_hint(text)
-        raise TypeError(f"given {type(text).__name__}; expected {expected}{hint}")
+        raise TypeError(f"given {type(text).__name__}; expected a str{hint}")
 
 
 def decode_hint(value: object) -> str:

@@ -17,12 +17,5 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "Document", "ReadingOptions", "read_documents", "write_documents"]
 
 __getattr__ = imported_on_use(
-    __name__,
-    {
-        "Document": "document",
-        "ReadingOptions": "document",
-        "FORMATS": "formats",
-        "read_documents": "formats",
-        "write_documents": "formats",
-    },
+    __name__, document=["Document", "ReadingOptions"], formats=["FORMATS", "read_documents", "write_documents"]
 )

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
-from cige.data.documents.document import Document, ReadingOptions, checked, error_context
+from cige.data.documents.document import Document, ReadingOptions, checked
 from cige.data.jsonl import make_span
 from cige.data.sentence import Span
-from cige.data.text_files import has_surrogate, read_text
+from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
 from cige.folders.atomic import atomic_folder
 from cige.folders.visible import visible_files
@@ -66,7 +66,7 @@ def _read(file: Path, number: int) -> Document:
     spans = []
     for line_number, line in enumerate(read_text(ann).split("\n"), 1):
         if line.startswith("T"):
-            with error_context(str(ann), "line", line_number):
+            with error_context(f"{ann}, line {line_number}"):
                 spans.append(_span(line.removesuffix("\r"), raw))
     return Document(raw, tuple(sorted(spans)), line=number)
 

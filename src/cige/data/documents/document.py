@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
-from cige.data.jsonl import check_surface, make_span
+from cige.data.jsonl import check_surface, check_writable, make_span
 from cige.data.sentence import Span
-from cige.data.text_files import has_surrogate
+from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
 from cige.json_text import JsonObject, to_json
-from cige.text.visible import one_line
-
-_SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -59,15 +55,6 @@ class ReadingOptions:
     repair: bool = False
 
 
-@contextmanager
-def error_context(name: str, what: str, number: int) -> Iterator[None]:
-    """Context manager that prepends the file and the place in it to the message of a DataError."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{name}, {what} {number}: {one_line(str(error))}") from None
-
-
 def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end", "label")) -> tuple[Span, ...]:
     """The spans of a list of objects with these keys, or of lists [start, end, label]; sorted.
 
@@ -97,19 +84,17 @@ def span_dicts(document: Document) -> list[JsonObject]:
     return [{"start": s.start, "end": s.end, "label": s.label, "text": text[s.start : s.end]} for s in document.spans]
 
 
-def other_values(document: Document, *taken: str) -> JsonObject:
-    """The `meta` of a document without what would replace its text or its spans: names that a format uses itself."""
-    return {name: value for name, value in document.meta.items() if name not in taken}
+def without(values: Mapping[str, Any], *taken: str) -> JsonObject:
+    """The values of a record, or the `meta` of a document, without those whose names a format uses itself."""
+    return {name: value for name, value in values.items() if name not in taken}
 
 
 def checked(documents: Iterable[Document]) -> Iterator[tuple[int, Document]]:
     """The documents with their numbers from 1; raises a DataError if spans exceed a text."""
     for number, document in enumerate(documents, 1):
-        with error_context("documents to write", "number", number):
-            if _SPLIT_PAIR.search(document.text):
-                raise DataError("two surrogates in a row would read back as one character; normalise the text first")
+        with error_context(f"documents to write, number {number}"):
+            check_writable(document.text, document.spans)
             for span in document.spans:
-                make_span(span.start, span.end, span.label, document.text)
                 if span.parts:
                     raise DataError(f"{span} is discontinuous; only JSON lines (format jsonl) can hold it")
         yield number, document
@@ -169,6 +154,22 @@ def json_values(text: str, name: str) -> list[tuple[int, Any]]:
             except (ValueError, RecursionError) as error:
                 raise DataError(f"{name}, line {number}: not JSON ({error})") from None
     return values
+
+
+def read_objects(path: Path, place: str, read: Callable[[JsonObject, int], Document]) -> list[Document]:
+    """The documents that `read` makes of the JSON objects of a file and their lines or numbers.
+
+    Args:
+        place: what an object is in messages, such as a line or a task.
+
+    Raises:
+        DataError: the file is not JSON, or an object is no document; the message contains the place.
+    """
+    documents = []
+    for number, value in json_values(read_text(path), str(path)):
+        with error_context(f"{path}, {place} {number}"):
+            documents.append(read(an_object(value), number))
+    return documents
 
 
 def is_pair(value: Any) -> bool:

@@ -10,21 +10,20 @@ from cige.data.columns import format_columns, parse_columns
 from cige.data.documents.document import (
     Document,
     ReadingOptions,
-    an_object,
     checked,
-    error_context,
     json_text,
-    json_values,
-    other_values,
+    read_objects,
     read_spans,
     span_dicts,
     text_of,
+    without,
 )
 from cige.data.jsonl import format_json_lines, parse_json_lines
 from cige.data.labelled import LabelledFile
 from cige.data.sentence import Sentence
 from cige.data.text_files import read_text, write_text
 from cige.errors import DataError
+from cige.json_text import JsonObject
 
 _CONLL = re.compile(r"([^ \t]+|[ \t])(?:[ \t]+([^ \t]+)){1,3}[ \t]*")
 DOCSTART = "-DOCSTART-"
@@ -38,22 +37,20 @@ def read_txt(path: Path, options: ReadingOptions) -> list[Document]:
 
 def read_jsonl(path: Path, options: ReadingOptions) -> list[Document]:
     """Read objects with "text" and, if they are labelled, "entities"; other keys are kept as `meta`."""
-    documents = []
-    for number, value in json_values(read_text(path), str(path)):
-        with error_context(str(path), "line", number):
-            record = an_object(value)
-            text = text_of(record)
-            meta = {key: item for key, item in record.items() if key not in ("text", "entities")}
-            spans = read_spans(record.get("entities", []), text)
-            documents.append(Document(text, spans, meta, "entities" in record, number))
-    return documents
+
+    def read(record: JsonObject, number: int) -> Document:
+        text = text_of(record)
+        spans = read_spans(record.get("entities", []), text)
+        return Document(text, spans, without(record, "text", "entities"), "entities" in record, number)
+
+    return read_objects(path, "line", read)
 
 
 def write_jsonl(path: Path, documents: Iterable[Document]) -> None:
     lines = []
     for _, document in checked(documents):
         entities = {"entities": span_dicts(document)} if document.is_labelled else {}
-        lines.append(json_text({"text": document.text} | entities | other_values(document, "text", "entities")) + "\n")
+        lines.append(json_text({"text": document.text} | entities | without(document.meta, "text", "entities")) + "\n")
     write_text(path, "".join(lines))
 
 

@@ -13,16 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cige.data.documents.document import (
-    Document,
-    ReadingOptions,
-    checked,
-    error_context,
-    json_text,
-    read_spans,
-    span_dicts,
-)
-from cige.data.text_files import read_text, write_bytes, write_text
+from cige.data.documents.document import Document, ReadingOptions, checked, json_text, read_spans, span_dicts, without
+from cige.data.text_files import error_context, read_text, write_bytes, write_text
 from cige.errors import DataError
 from cige.json_text import JsonObject
 from cige.text.visible import one_line
@@ -59,7 +51,7 @@ def read_parquet(path: Path, options: ReadingOptions) -> list[Document]:
     rows, _ = parquet_rows(path)
     documents = []
     for number, row in enumerate(rows, 1):
-        with error_context(str(path), "row", number):
+        with error_context(f"{path}, row {number}"):
             documents.append(_document(row, options, number))
     return documents
 
@@ -69,13 +61,10 @@ def write_parquet(path: Path, documents: Iterable[Document]) -> None:
     import pyarrow.parquet as pq
 
     listed = [document for _, document in checked(documents)]
-    names = _meta_names(listed)
     fields = [("start", pa.int32()), ("end", pa.int32()), ("label", pa.string()), ("text", pa.string())]
     try:
         columns = {"text": pa.array([d.text for d in listed], pa.string())}
-        for name in names:
-            values = [d.meta.get(name) for d in listed]
-            columns[name] = pa.array(values)
+        columns |= {name: pa.array([d.meta.get(name) for d in listed]) for name in _meta_names(listed)}
         spans = [span_dicts(d) if d.is_labelled else None for d in listed]
         columns["entities"] = pa.array(spans, pa.list_(pa.struct(fields)))
         out = io.BytesIO()
@@ -155,7 +144,7 @@ def _read_table(path: Path, options: ReadingOptions, records: list[list[str]]) -
     _check_names(header, path)
     table = []
     for number, record in enumerate(rows, 1):
-        with error_context(str(path), "record", number):
+        with error_context(f"{path}, record {number}"):
             if len(record) != len(header):
                 raise DataError(f"{len(record)} fields, expected {len(header)}: {', '.join(header)}")
             table.append(_document(dict(zip(header, record, strict=True)), options, number))
@@ -173,7 +162,7 @@ def _document(row: JsonObject, options: ReadingOptions, number: int) -> Document
             entities = json.loads(entities) if entities else None
         except (ValueError, RecursionError) as reason:
             raise DataError(f"column {options.entities_column!r} holds no JSON ({reason})") from None
-    meta = {name: value for name, value in row.items() if name not in (options.text_column, options.entities_column)}
+    meta = without(row, options.text_column, options.entities_column)
     spans = () if entities is None else read_spans(entities, text)
     return Document(text, spans, meta, entities is not None, number)
 

@@ -14,17 +14,17 @@ from cige.data.documents.document import (
     Document,
     ReadingOptions,
     an_object,
-    error_context,
     is_pair,
     json_values,
     read_spans,
     text_of,
+    without,
 )
 from cige.data.documents.tables import parquet_rows
 from cige.data.jsonl import make_span
 from cige.data.sentence import Span
 from cige.data.tags import illegal_transitions, repair, tags_to_spans
-from cige.data.text_files import read_text
+from cige.data.text_files import error_context, read_text
 from cige.errors import DataError
 from cige.json_text import JsonObject
 from cige.text.visible import one_line
@@ -51,19 +51,19 @@ def read_hugging_face(path: Path, options: ReadingOptions) -> list[Document]:
     names = list(options.tag_names) or _tag_names(features)
     listed = []
     for number, value in values:
-        with error_context(str(path), "row", number):
+        with error_context(f"{path}, row {number}"):
             row = an_object(value)
             tokens, tags = row.get("tokens"), row.get("ner_tags")
             if not isinstance(tokens, list) or not isinstance(tags, list) or len(tokens) != len(tags):
                 raise DataError("expected lists of one length under 'tokens' and 'ner_tags'")
             if odd := [token for token in tokens if not isinstance(token, str)]:
                 raise DataError(f"expected strings under 'tokens', found {odd[0]!r}")
-            meta = {name: item for name, item in row.items() if name not in ("tokens", "ner_tags")}
-            listed.append((number, tokens, [_name(tag, names) for tag in tags], meta))
+            of_tokens = [_name(tag, names) for tag in tags]
+            listed.append((number, tokens, of_tokens, without(row, "tokens", "ner_tags")))
     scheme = detect_scheme({tag: number for number, _, tags, _ in reversed(listed) for tag in tags}, str(path))
     documents = []
     for number, tokens, tags, meta in listed:
-        with error_context(str(path), "row", number):
+        with error_context(f"{path}, row {number}"):
             starts = [0, *accumulate(map(len, tokens))]
             places = list(pairwise(starts))
             documents.append(Document("".join(tokens), _spans(tags, scheme, places, options), meta, line=number))
@@ -74,7 +74,7 @@ def read_spacy_json(path: Path, options: ReadingOptions) -> list[Document]:
     """spaCy's JSON: [text, {"entities": ...}] pairs, training documents with paragraphs (v2), or Doc.to_json."""
     documents = []
     for number, value in json_values(read_text(path), str(path)):
-        with error_context(str(path), "document", number):
+        with error_context(f"{path}, document {number}"):
             if is_pair(value):
                 documents.append(
                     Document(value[0], read_spans(an_object(value[1]).get("entities"), value[0]), line=number)

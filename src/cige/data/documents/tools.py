@@ -15,57 +15,53 @@ from cige.data.documents.document import (
     ReadingOptions,
     an_object,
     checked,
-    error_context,
     json_text,
-    json_values,
-    other_values,
+    read_objects,
     read_spans,
     span_dicts,
     text_of,
+    without,
 )
 from cige.data.jsonl import check_surface, make_span
 from cige.data.sentence import Span
-from cige.data.text_files import read_text, write_text
+from cige.data.text_files import write_text
 from cige.errors import DataError
 from cige.json_text import JsonObject
 
 _DOCCANO = ("start_offset", "end_offset", "label")
+_OF_DOCCANO = ("text", "data", "label", "labels", "entities")  # names that it uses itself
 
 
 def read_doccano(path: Path, options: ReadingOptions) -> list[Document]:
     """Read JSON lines with "text" and "label" (or "labels"): [[start, end, label], ...]; or with "entities"."""
-    documents = []
-    for number, value in json_values(read_text(path), str(path)):
-        with error_context(str(path), "line", number):
-            record = an_object(value)
-            key = next((key for key in ("label", "labels", "entities") if key in record), None)
-            text = text_of(record, "text" if "text" in record else "data")
-            left_out = {"text", "data", "label", "labels", "entities", "relations"}
-            meta = {name: item for name, item in record.items() if name not in left_out}
-            spans = read_spans(record[key], text, keys=_DOCCANO) if key else ()
-            documents.append(Document(text, spans, meta, key is not None, number))
-    return documents
+
+    def read(record: JsonObject, number: int) -> Document:
+        key = next((key for key in ("label", "labels", "entities") if key in record), None)
+        text = text_of(record, "text" if "text" in record else "data")
+        spans = read_spans(record[key], text, keys=_DOCCANO) if key else ()
+        return Document(text, spans, without(record, *_OF_DOCCANO, "relations"), key is not None, number)
+
+    return read_objects(path, "line", read)
 
 
 def write_doccano(path: Path, documents: Iterable[Document]) -> None:
     lines = []
     for _, document in checked(documents):
         labels = {"label": [[s.start, s.end, s.label] for s in document.spans]}
-        others = other_values(document, "text", "data", "label", "labels", "entities")
+        others = without(document.meta, *_OF_DOCCANO)
         lines.append(json_text({"text": document.text} | labels | others) + "\n")
     write_text(path, "".join(lines))
 
 
 def read_displacy(path: Path, options: ReadingOptions) -> list[Document]:
     """Read objects with "text" and "ents", as used by displaCy (`manual=True`) and spaCy's Doc.to_json."""
-    documents = []
-    for number, value in json_values(read_text(path), str(path)):
-        with error_context(str(path), "object", number):
-            record = an_object(value)
-            text = text_of(record)
-            title = {"title": record["title"]} if record.get("title") is not None else {}
-            documents.append(Document(text, read_spans(record.get("ents"), text), title, line=number))
-    return documents
+
+    def read(record: JsonObject, number: int) -> Document:
+        text = text_of(record)
+        title = {"title": record["title"]} if record.get("title") is not None else {}
+        return Document(text, read_spans(record.get("ents"), text), title, line=number)
+
+    return read_objects(path, "object", read)
 
 
 def write_displacy(path: Path, documents: Iterable[Document]) -> None:
@@ -86,12 +82,7 @@ def read_label_studio(path: Path, options: ReadingOptions) -> list[Document]:
     A task without annotations has the spans of its first prediction, marked as suggested. Tasks without either, and
     tasks that the annotator skipped, are unlabelled.
     """
-    documents = []
-    for number, value in json_values(read_text(path), str(path)):
-        with error_context(str(path), "task", number):
-            record = an_object(value)
-            documents.append(_task(record, number) if "data" in record else _small_task(record, number))
-    return documents
+    return read_objects(path, "task", _task)
 
 
 def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
@@ -113,24 +104,23 @@ def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
         ]
         kind = "predictions" if document.is_suggested else "annotations"
         answers = {kind: [{"result": result}]} if document.is_labelled else {}
-        tasks.append({"data": {"text": document.text} | other_values(document, "text")} | answers)
+        tasks.append({"data": {"text": document.text} | without(document.meta, "text")} | answers)
     write_text(path, json_text(tasks, indent=1) + "\n")
 
 
 def _task(record: JsonObject, number: int) -> Document:
+    if "data" not in record:  # JSON-MIN: {"text": ..., "label": [{"start", "end", "text", "labels"}, ...]}
+        text, values = text_of(record), record.get("label")
+        return Document(text, _spans(values or [], text), without(record, "text", "label"), values is not None, number)
     data = an_object(record["data"])
-    key = (
-        "text"
-        if isinstance(data.get("text"), str)
-        else next((k for k, v in data.items() if isinstance(v, str)), "text")
-    )
+    key = next((name for name in ("text", *data) if isinstance(data.get(name), str)), "text")
     text = text_of(data, key)
     annotations = _objects(record, "annotations")
     answers = [a for a in annotations if not a.get("was_cancelled")]
     is_suggested = not annotations  # a skipped task has a cancelled annotation
     if is_suggested:
         answers = _objects(record, "predictions")
-    meta = {name: item for name, item in data.items() if name != key}
+    meta = without(data, key)
     if not answers:
         return Document(text, (), meta, False, number)
     values = [one.get("value") for one in _objects(answers[0], "result") if one.get("type") == "labels"]
@@ -143,13 +133,6 @@ def _objects(record: JsonObject, key: str) -> list[JsonObject]:
     if not isinstance(objects, list):
         raise DataError(f"expected a list under {key!r}, found {type(objects).__name__}")
     return [one for one in objects if isinstance(one, dict)]
-
-
-def _small_task(record: JsonObject, number: int) -> Document:
-    """JSON-MIN: {"text": ..., "label": [{"start", "end", "text", "labels"}, ...]}."""
-    text, values = text_of(record), record.get("label")
-    meta = {name: item for name, item in record.items() if name not in ("text", "label")}
-    return Document(text, _spans(values or [], text), meta, values is not None, number)
 
 
 def _spans(values: Any, text: str) -> tuple[Span, ...]:
@@ -178,7 +161,7 @@ def _checked_spans(entries: list[tuple[Any, Any, Any, Any]], text: str) -> tuple
     spans = []
     for start, end, label, surface in entries:
         span = make_span(start, end, label, text)
-        check_surface(span, text[span.start : span.end] if surface is None else surface, text)
+        check_surface(span, span.text_in(text) if surface is None else surface, text)
         spans.append(span)
     return tuple(sorted(spans))
 

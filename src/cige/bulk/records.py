@@ -1,0 +1,49 @@
+"""The records of finished parts: what is committed of a part, and reading it again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TypedDict
+
+from cige.errors import DataError
+
+_NEEDED = {"part": int, "rows": int, "rejected": int, "entities": int, "bytes": int, "sha256": str}
+
+
+class PartRecord(TypedDict, total=False):
+    """What is committed of a finished part, as JSON; `bytes` and `sha256` are those of its file."""
+
+    part: int
+    file: str
+    first_row: int
+    rows: int
+    rejected: int
+    entities: int
+    model: str
+    lexicon: str
+    precision: str
+    lexicon_versions: list[str]
+    bytes: int
+    sha256: str
+
+
+def read_record(path: Path, number: int) -> PartRecord | None:
+    """The record of the part with this number; None if there is none.
+
+    Raises:
+        DataError: the file is damaged, or is the record of another part.
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        wrong = [name for name, kind in _NEEDED.items() if not isinstance(record[name], kind)]
+    except FileNotFoundError:
+        return None
+    except (ValueError, RecursionError, TypeError, KeyError) as reason:
+        wrong = [f"{type(reason).__name__}: {reason}"]
+    if wrong or record["part"] != number:
+        raise DataError(
+            f"{path}: damaged, and no record of part {number} ({', '.join(wrong) or 'of another part'}); "
+            "remove this file and run the same command again: it annotates only this part"
+        )
+    return record
