@@ -83,14 +83,14 @@ def test_products_of_blocks_are_those_of_the_layer(efficient, n_chars, band):
 def test_load_needs_no_pytorch_and_copies_are_alike(tmp_path):
     made = tiny_grid.model()
     made.save(tmp_path / "model")
-    ner = cige.load(tmp_path / "model", n_threads=2)
+    ner = cige.load(tmp_path / "model", precision="float32", n_threads=2)
     assert isinstance(ner.model, NativeGridModel) and ner.model.precision == "float32" and ner.label_facts.nested
     ner.lexicon.add("阿拉善", label="LOC")
     texts = ["他在阿拉善", *TEXTS]
     copy = pickle.loads(pickle.dumps(ner))
     assert copy.model.n_threads == 2 and copy(texts) == ner(texts)
     ner.model.save(tmp_path / "copy")
-    assert cige.load(tmp_path / "copy")(texts) == ner(texts)
+    assert cige.load(tmp_path / "copy", precision="float32")(texts) == ner(texts)
     in_torch = ner.model.in_torch()
     assert isinstance(in_torch, GridModel)
     assert_alike(NER(in_torch)(texts), ner(texts))
@@ -110,9 +110,11 @@ def test_rules_and_explanations(tmp_path):
     np.testing.assert_allclose(shown[0], ner.model.emissions([build_lattice(text, ner.lexicon.snapshot())]), atol=1e-6)
 
 
-def test_lower_precision_is_a_choice(tmp_path):
+def test_the_precision_is_that_of_other_models(tmp_path):
     tiny_grid.model().save(tmp_path / "model")
-    exact = cige.load(tmp_path / "model")
+    tiny.model().save(tmp_path / "flat")
+    assert cige.load(tmp_path / "model").model.precision == cige.load(tmp_path / "flat").model.precision
+    exact = cige.load(tmp_path / "model", precision="float32")
     for precision in ("bfloat16", "int16", "int8"):
         try:
             narrow = cige.load(tmp_path / "model", precision=precision)

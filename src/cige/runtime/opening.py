@@ -48,8 +48,6 @@ def open_tagger(
             return NativeModel.load(folder, **options)
         from cige.runtime.native_grid import NativeGridModel
 
-        if precision == "auto":  # F1 of such models in lower precision was not measured
-            options["precision"] = FLOAT32
         return NativeGridModel.load(folder, **options)
     from cige.models.grid_model import GridModel
     from cige.models.model import LatticeModel
