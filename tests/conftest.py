@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,11 @@ from hypothesis import HealthCheck, settings
 
 # One thread a test process: several processes share the cores, and sums in one order give equal results in each run.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Bytecode is kept, whatever the environment says: two processes collect all tests, and hundreds that tests start import
+# the same packages; compiling them again would take half of a minute in each of the two alone.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A busy machine must not fail a property: no deadlines, no complaint about slow generation.
 settings.register_profile("cige", deadline=None, suppress_health_check=[HealthCheck.too_slow])
