@@ -34,6 +34,7 @@ from cige.models.tagger import Tagger
 from cige.nn.char_features import CharFeatures
 from cige.nn.crf_numpy import NumpyCRF
 from cige.nn.embeddings import SplitEmbedding
+from cige.nn.uninitialised import uninitialised
 
 FORMAT_VERSION = 1
 BERT = "bert"  # subfolder with the model's BERT
@@ -208,7 +209,7 @@ class LatticeModel:
         lexicon: Lexicon,
         features: CharFeatures | None,
     ) -> LatticeModel:
-        with torch.device("meta"):  # skip random initialisation, because the file has all weights
+        with uninitialised():  # the file has all weights
             tagger = cls._network(facts, config, vocabulary, features)
         if features is not None:
             weights = weights | {_FEATURES + k: v for k, v in features.state_dict().items()}
