@@ -38,6 +38,17 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_wait_for_disks() -> Iterator[None]:
+    """Files stay in the memory of the operating system, where a killed process loses none: only a power cut would.
+
+    Tests write tens of thousands, and a disk takes milliseconds to confirm each. Processes that tests start wait.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: os.fstat(handle) and None)  # a handle that is none is an error still
+        yield
+
+
 @pytest.fixture
 def one_thread() -> Iterator[None]:
     """Sums in one order, for runs whose numbers must be equal to the bit."""
