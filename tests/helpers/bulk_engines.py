@@ -53,7 +53,8 @@ def _new_cluster() -> Iterator[None]:
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # an actor less, and no report of what tests do
-    os.environ["RAY_worker_niceness"] = "0"  # at 15, as is usual, actors hardly run beside another test process
+    # At 15, as is usual, actors hardly run beside another test process.
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112: Ray reads it as it is spelled here
     node = {"num_cpus": 1, "object_store_memory": 1 << 30, "include_log_monitor": False}
     cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False, "no_monitor": True})
     cluster.add_node(**node)
