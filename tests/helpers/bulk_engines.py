@@ -53,8 +53,8 @@ def _new_cluster() -> Iterator[None]:
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # an actor less, and no report of what tests do
-    # At 15, as is usual, actors hardly run beside another test process.
-    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112: Ray reads it as it is spelled here
+    # At 15, as is usual, actors hardly run beside another test process; Ray spells the name like this.
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112
     node = {"num_cpus": 1, "object_store_memory": 1 << 30, "include_log_monitor": False}
     cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False, "no_monitor": True})
     cluster.add_node(**node)
