@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,11 @@ from hypothesis import HealthCheck, settings
 
 # One thread a test process: several processes share the cores, and sums in one order give equal results in each run.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Bytecode is kept, whatever the environment says: two processes collect all tests, and hundreds that tests start import
+# the same packages; compiling them again would take half of a minute in each of the two alone.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A busy machine must not fail a property: no deadlines, no complaint about slow generation.
 settings.register_profile("cige", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -30,6 +36,17 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder} (set CIGE_DATA)")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_wait_for_disks() -> Iterator[None]:
+    """Files stay in the memory of the operating system, where a killed process loses none: only a power cut would.
+
+    Tests write tens of thousands, and a disk takes milliseconds to confirm each. Processes that tests start wait.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: os.fstat(handle) and None)  # a handle that is none is an error still
+        yield
 
 
 @pytest.fixture

@@ -26,6 +26,9 @@ def environment() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([SOURCE, os.environ.get("PYTHONPATH", "")]))
         patch.setenv("PYSPARK_PYTHON", sys.executable)
+        # Half of what Java computes in a run this short goes into compiling its own code well.
+        quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        patch.setenv("JAVA_TOOL_OPTIONS", " ".join(filter(None, [os.environ.get("JAVA_TOOL_OPTIONS"), quick])))
         yield
 
 
@@ -50,8 +53,10 @@ def _new_cluster() -> Iterator[None]:
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # an actor less, and no report of what tests do
-    node = {"num_cpus": 1, "object_store_memory": 1 << 30}
-    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    # At 15, as is usual, actors hardly run beside another test process; Ray spells the name like this.
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112
+    node = {"num_cpus": 1, "object_store_memory": 1 << 30, "include_log_monitor": False}
+    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False, "no_monitor": True})
     cluster.add_node(**node)
     ray.init(address=cluster.address, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False

@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
@@ -78,3 +79,31 @@ def exit_codes(n: int, function: Callable[..., Any], *arguments: Any) -> list[in
         for process in processes:
             process.kill()
     return [exit_code(process) for process in processes]
+
+
+def restarts(n: int, function: Callable[..., Any], *arguments: Any) -> list[int]:
+    """How often each of `n` processes was started again by what torchrun runs, until all of them ended well.
+
+    When one dies, that starts all of them again, once. It takes over no signals of this process from another thread.
+    """
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=n,
+        max_restarts=1,
+        monitor_interval=0.1,
+        start_method=_context().get_start_method(),
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        run_id="test",
+    )
+    with ThreadPoolExecutor(1) as thread:
+        found = thread.submit(elastic_launch(config, _counted), function, *arguments).result(TIMEOUT_S)
+    return [found[rank] for rank in range(n)]
+
+
+def _counted(function: Callable[..., Any], *arguments: Any) -> int:
+    function(*arguments)
+    return int(os.environ["TORCHELASTIC_RESTART_COUNT"])

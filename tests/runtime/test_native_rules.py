@@ -111,7 +111,7 @@ SELECTIONS = [
 ]
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     batch=st.lists(lattices(), min_size=1, max_size=4),
     seed=st.integers(0, 10**6),

@@ -40,24 +40,25 @@ def refused(content: bytes, most: int = 100) -> Refused:
     return found.value
 
 
-BODIES = {
-    "numbers": repeated(b'{"texts":[', b"1", b"]}"),
-    "empty strings": repeated(b'{"texts":[', b'""', b"]}"),
-    "empty lists": repeated(b'{"words":[', b"[]", b"]}"),
-    "empty objects": repeated(b'{"words":[', b"{}", b"]}"),
-    "lists in lists": b"[" * MANY,
-    "objects in objects": b'{"a":' * (MANY // 5),
-    "keys": b"{" + b",".join(b'"%d":1' % k for k in range(500_000)) + b"}",
-    "strings without end": b'["' + b'\\"' * (MANY // 2 - 1),
+BODIES = {  # made where they are needed, since every process that runs tests imports this
+    "numbers": lambda: repeated(b'{"texts":[', b"1", b"]}"),
+    "empty strings": lambda: repeated(b'{"texts":[', b'""', b"]}"),
+    "empty lists": lambda: repeated(b'{"words":[', b"[]", b"]}"),
+    "empty objects": lambda: repeated(b'{"words":[', b"{}", b"]}"),
+    "lists in lists": lambda: b"[" * MANY,
+    "objects in objects": lambda: b'{"a":' * (MANY // 5),
+    "keys": lambda: b"{" + b",".join(b'"%d":1' % k for k in range(500_000)) + b"}",
+    "strings without end": lambda: b'["' + b'\\"' * (MANY // 2 - 1),
 }
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_many_values_are_refused_in_little_memory(name):
     """Python objects of 8 MiB of JSON would take up to 360 MB, and mistakes in them several gigabytes."""
+    body = BODIES[name]()
     tracemalloc.start()
     try:
-        assert refused(BODIES[name]).status_code in (400, 413)
+        assert refused(body).status_code in (400, 413)
         assert tracemalloc.get_traced_memory()[1] < 5 * MANY
     finally:
         tracemalloc.stop()
@@ -66,7 +67,8 @@ def test_many_values_are_refused_in_little_memory(name):
 @pytest.mark.parametrize("path", ["entities", "lattice", "lexicon", "lexicon/remove"])
 @pytest.mark.parametrize("name", ["numbers", "empty objects"])
 def test_they_are_refused_on_every_path_compressed_or_not(client, path, name):
-    for content, headers in ((BODIES[name], {}), (gzip.compress(BODIES[name], 1), {"content-encoding": "gzip"})):
+    body = BODIES[name]()
+    for content, headers in ((body, {}), (gzip.compress(body, 1), {"content-encoding": "gzip"})):
         answer = client.post(f"/v1/{path}", content=content, headers=JSON | headers)
         assert answer.status_code == 413 and answer.json()["error"]["code"] == "too_many_values"
 

@@ -35,6 +35,7 @@ from cige.models.tagger import Tagger
 from cige.nn.char_features import CharFeatures
 from cige.nn.crf_numpy import NumpyCRF
 from cige.nn.embeddings import SplitEmbedding
+from cige.nn.uninitialised import uninitialised
 
 FORMAT_VERSION = 1
 BERT = "bert"  # subfolder with the model's BERT
@@ -210,7 +211,7 @@ class LatticeModel:
         features: CharFeatures | None,
     ) -> LatticeModel:
         head, widths = cls._head_of(facts), tuple(facts["widths"])
-        with torch.device("meta"):  # skip random initialisation, because the file has all weights
+        with uninitialised():  # the file has all weights
             tagger = build_network(
                 facts["architecture"],
                 config,

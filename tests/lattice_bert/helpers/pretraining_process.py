@@ -1,12 +1,11 @@
-"""Pre-train the tiny recipe in a process: `pretraining_process.py FOLDER OUTPUT [KEY=VALUE ...] [--kill-at STEP]`.
+"""Pre-train the tiny recipe in a process: `main` takes FOLDER OUTPUT [KEY=VALUE ...] [--kill-at STEP].
 
-`main` takes the same arguments. FOLDER holds data/. With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set it is one of
-several processes, as torchrun starts them; with --kill-at the last of them dies by SIGKILL in the middle of that step,
-unless torchrun has started it again.
+FOLDER holds data/. With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set it is one of several processes, as torchrun
+starts them; with --kill-at the last of them dies by SIGKILL in the middle of that step, unless torchrun has started it
+again.
 """
 
 import os
-import sys
 from pathlib import Path
 
 import stopping
@@ -28,7 +27,3 @@ def main(folder: str, output: str, *arguments: str) -> None:
     options = {"seed": tiny_pretraining.SEED, "device": "cpu", "show_progress": False}
     with stopping.stopped_at(kill_at, stopping.die):
         pretrain(recipe, Path(folder) / "data", output, **options)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -89,6 +89,7 @@ def test_it_learns(tmp_path: Path, one_thread: None) -> None:
     wider = {"model.width": 32, "model.embedding_width": 32, "model.position_width": 16}
     steps = {"short.n_steps": 250, "long.n_steps": 0}
     steps |= {"short.n_characters": 40, "short.max_tokens": 80}  # room for one of the documents
+    steps |= {"short.micro_batch_size": 8}
     rhythm = {"training.log_every": "20 steps", "training.eval_every": "125 steps", "checkpoints.every": "500 steps"}
     rates = {"optimizer.learning_rate": 5e-3, **rhythm}
     result = run(tmp_path, tmp_path / "run", **wider, **steps, **NO_DROPOUT, **rates)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
-import inherited_path
 import pretraining_process
 import pytest
 import stopping
@@ -19,7 +16,6 @@ from safetensors.torch import load_file
 from cige.engine.run_folder import read_result
 from cige.lattice_bert.pretraining.pretrain import PretrainResult, pretrain
 
-SCRIPT = Path(pretraining_process.__file__)
 # Dropout is drawn by each process for its own passes, so that without it several processes do what one does.
 SETTINGS = {"model.dropout_prob": 0.0, "model.attention_dropout_prob": 0.0, "training.window_shards": 2}
 TOLERANCE = {"atol": 2e-4, "rtol": 1e-3}
@@ -67,14 +63,9 @@ def assert_same(a: PretrainResult, b: PretrainResult) -> None:
 
 
 def test_two_processes_do_what_one_does_though_one_of_them_is_killed(folder: Path, alone: PretrainResult) -> None:
-    """torchrun starts both processes again, and they go on from the last checkpoint, which was written meanwhile."""
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1"]
-    launcher += ["--monitor-interval", "0.1"]
-    own = [str(SCRIPT), *arguments(folder, folder / "killed", "checkpoints.in_background=true", "--kill-at", "7")]
-    options = {"env": inherited_path.environment(), "capture_output": True, "text": True, "timeout": 120}
-    ended = subprocess.run([sys.executable, *launcher, *own], check=False, **options)
-    assert ended.returncode == 0, ended.stderr
-    assert "Signal 9 (SIGKILL)" in ended.stderr or "-9" in ended.stderr
+    """What torchrun runs starts both again, and they go on from the last checkpoint, which was written meanwhile."""
+    given = arguments(folder, folder / "killed", "checkpoints.in_background=true", "--kill-at", "7")
+    assert warm_process.restarts(2, pretraining_process.main, *given) == [1, 1]
     assert_same(alone, read_result(folder / "killed", PretrainResult))
 
 

@@ -29,6 +29,7 @@ from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.lattice_bert.encoder.word_adapter import WordAdapter, WordAdapterConfig
 from cige.lattice_bert.kinds import PRETRAINED
 from cige.nn.contexts import evaluating
+from cige.nn.uninitialised import uninitialised
 
 FORMAT_VERSION = 1
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary"
@@ -163,7 +164,7 @@ def must_fit_each_other(folder: Path, settings: str, weights: str) -> Iterator[N
 def _read_network(about: JsonObject, weights: dict[str, torch.Tensor]) -> LatticeBertForPreTraining | LatticeBert:
     config, n_classes = LatticeBertConfig(**about["config"]), about["n_sentence_classes"]
     network: LatticeBertForPreTraining | LatticeBert
-    with torch.device("meta"):  # skip random initialisation, because the file has all weights
+    with uninitialised():  # the file has all weights
         network = LatticeBert(config) if n_classes is None else LatticeBertForPreTraining(config, n_classes)
         if "adapter" in about:
             bert = network if isinstance(network, LatticeBert) else network.bert
