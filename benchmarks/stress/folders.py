@@ -2,9 +2,9 @@
 
 They have other shapes, number types, values, headers and facts. All but a right answer or a CigeError of one line is a
 fault, and so is a crash, a folder that takes long, and one that takes much memory. The folders of
-tests/crafted_folders.py come first, then changed ones, each determined by the seed and its number. What opens reads
-some odd texts; then the sound folders read odd texts until there are as many as were asked for. Processes are started
-anew when one is killed, so a crash is one fault. `make sanitize` runs this on a runtime compiled with AddressSanitizer
+tests/helpers/crafted_folders.py come first, then changed ones, each determined by the seed and its number. What opens
+reads some odd texts; then the sound folders read odd texts until there are as many as were asked for. Processes are
+started anew when one is killed, so a crash is one fault. `make sanitize` runs this on a runtime compiled with AddressSanitizer
 and UndefinedBehaviorSanitizer.
 
   python -m benchmarks folders --case 123               one folder again, and where it went wrong
@@ -48,7 +48,7 @@ TEXTS_AT_ONCE = 50
 
 def bench(
     *,
-    folders: Annotated[int, "changed ones, with those of tests/crafted_folders.py"] = 500,
+    folders: Annotated[int, "changed ones, with those of tests/helpers/crafted_folders.py"] = 500,
     texts: Annotated[int, "at least so many"] = 2000,
     seed: int = 0,
     kinds: Annotated[Sequence[str], "of folders; all but checkpoint by default"] = WITHOUT_TORCH,
@@ -57,7 +57,7 @@ def bench(
     write_seeds: Annotated[bool, "only write the sound folders"] = False,
     case: Annotated[int | None, "run only this case, and print what comes of it"] = None,
     keep: Annotated[Path | None, "with --case: keep the folder here instead of reading it"] = None,
-    only_changed: Annotated[bool, "leave out tests/crafted_folders.py"] = False,
+    only_changed: Annotated[bool, "leave out tests/helpers/crafted_folders.py"] = False,
     work: Annotated[Sequence[int], "first case, step and end of one process"] = (),
 ) -> dict[str, Any] | None:
     """How many faults there were."""
@@ -88,7 +88,7 @@ def failed(result: dict[str, Any]) -> bool:
 
 
 def corpus() -> list[tuple[str, Callable[[Path], None]]]:
-    """(name, change of a copy of the folder `flat`) of the folders of tests/crafted_folders.py."""
+    """(name, change of a copy of the folder `flat`) of the folders of tests/helpers/crafted_folders.py."""
     import crafted_folders as crafted
 
     def of_config(folder: Path, name: str) -> None:

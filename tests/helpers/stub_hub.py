@@ -1,6 +1,6 @@
 """A hub on this machine: what huggingface_hub asks of one to make a repository, upload a folder and fetch it again.
 
-    python tests/folders/stub_hub.py      prints its address and serves until it is stopped
+    python tests/helpers/stub_hub.py      prints its address and serves until it is stopped
 
 Small files come in the commit, others by LFS, as on the real one.
 """

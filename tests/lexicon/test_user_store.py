@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cige.errors import LexiconError
 from cige.lexicon import user_store
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_batch import triples, user_batch
@@ -155,3 +156,17 @@ def test_batches_say_which_words_cannot_be_used():
     assert list(packed.words) == ["甲乙", "AB", "甲"] and packed.labels.tolist() == [1, 0, 0]
     assert packed.names == (None, "X") and packed.modes.tolist() == [1, 0, 2]
     assert [problem.partition(" (")[0] for problem in problems] == ["'a\\nb'", "'丙丁'", "'丙丁'", "''"]
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        (UserWord(5), "a word is int"),  # type: ignore[arg-type]
+        (UserWord("甲乙", 5), "label is int"),  # type: ignore[arg-type]
+        (UserWord("甲乙", ["PER"]), "label is list"),  # type: ignore[arg-type]
+        (UserWord("甲乙", None, ["force"]), "mode is list"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_string_is_named(word, message):
+    with pytest.raises(LexiconError, match=message):
+        user_batch(triples([UserWord("甲丙"), word]))

@@ -204,3 +204,11 @@ def test_commands_refuse_nested_models_before_pytorch_is_imported(tmp_path: Path
     words = command.replace("MODEL", str(model)).replace("OUT", str(tmp_path / "out")).split()
     assert main(words) == 2
     assert "it finds nested entities, and such models can be neither averaged" in capsys.readouterr().err
+
+
+def test_empty_lattices_alone():
+    """Of an odd number of labels, whose rows are no whole number of pairs."""
+    layer = PointerGrid(in_width=6, n_types=3, head_width=8)
+    weights = {f"output.{name}": x.detach().numpy() for name, x in layer.state_dict().items()}
+    config = PairGridConfig(max_length=5, head_width=8)
+    assert SpanScores(config, weights, 3)(np.zeros((0, 3), np.float32), np.array([0, 0])).shape == (2, 1, 5, 3)

@@ -12,7 +12,8 @@ _NEEDED = {"part": int, "rows": int, "rejected": int, "entities": int, "bytes": 
 
 
 class PartRecord(TypedDict, total=False):
-    """What is committed of a finished part, as JSON; `bytes` and `sha256` are those of its file."""
+    """What is committed of a finished part, as JSON; `bytes` and `sha256` are those of its file. `read_record` checks
+    that what a job needs is there."""
 
     part: int
     file: str
@@ -34,16 +35,17 @@ def read_record(path: Path, number: int) -> PartRecord | None:
     Raises:
         DataError: the file is damaged, or is the record of another part.
     """
+    again = "remove this file and run the same command again: it annotates only this part"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        wrong = [name for name, kind in _NEEDED.items() if not isinstance(record[name], kind)]
     except FileNotFoundError:
         return None
-    except (ValueError, RecursionError, TypeError, KeyError) as reason:
-        wrong = [f"{type(reason).__name__}: {reason}"]
-    if wrong or record["part"] != number:
-        raise DataError(
-            f"{path}: damaged, and no record of part {number} ({', '.join(wrong) or 'of another part'}); "
-            "remove this file and run the same command again: it annotates only this part"
-        )
+    except (ValueError, RecursionError) as reason:
+        raise DataError(f"{path}: damaged, and no record of part {number} ({reason}); {again}") from None
+    given = record if isinstance(record, dict) else {}
+    wrong = [name for name, kind in _NEEDED.items() if type(given.get(name)) is not kind]
+    if wrong:
+        raise DataError(f"{path}: damaged, and no record of part {number} (without {', '.join(wrong)}); {again}")
+    if given["part"] != number:
+        raise DataError(f"{path}: this is the record of part {given['part']}, not of part {number}; {again}")
     return record

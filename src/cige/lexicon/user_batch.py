@@ -44,28 +44,35 @@ def user_batch(words: Iterable[WordTriple]) -> tuple[UserBatch, list[str]]:
     """Pack words; returns them, and those that cannot be used with the reason, for a message.
 
     Words are read one after the other, and nothing of a word is kept but its text and two numbers.
+
+    Raises:
+        LexiconError: a text, label or mode is no string.
     """
     blob, labels, modes = bytearray(), array("I"), bytearray()
     numbers: dict[str | None, int] = {None: 0}
-    usable: dict[tuple[str | None, str], tuple[int, int] | None] = {}  # None: with these, each word says what is wrong
+    numbers_of: dict[tuple[str | None, str], tuple[int, int] | None] = {}  # None: no word can have both
     problems: list[str] = []
     given = iter(words)
     while chunk := list(islice(given, _AT_ONCE)):
-        texts, accepted = _normalised([text for text, _, _ in chunk]), []
-        for text, (_, label, mode) in zip(texts, chunk, strict=True):
-            key = label, mode
-            if key not in usable:
-                usable[key] = _numbers(label, mode, numbers)
-            verdict = usable[key]
-            # Nearly every word; `reason_to_refuse` has nothing against it.
-            if verdict is None or not (2 <= len(text) <= MAX_WORD_CHARS and text.isalnum()):
-                reason = reason_to_refuse_user_word(UserWord(text, label, mode))  # type: ignore[arg-type]
-                if reason is not None or verdict is None:
-                    problems.append(f"{text!r} ({reason})")
-                    continue
-            accepted.append(text)
-            labels.append(verdict[0])
-            modes.append(verdict[1])
+        accepted = []
+        try:
+            for text, (_, label, mode) in zip(_normalised([text for text, _, _ in chunk]), chunk, strict=True):
+                key = label, mode
+                if key not in numbers_of:
+                    numbers_of[key] = _numbers(label, mode, numbers)
+                verdict = numbers_of[key]
+                # Nearly every word; `reason_to_refuse` has nothing against it.
+                if verdict is None or not (2 <= len(text) <= MAX_WORD_CHARS and text.isalnum()):
+                    reason = reason_to_refuse_user_word(UserWord(text, label, mode))  # type: ignore[arg-type]
+                    if reason is not None or verdict is None:
+                        problems.append(f"{text!r} ({reason})")
+                        continue
+                accepted.append(text)
+                labels.append(verdict[0])
+                modes.append(verdict[1])
+        except TypeError:
+            _check_types(chunk)
+            raise
         blob += "\n".join([*accepted, ""]).encode("utf-8") if accepted else b""
     arrays = np.frombuffer(labels, np.uint32), np.frombuffer(modes, np.uint8)
     batch = UserBatch(WordBlob.of_lines(blob), *arrays, tuple(numbers))
@@ -86,14 +93,13 @@ def usable(words: Iterable[WordTriple]) -> UserBatch:
 
 def usable_alike(words: Sequence[str], label: str | None, mode: Mode) -> UserBatch:
     """Like `usable`, for words with one label and mode."""
-    if label is not None and not isinstance(label, str):
-        raise LexiconError(f"label is {type(label).__name__}: expected a string such as 'PRODUCT', or None")
     batch, problems = user_batch((word, label, mode) for word in strings(words))
     if problems:
         given = f" with label {label!r} and mode {mode!r}" if label is not None or mode != EVIDENCE else ""
         raise LexiconError(
-            f"cannot add {listed_words(problems)}{given}; a word has 2 to 64 characters and no blank at its edges; "
-            'one of a single character needs mode "force" with a label, or mode "block"'
+            f"cannot add {listed_words(problems)}{given}; a word has 2 to {MAX_WORD_CHARS} characters and no "
+            'blank at its edges; one of a single character needs mode "force" with a label, or mode "block" or '
+            '"block_exact"'
         )
     return batch
 
@@ -114,6 +120,16 @@ def listed_words(items: Sequence[str]) -> str:
 
 def triples(words: Iterable[UserWord]) -> Iterator[WordTriple]:
     return ((word.text, word.label, word.mode) for word in words)
+
+
+def _check_types(words: Sequence[WordTriple]) -> None:
+    for text, label, mode in words:
+        if not isinstance(text, str):
+            raise LexiconError(f"a word is {type(text).__name__}: expected a string")
+        if label is not None and not isinstance(label, str):
+            raise LexiconError(f"label is {type(label).__name__}: expected a string such as 'PRODUCT', or None")
+        if not isinstance(mode, str):
+            raise LexiconError(f"mode is {type(mode).__name__}: expected one of {', '.join(MODES)}")
 
 
 def _numbers(label: str | None, mode: str, numbers: dict[str | None, int]) -> tuple[int, int] | None:

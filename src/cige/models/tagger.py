@@ -1,4 +1,4 @@
-"""Tagger: an encoder, a linear layer and a CRF; every model of this package has this form."""
+"""Tagger: an encoder, a linear layer and a CRF, the form of every model that does not score pairs."""
 
 from __future__ import annotations
 

@@ -57,6 +57,8 @@ class BetweenLayers:
 class CharFeatures(nn.Module):
     """A pre-trained encoder: a BERT (`nn/bert.py`), or one of an extension.
 
+    Subclasses set the attributes, and have `read` and `save_pretrained`.
+
     Attributes:
         bert: the network, which stays in evaluation mode if it is not fine-tuned.
         width: the size of a character's vector, and of the hidden vectors of its layers.
@@ -96,7 +98,10 @@ class CharFeatures(nn.Module):
         return torch.stack([F.pad(of_text, (0, 0, 0, n_padded - len(of_text))) for of_text in vectors])
 
     def read(self, texts: Sequence[str], device: torch.device, between: BetweenLayers | None) -> Sequence[Tensor]:
-        """The vectors of the characters of each text, float[characters, width] on `device`."""
+        """The vectors of the characters of each text, float[characters, width] on `device`.
+
+        They have gradients if the encoder is fine-tuned, or if there is a change `between` layers.
+        """
         raise NotImplementedError
 
     def remember(self, n_bytes: int) -> None:
@@ -120,7 +125,7 @@ class CharFeatures(nn.Module):
             if n_bytes <= self._n_free:
                 self._memory[text] = vectors.clone()  # not the padded batch that it may be a part of
                 self._n_free -= n_bytes
-        return vectors
+        return vectors.to(device)
 
     def save_pretrained(self, folder: Path) -> None:
         """Write a folder from which it can be loaded without a network connection."""

@@ -14,9 +14,11 @@ _DRAWN = (torch.Tensor.normal_, torch.Tensor.uniform_)
 
 @contextmanager
 def uninitialised() -> Iterator[None]:
-    """Modules that are made in this context have parameters on the device "meta", which hold nothing.
+    """All tensors that are made in this context, such as the parameters of modules, are on the device "meta" and hold
+    nothing.
 
-    Give them weights with `load_state_dict(..., assign=True)`. Functions of `torch.nn.init` do nothing here: on "meta"
+    Give modules their weights with `load_state_dict(..., assign=True)`; what is not in their state (a buffer that is
+    not persistent, a plain attribute) must be made elsewhere. Functions of `torch.nn.init` do nothing here: on "meta"
     they would have no effect, but the first random one imports PyTorch's compiler, which takes two seconds.
     """
     with torch.device("meta"), _NoInitialValues():

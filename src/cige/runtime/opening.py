@@ -27,10 +27,13 @@ def open_tagger(
     names: Names | None = None,
     n_threads: int | None = None,
 ) -> NativeModel | LatticeModel:
-    """Open a folder that a LatticeModel or a GridModel wrote, which its `kind` says; the options are as in `cige.load`.
+    """Open a folder that a LatticeModel or a GridModel wrote; the other options are those of `cige.load`.
+
+    Args:
+        kind: the kind in its manifest, which says which of the two.
 
     Raises:
-        ModelError: the errors of `cige.load`.
+        ModelError: as `cige.load`.
     """
     from cige.runtime.precision import FLOAT32, chosen
     from cige.runtime.tagger_folder import is_readable
@@ -49,13 +52,13 @@ def open_tagger(
         from cige.runtime.native_grid import NativeGridModel
 
         return NativeGridModel.load(folder, **options)
+    if n_threads is not None:
+        raise ModelError(f"given n_threads={n_threads}; PyTorch computes this model, so call torch.set_num_threads")
+    chosen(precision, [FLOAT32], of="PyTorch, which computes this model,")
     from cige.models.grid_model import GridModel
     from cige.models.model import LatticeModel
     from cige.nn.device import prediction_device
 
-    if n_threads is not None:
-        raise ModelError(f"given n_threads={n_threads}; PyTorch computes this model, so call torch.set_num_threads")
-    chosen(precision, [FLOAT32], of="PyTorch, which computes this model,")
     where = prediction_device(device)
     model = (GridModel if kind == GRID_TAGGER else LatticeModel).load(folder, listed)
     model.tagger.to(where)
@@ -63,7 +66,7 @@ def open_tagger(
 
 
 def open_onnx(folder: Path, *, device: str = "cpu") -> OnnxModel:
-    """Open a folder that `cige export onnx` wrote."""
+    """Open a folder that `cige export onnx` wrote; raises a ModelError for another device than the CPU."""
     from cige.runtime.onnx_model import OnnxModel
 
     if device != "cpu":

@@ -63,10 +63,12 @@ class SpanScores:
         scores = np.zeros((len(n_chars), self.n_types, longest, self.band), np.float32)
         first = 0  # row of the sentence
         for of_sentence, n in zip(scores, n_chars.tolist(), strict=True):
-            own = rows[first : first + n, : 2 * n_sets * self.head_width]
-            banded_products(*self._turned(own, n_sets), self.band, of_sentence[:n_sets])
-            if self._types is not None and n:
-                self._add_types(own, of_sentence)
+            if n == 0:
+                continue
+            vectors = rows[first : first + n, : 2 * n_sets * self.head_width]
+            banded_products(*self._turned(vectors, n_sets), self.band, of_sentence[:n_sets])
+            if self._types is not None:
+                self._add_types(vectors, of_sentence)
             first += n
         return scores.transpose(0, 2, 3, 1)
 
@@ -84,13 +86,13 @@ class SpanScores:
     def _turned(self, rows: np.ndarray, n_sets: int) -> tuple[np.ndarray, np.ndarray]:
         """Queries float32[K, n, D] and keys float32[K, D, n + M - 1], zeros at the end: each pair of numbers is turned
         by an angle that its position gives."""
-        n = len(rows)
-        if len(self._turns) < n:
-            turns = np.exp(1j * rotary_angles(2 * n, self.head_width)).astype(np.complex64)
-            self._turns = turns[:, None]
+        n, turns = len(rows), self._turns
+        if len(turns) < n:  # `turns` is this thread's own: another may put a shorter table in its place
+            turns = np.exp(1j * rotary_angles(2 * n, self.head_width)).astype(np.complex64)[:, None]
+            self._turns = turns
         turned = np.zeros((n + self.band - 1, n_sets, 2, self.head_width), np.float32)
         pairs = rows.view(np.complex64).reshape(n, 2 * n_sets, self.head_width // 2)
-        np.multiply(pairs, self._turns[:n], out=turned[:n].view(np.complex64).reshape(pairs.shape))
+        np.multiply(pairs, turns[:n], out=turned[:n].view(np.complex64).reshape(pairs.shape))
         return turned[:n, :, 0].transpose(1, 0, 2), turned[:, :, 1].transpose(1, 2, 0)
 
 
