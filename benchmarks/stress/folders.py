@@ -4,8 +4,8 @@ They have other shapes, number types, values, headers and facts. All but a right
 fault, and so is a crash, a folder that takes long, and one that takes much memory. The folders of
 tests/helpers/crafted_folders.py come first, then changed ones, each determined by the seed and its number. What opens
 reads some odd texts; then the sound folders read odd texts until there are as many as were asked for. Processes are
-started anew when one is killed, so a crash is one fault. `make sanitize` runs this on a runtime compiled with AddressSanitizer
-and UndefinedBehaviorSanitizer.
+started anew when one is killed, so a crash is one fault. `make sanitize` runs this on a runtime compiled with
+AddressSanitizer and UndefinedBehaviorSanitizer.
 
   python -m benchmarks folders --case 123               one folder again, and where it went wrong
   python -m benchmarks folders --kinds checkpoint       with PyTorch
