@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -428,32 +429,50 @@ def count_reads(features: BertFeatures, monkeypatch) -> list[list[str]]:
 
 def test_kept_vectors_are_those_of_the_text_and_are_read_once(bert, features, monkeypatch):
     kept = BertFeatures.load(bert, tuned=False).eval()
-    kept.remember(1 << 20)
+    kept.remember(TEXTS, n_bytes=1 << 20)
     calls = count_reads(kept, monkeypatch)
-    for texts in (TEXTS, TEXTS[::-1], [TEXTS[0], "李明", TEXTS[0]]):
+    for texts in (TEXTS, TEXTS[::-1], [TEXTS[0], "李明", TEXTS[0], "北京"]):
         torch.testing.assert_close(read(kept, texts), read(features, texts))
-    assert sorted(text for texts in calls for text in texts) == sorted([*TEXTS, "李明"])
+    assert calls == [*([text] for text in TEXTS), ["李明", "北京"]]
     assert torch.equal(read(kept, [TEXTS[0]])[0], read(kept, TEXTS)[0, : len(TEXTS[0])]), "whatever it is read with"
 
 
-def test_no_more_vectors_are_kept_than_there_is_room_for(bert, features, monkeypatch):
+def test_vectors_of_two_precisions_are_kept_apart(bert):
     kept = BertFeatures.load(bert, tuned=False).eval()
-    kept.remember(4 * 16 * len("李明在北京"))
+    kept.remember(TEXTS, n_bytes=1 << 20)
+    exact = read(kept, TEXTS)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rounded = read(kept, TEXTS)
+    assert not torch.equal(exact, rounded) and torch.equal(read(kept, TEXTS), exact)
+
+
+def test_all_vectors_are_kept_or_none(bert, features, monkeypatch):
+    kept = BertFeatures.load(bert, tuned=False).eval()
+    kept.remember(["李明在北京", "罗氏公司"], n_bytes=4 * 16 * len("李明在北京罗氏公司") - 1)
     calls = count_reads(kept, monkeypatch)
     for _ in range(2):
-        for text in ("李明在北京", "罗氏公司"):
-            torch.testing.assert_close(read(kept, [text]), read(features, [text]))
-    assert calls == [["李明在北京"], ["罗氏公司"], ["罗氏公司"]]
+        read(kept, ["李明在北京", "罗氏公司"])
+    assert calls == [["李明在北京", "罗氏公司"]] * 2
+
+
+def test_copies_keep_no_vectors(bert, monkeypatch):
+    kept = BertFeatures.load(bert, tuned=False).eval()
+    kept.remember(TEXTS, n_bytes=1 << 20)
+    expected = read(kept, TEXTS)
+    copy = deepcopy(kept)
+    calls = count_reads(copy, monkeypatch)
+    torch.testing.assert_close(read(copy, TEXTS), expected)
+    assert calls == [TEXTS]
 
 
 def test_vectors_that_change_are_not_kept(bert):
     with pytest.raises(ValueError, match="fine-tuned change"):
-        BertFeatures.load(bert, tuned=True).remember(1 << 20)
+        BertFeatures.load(bert, tuned=True).remember(TEXTS, n_bytes=1 << 20)
 
 
 def test_a_change_between_layers_is_never_answered_from_kept_vectors(bert):
     kept = BertFeatures.load(bert, tuned=False).eval()
-    kept.remember(1 << 20)
+    kept.remember(TEXTS, n_bytes=1 << 20)
     plain = read(kept, TEXTS)
     changed = kept(batch_of(TEXTS), BetweenLayers(1, lambda hidden, places: hidden + 1))
     assert not torch.allclose(plain[0], changed[0])

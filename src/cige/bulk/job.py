@@ -41,8 +41,8 @@ from cige.json_text import JsonObject, to_json
 from cige.lexicon.word_versions import version_of
 
 VERSION = 1
-# Settings that do not affect rows; models and words are compared by version.
-_CHANGES_NO_ROW = {"batch_size", "device", "lexicon_add", "model"}
+# Settings that do not affect rows; models, words and the precision that "auto" chose are compared by version.
+_CHANGES_NO_ROW = {"batch_size", "device", "lexicon_add", "model", "precision"}
 
 
 @dataclass(frozen=True)
@@ -316,6 +316,8 @@ class Job:
             )
         for name, now in self._facts().items():
             given = there.get(name, False if name == "with_source" else None)  # jobs of older versions had no sources
+            if name == "settings" and isinstance(given, dict):  # older versions wrote more of them
+                given = {key: value for key, value in given.items() if key not in _CHANGES_NO_ROW}
             if given != now:
                 if name == "settings" and isinstance(given, dict):
                     name = next(key for key in {**now, **given} if given.get(key) != now.get(key))

@@ -65,10 +65,11 @@ def run(args: argparse.Namespace) -> None:
     everything = [reading for _, labelled in readings for reading in labelled]
     try:
         calibration = calibration_of(everything)
+        rows = [(path, labelled, calibration_errors(labelled)) for path, labelled in [*readings, ("all", everything)]]
     except ValueError as reason:
-        raise DataError(f"{', '.join(args.data)}: {reason}") from None
-    for path, labelled in [*readings, ("all", everything)]:
-        errors = (f"{100 * error:.2f}%" for error in calibration_errors(labelled))
+        raise DataError(f"{', '.join(args.data)}: {reason}; give more labelled sentences") from None
+    for path, labelled, before_and_after in rows:
+        errors = (f"{100 * error:.2f}%" for error in before_and_after)
         table.add_row(path, f"{len(labelled):,}", f"{sum(len(r.gold) for r in labelled):,}", *errors)
     update_manifest(folder, **calibrated(ner.label_facts, calibration, args.types, args.domain).to_manifest())
     make_console().print(table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -73,8 +73,11 @@ class CharFeatures(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self._memory: dict[str, Tensor] | None = None
-        self._n_free = 0
+        self._kept: frozenset[str] = frozenset()  # texts whose vectors are kept
+        self._memory: dict[tuple[str, bool], Tensor] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_kept": frozenset(), "_memory": {}}  # copies read anew
 
     def train(self, mode: bool = True) -> CharFeatures:
         super().train(mode)
@@ -89,10 +92,10 @@ class CharFeatures(nn.Module):
             between: a change after one layer. Gradients reach it even if the encoder is not fine-tuned.
         """
         n_padded, device = batch.chars.shape[1], batch.chars.device
-        if self._memory is None or between is not None:
-            vectors = self.read(batch.texts, device, between)
-        else:
-            vectors = [self._remembered(text, device) for text in batch.texts]
+        kept = self._kept if between is None else frozenset()
+        others = [text for text in batch.texts if text not in kept]
+        read = iter(self.read(others, device, between) if others else ())
+        vectors = [self._remembered(text, device) if text in kept else next(read) for text in batch.texts]
         if not vectors:
             return torch.zeros(0, n_padded, self.width, device=device)
         return torch.stack([F.pad(of_text, (0, 0, 0, n_padded - len(of_text))) for of_text in vectors])
@@ -104,28 +107,27 @@ class CharFeatures(nn.Module):
         """
         raise NotImplementedError
 
-    def remember(self, n_bytes: int) -> None:
-        """Keep the vectors of texts that were read, up to so many bytes, since training reads the same texts many
-        times. Each text is then read by itself, so its vectors do not depend on which texts it was first read with,
-        and a run that is resumed computes the same.
+    def remember(self, texts: Iterable[str], *, n_bytes: int) -> None:
+        """Keep the vectors of these texts once they were read, if there is room for all of them in so many bytes.
+
+        For training, which reads the same texts many times. Each of them is then read by itself, so its vectors do not
+        depend on which texts it was first read with, and a run that is resumed computes the same.
 
         Raises:
             ValueError: the encoder is fine-tuned, so its vectors change.
         """
         if self.tuned:
             raise ValueError("the vectors of an encoder that is fine-tuned change; they cannot be kept")
-        self._memory, self._n_free = {}, n_bytes
+        kept = frozenset(texts)
+        is_room = 4 * self.width * sum(map(len, kept)) <= n_bytes  # of float32
+        self._kept, self._memory = kept if is_room else frozenset(), {}
 
     def _remembered(self, text: str, device: torch.device) -> Tensor:
-        assert self._memory is not None
-        vectors = self._memory.get(text)
-        if vectors is None:
+        key = text, torch.is_autocast_enabled(device.type)  # training may read in bfloat16, development scores do not
+        if key not in self._memory:
             (vectors,) = self.read([text], device, None)
-            n_bytes = vectors.numel() * vectors.element_size()
-            if n_bytes <= self._n_free:
-                self._memory[text] = vectors.clone()  # not the padded batch that it may be a part of
-                self._n_free -= n_bytes
-        return vectors.to(device)
+            self._memory[key] = vectors.clone()  # not the padded batch that it may be a part of
+        return self._memory[key].to(device)
 
     def save_pretrained(self, folder: Path) -> None:
         """Write a folder from which it can be loaded without a network connection."""

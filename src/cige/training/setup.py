@@ -103,7 +103,7 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     tables = tables.with_components(_components(recipe, source, train_lattices, data_dir))
     features = load_bert(recipe.model, data_dir) if recipe.model.bert is not None else None
     if features is not None and not features.tuned:
-        features.remember(FEATURE_BYTES)
+        features.remember((sentence.text for sentence in (*train, *dev)), n_bytes=FEATURE_BYTES)
     head = head_of(recipe, train, dev)
     torch.manual_seed(seed)
     tagger = build_tagger(
