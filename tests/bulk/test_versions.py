@@ -33,6 +33,26 @@ def test_the_precision_is_recorded_and_never_mixed(tmp_path):
         other.annotate(bulk_jobs.annotator(), job.parts[0])
 
 
+@pytest.mark.parametrize("is_older", [False, True])
+def test_a_job_of_auto_goes_on_with_the_precision_by_name(tmp_path, is_older):
+    """Which is what its error advises where another processor, or a newer version, would choose another one."""
+    source, out = tmp_path / "texts.txt", tmp_path / "out"
+    source.write_text(bulk_jobs.lines(6), encoding="utf-8")
+    command = ["annotate", str(source), str(out), "--part-rows", "3", "--processes", "1"]
+    assert main(command) == 0
+    before = bulk_jobs.contents(out)
+    manifest = json_of(out / "manifest.json")
+    if is_older:  # the wish was written too, not only what came of it
+        manifest["settings"]["precision"] = "auto"
+        (out / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    (out / "commits" / "part-000001.json").unlink()
+    assert main([*command, "--precision", manifest["precision"]]) == 0
+    after = bulk_jobs.contents(out)
+    if is_older:
+        del before["manifest.json"], after["manifest.json"]
+    assert after == before
+
+
 def test_words_are_switched_while_a_job_runs(tmp_path, monkeypatch):
     source, words = tmp_path / "texts.txt", tmp_path / "words.txt"
     source.write_text("阿拉善贺兰草在南京\n张桂梅在南京\n" * 2, encoding="utf-8")

@@ -14,6 +14,7 @@ import stopping
 import tiny_run
 import warm_process
 from safetensors.torch import load_file
+from tiny_bert import write_bert
 
 from cige.engine.history import Record
 from cige.engine.state_files import StatePart
@@ -189,3 +190,21 @@ def test_other_data_than_at_the_start_is_refused(data_dir: Path, tmp_path: Path,
         (other / name).write_text("\n\n".join(parts[:-1]), encoding="utf-8")
     with pytest.raises(ModelError, match="other data, vectors or words"):
         run(other, tmp_path / "run", recipe=recipe)
+
+
+def test_over_a_bert_whose_vectors_are_kept(data_dir: Path, tmp_path: Path, one_thread: None) -> None:
+    """Training reads texts in bfloat16, development scores do not: which reads one first makes no difference."""
+    pytest.importorskip("transformers")
+    bert = str(write_bert(tmp_path / "bert"))
+    recipe = interrupted_training.RECIPE
+    recipe = replace(
+        recipe,
+        model=replace(recipe.model, bert=bert, bert_tuned=False),
+        data=replace(recipe.data, dev=recipe.data.train),
+        training=replace(recipe.training, precision="bf16"),
+    )
+    whole = run(data_dir, tmp_path / "whole", recipe=recipe)
+    interrupted(data_dir, tmp_path / "resumed", step=11, recipe=recipe)
+    resumed = run(data_dir, tmp_path / "resumed", recipe=recipe)
+    assert weights(resumed) == weights(whole)
+    assert [without_seconds(x) for x in resumed.history] == [without_seconds(x) for x in whole.history]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -210,17 +210,10 @@ class LatticeModel:
         lexicon: Lexicon,
         features: CharFeatures | None,
     ) -> LatticeModel:
-        head, widths = cls._head_of(facts), tuple(facts["widths"])
+        head: PairGridConfig | None = cls._head_of(facts)
+        widths: Any = tuple(facts["widths"])
         with uninitialised():  # the file has all weights
-            tagger = build_network(
-                facts["architecture"],
-                config,
-                vocabulary,
-                facts["tags"],
-                widths,
-                features,
-                head,  # type: ignore[arg-type]
-            )
+            tagger = build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features, head)
         if features is not None:
             weights = weights | {_FEATURES + k: v for k, v in features.state_dict().items()}
         tagger.load_state_dict(weights, assign=True)
