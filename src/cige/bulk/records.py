@@ -45,7 +45,8 @@ def read_record(path: Path, number: int) -> PartRecord | None:
     given = record if isinstance(record, dict) else {}
     wrong = [name for name, kind in _NEEDED.items() if type(given.get(name)) is not kind]
     if wrong:
-        raise DataError(f"{path}: damaged, and no record of part {number} ({', '.join(wrong)} missing or of a wrong type); {again}")
+        absent = f"{', '.join(wrong)} missing or of a wrong type"
+        raise DataError(f"{path}: damaged, and no record of part {number} ({absent}); {again}")
     if given["part"] != number:
         raise DataError(f"{path}: this is the record of part {given['part']}, not of part {number}; {again}")
     return record
