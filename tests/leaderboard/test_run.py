@@ -62,6 +62,10 @@ def test_what_is_there_is_not_run_again(results, recipe_file, data_dir, monkeypa
     assert main([*argv, "--seeds", "4", "--list"]) == 0
     assert capsys.readouterr().out.split() == ["tiny/one-3", "tiny/one-4"]
     assert main([*argv, "--seeds", "4", "--minutes", "0"]) == 0
+    for wrong in ("-1", "nan", "soon"):
+        with pytest.raises(SystemExit):
+            main([*argv, f"--minutes={wrong}"])
+        assert f"given '{wrong}', expected minutes, at least 0" in capsys.readouterr().err
 
 
 def test_a_cell_of_other_settings_is_open_again(results, recipe_file, data_dir, tmp_path, capsys) -> None:

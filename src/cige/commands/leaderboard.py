@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cige.commands.options import at_least
+from cige.commands.options import at_least, minutes
 from cige.errors import CigeError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--runs", default="runs", metavar="FOLDER", help="folder of the trained runs (default: runs)")
     run.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     run.add_argument("--share", type=_share, default=(1, 1), metavar="K/N", help="run part K of N, for N machines")
-    run.add_argument("--minutes", type=float, metavar="M", help="begin no cell after M minutes")
+    run.add_argument("--minutes", type=minutes, metavar="M", help="begin no cell after M minutes")
     run.add_argument("--list", action="store_true", help="print the open cells in their order, and run none")
     run.set_defaults(run=run_cells)
 

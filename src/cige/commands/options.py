@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from pathlib import Path
@@ -226,13 +227,26 @@ def folder_bytes(folder: str | Path) -> int:
 
 def seconds(text: str) -> float:
     """Argument type: seconds, more than 0."""
+    number = _finite(text)
+    if number is None or number <= 0:
+        raise argparse.ArgumentTypeError(f"given {text!r}, expected seconds, more than 0")
+    return number
+
+
+def minutes(text: str) -> float:
+    """Argument type: minutes, at least 0."""
+    number = _finite(text)
+    if number is None or number < 0:
+        raise argparse.ArgumentTypeError(f"given {text!r}, expected minutes, at least 0")
+    return number
+
+
+def _finite(text: str) -> float | None:
     try:
         number = float(text)
     except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"given {text!r}, expected seconds, more than 0")
-    return number
+        return None
+    return number if math.isfinite(number) else None
 
 
 def at_least(minimum: int):  # type: ignore[no-untyped-def]
