@@ -115,7 +115,7 @@ def literal_self_layer(weights: dict[str, Tensor], config: NflatConfig, x: list[
                 score = (query + weights["attention.u"][h]) @ key + (query + weights["attention.v"][h]) @ r
                 if config.key_positions:
                     score = score + key @ encoding(sign * (j - t), d, config)
-                scores.append(score)
+                scores.append(score / (math.sqrt(d) if config.scale_scores else 1))
             probability = torch.softmax(torch.stack(scores), 0)
             values = [(weights["attention.value.weight"] @ y)[part] for y in x]
             heads.append(sum(p * v for p, v in zip(probability, values, strict=True)))

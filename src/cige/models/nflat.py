@@ -24,7 +24,8 @@ Biases of keys and of W_r would add the same number for all j and cancel in the 
 The default is the paper's form; there is a switch for each deviation of the released code: `negative_distance`,
 `sinusoid`, `key_positions`, `reverse_distance` and `output_dropout_prob` (its dropout before the tag scores has no
 effect); `RELEASED` has its settings. Its four other tables of distances are never read and have no counterpart here.
-We read the paper through descriptions of its equations; whether it means to divide scores by sqrt(d) is `scale_scores`.
+We read the paper through descriptions of its equations, in which scores are not divided by sqrt(d); `scale_scores`
+divides those of both attentions, which vectors need that are longer than the unit vectors of the released code.
 `order`, `char_words` and a model without words are our additions. Where widths and dropout probabilities differ between
 data sets, the defaults are those for Weibo.
 """
@@ -87,7 +88,7 @@ class NflatConfig(ModelConfig):
     order: Literal["words_first", "characters_first"] = "words_first"
     """Whether characters ask words before they ask each other, as in the paper, or after."""
     scale_scores: bool = False
-    """Whether to divide the scores of words by sqrt(head_width)."""
+    """Whether to divide scores by the square root of the width of a head, those of words and those among characters."""
     negative_distance: Literal["signed", "wrapped"] = "signed"
     """What encodes a distance of -n: the sinusoid of -n, or that of 1025 - n, the row of a table that the released code
     reads by mistake."""
@@ -267,6 +268,7 @@ def _self_attention(config: NflatConfig) -> RelativeSelfAttention:
     return RelativeSelfAttention(
         width=config.width,
         n_heads=config.n_self_heads,
+        scaled=config.scale_scores,
         key_projection=True,
         key_positions=config.key_positions,
         reverse_distance=config.reverse_distance,
