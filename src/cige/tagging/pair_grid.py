@@ -7,7 +7,6 @@ that an entity has at least 0.5. The spans of a sentence are decided one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -150,7 +149,7 @@ def _of_relations(
             continue
         key = (*edges, name, span.parts)
         if key not in best or best[key].score < chosen.score(span.score):
-            best[key] = replace(span, label=name, score=chosen.score(span.score))
+            best[key] = span._replace(label=name, score=chosen.score(span.score))
     return list(best.values())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -54,8 +55,7 @@ class LatticeWord:
         return visible(self.text) + star + (self.label or "") + ("!" if self.mode == FORCE else "")
 
 
-@dataclass(frozen=True)
-class ReadWindow:
+class ReadWindow(NamedTuple):
     """A window of a text, and the lattice of its content without trailing whitespace.
 
     If the content is set apart, the lattice has a semicolon at either end, and the window begins one character before
@@ -108,7 +108,7 @@ def read_window(
     if facts.wide_commas and "," in read:
         lattice = replace(lattice, text=HALF_COMMA.sub(WIDE_COMMA, lattice.text))
     if window.is_short_cell and not SENTENCE_MARK.search(read):
-        return ReadWindow(replace(window, start=window.start - 1), _set_apart(lattice))
+        return ReadWindow(window._replace(start=window.start - 1), _set_apart(lattice))
     return ReadWindow(window, lattice)
 
 

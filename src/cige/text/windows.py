@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from cige.text.cells import LINE_BREAKS, cells
 
@@ -23,8 +23,7 @@ SAFE_SHARE = 4  # at the end of a sentence, a quarter of the context is enough, 
 SENTENCE_END = re.compile("[。！？!?；;…]+[”’\"'」』》）)]*")
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """A part of a text that is processed at once.
 
     Attributes:
@@ -85,7 +84,7 @@ def table_cells(text: str, windows: Sequence[Window], n_short: int) -> list[Wind
             is_short = [w.core_start == w.start and _n_read(text, w) <= n_short for w in line]
             is_row = len(line) > 1 and 2 * sum(is_short) > len(line)
             marked += [
-                replace(w, is_short_cell=True) if is_row and s else w for w, s in zip(line, is_short, strict=True)
+                w._replace(is_short_cell=True) if is_row and s else w for w, s in zip(line, is_short, strict=True)
             ]
             line = []
     return marked
