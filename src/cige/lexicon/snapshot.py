@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -53,9 +53,10 @@ class LexiconSnapshot:
         return UserTexts(self._user)
 
     @cached_property
-    def user_labels(self) -> UserLabels:
+    def user_labels(self) -> Sequence[str | None]:
         """The label of each user word; empty if none has a label."""
-        return UserLabels(self._user)
+        labels = UserLabels(self._user)
+        return labels if labels else ()  # whose length is known without Python code, for every lattice asks
 
     @property
     def label_names(self) -> frozenset[str]:

@@ -51,8 +51,7 @@ def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | N
     leaves or if it has none."""
     chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
     of_lattices: list[list[ScoredSpan] | None] = [None] * len(batch)
-    is_fine = chosen.thresholds is None and all(len(x) == 1 for x in chosen.families.values())
-    decoded = model.find_spans(batch, *(() if is_fine else (chosen.families, chosen.thresholds)))
+    decoded = model.find_spans(batch, *(() if chosen.is_fine else (chosen.families, chosen.thresholds)))
     limits = chosen.max_lengths(model.label_facts.max_lengths)
     for k, of_lattice in enumerate(decoded or ()):
         of_lattices[k] = None if of_lattice is None else _as_reported(of_lattice, batch[k], model, chosen, limits)
