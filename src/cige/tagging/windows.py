@@ -12,7 +12,7 @@ import numpy as np
 from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import LexiconSnapshot
-from cige.lexicon.rules import Rules
+from cige.lexicon.rules import NO_RULES, Rules
 from cige.lexicon.user_word import EVIDENCE, FORCE, Mode
 from cige.text.closed import Stretch, closed_stretches, within
 from cige.text.visible import visible
@@ -101,7 +101,7 @@ def read_window(
     inside = within(closed, window.start, window.start + len(read))
     for start, end in inside:
         read = read[:start] + re.sub(r"\s", READ_SPACE_AS, read[start:end]) + read[end:]
-    own_rules = rules.within(window.start, window.start + len(read))
+    own_rules = rules if rules is NO_RULES else rules.within(window.start, window.start + len(read))
     lattice = build_lattice(read, snapshot, closed=tuple(inside), rules=own_rules)
     if facts is None:
         return ReadWindow(window, lattice)
