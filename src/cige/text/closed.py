@@ -37,8 +37,8 @@ PATTERNS = (
     "[0-9#*]\ufe0f?\u20e3",
     f"[{_EMOJI}]+",
 )
-# Every match of the patterns contains one of these, half or full width, where w is that of www. Most texts have none, and
-# are not searched. It is one class of characters, because that is found several times as fast as alternatives.
+# Every match of the patterns contains one of these, half or full width, where w is that of www. Most texts have none,
+# and are not searched. A single class of characters is found faster than alternatives are.
 _SIGNS = "`/@<_(\\w"
 _WIDE_SIGNS = "".join(wide for wide, half in WIDTH.items() if half in _SIGNS)
 SIGN = re.compile(f"[{re.escape(_SIGNS)}{_WIDE_SIGNS}{_EMOJI}]")
