@@ -74,16 +74,17 @@ def _as_reported(
     if not (decoded.spans or decoded.candidates or lattice.rules):
         return []
     reported, rules = [], lattice.rules
+    score = chosen.score if chosen.calibration is None else chosen.calibration.score
     for start, end, label, probability, *_ in decoded.spans:
         if label == UNKNOWN_TYPE:
             named = named_by_user_words([Span(start, end, UNKNOWN_TYPE)], lattice, model.labels)
             if not named:
                 continue
             label = named[0].label
-        name = chosen.name_of(label, model.labels)
+        name = chosen.reported.get(label) or chosen.name_of(label, model.labels)
         edges = None if name is None else trimmed(lattice.text, start, end)
         if name is not None and edges and edges not in rules.blocked:
-            reported.append(ScoredSpan(*edges, name, chosen.score(probability)))
+            reported.append(ScoredSpan(*edges, name, score(probability)))
     if not rules:
         reported = with_whole_words(lattice.text, reported, closed=lattice.closed, max_lengths=limits)
     if rules.typed:

@@ -19,6 +19,11 @@ _UNSPACED = (
 )
 
 
+def is_unbroken(text: str) -> bool:
+    """Whether a text has characters, and none of them is whitespace; most sentences, and known at once."""
+    return text.split(None, 1) == [text]
+
+
 def cells(text: str) -> Iterator[tuple[int, int]]:
     """The cells of a text as [start, end), including the whitespace at their end; they are a partition of the text.
 

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from cige.text.cells import closed_whitespace
+from cige.text.cells import closed_whitespace, is_unbroken
 from cige.text.normalize import WIDTH, fold_width
 
 Stretch = tuple[int, int]  # [start, end) in code points
@@ -56,7 +56,9 @@ def closed_stretches(text: str) -> list[Stretch]:
     of an @mention, and whitespace except single spaces within Latin text.
     """
     stretches = [match.span() for match in _closed().finditer(fold_width(text))] if SIGN.search(text) else []
-    return _united([*stretches, *closed_whitespace(text)])
+    if not is_unbroken(text):
+        stretches += closed_whitespace(text)
+    return _united(stretches) if stretches else []
 
 
 def within(stretches: Sequence[Stretch], start: int, end: int) -> list[Stretch]:

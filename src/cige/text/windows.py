@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from cige.text.cells import LINE_BREAKS, cells
+from cige.text.cells import LINE_BREAKS, cells, is_unbroken
 
 WHOLE = 256  # maximum number of characters of a cell that is a single window
 CORE = 108  # characters of the core of a window of a longer cell
@@ -56,6 +56,8 @@ def split_windows(text: str, *, whole: int = WHOLE, core: int = CORE, context: i
         raise ValueError(
             f"given whole={whole}, core={core}, context={context}; expected core >= 1, and whole and context >= 0"
         )
+    if len(text) <= whole and is_unbroken(text):
+        return [Window(0, len(text), 0, len(text))]
     windows = []
     for cell_start, cell_end in cells(text):
         if cell_end - cell_start <= whole:
@@ -76,6 +78,8 @@ def table_cells(text: str, windows: Sequence[Window], n_short: int) -> list[Wind
     A row is a line of several cells of which more than half have at most `n_short` characters, not counting whitespace
     at their end. In other lines, such as titles with a gap between their parts, no cell is marked.
     """
+    if len(windows) < 2:  # no row
+        return list(windows)
     marked: list[Window] = []
     line: list[Window] = []
     for window in windows:
