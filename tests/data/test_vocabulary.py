@@ -22,7 +22,7 @@ from cige.data.vocabulary import (
     seen_first,
     split_bigram,
 )
-from cige.lattice.lattice import build_lattice
+from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon
 
 ANY_CHARACTER = st.characters(exclude_categories=())  # lone surrogates too
@@ -161,3 +161,19 @@ def test_labels_of_words():
     plain = build_lattice("南京大桥", Lexicon.from_words(["南京"]).snapshot())
     assert plain.labelled_words == [] and known.encode(plain).word_labels.tolist() == [0]
     assert known.encode(plain).word_labels.dtype == np.int64
+
+
+@pytest.mark.parametrize("user_labels", [(), ("GAME", None, "ODD")])
+@pytest.mark.parametrize("ids", [[0, 1, 2, 3], [0, 4, 3, 5, 6], [4, 5, 6], []])
+def test_a_word_has_the_number_of_its_label_or_of_its_set_of_gazetteers(ids, user_labels):
+    groups = np.array([0b1, 0b11, 0b101, 0b11], np.int32)
+    known = vocabulary(
+        word_rows=np.zeros(4, np.int32), word_groups=groups, n_groups=3, gazetteers=("a", "b"), word_labels=("GAME",)
+    )
+    words = np.array([(k, k + 2, number) for k, number in enumerate(ids)], np.int32).reshape(-1, 3)
+    lattice = Lattice("中" * 9, words, n_base=4, user_labels=user_labels)
+    of_user = {4: 1, 5: 0, 6: 2} if user_labels else {4: 0, 5: 0, 6: 0}  # labels are 1, and 2 for unknown ones
+    of_base = {0: 0, 1: 3, 2: 4, 3: 3}  # sets follow them
+    found = known.label_and_set_ids(lattice, lattice)
+    assert found.tolist() == 2 * [(of_base | of_user)[number] for number in ids]
+    assert found.dtype == np.int32

@@ -374,8 +374,8 @@ def test_removing_an_unknown_word_is_an_error_and_removes_nothing(lexicon):
 def test_a_lexicon_without_the_users_changes_is_walked_once_and_its_rows_are_not_copied(lexicon, monkeypatch):
     walked = []
     snapshot = lexicon.snapshot()
-    usual = snapshot._base.matcher.find
-    monkeypatch.setattr(snapshot._base.matcher, "find", lambda text: walked.append(usual(text)) or walked[-1])
+    usual = snapshot._base.matcher.find_whole
+    monkeypatch.setattr(snapshot._base.matcher, "find_whole", lambda text: walked.append(usual(text)) or walked[-1])
     assert snapshot.match(TEXT) is walked[0] and len(walked) == 1
     assert not len(snapshot._user)
     lexicon.add("江大桥")

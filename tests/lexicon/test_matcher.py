@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from cige.errors import LexiconError
 from cige.lexicon import walk
 from cige.lexicon.hash_trie import HashTrie
+from cige.lexicon.latin_runs import without_cut_runs
 from cige.lexicon.matcher import Matcher
 from cige.lexicon.walk import NativeWalk, PythonWalk
 from cige.lexicon.word_blob import WordBlob
@@ -50,6 +51,21 @@ def test_every_word_is_found_wherever_it_is(way, words, text):
 def test_any_characters(way, words, data):
     text = "".join(data.draw(st.lists(st.one_of(st.sampled_from(words), st.text(any_char, max_size=3)), max_size=12)))
     assert way(trie_of(words))(text).tolist() == brute_force(words, text)
+
+
+@pytest.mark.parametrize("way", WALKS)
+@given(text=st.text("aZ@[`{09/:中é１", max_size=90))
+def test_words_that_cut_a_run_of_letters_or_digits_are_left_out(way, text):
+    cut_and_not = sorted({text[i:j] for i in range(len(text)) for j in range(i + 2, min(len(text), i + 4) + 1)})
+    find = way(trie_of(cut_and_not))
+    assert find.whole(text).tolist() == without_cut_runs(find(text), text).tolist()
+
+
+@pytest.mark.parametrize("way", WALKS)
+def test_whole_words(way):
+    find = way(trie_of(["AI", "12", "AI1"]))
+    assert find.whole("BAIDU的AI").tolist() == [[6, 8, 0]]
+    assert find.whole("AI12AI1").tolist() == [[0, 2, 0], [2, 4, 1], [4, 6, 0], [4, 7, 2]]
 
 
 @given(words=words, text=texts)
@@ -114,7 +130,7 @@ def test_the_walk_is_the_compiled_one_where_it_was_built():
 @pytest.mark.parametrize(("byteorder", "name"), [("little", "NativeWalk"), ("big", "PythonWalk")])
 def test_the_compiled_walk_is_for_little_endian_machines(byteorder, name, monkeypatch):
     monkeypatch.setattr(sys, "byteorder", byteorder)
-    monkeypatch.setitem(sys.modules, "cige.lexicon._walk", SimpleNamespace(match=None))
+    monkeypatch.setitem(sys.modules, "cige.lexicon._walk", SimpleNamespace(match=None, match_whole=None))
     spec = importlib.util.spec_from_file_location("walk_again", walk.__file__)
     again = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(again)
@@ -150,8 +166,9 @@ def test_a_damaged_table_is_an_error_or_a_miss_and_never_a_crash_or_a_wrong_word
 
 @pytest.mark.skipif(walk.Walk is not NativeWalk, reason="built without a C compiler")
 def test_the_c_code_refuses_what_is_not_a_text_and_a_table():
-    from cige.lexicon._walk import match
+    from cige.lexicon._walk import match, match_whole
 
     for arguments in [(b"ab", bytes(40)), ("ab", bytes(39)), ("ab",), ("ab", None), ("ab", bytes(40), 1)]:
-        with pytest.raises(TypeError, match="expected match"):
-            match(*arguments)
+        for function in (match, match_whole):
+            with pytest.raises(TypeError, match="expected match"):
+                function(*arguments)

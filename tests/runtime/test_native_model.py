@@ -150,8 +150,8 @@ def test_spans_and_scores_are_those_of_pytorch(tmp_path, scheme, constrained, fo
     expected = decode_spans(model, model.emissions(lattices), lattices)
     assert (other.find_spans(lattices) is None) == (form == "off")
     found = predict_spans(other, lattices, batch_size=len(lattices))
-    assert [[replace(s, score=0) for s in of_one] for of_one in found] == [
-        [replace(s, score=0) for s in of_one] for of_one in expected
+    assert [[s._replace(score=0) for s in of_one] for of_one in found] == [
+        [s._replace(score=0) for s in of_one] for of_one in expected
     ]
     assert sum(map(len, found)) > 20
     scores = ([s.score for of_one in x for s in of_one] for x in (found, expected))
@@ -195,7 +195,7 @@ def test_spans_by_labels_of_user_words_are_those_of_pytorch(tmp_path, form, labe
     other = NativeModel.load(tmp_path / "model", kernels=form)
     lattices = model.lattices([*TEXTS, *(s.text for s in tiny.sentences(20, seed=5))])
     expected, found = predict_spans(model, lattices), predict_spans(other, lattices)
-    assert [[replace(s, score=0) for s in x] for x in found] == [[replace(s, score=0) for s in x] for x in expected]
+    assert [[s._replace(score=0) for s in x] for x in found] == [[s._replace(score=0) for s in x] for x in expected]
     scores = ([s.score for of_one in x for s in of_one] for x in (found, expected))
     np.testing.assert_allclose(*scores, atol=1e-4)
     types = {s.label for of_one in found for s in of_one}
@@ -232,7 +232,7 @@ def test_no_span_is_in_a_closed_stretch_or_too_long(limited, texts):
     for form, other in forms.items():
         assert (other.find_spans(lattices) is None) == (form == "off")
         found = predict_spans(other, lattices, batch_size=len(lattices))
-        assert [[replace(s, score=0) for s in x] for x in found] == [[replace(s, score=0) for s in x] for x in expected]
+        assert [[s._replace(score=0) for s in x] for x in found] == [[s._replace(score=0) for s in x] for x in expected]
         scores = ([s.score for of_one in x for s in of_one] for x in (found, expected))
         np.testing.assert_allclose(*scores, atol=1e-4)
 

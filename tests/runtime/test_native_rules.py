@@ -130,7 +130,7 @@ def test_spans_and_scores_are_those_of_decode_spans(batch, seed, scheme, height,
             # Probabilities that are rounded to either side of a threshold may be on either side of it.
             edge = [0.05, 0.3, 0.2, 0.5]
             unsure = {(s.start, s.end) for s in [*own, *theirs] if any(abs(s.score - x) < 1e-6 for x in edge)}
-            shown = [[replace(s, score=0) for s in spans if (s.start, s.end) not in unsure] for spans in (own, theirs)]
+            shown = [[s._replace(score=0) for s in spans if (s.start, s.end) not in unsure] for spans in (own, theirs)]
             assert shown[0] == shown[1], lattice
             if not unsure:
                 np.testing.assert_allclose([s.score for s in own], [s.score for s in theirs], rtol=0, atol=1e-6)
@@ -178,7 +178,7 @@ def test_what_is_left_to_python_is_found_all_the_same(left, is_left):
     assert [spans is None for spans in found] == [False, is_left, False]
     expected = decode_spans(drawn(), drawn().emissions(others), others)
     for own, theirs in zip(predict_spans(drawn(), others), expected, strict=True):
-        assert [replace(s, score=0) for s in own] == [replace(s, score=0) for s in theirs]
+        assert [s._replace(score=0) for s in own] == [s._replace(score=0) for s in theirs]
         np.testing.assert_allclose([s.score for s in own], [s.score for s in theirs], rtol=0, atol=1e-6)
 
 
@@ -234,5 +234,5 @@ def test_many_sentences_with_and_without_rules_in_several_threads(level, monkeyp
     found = predict_spans(model, batch, batch_size=len(batch))
     expected = decode_spans(model, model.emissions(batch), batch)
     for own, theirs in zip(found, expected, strict=True):
-        assert [replace(s, score=0) for s in own] == [replace(s, score=0) for s in theirs]
+        assert [s._replace(score=0) for s in own] == [s._replace(score=0) for s in theirs]
         np.testing.assert_allclose([s.score for s in own], [s.score for s in theirs], rtol=0, atol=1e-6)

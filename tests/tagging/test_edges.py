@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.tagging.edges import open_part, trimmed
+from cige.tagging.edges import is_outside_names, open_part, trimmed
 from cige.text.closed import closed_stretches
 
 
@@ -114,3 +114,8 @@ def test_an_open_part_overlaps_nothing_closed(text):
     closed = closed_stretches(text)
     part = open_part(text, closed, 0, len(text))
     assert part is None or all(b <= part[0] or part[1] <= a for a, b in closed)
+
+
+def test_no_letter_or_digit_is_taken_off():
+    """`trimmed` looks no further at a span that begins and ends with one."""
+    assert not [char for char in map(chr, range(0x110000)) if char.isalnum() and is_outside_names(char)]

@@ -216,3 +216,21 @@ def test_a_label_may_be_as_long_as_what_it_is_reported_as():
     assert Selection({"LOC": "LOC", "SCENE": "LOC"}).max_lengths(limits) == limits | {"SCENE": 61}
     assert Selection({"LOC": "LOC", "SCENE": "SCENE"}).max_lengths(limits) == limits
     assert Selection({"LOC": "LOC", "SCENE": "LOC"}).max_lengths({"SCENE": 30}) == {}
+
+
+def test_the_same_request_is_worked_out_once_and_another_anew(ner):
+    first = ner.select(Request.of())
+    assert ner.select(Request.of(min_score=0.0)) is first
+    strict = ner.select(Request.of(min_score=0.5))
+    assert strict.min_score == 0.5 and ner.select(Request.of()) == first
+    assert ner.select(Request.of(labels=first.reported)).named == frozenset(first.reported)
+    ner.model.label_facts = LabelFacts(silent=frozenset(ner.labels[:1]))
+    assert ner.labels[0] not in ner.select(Request.of()).reported
+
+
+def test_the_lengths_of_one_model_are_not_those_of_another():
+    chosen = Selection({"BANK": "ORG", "COMPANY": "ORG"})
+    of_one, of_other = {"BANK": 3, "COMPANY": 5}, {"BANK": 7}
+    for of_labels, lengths in 2 * [(of_one, {"BANK": 5, "COMPANY": 5}), (of_other, {})]:
+        assert chosen.max_lengths(of_labels) == lengths == chosen.max_lengths(of_labels)
+    assert of_one == {"BANK": 3, "COMPANY": 5}

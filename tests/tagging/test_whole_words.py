@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cige.api import NER
 from cige.runtime.native_model import NativeModel
 from cige.tagging.scored_span import ScoredSpan
-from cige.tagging.whole_words import splits_word, with_whole_words
+from cige.tagging.whole_words import _LATIN, splits_word, with_whole_words
 
 
 def spans(*given):
@@ -68,3 +68,9 @@ def test_compiled_and_numpy_decoding_agree_in_text_with_latin_words(tmp_path):
         found = [(e.start, e.end, e.label) for e in compiled(text)]
         assert found == [(e.start, e.end, e.label) for e in plain(text)]
         assert not any(splits_word(text, place) for start, end, _ in found for place in (start, end))
+
+
+@given(st.text("aZé9 中.", max_size=8))
+def test_only_texts_with_two_letters_in_a_row_are_looked_at(text):
+    is_split = any(splits_word(text, place) for place in range(len(text)))
+    assert not is_split or _LATIN.search(text)

@@ -1,8 +1,10 @@
 """Cells: what whitespace sets apart, and which whitespace a name may run over."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cige.text.cells import cells, closed_whitespace
+from cige.text.cells import cells, closed_whitespace, is_unbroken
 
 
 @pytest.mark.parametrize(
@@ -41,3 +43,8 @@ def test_cells(text, expected):
 )
 def test_closed_whitespace(text, expected):
     assert list(closed_whitespace(text)) == expected
+
+
+@given(st.text("中a \t\u3000\u2028\x1c\x85", max_size=5))
+def test_an_unbroken_text_is_a_cell_without_whitespace(text):
+    assert is_unbroken(text) == (text != "" and not any(char.isspace() for char in text))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.text.normalize import _LONG, fold_width, normalize
+from cige.text.normalize import SIMPLIFIED, WIDTH, Folding, fold_width, normalize
 
 
 @pytest.mark.parametrize(
@@ -38,20 +38,31 @@ def test_one_code_point_to_one_and_settled(text: str) -> None:
     once.encode("utf-8")
 
 
-@pytest.mark.parametrize("n_times", [1, 1000])  # by look-ups, and by a pattern
-def test_text_that_nothing_changes_in_is_returned_as_it_is(n_times: int) -> None:
-    text = "重庆人和药店，在北京 AB1 开了一家分店。" * n_times
-    assert normalize(text) is text and fold_width(text) is text
-    traditional = "藝人" * n_times
-    assert fold_width(traditional) is traditional
+@pytest.mark.parametrize("compile_after", [0, 1000])  # by a pattern, and by look-ups
+def test_text_that_nothing_changes_in_is_returned_as_it_is(compile_after: int) -> None:
+    text = "重庆人和药店，在北京 AB1 开了一家分店。"
+    assert Folding(WIDTH | SIMPLIFIED, compile_after=compile_after)(text) is text
+    traditional = "藝人"
+    assert Folding(WIDTH, compile_after=compile_after)(traditional) is traditional
 
 
-def test_long_texts_are_folded_as_short_ones() -> None:
-    text = "".join(map(chr, [*range(0x250), *range(0x3000, 0xA000), *range(0xD7F0, 0xE010), *range(0xFF00, 0x10010)]))
-    assert len(text) > 2 * _LONG
-    parts = [text[k : k + 100] for k in range(0, len(text), 100)]
-    assert normalize(text) == "".join(map(normalize, parts))
-    assert fold_width(text) == "".join(map(fold_width, parts)) != text
+@pytest.mark.parametrize("changes", [WIDTH, WIDTH | SIMPLIFIED])
+def test_the_pattern_finds_what_is_looked_up(changes: dict[str, str]) -> None:
+    text = "".join(map(chr, range(0x20000)))
+    by_pattern, looked_up = Folding(changes, compile_after=0), Folding(changes, compile_after=len(text))
+    assert by_pattern(text) == looked_up(text) != text
+    assert by_pattern._pattern is not None and looked_up._pattern is None
+    assert [k for k, char in enumerate(by_pattern(text)) if char != text[k]] == sorted(
+        [*map(ord, changes), *range(0xD800, 0xE000)]
+    )
+
+
+def test_the_pattern_is_compiled_after_many_short_texts() -> None:
+    fold = Folding(WIDTH, compile_after=10)
+    for n_left, text in [(6, "Ａ是字母"), (6, "ascii is not looked up"), (0, "Ｂ也是字母呢")]:
+        fold(text)
+        assert fold._n_left == n_left and fold._pattern is None
+    assert fold("Ｃ呢") == "C呢" and fold._pattern is not None
 
 
 def test_no_character_is_folded_twice() -> None:

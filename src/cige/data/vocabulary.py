@@ -176,11 +176,13 @@ class Vocabulary:
         return (values[:, None] >> np.arange(1, self.n_groups) & 1).astype(bool)
 
     @cached_property
-    def set_of_word(self) -> np.ndarray:
-        """int32[n_base]: the row of each base word in `gazetteer_sets`."""
+    def set_id_of_word(self) -> np.ndarray:
+        """int32[n_base]: what `label_and_set_ids` has for each base word: 0 for the empty set, and for the other rows
+        of `gazetteer_sets` the numbers after those of the labels."""
         if self.word_groups is None:
             return np.zeros(len(self.word_rows), np.int32)
-        return np.searchsorted(self._set_values, self.word_groups & ~1).astype(np.int32)
+        sets = np.searchsorted(self._set_values, self.word_groups & ~1)
+        return np.where(sets > 0, len(self.word_labels) + 1 + sets, 0).astype(np.int32)
 
     @cached_property
     def _set_values(self) -> np.ndarray:
@@ -193,6 +195,8 @@ class Vocabulary:
     def label_ids(self, *lattices: Lattice) -> np.ndarray:
         """int64[W]: the label of each word of some lattices, as in EncodedLattice.word_labels."""
         ids, first = np.zeros(sum(len(lattice.words) for lattice in lattices), np.int64), 0
+        if not any(lattice.user_labels for lattice in lattices):  # nearly always
+            return ids
         known = {label: k for k, label in enumerate(self.word_labels, start=1)}
         for lattice in lattices:
             if lattice.user_labels:
@@ -202,13 +206,14 @@ class Vocabulary:
         return ids
 
     def label_and_set_ids(self, *lattices: Lattice) -> np.ndarray:
-        """int64[W]: as `label_ids`; in addition, a base word with gazetteers has the number of its set, which follows
+        """int32[W]: as `label_ids`; in addition, a base word with gazetteers has the number of its set, which follows
         the numbers of labels. This is how runtimes read both from one table (see `runtime.gazetteer_rows`)."""
-        ids = self.label_ids(*lattices)
         words = np.concatenate([lattice.words[:, 2] for lattice in lattices])
-        is_base = words < len(self.word_rows)
-        sets = self.set_of_word[words[is_base]]
-        ids[is_base] = np.where(sets > 0, len(self.word_labels) + 1 + sets, 0)
+        is_user = words >= len(self.word_rows)
+        if not is_user.any():  # nearly always
+            return self.set_id_of_word[words]
+        ids = self.label_ids(*lattices).astype(np.int32)
+        ids[~is_user] = self.set_id_of_word[words[~is_user]]
         return ids
 
 

@@ -19,11 +19,13 @@ class Matcher:
         trie: the trie, which is pickled with the matcher; processes share it only if it is mapped.
         find: text -> int32[n, 3], sorted rows (start, end, word number), including overlaps. Raises a LexiconError if
             the trie is damaged.
+        find_whole: the same without words that begin or end inside a run of Latin letters or of digits (latin_runs).
     """
 
     def __init__(self, trie: HashTrie) -> None:
         self.trie = trie
-        self.find = Walk(trie)
+        self.find = walk = Walk(trie)
+        self.find_whole = walk.whole
 
     @classmethod
     def build(cls, words: Sequence[str]) -> Matcher:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -53,9 +53,10 @@ class LexiconSnapshot:
         return UserTexts(self._user)
 
     @cached_property
-    def user_labels(self) -> UserLabels:
+    def user_labels(self) -> Sequence[str | None]:
         """The label of each user word; empty if none has a label."""
-        return UserLabels(self._user)
+        labels = UserLabels(self._user)
+        return labels if labels else ()  # whose length is known without Python code, for every lattice asks
 
     @property
     def label_names(self) -> frozenset[str]:
@@ -72,15 +73,17 @@ class LexiconSnapshot:
             `text`. A user word that is also a base word has two rows. Any str is accepted.
         """
         text = normalize(text)
-        rows = self._base.matcher.find(text)
+        rows = self._base.matcher.find_whole(text)
         if self.hidden:
             rows = rows[~np.isin(rows[:, 2], self._hidden_ids)]
-        user_words = self._user.nodes(text)
+        if not self._user:
+            return rows
+        user_words = without_cut_runs(self._user.nodes(text), text)
         if len(user_words):
             user_words[:, 2] += self.n_base
             rows = np.concatenate([rows, user_words])
             rows = rows[np.lexsort(rows.T[::-1])]
-        return without_cut_runs(rows, text)
+        return rows
 
     def rules(self, text: str) -> Rules:
         """Where the user's forced and blocked words are in `text`, in code points; immediate if there are no such

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Callable
 
 import numpy as np
 
 from cige.errors import LexiconError
 from cige.lexicon.hash_trie import CHAR_BITS, FIRST_STATE, FLAG_BITS, HAS_LONGER, IS_WORD, MULTIPLIER, HashTrie
+from cige.lexicon.latin_runs import without_cut_runs
 
 _INT32 = np.dtype(np.int32)
 
@@ -34,6 +36,10 @@ class PythonWalk:
                     break
                 state = FIRST_STATE + slot
         return np.array(rows, dtype=np.int32).reshape(-1, 3)
+
+    def whole(self, text: str) -> np.ndarray:
+        """The same without the words that begin or end inside a run of Latin letters or of digits."""
+        return without_cut_runs(self(text), text)
 
     def _look_up(self, key: int) -> tuple[int, int]:
         """(entry, slot) of a key; the entry is 0 if the table does not contain the key."""
@@ -62,8 +68,14 @@ class NativeWalk:
         self._packed = np.array([*arrays, trie.max_probes, trie.n_words, trie.max_chars], dtype=np.uint64).tobytes()
 
     def __call__(self, text: str) -> np.ndarray:
+        return self._rows(_match, text)
+
+    def whole(self, text: str) -> np.ndarray:
+        return self._rows(_match_whole, text)
+
+    def _rows(self, match: Callable[[str, bytes], bytearray], text: str) -> np.ndarray:
         try:
-            nodes = _match(text, self._packed)
+            nodes = match(text, self._packed)
         except ValueError as error:
             raise _damaged() from error
         return np.ndarray((len(nodes) // 12, 3), _INT32, nodes)
@@ -77,6 +89,7 @@ def _damaged() -> LexiconError:
 
 try:
     from cige.lexicon._walk import match as _match  # type: ignore[import-not-found,unused-ignore]
+    from cige.lexicon._walk import match_whole as _match_whole
 except ImportError:  # built without a compiler
     Walk: type[PythonWalk | NativeWalk] = PythonWalk
 else:

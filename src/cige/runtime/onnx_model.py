@@ -101,7 +101,7 @@ class OnnxModel:
         encoded = self.vocabulary.encode(lattice)
         if not self.manifest["config"].get("gazetteers"):
             return encoded
-        return replace(encoded, word_labels=self.vocabulary.label_and_set_ids(lattice))
+        return replace(encoded, word_labels=self.vocabulary.label_and_set_ids(lattice).astype(np.int64))
 
     def __getstate__(self) -> dict[str, object]:
         """All fields except the session, which cannot be pickled; a copy opens the graph in `folder` again."""

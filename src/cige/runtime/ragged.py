@@ -147,7 +147,7 @@ class RowReader:
     def labels(self, lattices: Sequence[Lattice]) -> np.ndarray | None:
         """int32[sum of n_words]; see RaggedLattices.labels."""
         if self._has_gazetteers:
-            return self._vocabulary.label_and_set_ids(*lattices).astype(np.int32)
+            return self._vocabulary.label_and_set_ids(*lattices)
         if not any(lattice.user_labels for lattice in lattices):
             return None
         return self._vocabulary.label_ids(*lattices).astype(np.int32)

@@ -24,6 +24,8 @@ def trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
     “三大问题”工作小组), a full stop that ends an abbreviation (Walt Disney Co.), a per cent sign, and asterisks that
     replace the last characters of a name.
     """
+    if start < end and text[start].isalnum() and text[end - 1].isalnum():  # nearly always; no such character is a mark
+        return start, end
     while start < end:
         if not _may_begin(text, start, end):
             start += 1

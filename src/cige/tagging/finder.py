@@ -23,6 +23,8 @@ class EntityFinder(ABC):
     Subclasses implement `_stream`, on which the other methods are built.
     """
 
+    _last_selection: tuple[Request, list[str], LabelFacts, Selection] | None = None
+
     @property
     @abstractmethod
     def labels(self) -> list[str]:
@@ -50,7 +52,16 @@ class EntityFinder(ABC):
 
     def select(self, request: Request) -> Selection:
         """The selection that a request means for this model; raises the ModelErrors of `__call__`."""
-        return select(request, self.labels, self.label_facts, word_labels=self.word_labels)
+        labels, facts = self.labels, self.label_facts
+        if request.labels is not None:
+            return select(request, labels, facts, word_labels=self.word_labels)
+        # Nearly all calls ask for the same as the one before, and need not find it out again.
+        last = self._last_selection
+        if last is not None and last[0] == request and last[1] == labels and last[2] is facts:
+            return last[3]
+        selection = select(request, labels, facts)
+        self._last_selection = request, labels, facts, selection
+        return selection
 
     def with_words(self, words: UserWords) -> EntityFinder:
         """A finder with these additional user words; `self` if there are none.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from cige.entities.entity import Entity
 from cige.tagging.prediction import ScoredSpan
@@ -20,14 +21,15 @@ def merge_windows(
     are.
     """
     entities = [
-        _entity(text, window.start, start, end, span)
+        _entity(text, window.start, span)
         for window, spans in spans_of_windows
         for span in spans
-        for start, end in [(window.start + span.start, window.start + span.end)]
-        if window.core_start <= start < window.core_end
+        if window.core_start <= window.start + span.start < window.core_end
     ]
     if overlapping:
         return sorted(entities, key=lambda e: (e.start, e.end, e.label, e.parts))
+    if all(left.end <= right.start for left, right in pairwise(entities)):  # nearly always; all are kept, in this order
+        return entities
     merged: list[Entity] = []  # sorted by start and therefore by end
     for entity in sorted(entities, key=lambda e: (not e.forced, -e.score, e.start)):
         place = bisect_left(merged, entity.start, key=lambda e: e.start)
@@ -38,7 +40,8 @@ def merge_windows(
     return merged
 
 
-def _entity(text: str, offset: int, start: int, end: int, span: ScoredSpan) -> Entity:
+def _entity(text: str, offset: int, span: ScoredSpan) -> Entity:
+    start, end = offset + span.start, offset + span.end
     if not span.parts:
         return Entity(start, end, span.label, text[start:end], span.score, span.forced)
     parts = tuple((offset + a, offset + b) for a, b in span.parts)

@@ -6,8 +6,7 @@ that an entity has at least 0.5. The spans of a sentence are decided one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -78,7 +77,7 @@ def _spans(
     scores: np.ndarray,
     lattice: Lattice,
     chosen: Selection,
-    limits: dict[str, int],
+    limits: Mapping[str, int],
     least: float,
 ) -> list[ScoredSpan]:
     """The spans of one lattice that rules allow, with the labels and scores with which they are reported.
@@ -130,7 +129,7 @@ def _least_score(chosen: Selection) -> float:
 
 
 def _of_relations(
-    spans: Sequence[ScoredSpan], lattice: Lattice, model: PairGridModel, chosen: Selection, limits: dict[str, int]
+    spans: Sequence[ScoredSpan], lattice: Lattice, model: PairGridModel, chosen: Selection, limits: Mapping[str, int]
 ) -> list[ScoredSpan]:
     """The entities that rules allow, with the labels and scores with which they are reported."""
     best: dict[tuple[int, int, str, Parts], ScoredSpan] = {}
@@ -150,7 +149,7 @@ def _of_relations(
             continue
         key = (*edges, name, span.parts)
         if key not in best or best[key].score < chosen.score(span.score):
-            best[key] = replace(span, label=name, score=chosen.score(span.score))
+            best[key] = span._replace(label=name, score=chosen.score(span.score))
     return list(best.values())
 
 

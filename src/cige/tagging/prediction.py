@@ -51,8 +51,7 @@ def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | N
     leaves or if it has none."""
     chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
     of_lattices: list[list[ScoredSpan] | None] = [None] * len(batch)
-    is_fine = chosen.thresholds is None and all(len(x) == 1 for x in chosen.families.values())
-    decoded = model.find_spans(batch, *(() if is_fine else (chosen.families, chosen.thresholds)))
+    decoded = model.find_spans(batch, *(() if chosen.is_fine else (chosen.families, chosen.thresholds)))
     limits = chosen.max_lengths(model.label_facts.max_lengths)
     for k, of_lattice in enumerate(decoded or ()):
         of_lattices[k] = None if of_lattice is None else _as_reported(of_lattice, batch[k], model, chosen, limits)
@@ -72,16 +71,20 @@ def _as_reported(
     Args:
         limits: the maximum length of the entities of each label.
     """
+    if not (decoded.spans or decoded.candidates or lattice.rules):
+        return []
     reported, rules = [], lattice.rules
-    for span in decoded.spans:
-        label: str | None = span.label
+    score = chosen.score if chosen.calibration is None else chosen.calibration.score
+    for start, end, label, probability, *_ in decoded.spans:
         if label == UNKNOWN_TYPE:
-            named = named_by_user_words([Span(span.start, span.end, UNKNOWN_TYPE)], lattice, model.labels)
-            label = named[0].label if named else None
-        name = None if label is None else chosen.name_of(label, model.labels)
-        edges = None if name is None else trimmed(lattice.text, span.start, span.end)
+            named = named_by_user_words([Span(start, end, UNKNOWN_TYPE)], lattice, model.labels)
+            if not named:
+                continue
+            label = named[0].label
+        name = chosen.reported.get(label) or chosen.name_of(label, model.labels)
+        edges = None if name is None else trimmed(lattice.text, start, end)
         if name is not None and edges and edges not in rules.blocked:
-            reported.append(ScoredSpan(*edges, name, chosen.score(span.score)))
+            reported.append(ScoredSpan(*edges, name, score(probability)))
     if not rules:
         reported = with_whole_words(lattice.text, reported, closed=lattice.closed, max_lengths=limits)
     if rules.typed:
@@ -93,7 +96,8 @@ def _as_reported(
         for span in decoded.candidates:
             if trimmed(lattice.text, span.start, span.end) == (span.start, span.end):
                 reported.append(ScoredSpan(span.start, span.end, span.label, chosen.score(span.score)))
-    reported = [span for span in reported if span.score >= chosen.min_score]
+    if chosen.min_score > 0:
+        reported = [span for span in reported if span.score >= chosen.min_score]
     if rules.forced:
         reported += forced_entities(lattice, model.labels, chosen)
     if rules.forced or decoded.candidates is not None:

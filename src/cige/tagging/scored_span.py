@@ -1,13 +1,15 @@
-"""ScoredSpan: an entity of a lattice with its score."""
+"""ScoredSpan: an entity of a lattice with its score.
+
+There are a few of these per sentence, and named tuples are made in a third of the time of frozen dataclasses.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class ScoredSpan:
+class ScoredSpan(NamedTuple):
     """A span [start, end) of a lattice's text with its reported label and score, 0..1.
 
     A `forced` span has score 1.0 and may extend beyond the end of the text. A discontinuous entity has its `parts`.
@@ -21,8 +23,7 @@ class ScoredSpan:
     parts: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSpans:
+class FoundSpans(NamedTuple):
     """The spans that a decoder found in a lattice, before they are reported; none overlaps a forced stretch.
 
     Attributes:

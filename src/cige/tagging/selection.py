@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Real
 from typing import Literal
 
@@ -84,6 +85,15 @@ class Selection:
             families.setdefault(name, []).append(label)
         object.__setattr__(self, "families", families)
 
+    _lengths: tuple[Mapping[str, int], Mapping[str, int]] | None = field(
+        init=False, default=None, compare=False, repr=False
+    )
+
+    @cached_property
+    def is_fine(self) -> bool:
+        """Whether the best tag sequence is asked for and no labels are reported as one."""
+        return self.thresholds is None and all(len(labels) == 1 for labels in self.families.values())
+
     def score(self, probability: float) -> float:
         """The reported score, 0..1, of an entity with this probability."""
         return probability if self.calibration is None else self.calibration.score(probability)
@@ -106,12 +116,14 @@ class Selection:
         name = self.name_of(label, labels)
         return label if name is None and self.named is None else name
 
-    def max_lengths(self, of_labels: Mapping[str, int]) -> dict[str, int]:
+    def max_lengths(self, of_labels: Mapping[str, int]) -> Mapping[str, int]:
         """The maximum length of entities of each label, given the maximum lengths that a model has for its labels.
 
         It is the largest one of the labels that are reported as the same: a scene that is reported as a location may be
         as long as a location. A label that is not in the result has no maximum.
         """
+        if self._lengths is not None and self._lengths[0] is of_labels:  # those of a model, at every batch
+            return self._lengths[1]
         lengths = dict(of_labels)
         for labels in self.families.values():
             of_family = [of_labels.get(label) for label in labels]
@@ -120,6 +132,7 @@ class Selection:
                     lengths.pop(label, None)
                 else:
                     lengths[label] = max(n for n in of_family if n is not None)
+        object.__setattr__(self, "_lengths", (of_labels, lengths))
         return lengths
 
     @property

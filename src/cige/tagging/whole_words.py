@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from cige.tagging.scored_span import ScoredSpan
 from cige.text.closed import Stretch, within
+
+_LATIN = re.compile("[A-Za-z][A-Za-z]")
 
 
 def splits_word(text: str, place: int) -> bool:
@@ -37,6 +39,8 @@ def with_whole_words(
         closed: stretches of the text in which there are no entities.
         max_lengths: label -> the greatest length of its entities.
     """
+    if not _LATIN.search(text):  # nothing can be split; most texts
+        return list(spans)
     moved = [_moved(text, span, closed, (max_lengths or {}).get(span.label, len(text))) for span in spans]
     if all(new is old for new, old in zip(moved, spans, strict=True)):
         return list(spans)
@@ -56,7 +60,7 @@ def _moved(text: str, span: ScoredSpan, closed: Sequence[Stretch], longest: int)
     is_same = (start, end) == (span.start, span.end)
     if is_same or end - start > longest or within(closed, start, end):
         return span
-    return replace(span, start=start, end=end)
+    return span._replace(start=start, end=end)
 
 
 def _is_latin(char: str) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import LexiconSnapshot
-from cige.lexicon.rules import Rules
+from cige.lexicon.rules import NO_RULES, Rules
 from cige.lexicon.user_word import EVIDENCE, FORCE, Mode
 from cige.text.closed import Stretch, closed_stretches, within
 from cige.text.visible import visible
@@ -54,8 +55,7 @@ class LatticeWord:
         return visible(self.text) + star + (self.label or "") + ("!" if self.mode == FORCE else "")
 
 
-@dataclass(frozen=True)
-class ReadWindow:
+class ReadWindow(NamedTuple):
     """A window of a text, and the lattice of its content without trailing whitespace.
 
     If the content is set apart, the lattice has a semicolon at either end, and the window begins one character before
@@ -101,14 +101,14 @@ def read_window(
     inside = within(closed, window.start, window.start + len(read))
     for start, end in inside:
         read = read[:start] + re.sub(r"\s", READ_SPACE_AS, read[start:end]) + read[end:]
-    own_rules = rules.within(window.start, window.start + len(read))
+    own_rules = rules if rules is NO_RULES else rules.within(window.start, window.start + len(read))
     lattice = build_lattice(read, snapshot, closed=tuple(inside), rules=own_rules)
     if facts is None:
         return ReadWindow(window, lattice)
     if facts.wide_commas and "," in read:
         lattice = replace(lattice, text=HALF_COMMA.sub(WIDE_COMMA, lattice.text))
     if window.is_short_cell and not SENTENCE_MARK.search(read):
-        return ReadWindow(replace(window, start=window.start - 1), _set_apart(lattice))
+        return ReadWindow(window._replace(start=window.start - 1), _set_apart(lattice))
     return ReadWindow(window, lattice)
 
 

@@ -7,8 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from cige.text.cells import closed_whitespace
-from cige.text.normalize import fold_width
+from cige.text.cells import closed_whitespace, is_unbroken
+from cige.text.normalize import WIDTH, fold_width
 
 Stretch = tuple[int, int]  # [start, end) in code points
 
@@ -37,8 +37,11 @@ PATTERNS = (
     "[0-9#*]\ufe0f?\u20e3",
     f"[{_EMOJI}]+",
 )
-# Every match of the patterns contains one of these. Most texts have none, and are not searched.
-SIGN = re.compile(rf"[`/@<_(\\{_EMOJI}]|www\.")
+# Every match of the patterns contains one of these, half or full width, where w is that of www. Most texts have none,
+# and are not searched. A single class of characters is found faster than alternatives are.
+_SIGNS = "`/@<_(\\w"
+_WIDE_SIGNS = "".join(wide for wide, half in WIDTH.items() if half in _SIGNS)
+SIGN = re.compile(f"[{re.escape(_SIGNS)}{_WIDE_SIGNS}{_EMOJI}]")
 
 
 @cache
@@ -52,13 +55,16 @@ def closed_stretches(text: str) -> list[Stretch]:
     Web and mail addresses, code (fenced, in backticks, tags, calls, paths and names with underscores), emoji, the sign
     of an @mention, and whitespace except single spaces within Latin text.
     """
-    read = fold_width(text)
-    stretches = [match.span() for match in _closed().finditer(read)] if SIGN.search(read) else []
-    return _united([*stretches, *closed_whitespace(text)])
+    stretches = [match.span() for match in _closed().finditer(fold_width(text))] if SIGN.search(text) else []
+    if not is_unbroken(text):
+        stretches += closed_whitespace(text)
+    return _united(stretches) if stretches else []
 
 
 def within(stretches: Sequence[Stretch], start: int, end: int) -> list[Stretch]:
     """The parts of sorted disjoint stretches within [start, end), with offsets from `start`."""
+    if not stretches:
+        return []
     first = bisect_right(stretches, start, key=lambda stretch: stretch[1])
     last = bisect_left(stretches, end, key=lambda stretch: stretch[0])
     return [(max(a, start) - start, min(b, end) - start) for a, b in stretches[first:last]]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
 
 # Maps full-width ASCII (U+FF01..U+FF5E) to half width, and the ideographic space to a space. The Chinese punctuation
@@ -19,9 +18,44 @@ SIMPLIFIED = {
     pair[0]: pair[1] for pair in Path(__file__).with_name("traditional.txt").read_text(encoding="utf-8").split()
 }
 _NO_CHARS = dict.fromkeys(map(chr, range(0xD800, 0xE000)), "\ufffd")  # lone surrogates
-_WIDTH_CHANGES = WIDTH | _NO_CHARS
-_CHANGES = _WIDTH_CHANGES | SIMPLIFIED
-_LONG = 4096  # characters; in a longer text a pattern finds them faster, but is compiled first, which takes 3 ms
+_COMPILE_AFTER = 16_384  # characters: looking them up one by one takes as long as compiling the longer pattern, 3 ms
+
+
+class Folding:
+    """Replaces single characters of texts.
+
+    A pattern finds the characters to replace faster than they are looked up, but is compiled first. That would be felt
+    at the start of a program that reads a few sentences, so it is compiled once enough characters have been looked up.
+
+    Args:
+        changes: character -> the character that replaces it, besides U+FFFD for lone surrogates; no ASCII characters.
+        compile_after: the number of characters after which the pattern is compiled.
+    """
+
+    def __init__(self, changes: Mapping[str, str], *, compile_after: int = _COMPILE_AFTER) -> None:
+        self._changes = dict(changes) | _NO_CHARS
+        self._chars = "".join(changes)
+        self._n_left = compile_after
+        self._pattern: re.Pattern[str] | None = None
+
+    def __call__(self, text: str) -> str:
+        """The text, itself if nothing in it changes."""
+        if text.isascii():
+            return text
+        if self._pattern is None:
+            self._n_left -= len(text)
+            if self._n_left >= 0:
+                if self._changes.keys().isdisjoint(text):
+                    return text
+                return "".join(map(self._changes.get, text, text))  # type: ignore[arg-type]  # no key gives None
+            self._pattern = re.compile(f"[{re.escape(self._chars)}\ud800-\udfff]")
+        return self._pattern.sub(self._change, text)
+
+    def _change(self, match: re.Match[str]) -> str:
+        return self._changes[match[0]]
+
+
+_fold_width, _normalize = Folding(WIDTH), Folding(WIDTH | SIMPLIFIED)
 
 
 def fold_width(text: str) -> str:
@@ -30,7 +64,7 @@ def fold_width(text: str) -> str:
     The length never changes. Case is kept, because vectors and lexicons distinguish "IT" from "it". A lone surrogate
     is replaced because it cannot be encoded, so it cannot be matched, written to a file or printed.
     """
-    return _mapped(text, _WIDTH_CHANGES, _width_changes)
+    return _fold_width(text)
 
 
 def normalize(text: str) -> str:
@@ -40,27 +74,4 @@ def normalize(text: str) -> str:
     come from simplified text. Each character is mapped by itself, so the length never changes. A character that is
     also used in simplified text (乾 in 乾坤, 著 in 著名) stays as it is.
     """
-    return _mapped(text, _CHANGES, _changes)
-
-
-def _mapped(text: str, changes: Mapping[str, str], pattern: Callable[[], re.Pattern[str]]) -> str:
-    """Map each character of `text`; `pattern` returns the pattern of characters that change."""
-    if len(text) > _LONG:
-        return pattern().sub(lambda match: changes[match[0]], text)
-    if text.isascii() or changes.keys().isdisjoint(text):  # the common cases
-        return text
-    return "".join([changes.get(char, char) for char in text])
-
-
-@cache
-def _width_changes() -> re.Pattern[str]:
-    return _any_of(WIDTH)
-
-
-@cache
-def _changes() -> re.Pattern[str]:
-    return _any_of(WIDTH | SIMPLIFIED)
-
-
-def _any_of(chars: dict[str, str]) -> re.Pattern[str]:
-    return re.compile(f"[{re.escape(''.join(chars))}\ud800-\udfff]")
+    return _normalize(text)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
-from cige.text.cells import LINE_BREAKS, cells
+from cige.text.cells import LINE_BREAKS, cells, is_unbroken
 
 WHOLE = 256  # maximum number of characters of a cell that is a single window
 CORE = 108  # characters of the core of a window of a longer cell
@@ -23,8 +23,7 @@ SAFE_SHARE = 4  # at the end of a sentence, a quarter of the context is enough, 
 SENTENCE_END = re.compile("[。！？!?；;…]+[”’\"'」』》）)]*")
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """A part of a text that is processed at once.
 
     Attributes:
@@ -57,6 +56,8 @@ def split_windows(text: str, *, whole: int = WHOLE, core: int = CORE, context: i
         raise ValueError(
             f"given whole={whole}, core={core}, context={context}; expected core >= 1, and whole and context >= 0"
         )
+    if len(text) <= whole and is_unbroken(text):
+        return [Window(0, len(text), 0, len(text))]
     windows = []
     for cell_start, cell_end in cells(text):
         if cell_end - cell_start <= whole:
@@ -77,6 +78,8 @@ def table_cells(text: str, windows: Sequence[Window], n_short: int) -> list[Wind
     A row is a line of several cells of which more than half have at most `n_short` characters, not counting whitespace
     at their end. In other lines, such as titles with a gap between their parts, no cell is marked.
     """
+    if len(windows) < 2:  # no row
+        return list(windows)
     marked: list[Window] = []
     line: list[Window] = []
     for window in windows:
@@ -85,7 +88,7 @@ def table_cells(text: str, windows: Sequence[Window], n_short: int) -> list[Wind
             is_short = [w.core_start == w.start and _n_read(text, w) <= n_short for w in line]
             is_row = len(line) > 1 and 2 * sum(is_short) > len(line)
             marked += [
-                replace(w, is_short_cell=True) if is_row and s else w for w, s in zip(line, is_short, strict=True)
+                w._replace(is_short_cell=True) if is_row and s else w for w, s in zip(line, is_short, strict=True)
             ]
             line = []
     return marked
