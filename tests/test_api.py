@@ -413,3 +413,14 @@ def test_words_of_a_call_need_a_lexicon():
     assert Finder()("南京") == [] and Finder()("南京", words=[]) == []
     with pytest.raises(ModelError, match="reads the words of its own vocabulary"):
         Finder()("南京", words=["南京"])
+
+
+def test_a_copy_with_no_words_is_independent_too(own_ner):
+    for words in ([], (), {}):
+        copy = own_ner.with_words(words)
+        copy.lexicon.add("海南京", label="COMPANY", mode="force")
+        assert "海南京" in [e.text for e in copy("我在海南京市")] and copy is not own_ner
+        own_ner.lexicon.add("南京市", mode="block")
+        assert copy("他来自南京市。") != own_ner("他来自南京市。")
+        own_ner.lexicon.remove("南京市")
+        assert "海南京" not in [e.text for e in own_ner("我在海南京市")]

@@ -206,7 +206,7 @@ class NER(EntityFinder):
             LexiconError: some words cannot be used; the message lists them.
         """
         check_text(text)
-        snapshot = self.with_words(words).lexicon.snapshot()
+        snapshot = self._with_words_of_call(words).lexicon.snapshot()
         parts = read_windows(text, snapshot, self.label_facts)
         spans = predict_spans(self.model, [part.lattice for part in parts])
         return Analysis(
@@ -253,7 +253,7 @@ class NER(EntityFinder):
         if not isinstance(n_words, int) or n_words < 0:
             raise ValueError(f"given n_words={n_words!r}; expected a whole number, 0 or more")
         return explain(
-            self.with_words(words).model,
+            self._with_words_of_call(words).model,
             text,
             n_words=n_words,
             removals=removals,
@@ -286,8 +286,11 @@ class NER(EntityFinder):
         Raises:
             LexiconError: some words cannot be used; the message lists them.
         """
+        return self.with_lexicon(self.lexicon.with_words(user_words_of(words)))
+
+    def _with_words_of_call(self, words: UserWords) -> NER:
         listed = user_words_of(words)
-        return self.with_lexicon(self.lexicon.with_words(listed)) if listed else self
+        return self.with_words(listed) if listed else self
 
     def _frozen(self) -> NER:
         return self.with_lexicon(self.lexicon.with_words(()))

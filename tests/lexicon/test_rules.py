@@ -53,7 +53,14 @@ def test_blocked_stretches_are_those_beside_forced_ones():
 def test_what_lies_inside_a_blocked_word_is_blocked_too():
     rules = book(block=["天津大", "大学"], mode="block").find("在天津大学")
     assert rules.blocked == ((1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4), (3, 5), (4, 5))
-    assert book(force=["津大"], block=["天津大学"], mode="block").find("天津大学").blocked == ()
+
+
+def test_a_blocked_word_is_blocked_beside_and_around_what_is_forced_in_it():
+    rules = book(force=["津大"], block=["天津大学"], mode="block").find("天津大学")
+    assert rules.blocked == ((0, 1), (3, 4)) and rules.blocked_around == ((0, 3), (0, 4), (1, 4))
+    assert rules.within(1, 4).blocked == ((2, 3),) and rules.within(1, 4).blocked_around == ((0, 3),)
+    exact = book(force=["津大"], block=["天津大学", "大学", "学"]).find("天津大学")
+    assert exact.blocked == ((3, 4),) and exact.blocked_around == ((0, 4),)  # 大学 overlaps 津大, which wins
 
 
 def test_typed_words_have_a_label_where_nothing_is_forced():
@@ -63,6 +70,9 @@ def test_typed_words_have_a_label_where_nothing_is_forced():
     assert rules.within(2, 6).typed == (ForcedSpan(0, 2, "GAME"),)
     assert rules.within(2, 4).typed == (ForcedSpan(0, 2, "GAME"),)  # up to the very end of the window
     assert rules.within(1, 3).typed == () and rules.within(2, 3).typed == ()
+    rules = of_words([UserWord("天津大学", "SCHOOL", "type"), UserWord("天津", "LOC", "force")]).find("在天津大学")
+    assert rules.typed == () and rules.typed_around == (ForcedSpan(1, 5, "SCHOOL"),)
+    assert rules.within(1, 5).typed_around == (ForcedSpan(0, 4, "SCHOOL"),) and rules.within(1, 4).typed_around == ()
 
 
 def test_a_lexicon_without_such_words_has_no_rules():
@@ -72,7 +82,7 @@ def test_a_lexicon_without_such_words_has_no_rules():
     lexicon.add("津", label="LOC", mode="force")
     lexicon.add("天津", mode="block")
     rules = lexicon.snapshot().rules("在天津，天")
-    assert rules == Rules((ForcedSpan(2, 3, "LOC"),), ())  # 天津 overlaps what is forced
+    assert rules == Rules((ForcedSpan(2, 3, "LOC"),), ((1, 2),), (), ((1, 3),))  # but for what is forced
     lexicon.remove("津")
     assert lexicon.snapshot().rules("在天津").blocked == ((1, 2), (1, 3), (2, 3))
 
@@ -92,6 +102,14 @@ def test_the_same_as_a_slow_search(text, words, n_forced):
     assert places(rules) == sorted(forced)
     beside = [(a, b) for a, b in everywhere if text[a:b] in block and all(b <= c or a >= d for c, d in forced)]
     assert list(rules.blocked) == sorted(beside)
+    inside = {
+        (c, d) for a, b in everywhere if text[a:b] in block for c, d in everywhere if a <= c and d <= b
+    }  # a blocked word blocks all that lies inside it
+    rules = book(force=force, block=block, mode="block").find(text)
+    assert list(rules.blocked) == sorted(x for x in inside if all(x[1] <= c or x[0] >= d for c, d in forced))
+    assert list(rules.blocked_around) == sorted(
+        x for x in inside if any(x[0] <= c and d <= x[1] and x != (c, d) for c, d in forced)
+    )
 
 
 @given(st.text("甲乙丙", max_size=12), WORDS, st.integers(0, 5), st.integers(0, 12), st.integers(0, 12))

@@ -176,6 +176,12 @@ def test_rules_of_users():
         (0, 2, "GPE"), (0, 4, "ORG"), (5, 7, "GPE"),
     ]  # fmt: skip
     assert shown(ner(text, words=[cige.UserWord("北京", None, "block")])) == [(0, 4, "ORG"), (1, 3, "PER")]
+    forced = cige.UserWord("北京", "GPE", "force")
+    for mode in ("block", "block_exact"):  # nothing but the forced words, and what is not inside the blocked one
+        assert shown(ner(text, words=[forced, cige.UserWord("北京大学", None, mode)])) == [(0, 2, "GPE"), (5, 7, "GPE")]
+    assert shown(ner(text, words=[forced, cige.UserWord("北京大学", "SCHOOL", "type")])) == [
+        (0, 2, "GPE"), (0, 4, "SCHOOL"), (5, 7, "GPE"),
+    ]  # fmt: skip
     assert shown(ner(text, words=[cige.UserWord("北京", "GPE", "type")])) == [
         (0, 2, "GPE"), (0, 4, "ORG"), (1, 3, "PER"), (5, 7, "GPE"),
     ]  # fmt: skip
@@ -295,6 +301,8 @@ def test_rules_of_users_and_relations():
         (0, 2, "GPE"), (0, 4, "ORG"), (5, 7, "GPE"),
     ]  # fmt: skip
     assert shown(ner(text, words=[cige.UserWord("北京", None, "block")])) == [(0, 4, "ORG")]
+    forced = cige.UserWord("北京", "GPE", "force")
+    assert shown(ner(text, words=[forced, cige.UserWord("北京大学", None, "block")])) == [(0, 2, "GPE"), (5, 7, "GPE")]
     typed = [cige.UserWord("北京", "GPE", "type"), cige.UserWord("大学", "GPE", "type")]  # 大学 is no entity
     assert shown(ner(text, words=typed)) == [(0, 2, "GPE"), (0, 4, "ORG"), (5, 7, "GPE")]
     assert [e.score for e in ner(text, words=typed)] == [e.score for e in ner(text)]

@@ -16,6 +16,7 @@ from cige.data.tags import allowed_transitions, tag_set
 from cige.entities.entity import Entity
 from cige.entities.label_facts import LabelFacts
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.user_word import UserWord
 from cige.nn.crf_numpy import NumpyCRF
 from cige.text.windows import CONTEXT, CORE
 
@@ -182,3 +183,10 @@ def test_explanations_show_labels_forced_words_and_no_blocked_entities(ner):
     shown = console.export_text()
     assert "罗氏*BRAND" in shown and "氏公*职位!" in shown and "forced" in shown
     assert ", your own word, forced" in explanation.to_html() or not attended
+
+
+def test_a_blocked_word_stays_blocked_beside_what_is_forced_in_it(ner):
+    blocked = UserWord("罗氏公司的经理", None, "block")
+    assert not [e for e in ner(SENTENCE, words=[blocked]) if 10 <= e.start < 17]
+    entities = ner(SENTENCE, words=[blocked, UserWord("经理", "职位", "force")])
+    assert triples(e for e in entities if 10 <= e.start < 17) == [(15, 17, "职位")]

@@ -11,6 +11,9 @@ from cige.text.closed import closed_stretches, within
 from cige.text.normalize import fold_width
 
 
+LONG = "iVBORw0KGgo/" * 400
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -25,6 +28,11 @@ from cige.text.normalize import fold_width
         ("运行`pip install cige`后", ["`pip install cige`"]),
         ("```python\nBeijing = 1\n```", ["```python\nBeijing = 1\n```"]),
         ('<a href="x">北京</a><br/>', ['<a href="x">', "</a><br/>"]),
+        *(
+            (f"{tag}李明收", [tag])
+            for tag in (f'<img src="data:image/png;base64,{LONG}">', f"<a href='/x?q={LONG}' title=\"张三\">")
+        ),
+        (f"data:image/png;base64,{LONG}==。张三", [f"data:image/png;base64,{LONG}=="]),
         ("调用my_func_1和np.zeros()与MAX_SIZE", ["my_func_1", "np.zeros()", "MAX_SIZE"]),
         ("在/usr/local/bin与C:\\Users\\li", ["/usr/local/bin", "C:\\Users\\li"]),
         ("好😀👨‍👩‍👧北京🇨🇳1️⃣☀️", ["😀👨‍👩‍👧", "🇨🇳1️⃣☀️"]),
@@ -40,7 +48,7 @@ def test_what_is_closed(text, expected):
 @pytest.mark.parametrize(
     "text",
     ["Bank of China", "AT&T Inc.", "京东JD.com", "AC/DC", "C罗3:0", "2021/05/06", "Fatih_Tekke", "<红楼梦>",
-     "<The Beatles>", "3^2*4", "A@B", "AlphaGo/AlphaZero", "陶\ufffd某", "No.1", "iPhone 15 Pro"],
+     "<The Beatles>", "3^2*4", "A@B", "AlphaGo/AlphaZero", "陶\ufffd某", "No.1", "iPhone 15 Pro", f'<p a="{LONG}李明'],
 )  # fmt: skip
 def test_what_is_open(text):
     assert closed_stretches(text) == []

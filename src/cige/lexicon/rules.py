@@ -31,11 +31,14 @@ class Rules:
             forced stretches, over which there can be no other entity anyway. What may reach beyond them is said in
             `cige.tagging.blocked_edges`.
         typed: stretches that have the user's label wherever they are entities, sorted; within the window.
+        blocked_around, typed_around: such stretches that contain a forced one, where only nested entities could be.
     """
 
     forced: tuple[ForcedSpan, ...] = ()
     blocked: tuple[tuple[int, int], ...] = ()
     typed: tuple[ForcedSpan, ...] = ()
+    blocked_around: tuple[tuple[int, int], ...] = ()
+    typed_around: tuple[ForcedSpan, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.forced or self.blocked or self.typed)
@@ -45,31 +48,39 @@ class Rules:
         the blocked stretches within it."""
         if not self:
             return self
-        forced, blocked, typed = self.forced, self.blocked, self.typed
+        forced = self.forced
         if forced:
             first = bisect_right(forced, start, key=lambda span: span.end)
             last = bisect_left(forced, end, key=lambda span: span.start)
             overlapping = forced[first:last] if start < end else ()  # nothing overlaps a window without characters
             forced = tuple([ForcedSpan(s.start - start, s.end - start, s.label) for s in overlapping])
-        if blocked:
-            inside = blocked[bisect_left(blocked, (start, start)) : bisect_left(blocked, (end, end))]
-            blocked = tuple([(a - start, b - start) for a, b in inside if b <= end])
-        if typed:
-            first = bisect_left(typed, start, key=lambda span: span.start)
-            last = bisect_left(typed, end, key=lambda span: span.start)
-            typed_inside = typed[first:last]
-            typed = tuple([ForcedSpan(s.start - start, s.end - start, s.label) for s in typed_inside if s.end <= end])
-        return Rules(forced, blocked, typed)
+        blocked, around = (_pairs_within(spans, start, end) for spans in (self.blocked, self.blocked_around))
+        typed, typed_around = (_typed_within(spans, start, end) for spans in (self.typed, self.typed_around))
+        return Rules(forced, blocked, typed, around, typed_around)
 
 
 NO_RULES = Rules()
+
+
+def _pairs_within(spans: tuple[tuple[int, int], ...], start: int, end: int) -> tuple[tuple[int, int], ...]:
+    inside = spans[bisect_left(spans, (start, start)) : bisect_left(spans, (end, end))] if spans else ()
+    return tuple([(a - start, b - start) for a, b in inside if b <= end])
+
+
+def _typed_within(spans: tuple[ForcedSpan, ...], start: int, end: int) -> tuple[ForcedSpan, ...]:
+    if not spans:
+        return spans
+    first = bisect_left(spans, start, key=lambda span: span.start)
+    last = bisect_left(spans, end, key=lambda span: span.start)
+    return tuple([ForcedSpan(s.start - start, s.end - start, s.label) for s in spans[first:last] if s.end <= end])
 
 
 def find_rules(text: str, rows: np.ndarray, modes: Sequence[Mode], labels: Sequence[str | None]) -> Rules:
     """The rules for `text` (normalised).
 
     If forced words overlap, the longest is chosen, or the first of the longest; then the longest of those that do not
-    overlap it, and so on. No word begins or ends inside a run of Latin letters or of digits.
+    overlap it, and so on. Blocked and typed words hold wherever nothing is forced. No word begins or ends inside a run
+    of Latin letters or of digits.
 
     Args:
         rows: int32[n, 3], rows (start, end, ...) of words that are not evidence; their `modes` and `labels`.
@@ -87,17 +98,28 @@ def find_rules(text: str, rows: np.ndarray, modes: Sequence[Mode], labels: Seque
                 taken[start:end] = b"\1" * (end - start)
                 held.append((start, end, k))
     blocked: set[tuple[int, int]] = set()
-    typed = []
+    typed: list[tuple[int, int, int]] = []
     for start, end, k in rows_found:
-        if modes[k] == FORCE or taken.find(1, start, end) >= 0:
-            continue
         if modes[k] == BLOCK:
             blocked.update([(a, b) for a in range(start, end) for b in range(a + 1, end + 1)])
         elif modes[k] == BLOCK_EXACT:
             blocked.add((start, end))
         elif modes[k] == TYPE:
             typed.append((start, end, k))
-    return Rules(_spans(held, labels), tuple(sorted(blocked)), _spans(typed, labels))
+    pairs, typed_rows, around, typed_around = sorted(blocked), typed, [], []
+    if held:
+        pairs = [span for span in pairs if taken.find(1, *span) < 0]
+        around = [span for span in sorted(blocked) if _contains_one(span, held)]
+        typed_rows = [row for row in typed if taken.find(1, *row[:2]) < 0]
+        typed_around = [row for row in typed if _contains_one(row[:2], held)]
+    return Rules(
+        _spans(held, labels), tuple(pairs), _spans(typed_rows, labels), tuple(around), _spans(typed_around, labels)
+    )
+
+
+def _contains_one(edges: tuple[int, int], rows: Iterable[tuple[int, int, int]]) -> bool:
+    """Whether the stretch contains one of `rows`, and more."""
+    return any(edges[0] <= start and end <= edges[1] and (start, end) != edges for start, end, _ in rows)
 
 
 def _spans(rows: Iterable[tuple[int, int, int]], labels: Sequence[str | None]) -> tuple[ForcedSpan, ...]:

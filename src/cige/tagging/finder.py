@@ -76,6 +76,10 @@ class EntityFinder(ABC):
             f"given words={words!r}; a {type(self).__name__} reads the words of its own vocabulary and no others"
         )
 
+    def _with_words_of_call(self, words: UserWords) -> EntityFinder:
+        """Like `with_words`, but `self` if there are none, since most calls have none."""
+        return self.with_words(words)
+
     @abstractmethod
     def _stream(self, texts: Iterable[str], batch_size: int, selection: Selection) -> Iterator[list[Entity]]:
         """The selected entities of each text, in order; raises a TypeError if a text is not a str."""
@@ -192,7 +196,7 @@ class EntityFinder(ABC):
             ValueError: `batch_size` is less than 1, or another option is out of range.
             ModelError, LexiconError: as in `__call__`.
         """
-        finder = self.with_words(words)
+        finder = self._with_words_of_call(words)
         request = Request.of(min_score=min_score, labels=labels, types=types, recall=recall, nested=nested)
         return finder.stream(texts, finder.select(request), batch_size=batch_size, consistent=consistent)
 

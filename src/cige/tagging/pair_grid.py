@@ -92,7 +92,7 @@ def _spans(
         is_open &= _outside(start, end, n_chars, lengths)
     for span in lattice.rules.forced:
         is_open &= _outside(span.start, span.end, n_chars, lengths) | _around(span, n_chars, lengths)
-    for start, end in lattice.rules.blocked:
+    for start, end in _blocked(lattice):
         if end - start <= band:
             is_open[start, end - start - 1] = False
     starts, more = np.nonzero(is_open)
@@ -141,7 +141,7 @@ def _of_relations(
         if (
             name is None
             or span.end - span.start > limits.get(span.label, span.end)
-            or (not span.parts and edges in lattice.rules.blocked)
+            or (not span.parts and edges in _blocked(lattice))
             or trimmed(lattice.text, *edges) != edges
             or any(a < end and start < b for a, b in pieces for start, end in closed)
             or (chosen.thresholds is not None and span.score < chosen.thresholds[name])
@@ -163,11 +163,15 @@ def _reported(
             return max((s.score for s in spans if (s.start, s.end) == (start, end)), default=0.0)
         return float(1 - (1 - _logistic(scores[start, end - start - 1])).prod())
 
-    for word in lattice.rules.typed:
+    for word in (*lattice.rules.typed, *lattice.rules.typed_around):
         spans = _typed(spans, word, of_any_type, model, chosen)
     spans = [span for span in spans if span.score >= chosen.min_score]
     spans += forced_entities(lattice, model.labels, chosen)
     return sorted(spans, key=lambda span: (span.start, span.end, span.label, span.parts))
+
+
+def _blocked(lattice: Lattice) -> tuple[tuple[int, int], ...]:
+    return lattice.rules.blocked + lattice.rules.blocked_around
 
 
 def _contains(edges: tuple[int, int], span: ForcedSpan) -> bool:

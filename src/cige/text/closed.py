@@ -16,6 +16,7 @@ _ADDRESS_CHAR = r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%|]"
 _ADDRESS_END = r"[A-Za-z0-9/=&_~%+\-]"  # a full stop or bracket after an address belongs to the sentence
 _CHINESE_PART = r"(?<=[/=])[\u3400-\u9fff]+"  # /wiki/北京; after other characters, the sentence continues
 _LABEL = r"[A-Za-z0-9-]{1,63}"
+_ATTRIBUTES = r"""(?:"[^"<>\n]*"|'[^'<>\n]*'|[^<>\n"']){0,400}"""
 _EMOJI = "\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u231a-\u23ff\u200d\ufe0e\ufe0f\u20e3\U000e0020-\U000e007f"
 PATTERNS = (
     r"```.*?```",  # code, fenced off
@@ -25,7 +26,9 @@ PATTERNS = (
     rf"(?<![A-Za-z0-9.@-])(?:{_LABEL}\.){{1,4}}[a-z]{{2,6}}/{_ADDRESS_CHAR}*{_ADDRESS_END}",  # t.cn/zQaVuHD
     rf"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{{1,64}}@{_LABEL}(?:\.{_LABEL})+",  # mail
     r"<!--.{0,1000}?-->",
-    r"</?[a-z][a-z0-9]{0,20}(?:\s+[A-Za-z:-]{1,40}\s*=[^<>\n]{0,400})?\s*/?>",  # HTML and XML
+    # HTML and XML; what is in quotation marks may be long, such as an image in base64.
+    rf"</?[a-z][a-z0-9]{{0,20}}(?:\s+[A-Za-z:-]{{1,40}}\s*=(?:[^<>\n]{{0,400}}|{_ATTRIBUTES}))?\s*/?>",
+    r"(?<![A-Za-z])data:[a-z]{1,20}/[a-z0-9.+-]{1,60};base64,[A-Za-z0-9+/%]*={0,2}",
     r"(?<![A-Za-z0-9_])[a-z][a-z0-9]{0,63}(?:_[a-z0-9]{1,63}){1,16}(?![A-Za-z0-9_])",  # snake_case
     r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]{0,63}(?:_[A-Z0-9]{1,63}){1,16}(?![A-Za-z0-9_])",
     r"(?<![A-Za-z0-9_.])[A-Za-z_][A-Za-z0-9_.]{0,127}\(\)",  # call()
