@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 
@@ -18,7 +19,7 @@ from cige.lattice.lattice import build_lattice
 from cige.lexicon.gazetteers import with_lists
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
-from cige.models.build import Vectors, build_tagger, input_tables
+from cige.models.build import InputTables, Vectors, build_tagger, input_tables
 from cige.models.config import ComponentsConfig, ModelConfig
 from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
@@ -53,6 +54,11 @@ CONFIG = FlatConfig(
 
 def sentences(n: int = 60, *, seed: int = 0, new_name_prob: float = 0.0) -> list[Sentence]:
     """Frames filled with names, some of them made up of rare characters."""
+    return list(_sentences(n, seed, new_name_prob))
+
+
+@cache
+def _sentences(n: int, seed: int, new_name_prob: float) -> tuple[Sentence, ...]:
     rng = np.random.default_rng(seed)
     made = []
     for _ in range(n):
@@ -66,7 +72,7 @@ def sentences(n: int = 60, *, seed: int = 0, new_name_prob: float = 0.0) -> list
                 spans.append(Span(len(text), len(text) + len(filled), label))
             text += filled
         made.append(Sentence(text, tuple(spans)))
-    return made
+    return tuple(made)
 
 
 def new_name(rng: np.random.Generator) -> str:
@@ -100,26 +106,11 @@ def model(
     With `typed` it reads the labels of words and may tag what it does not know the type of. If `config` reads
     gazetteers, those are GAZETTEERS. If it reads components, some characters without a vector have some.
     """
-    lexicon, groups, gazetteers = Lexicon.from_words(WORDS), None, ()
+    lexicon = Lexicon.from_words(WORDS)
     if config.reads_gazetteers:
-        lexicon, groups = with_lists(lexicon, list(GAZETTEERS.values()))
-        gazetteers = tuple(GAZETTEERS)
-    known = sentences()
-    chars = sorted(set("".join(s.text for s in known)))
-    bigrams = sorted({s.text[i : i + 2] for s in known for i in range(len(s.text) - 1)})
-    vectors = Vectors(
-        char=random_table(chars, 12, seed=1),
-        bigram=random_table(bigrams, 10, seed=2),
-        word=random_table([*WORDS, *chars[::2]], 8, seed=3),  # half of the characters are words too
-    )
-    lattices = [build_lattice(s.text, lexicon.snapshot()) for s in known]
+        lexicon, _ = with_lists(lexicon, list(GAZETTEERS.values()))
     counts = ARCHITECTURES[architecture].reads_counts
-    tables = input_tables(
-        lattices, lexicon, vectors, seed=seed, count=counts, word_groups=groups, gazetteers=gazetteers
-    )
-    if config.components is not None:
-        of_chars = components("".join([*chars, *map(chr, range(0x9000, 0x9E00, 3)), UNSEEN]))
-        tables = tables.with_components(ComponentTable.of(of_chars, char_codes("".join(chars))))
+    tables = deepcopy(_tables(seed, counts, config.reads_gazetteers, config.components is not None))
     labels = LABELS
     if typed:
         config, tables, labels = replace(config, word_labels=True), tables.with_word_labels(LABELS), [*LABELS, "*"]
@@ -134,6 +125,29 @@ def model(
         architecture=architecture,
         scheme=scheme,
     )
+
+
+@cache
+def _tables(seed: int, counts: bool, gazetteers: bool, components_too: bool) -> InputTables:
+    """The tables of `model`, which depend on nothing else; each model gets a copy."""
+    lexicon, groups = Lexicon.from_words(WORDS), None
+    if gazetteers:
+        lexicon, groups = with_lists(lexicon, list(GAZETTEERS.values()))
+    known = sentences()
+    chars = sorted(set("".join(s.text for s in known)))
+    bigrams = sorted({s.text[i : i + 2] for s in known for i in range(len(s.text) - 1)})
+    vectors = Vectors(
+        char=random_table(chars, 12, seed=1),
+        bigram=random_table(bigrams, 10, seed=2),
+        word=random_table([*WORDS, *chars[::2]], 8, seed=3),  # half of the characters are words too
+    )
+    lattices = [build_lattice(s.text, lexicon.snapshot()) for s in known]
+    names = tuple(GAZETTEERS) if gazetteers else ()
+    tables = input_tables(lattices, lexicon, vectors, seed=seed, count=counts, word_groups=groups, gazetteers=names)
+    if not components_too:
+        return tables
+    of_chars = components("".join([*chars, *map(chr, range(0x9000, 0x9E00, 3)), UNSEEN]))
+    return tables.with_components(ComponentTable.of(of_chars, char_codes("".join(chars))))
 
 
 def trained_model(**options) -> LatticeModel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from copy import deepcopy
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -110,7 +111,7 @@ def made(name: str, **settings: object) -> LatticeModel:
     config = architecture(name).config_class()(**{**NO_DROPOUT, **SMALL[name], **settings})
     features = None
     if config.bert is not None:
-        features = BertFeatures.load(Path(written_bert().name), tuned=config.bert_tuned)
+        features = deepcopy(read_bert(config.bert_tuned))
     return tiny.model(config=config, architecture=name, features=features)
 
 
@@ -119,6 +120,11 @@ def written_bert() -> tempfile.TemporaryDirectory[str]:
     folder = tempfile.TemporaryDirectory()
     write_bert(Path(folder.name))
     return folder
+
+
+@cache
+def read_bert(tuned: bool) -> BertFeatures:
+    return BertFeatures.load(Path(written_bert().name), tuned=tuned)
 
 
 def emissions(model: LatticeModel, texts: list[str]) -> list[torch.Tensor]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,17 +60,24 @@ def bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def read_bert(bert_folder: Path) -> Callable[[bool], BertFeatures]:
+    """The BERT in `bert_folder`, tuned or not, for each caller anew."""
+    read = cache(lambda tuned: BertFeatures.load(bert_folder, tuned=tuned))
+    return lambda tuned: deepcopy(read(tuned))
+
+
 @pytest.mark.parametrize(
     ("name", "key", "value"),
     [(name, *silly) for name in MODELS for silly in silly_values(architecture(name).config_class())],
 )
-def test_settings_of_models(name: str, key: str, value: Any, bert_folder: Path) -> None:
+def test_settings_of_models(name: str, key: str, value: Any, read_bert: Callable[[bool], BertFeatures]) -> None:
     try:
         config = recipe_of(name, **{key: value}).model
     except RecipeError as error:
         assert f"model.{key}" in str(error)
         return
-    features = None if config.bert is None else BertFeatures.load(bert_folder, tuned=config.bert_tuned)
+    features = None if config.bert is None else read_bert(config.bert_tuned)
     model = tiny.model(config=config, architecture=name, features=features)
     model.tagger.train()
     batch, lattices = model.encode(TEXTS)
