@@ -280,12 +280,15 @@ def test_batch_size_must_be_a_number(run, model):
     assert code == 2 and "expected a whole number of at least 1" in err
 
 
-def test_a_reader_that_has_enough_is_no_error(model):
-    """`yes TEXT | cige predict | head -1` ends, with one whole line and nothing on standard error."""
-    command = f"yes {TEXT} | {sys.executable} -m cige.cli predict --model {model} --format jsonl | head -1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
-    assert json.loads(done.stdout)["text"] == TEXT
-    assert done.stderr == ""
+@pytest.mark.parametrize("form", ["jsonl", "table"])
+def test_a_reader_that_has_enough_is_no_error(model, form):
+    """`yes TEXT | cige predict | head -1` ends, with one whole line, 141 and nothing on standard error."""
+    command = f"yes {TEXT} | {sys.executable} -m cige.cli predict --model {model} --format {form} | head -1"
+    done = subprocess.run(
+        ["bash", "-c", command + "; exit ${PIPESTATUS[1]}"], capture_output=True, text=True, timeout=60
+    )
+    assert (json.loads(done.stdout)["text"] if form == "jsonl" else done.stdout.strip()) == TEXT
+    assert done.stderr == "" and done.returncode == 141
 
 
 def test_chinese_is_printed_whatever_the_locale(model):

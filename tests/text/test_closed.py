@@ -10,7 +10,6 @@ from cige.text import closed
 from cige.text.closed import closed_stretches, within
 from cige.text.normalize import fold_width
 
-
 LONG = "iVBORw0KGgo/" * 400
 
 
