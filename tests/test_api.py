@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from itertools import pairwise, product
 
+import numpy as np
 import pytest
 import tiny
 import torch
@@ -106,8 +107,10 @@ def test_the_text_that_is_none_is_named(ner):
         ner(["李明", b"\xe6"])
     with pytest.raises(TypeError, match="given one str; expected an iterable of str"):
         ner.pipe("李明")
-    with pytest.raises(ValueError, match="batch_size=0"):
-        ner.pipe([], batch_size=0)
+    for size in (0, -1, 2.0, True, "2", None):
+        with pytest.raises(ValueError, match=f"batch_size={size!r}; expected a whole number, 1 or more"):
+            ner.pipe([], batch_size=size)
+    assert list(ner.pipe(["李明"], batch_size=np.int64(2))) == [ner("李明")]
 
 
 def test_a_list_gives_a_list(ner):

@@ -68,7 +68,7 @@ def test_the_command_changes_the_manifest_alone(tmp_path, capsys):
     write_sentences(tmp_path / "dev.bmes", SENTENCES)
     assert main(["calibrate", str(tmp_path / "model"), str(tmp_path / "dev.bmes")]) == 0
     out = capsys.readouterr().out
-    assert "error before" in out and "60" in out and "calibrated for recall= up to" in out
+    assert "uncalibrated error" in out and "60" in out and "calibrated for recall= up to" in out
     after = read_manifest(tmp_path / "model", kind="cige model", version=1, error=ValueError, check_contents=True)
     calibration = Calibration.from_dict(after.pop("calibration")["fine"])
     assert after == before

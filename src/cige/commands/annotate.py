@@ -181,7 +181,9 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
         raise DataError(f"{args.output}: {rows} rejected ({first['reason']}); see {args.output}/rejected")
     were = counted(n_rejected, "row was", "rows were")
     rejected = f"; {were} rejected, see {args.output}/rejected" if n_rejected else ""
-    rate = f", {progress.rows_per_second:,.0f} rows per second" if pending else " (all parts were finished already)"
+    rate = f", {progress.rows_per_second:,.0f} rows per second" if pending else ""
+    if n_parts and not pending:
+        rate = " (all parts were finished already)"
     rows, entities = counted(totals["rows"], "row"), counted(totals["entities"], "entity", "entities")
     print(f"wrote {args.output}: {rows} with {entities}{rate}{rejected}")
     return 0

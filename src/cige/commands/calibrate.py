@@ -1,7 +1,7 @@
 """Calibrate a model's scores and the thresholds of `recall`, on labelled sentences it was not trained on.
 
 The calibration is written to the manifest of the model folder; nothing else in the folder changes. The expected
-calibration error of each file before and after calibration (by cross-validation) is printed.
+calibration error of each file is printed, without any calibration and with the new one (by cross-validation).
 
 Examples:
   cige calibrate runs/weibo/model weibo/dev.bmes
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> None:
             f"{args.model}: it finds nested entities, and such models cannot be calibrated yet; their scores are those "
             "of the head, and min_score= chooses among them"
         )
-    readings, table = [], Table("", "sentences", "entities", "error before", "error after")
+    readings, table = [], Table("", "sentences", "entities", "uncalibrated error", "calibrated")
     for path in args.data:
         sentences = read_sentences(path, repair=args.repair)
         labels = read_label_map(args, sentences, path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
+from numbers import Integral
 from typing import Protocol, overload
 
 from cige.entities.entity import Entity
@@ -208,8 +209,8 @@ class EntityFinder(ABC):
             raise TypeError(f"given one {type(texts).__name__}; expected an iterable of str, such as [text]")
         if not isinstance(texts, Iterable):
             raise TypeError(f"given {type(texts).__name__}; expected an iterable of str, such as [text]")
-        if batch_size < 1:
-            raise ValueError(f"given batch_size={batch_size}; expected 1 or more")
+        if not isinstance(batch_size, Integral) or isinstance(batch_size, bool) or batch_size < 1:
+            raise ValueError(f"given batch_size={batch_size!r}; expected a whole number, 1 or more")
         if not consistent:
             return self._stream(texts, batch_size, selection)
         if selection.thresholds is not None:
