@@ -1,9 +1,9 @@
 """cige, its ONNX form, jieba and LAC in turns on the same texts: characters per second by batch size, and ratios.
 
-Text to entities: Weibo's development part, the last texts of MSRA's training part, and these cut to pieces of one
-length. A ratio is the median of those of rounds in which the programs were timed one after the other, so that what
-else the machine does at the time counts for all. With one thread the seconds are those of the processor, with more
-they are elapsed. jieba reads text by text, whatever the batch size. Start-up is that of a process of its own, from
+Text to entities: the development parts of Weibo and CLUENER, the last texts of MSRA's training part, and these cut to
+pieces of one length. A ratio is the median of those of rounds in which the programs were timed one after the other, so
+that what else the machine does at the time counts for all. With one thread the seconds are those of the processor, with
+more they are elapsed. jieba reads text by text, whatever the batch size. Start-up is that of a process of its own, from
 its begin to its first answer, and the memory is the most that it had resident; medians of five. Without --lac-python
 LAC is left out.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
 
-from benchmarks.data import texts_by_length
+from benchmarks.data import texts_by_length, texts_of
 from benchmarks.measure import in_turns
 from benchmarks.parts import programs
 from cige.folders.hub import model_folder
@@ -69,7 +69,8 @@ def bench(
         if lac_python is not None:
             rivals.append(programs.lac(lac_python))
             starts["LAC"] = (lac_python, FIRST_ANSWERS["LAC"], str(programs.WORKER.parent))
-        rows = races(rivals, texts_by_length(data_dir, texts, lengths), n_rounds=rounds, elapsed=threads > 1)
+        read = texts_by_length(data_dir, texts, lengths) | {"CLUENER dev": texts_of(data_dir, "cluener", "dev")[:texts]}
+        rows = races(rivals, read, n_rounds=rounds, elapsed=threads > 1)
         return {"rivals": rows, "starts": bench_starts(starts)}
 
 
