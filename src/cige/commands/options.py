@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cige.api import NER
+    from cige.lexicon.report import LoadReport
     from cige.tagging.finder import EntityFinder
     from cige.tagging.selection import Request
 
@@ -151,12 +152,17 @@ def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> EntityFi
     keep_freed_memory()
     finder = load_as(path_or_hub_id, args)
     for path in args.lexicon_add:
-        report = with_lexicon_only(finder, path_or_hub_id).lexicon.add_file(path)
-        if report.n_refused or not report.n_taken:
-            print(f"cige: {report}", file=sys.stderr)
+        tell_incomplete(with_lexicon_only(finder, path_or_hub_id).lexicon.add_file(path))
     if args.lexicon_add:
         _warn_of_ignored_labels(with_lexicon_only(finder, path_or_hub_id))
     return finder
+
+
+def tell_incomplete(*reports: LoadReport) -> None:
+    """Print which lines of word files were refused, on stderr."""
+    for report in reports:
+        if report.is_incomplete:
+            print(f"cige: {report}", file=sys.stderr)
 
 
 def _warn_of_ignored_labels(ner: NER) -> None:
