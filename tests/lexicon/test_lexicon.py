@@ -285,6 +285,8 @@ def test_words_that_cannot_be_used_are_named_and_nothing_is_added(lexicon, bad):
         ["江大桥", UserWord("小米SU7", "PRODUCT")],
         {"江大桥": None, "小米SU7": "PRODUCT"},
         pd.DataFrame({"word": ["江大桥", "小米SU7"], "label": [None, "PRODUCT"], "note": [1, 2]}),
+        pd.DataFrame({"Word": ["江大桥", "小米SU7"], "Label": [None, "PRODUCT"], "Mode": ["", None]}),
+        pd.DataFrame({7: [1, 2], "词": ["江大桥", "小米SU7"], "类型": [None, "PRODUCT"]}),
         pd.DataFrame({"text": ["江大桥", "小米SU7"], "label": [float("nan"), "PRODUCT"], "mode": ["", "evidence"]}),
     ],
     ids=["list", "dict", "table", "table with modes"],
@@ -307,8 +309,8 @@ def test_what_cannot_be_added_is_explained(lexicon):
             lexicon.add(words)
     with pytest.raises(LexiconError, match="got bytes; decode them first"):
         lexicon.with_words(b"x")
-    with pytest.raises(LexiconError, match="a table of name, label"):
-        lexicon.add(pd.DataFrame({"name": ["张三"], "label": ["PER"]}))
+    with pytest.raises(LexiconError, match="a table with note, label; expected a column word"):
+        lexicon.add(pd.DataFrame({"note": ["张三"], "label": ["PER"]}))
     with pytest.raises(LexiconError, match="row 2 has 7"):
         lexicon.add(pd.DataFrame({"word": ["张三", 7]}))
     with pytest.raises(LexiconError, match="got int"):
