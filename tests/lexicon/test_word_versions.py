@@ -8,7 +8,7 @@ import pytest
 
 from cige.cli import main
 from cige.errors import LexiconError
-from cige.lexicon.word_versions import WordVersions, version_of
+from cige.lexicon.word_versions import WordVersions, version_of, word_file
 
 
 def words(tmp_path, *lines: str) -> str:
@@ -58,6 +58,23 @@ def test_a_reader_sees_one_version_or_the_other(tmp_path):
         seen.add(versions.current())
     switching.join()
     assert seen <= {"1.txt", "2.txt"} and versions.current() == "2.txt"
+
+
+def test_every_command_takes_a_folder_of_versions(tmp_path, capsys):
+    versions = WordVersions(tmp_path / "names")
+    versions.publish(words(tmp_path, "江大桥"), "1.txt")
+    versions.publish(words(tmp_path, "市长江"), "2.txt")
+    assert word_file(tmp_path / "names") == str(versions.path("2.txt"))
+    assert word_file(tmp_path / "words.txt") == str(tmp_path / "words.txt")
+    (tmp_path / "lex.txt").write_text("南京\n", encoding="utf-8")
+    argv = ["南京市长江大桥", "--lexicon-add", str(tmp_path / "names")]
+    assert main(["lexicon", "match", *argv, "--lexicon", str(tmp_path / "lex.txt")]) == 0
+    assert capsys.readouterr().out == "0-2\t南京\n2-5\t市长江*\n"
+    assert main(["predict", *argv, "--words"]) == 0
+    assert "市长江" in capsys.readouterr().out
+    for verb in (["predict", "南京"], ["serve"]):
+        assert main([*verb, "--lexicon-add", str(tmp_path)]) == 2
+        assert "expected a file of words, or a folder made by `cige lexicon publish`" in capsys.readouterr().err
 
 
 def test_the_commands(tmp_path, capsys):

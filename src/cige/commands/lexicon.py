@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.set_defaults(run=run_check)
 
     publish = verbs.add_parser(
-        "publish", help="add a version of a word file for `cige annotate` and make it the current one"
+        "publish", help="add a version of a word file for --lexicon-add and make it the current one"
     )
     publish.add_argument("file", metavar="FILE", help="word file, in any format of --lexicon-add")
     publish.add_argument("folder", metavar="FOLDER", help="folder of versions, which --lexicon-add accepts")
@@ -116,8 +116,10 @@ def build_with_vectors(args: argparse.Namespace) -> None:
 
 
 def run_match(args: argparse.Namespace) -> None:
+    from cige.lexicon.word_versions import word_file
+
     lexicon = open_lexicon(args.lexicon)
-    for path in args.lexicon_add:
+    for path in map(word_file, args.lexicon_add):
         tell_incomplete(lexicon.add_file(path))
     snapshot = lexicon.snapshot()
     for text in texts_of(args.source):

@@ -57,7 +57,8 @@ def add_model_options(
         action="append",
         default=[],
         help="additional words: one per line, word<TAB>label, or CSV or JSON lines with word, label and "
-        "mode (evidence, type, force, block, block_exact); may be given several times",
+        "mode (evidence, type, force, block, block_exact); or a folder of `cige lexicon publish`, whose current version "
+        "is read; may be given several times",
     )
 
 
@@ -147,11 +148,12 @@ def load_ner(args: argparse.Namespace) -> NER:
 def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> EntityFinder:
     """Like `load_finder`, for one of several models."""
     from cige.api import load_as
+    from cige.lexicon.word_versions import word_file
     from cige.nn.memory import keep_freed_memory
 
     keep_freed_memory()
     finder = load_as(path_or_hub_id, args)
-    for path in args.lexicon_add:
+    for path in map(word_file, args.lexicon_add):
         tell_incomplete(with_lexicon_only(finder, path_or_hub_id).lexicon.add_file(path))
     if args.lexicon_add:
         _warn_of_ignored_labels(with_lexicon_only(finder, path_or_hub_id))

@@ -27,6 +27,7 @@ from cige.integrations.model_bytes import UnpackedModel, files_of
 from cige.json_text import JsonObject
 from cige.lexicon.report import WordListWarning
 from cige.lexicon.user_word import UserWord
+from cige.lexicon.word_versions import word_file
 
 if TYPE_CHECKING:
     from cige.api import NER
@@ -155,7 +156,7 @@ class CigeComponent(Pipe):
             if self.words or self.word_files:
                 lexicon = _with_lexicon(finder).lexicon
                 lexicon.add_entries(*(UserWord(word, label) for word, label in self.words.items()))
-                for path in self.word_files:
+                for path in map(word_file, self.word_files):
                     report = lexicon.add_file(path)
                     if report.is_incomplete:
                         warnings.warn(str(report), WordListWarning, stacklevel=2)

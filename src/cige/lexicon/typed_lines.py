@@ -78,11 +78,11 @@ def typed_entries(
     """
     delimiter = delimiter or DELIMITERS.get(format, TAB)
     read = _read_object if format == "jsonl" else _row_reader(COLUMNS, delimiter, quotes, is_named=False)
-    is_fast = format == "labels" and not quotes
+    remembers = format == "labels"
     is_first, has_header = True, False
     usual: dict[bytes, str] = {}  # labels that lines with one tab had; such lines are read at once
     for line, raw in lines:
-        if is_fast and (label := usual.get(raw.partition(b"\t")[2])):
+        if usual and (label := usual.get(raw.partition(b"\t")[2])) and not (quotes and b'"' in raw):
             yield Entry(line, raw.partition(b"\t")[0], None, label)
             continue
         try:
@@ -106,7 +106,12 @@ def typed_entries(
                 continue
         entry = read(line, text)
         yield entry
-        if not has_header and entry.label is not None and entry[2:] == (None, entry.label, EVIDENCE, None):
+        if (
+            remembers
+            and not has_header
+            and entry.label is not None
+            and entry[2:] == (None, entry.label, EVIDENCE, None)
+        ):
             usual[raw.partition(b"\t")[2]] = entry.label
 
 

@@ -101,6 +101,18 @@ class WordVersions:
             aside.write_text(name + "\n", encoding="utf-8")
 
 
+def word_file(path: str | os.PathLike[str]) -> str:
+    """The path of a word file: that of the current version if `path` is a folder of versions, otherwise `path`.
+
+    Raises:
+        LexiconError: it is another folder.
+    """
+    if not Path(path).is_dir():
+        return str(path)
+    versions = WordVersions(path)
+    return str(versions.path(versions.current()))
+
+
 def version_of(path: str | os.PathLike[str]) -> str | None:
     """The name of the version of a word file; None if the file is not a version."""
     path = Path(path)

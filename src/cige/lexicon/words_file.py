@@ -26,13 +26,12 @@ from cige.lexicon.typed_lines import (
 )
 from cige.lexicon.user_word import BAD_LABEL, Mode, UserWord, reason_to_refuse_user_word
 from cige.lexicon.whole_number import count_in, whole_number
-from cige.lexicon.word_rules import DUPLICATE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
+from cige.lexicon.word_rules import CONTRADICTION, DUPLICATE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
 from cige.text.normalize import normalize
 
 FORMATS = ("auto", "list", "counts", "pairs", "word2vec", *TYPED_FORMATS)
 NO_COUNT = "count missing or not a whole number"
 NO_VECTOR = "wrong number of columns for a vector"
-CONTRADICTION = "listed before with another label or mode"
 N_SAMPLE = 200
 _WORD_SHOWN = 30  # characters of a word before its label, in messages
 _READ_COLUMNS = entry_reader("labels")
