@@ -57,8 +57,8 @@ def add_model_options(
         action="append",
         default=[],
         help="additional words: one per line, word<TAB>label, or CSV or JSON lines with word, label and "
-        "mode (evidence, type, force, block, block_exact); or a folder of `cige lexicon publish`, whose current version "
-        "is read; may be given several times",
+        "mode (evidence, type, force, block, block_exact); or a folder of `cige lexicon publish`, whose current "
+        "version is read; may be given several times",
     )
 
 

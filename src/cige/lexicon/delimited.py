@@ -11,22 +11,19 @@ MAX_ROW_LINES = 100  # of one row; a quote that is open for longer was forgotten
 
 def cells_of(row: str, delimiter: str, *, quotes: bool = True) -> list[str]:
     """The cells of a row, without blanks around them; with `quotes`, cells may be in quotes."""
-    if not quotes or '"' not in row:
-        return [cell.strip() for cell in row.split(delimiter)]
-    try:
-        return [cell.strip() for cell in next(csv.reader([row], delimiter=delimiter, skipinitialspace=True), [""])]
-    except csv.Error:
-        return [row.strip()]
+    return [cell.strip() for cell in row.split(delimiter)] if not quotes else parsed_row(row, delimiter)[0]
 
 
-def is_open(row: str, delimiter: str) -> bool:
-    """Whether a cell in quotes does not end in this row."""
+def parsed_row(row: str, delimiter: str) -> tuple[list[str], bool]:
+    """The cells of a row, without blanks around them, and whether a cell in quotes does not end in this row."""
     if '"' not in row:
-        return False
+        return [cell.strip() for cell in row.split(delimiter)], False
+    lines = iter((row + "\n", ""))  # the reader asks for the second one only if a quote is open
     try:
-        return _n_lines(iter([row]), delimiter, strict=False) is None
+        cells = next(csv.reader(lines, delimiter=delimiter, skipinitialspace=True), [""])
     except csv.Error:  # a cell that is too long for the reader
-        return False
+        return [row.strip()], False
+    return [cell.strip() for cell in cells], next(lines, None) is None
 
 
 def joined_rows(lines: Iterator[tuple[int, bytes]], delimiter: str) -> Iterator[tuple[int, bytes]]:
@@ -40,12 +37,16 @@ def joined_rows(lines: Iterator[tuple[int, bytes]], delimiter: str) -> Iterator[
         first = ahead.pop(0) if ahead else next(lines, None)
         if first is None:
             return
-        if b'"' not in first[1] or first[1].lstrip().startswith(b"#") or not is_open(_decoded(first[1]), delimiter):
+        if (
+            b'"' not in first[1]
+            or first[1].lstrip().startswith(b"#")
+            or not parsed_row(_decoded(first[1]), delimiter)[1]
+        ):
             yield first
             continue
         ahead += islice(lines, MAX_ROW_LINES - 1 - len(ahead))
         try:
-            n_lines = _n_lines((_decoded(raw) for _, raw in (first, *ahead)), delimiter, strict=True)
+            n_lines = _n_lines((_decoded(raw) for _, raw in (first, *ahead)), delimiter)
         except csv.Error:
             n_lines = None
         if n_lines is None:
@@ -65,11 +66,11 @@ def other_delimiter(lines: Sequence[bytes]) -> str | None:
     return next((mark for mark in (";", "，", "；") if all(mark.encode("utf-8") in raw for raw in lines)), None)
 
 
-def _n_lines(lines: Iterator[str], delimiter: str, *, strict: bool) -> int | None:
+def _n_lines(lines: Iterator[str], delimiter: str) -> int | None:
     """How many of the lines are the first row; None if a quote is not closed.
 
     Raises:
-        csv.Error: a quote is not closed, or in the middle of a cell, and `strict`.
+        csv.Error: a quote is not closed, or is closed in the middle of a cell.
     """
     n_lines = 0
 
@@ -80,7 +81,7 @@ def _n_lines(lines: Iterator[str], delimiter: str, *, strict: bool) -> int | Non
             yield line + "\n"
         n_lines = -1
 
-    next(csv.reader(counted(), delimiter=delimiter, skipinitialspace=True, strict=strict), None)
+    next(csv.reader(counted(), delimiter=delimiter, skipinitialspace=True, strict=True), None)
     return n_lines if n_lines > 0 else None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cige.errors import LexiconError
-from cige.lexicon.delimited import cells_of, is_open
+from cige.lexicon.delimited import cells_of, parsed_row
 from cige.lexicon.headers import COLUMNS, HEADERS, column_names, header_columns, looks_like_header
 from cige.lexicon.labelled_words import LABEL_OF_POS
 from cige.lexicon.user_word import EVIDENCE, MODES, NO_MODE, is_label
@@ -146,8 +146,8 @@ def _row_reader(names: Sequence[str], delimiter: str, quotes: bool, *, is_named:
     """
 
     def read(line: int, text: str) -> Entry:
-        row = cells_of(text, delimiter, quotes=quotes)
-        if quotes and is_open(text, delimiter):
+        row, is_open = parsed_row(text, delimiter) if quotes else (cells_of(text, delimiter, quotes=False), False)
+        if is_open:
             return Entry(line, _encoded(row[0]), problem=UNCLOSED)
         if not is_named and len(row) > 1 and is_number(row[1]):
             if (given := count_in(row[1])) is None:

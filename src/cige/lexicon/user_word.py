@@ -114,8 +114,8 @@ def _of_table(table: Any) -> list[UserWord]:
     names = zip(table.columns, column_names(list(map(str, table.columns))), strict=True)
     fields = {_FIELDS[column]: name for name, column in names if column in _FIELDS}
     if "text" not in fields:
-        given = ", ".join(map(str, table.columns)) or "no columns"
-        raise LexiconError(f"words: a table with {given}; expected a column word (or 词), and label if there are any")
+        listed = ", ".join(map(str, table.columns)) or "no columns"
+        raise LexiconError(f"words: a table with {listed}; expected a column word (or 词), and label if there are any")
     columns = {field: list(table[name]) for field, name in fields.items()}
     words = []
     for row in range(len(columns["text"])):
