@@ -90,3 +90,16 @@ def test_words_are_switched_while_a_job_runs(tmp_path, monkeypatch):
         assert json_of(tmp_path / output / "manifest.json")["lexicon_versions"] == [version]
     rows = [(tmp_path / name / "data" / "part-000000.jsonl").read_text(encoding="utf-8") for name in ("out", "later")]
     assert '"label":"GPE"' in rows[0].replace(" ", "") and '"label":"PER"' in rows[1].replace(" ", "")
+
+
+def test_lines_of_words_and_names_that_are_refused_are_told_once(tmp_path, capfd):
+    source, words, names = tmp_path / "two.txt", tmp_path / "words.txt", tmp_path / "names.tsv"
+    source.write_text("小米在南京\n张桂梅在南京\n", encoding="utf-8")
+    words.write_text("铁\nA\n阿拉善贺兰草\tGPE\n", encoding="utf-8")
+    names.write_text("康泽洛韦\tMEDICINE/curated\n无类\n", encoding="utf-8")
+    argv = ["annotate", str(source), str(tmp_path / "out"), "--lexicon-add", str(words), "--names", str(names)]
+    assert main([*argv, "--part-rows", "1", "--processes", "2"]) == 0
+    err = capfd.readouterr().err
+    assert err.count(f"cige: {words} (labels): 1 taken, 2 refused\n") == err.count("2 x single character") == 1
+    assert err.count(f"cige: {names} (names): 1 taken, 1 refused\n") == err.count("no kind after a tab\n  line 2") == 1
+    assert ".py" not in err

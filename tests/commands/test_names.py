@@ -37,6 +37,15 @@ def test_add_writes_a_list_that_the_model_reads(folder, tmp_path, capsys):
     assert main(["predict", "请张三北京", "--model", str(folder), "--names", str(output)]) == 0
 
 
+def test_lines_of_a_list_that_are_refused_are_told_without_a_place_in_the_source(folder, tmp_path, capsys):
+    (tmp_path / "names.tsv").write_text("北京\tLOC/good\n无类\n", encoding="utf-8")
+    assert main(["predict", "我在北京", "--model", str(folder), "--names", str(tmp_path / "names.tsv")]) == 0
+    assert capsys.readouterr().err == (
+        f"cige: {tmp_path}/names.tsv (names): 1 taken, 1 refused\n  1 x no kind after a tab\n"
+        "  line 2: '无类': no kind after a tab\n"
+    )
+
+
 def test_build(tmp_path, capsys):
     pytest.importorskip("jieba")
     for name, text in {

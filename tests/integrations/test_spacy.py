@@ -19,6 +19,7 @@ from spacy.training import Example
 import cige.integrations.spacy as component
 from cige import load
 from cige.errors import CigeError
+from cige.lexicon.report import WordListWarning
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ["罗氏公司总裁林晓岚从巴塞尔飞抵南京市长江大桥。", "", "😀李明，在 北京\n张三", "今天天气很好"]
@@ -54,6 +55,13 @@ def test_words_of_the_user():
     nlp = pipeline()
     nlp.get_pipe("cige").ner.lexicon.add("阿拉善贺兰草", label="COMPANY")
     assert [(e.text, e.label_) for e in nlp(WORD_TEXT).ents] == [("昨天", "TIME"), ("阿拉善贺兰草", "COMPANY")]
+
+
+def test_lines_of_a_file_that_are_refused_are_warned_of(tmp_path):
+    (tmp_path / "words.txt").write_text("铁\n阿拉善贺兰草\n", encoding="utf-8")
+    nlp = pipeline(word_files=[str(tmp_path / "words.txt")])
+    with pytest.warns(WordListWarning, match=r"1 taken, 1 refused[^$]*line 1: '铁': single character"):
+        nlp(WORD_TEXT)
 
 
 def test_words_of_a_file(tmp_path):

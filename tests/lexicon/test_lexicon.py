@@ -4,6 +4,7 @@ import json
 import pickle
 import shutil
 import threading
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from cige.folders.manifest import write_manifest
 from cige.lexicon import base_words
 from cige.lexicon import lexicon as lexicon_module
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.report import WordListWarning
 from cige.lexicon.storage import check_lexicon
 from cige.lexicon.user_changes import UserChanges
 from cige.lexicon.user_word import UserWord
@@ -285,14 +287,38 @@ def test_words_that_cannot_be_used_are_named_and_nothing_is_added(lexicon, bad):
         ["江大桥", UserWord("小米SU7", "PRODUCT")],
         {"江大桥": None, "小米SU7": "PRODUCT"},
         pd.DataFrame({"word": ["江大桥", "小米SU7"], "label": [None, "PRODUCT"], "note": [1, 2]}),
+        pd.DataFrame({"Word": ["江大桥", "小米SU7"], "Label": [None, "PRODUCT"], "Mode": ["", None]}),
+        pd.DataFrame({7: [1, 2], "词": ["江大桥", "小米SU7"], "类型": [None, "PRODUCT"]}),
         pd.DataFrame({"text": ["江大桥", "小米SU7"], "label": [float("nan"), "PRODUCT"], "mode": ["", "evidence"]}),
     ],
-    ids=["list", "dict", "table", "table with modes"],
+    ids=["list", "dict", "table", "table with columns in another case", "table in Chinese", "table with modes"],
 )
 def test_lists_dicts_and_tables_are_added(lexicon, words):
     lexicon.add(words)
     assert lexicon.user_entries == (UserWord("江大桥"), UserWord("小米SU7", "PRODUCT"))
     assert lexicon.with_words(words).user_entries == lexicon.user_entries
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [UserWord("江大桥", "X"), UserWord("小米SU7"), UserWord("江大桥", "Y"), UserWord("江大桥", "X", "force")],
+        pd.DataFrame({"word": ["江大桥", "小米SU7", "江大桥"], "label": ["X", None, "Y"]}),
+    ],
+    ids=["list", "table"],
+)
+def test_words_of_a_call_that_contradict_each_other_are_told_and_the_first_holds(lexicon, words):
+    told = "'江大桥': listed before with another label or mode; the first label and mode are used"
+    with pytest.warns(WordListWarning, match=told) as warned:
+        lexicon.add(words)
+    assert warned[0].filename == __file__
+    assert lexicon.user_entries == (UserWord("江大桥", "X"), UserWord("小米SU7"))
+    with pytest.warns(WordListWarning, match=told):
+        assert lexicon.with_words(words).user_entries == lexicon.user_entries
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lexicon.add([UserWord("江大桥", "Y"), UserWord("江大桥", "Y"), "小米SU7"])  # a later call replaces the earlier
+    assert lexicon.user_entries == (UserWord("江大桥", "Y"), UserWord("小米SU7"))
 
 
 def test_what_cannot_be_added_is_explained(lexicon):
@@ -307,8 +333,8 @@ def test_what_cannot_be_added_is_explained(lexicon):
             lexicon.add(words)
     with pytest.raises(LexiconError, match="got bytes; decode them first"):
         lexicon.with_words(b"x")
-    with pytest.raises(LexiconError, match="a table of name, label"):
-        lexicon.add(pd.DataFrame({"name": ["张三"], "label": ["PER"]}))
+    with pytest.raises(LexiconError, match="a table with note, label; expected a column word"):
+        lexicon.add(pd.DataFrame({"note": ["张三"], "label": ["PER"]}))
     with pytest.raises(LexiconError, match="row 2 has 7"):
         lexicon.add(pd.DataFrame({"word": ["张三", 7]}))
     with pytest.raises(LexiconError, match="got int"):

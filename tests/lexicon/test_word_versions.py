@@ -8,7 +8,7 @@ import pytest
 
 from cige.cli import main
 from cige.errors import LexiconError
-from cige.lexicon.word_versions import WordVersions, version_of
+from cige.lexicon.word_versions import WordVersions, version_of, word_file
 
 
 def words(tmp_path, *lines: str) -> str:
@@ -60,11 +60,34 @@ def test_a_reader_sees_one_version_or_the_other(tmp_path):
     assert seen <= {"1.txt", "2.txt"} and versions.current() == "2.txt"
 
 
+def test_every_command_takes_a_folder_of_versions(tmp_path, capsys):
+    versions = WordVersions(tmp_path / "names")
+    versions.publish(words(tmp_path, "江大桥"), "1.txt")
+    versions.publish(words(tmp_path, "市长江"), "2.txt")
+    assert word_file(tmp_path / "names") == str(versions.path("2.txt"))
+    assert word_file(tmp_path / "words.txt") == str(tmp_path / "words.txt")
+    (tmp_path / "lex.txt").write_text("南京\n", encoding="utf-8")
+    argv = ["南京市长江大桥", "--lexicon-add", str(tmp_path / "names")]
+    assert main(["lexicon", "match", *argv, "--lexicon", str(tmp_path / "lex.txt")]) == 0
+    assert capsys.readouterr().out == "0-2\t南京\n2-5\t市长江*\n"
+    assert main(["predict", *argv, "--words"]) == 0
+    assert "市长江" in capsys.readouterr().out
+    for verb in (["predict", "南京"], ["serve"]):
+        assert main([*verb, "--lexicon-add", str(tmp_path)]) == 2
+        assert "expected a file of words, or a folder made by `cige lexicon publish`" in capsys.readouterr().err
+
+
 def test_the_commands(tmp_path, capsys):
     folder, file = str(tmp_path / "names"), words(tmp_path, "张桂梅")
     assert main(["lexicon", "publish", file, folder]) == 0
     assert main(["lexicon", "publish", words(tmp_path, "阿拉善贺兰草"), folder, "--name", "2.txt"]) == 0
     assert main(["lexicon", "use", folder, "words.txt"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"{folder}: words.txt is current"
+    assert main(["lexicon", "publish", words(tmp_path, "贺兰沙葱", "铁"), folder, "--name", "4.txt"]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{folder}: 4.txt is current\n"
+    assert err.startswith(f"cige: {tmp_path}/words.txt (list): 1 taken, 1 refused\n  1 x single character\n")
+    assert main(["lexicon", "publish", words(tmp_path, "铁"), folder, "--name", "5.txt"]) == 2
+    assert "nothing was published" in (err := capsys.readouterr().err) and "line 1: '铁': single character" in err
     assert main(["lexicon", "use", folder, "3.txt"]) == 2
-    assert "there are 2.txt, words.txt" in capsys.readouterr().err
+    assert "there are 2.txt, 4.txt, words.txt" in capsys.readouterr().err

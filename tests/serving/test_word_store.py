@@ -74,6 +74,8 @@ def test_all_words_or_none(path):
     store = WordStore([start()], path, max_words=2)
     with pytest.raises(Refused, match=r"'好' \(single character\)"):
         store.add([UserWord("南京市"), UserWord("好")])
+    with pytest.raises(Refused, match=r"'南京市' \(listed before with another label or mode\)"):
+        store.add([UserWord("南京市", "LOC"), UserWord("南京市", "ORG")])
     with pytest.raises(LexiconError, match="没有: not in the lexicon"):
         store.remove(["南京", "没有"])
     with pytest.raises(LexiconFull, match="3 words would be there; at most 2 may"):

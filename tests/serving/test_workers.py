@@ -40,8 +40,16 @@ def test_two_workers_see_each_change_and_their_figures_are_summed(tmp_path, capf
         assert 'cige_requests_total{path="/v1/entities",status="200"} 36.0' in page
         client.post("/v1/lexicon", json={"words": [WORD]})
     assert capfd.readouterr().err.count("cige.serve: POST /v1/entities 200 ") == 36  # the workers log as one does
+    words, names = tmp_path / "own.txt", tmp_path / "names.tsv"
+    words.write_text("铁\n贺兰沙葱\n", encoding="utf-8")
+    names.write_text("康泽洛韦\tMEDICINE/curated\n无类\n", encoding="utf-8")
+    options += ("--lexicon-add", str(words), "--names", str(names))
     with server(*options) as (client, _):
         assert ("阿拉善贺兰草", "COMPANY") in found(client) and client.get("/v1/lexicon").json()["version"] == 7
+    err = capfd.readouterr().err  # the lines that are refused are told once, not by each worker
+    assert err.count(f"cige: {words} (list): 1 taken, 1 refused\n  1 x single character\n") == 1
+    assert err.count(f"cige: {names} (names): 1 taken, 1 refused\n  1 x no kind after a tab\n") == 1
+    assert err.count("refused") == 2
 
 
 def test_a_server_that_is_told_to_stop_answers_what_it_took():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from cige.bulk.fingerprint import Versions, versions_of
 from cige.entities.entity import Entity
 from cige.errors import ModelError
 from cige.folders.hub import model_folder
+from cige.lexicon.report import LoadReport, WordListWarning
 from cige.tagging.finder import EntityFinder
 from cige.tagging.selection import Request, Selection, Types
 from cige.text.utf16 import utf16_offsets
@@ -79,11 +81,13 @@ class Annotator:
         settings: its settings.
         finder: the model.
         versions: hashes of the model and of the lexicon at the time when it was created.
+        reports: which lines of each file of user words were taken and refused.
     """
 
     settings: AnnotatorSettings
     finder: EntityFinder
     versions: Versions
+    reports: tuple[LoadReport, ...] = ()
     _selection: Selection = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,11 +108,19 @@ class Annotator:
         keep_freed_memory()
         folder = model_folder(settings.model)
         finder = load_as(folder, settings)
+        reports = []
         for path in settings.lexicon_add:
             if not isinstance(finder, NER):
                 raise ModelError(f"{settings.model}: this model has no lexicon, so it cannot take the words of {path}")
-            finder.lexicon.add_file(path)
-        return cls(settings, finder, versions_of(finder, folder))
+            reports.append(finder.lexicon.add_file(path))
+        return cls(settings, finder, versions_of(finder, folder), tuple(reports))
+
+    @classmethod
+    def of_worker(cls, settings: AnnotatorSettings) -> Annotator:
+        """Like `open`, without warnings of lines that are refused, which the process that plans the job has shown."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WordListWarning)
+            return cls.open(settings)
 
     def annotate(self, texts: Sequence[Any]) -> list[Annotation]:
         """The annotation of each text, in order; texts that cannot be processed and other values get an error.

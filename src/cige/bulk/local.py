@@ -110,7 +110,7 @@ def _work(pipe: Connection, job: Job) -> None:
     # Ctrl-C is sent to all processes of a terminal, but only the main process handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        annotator = Annotator.open(job.settings)
+        annotator = Annotator.of_worker(job.settings)
         while True:
             part = pipe.recv()
             pipe.send(("done", job.annotate(annotator, part)))

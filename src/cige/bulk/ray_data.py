@@ -49,7 +49,7 @@ class PartAnnotator:
     def __init__(self, job: Job):
         self._job, self._annotator, self._error = job, None, ""
         try:
-            self._annotator = Annotator.open(job.settings)
+            self._annotator = Annotator.of_worker(job.settings)
         except (CigeError, OSError) as error:
             self._error = _error_record(error, job)
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from cige.bulk.records import PartRecord
 from cige.commands.exit_codes import INTERRUPTED
-from cige.commands.options import add_model_options, add_request_options, at_least, n_cores, request_of
+from cige.commands.options import add_model_options, add_request_options, at_least, n_cores, request_of, tell_incomplete
 from cige.errors import DataError
 from cige.text.counted import counted
 
@@ -91,7 +91,10 @@ def run(args: argparse.Namespace) -> int:
     if args.engine != "local":
         check_installed(f"--engine {args.engine}", args.engine)
     settings = settings_of(args)
-    versions = Annotator.open(settings).versions  # also reports errors in the model or the words immediately
+    annotator = Annotator.open(settings)  # also reports errors in the model or the words immediately
+    tell_incomplete(*annotator.reports)  # workers read the words again, and say nothing
+    versions = annotator.versions
+    del annotator
     job = Job.plan(
         Path(args.input).absolute(),
         Path(args.output).absolute(),

@@ -67,9 +67,10 @@ _TRANSLATIONS = {
     ),
     "kind of text whose score calibration is used, such as posts": "使用哪一类文本的分数校准，例如 posts",
     "additional words: one per line, word<TAB>label, or CSV or JSON lines with word, label and mode (evidence, type, "
-    "force, block, block_exact); may be given several times": (
+    "force, block, block_exact); or a folder of `cige lexicon publish`, whose current version is read; may be given "
+    "several times": (
         "附加的用户词：每行一个词，或 词<TAB>标签，或含 word、label、mode（evidence、type、force、block、block_exact）"
-        "的 CSV 或 JSON 行；可以给出多次"
+        "的 CSV 或 JSON 行；也可以是 `cige lexicon publish` 写的文件夹，读取其中的当前版本；可以给出多次"
     ),
     "list of names with kinds instead of the model's own (see `cige names`)": (
         "代替模型自带名称表的、注明种类的名称表（见 `cige names`）"

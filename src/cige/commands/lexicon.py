@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cige.commands.options import at_least
+from cige.commands.options import at_least, tell_incomplete
 from cige.commands.texts import add_source_argument, texts_of
 from cige.errors import LexiconError
 from cige.json_text import to_json
@@ -62,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.set_defaults(run=run_check)
 
     publish = verbs.add_parser(
-        "publish", help="add a version of a word file for `cige annotate` and make it the current one"
+        "publish", help="add a version of a word file for --lexicon-add and make it the current one"
     )
     publish.add_argument("file", metavar="FILE", help="word file, in any format of --lexicon-add")
     publish.add_argument("folder", metavar="FOLDER", help="folder of versions, which --lexicon-add accepts")
@@ -117,11 +116,11 @@ def build_with_vectors(args: argparse.Namespace) -> None:
 
 
 def run_match(args: argparse.Namespace) -> None:
+    from cige.lexicon.word_versions import word_file
+
     lexicon = open_lexicon(args.lexicon)
-    for path in args.lexicon_add:
-        report = lexicon.add_file(path)
-        if report.n_refused:
-            print(f"cige: {report}", file=sys.stderr)
+    for path in map(word_file, args.lexicon_add):
+        tell_incomplete(lexicon.add_file(path))
     snapshot = lexicon.snapshot()
     for text in texts_of(args.source):
         matches = snapshot.match(normalize(text)).tolist()
@@ -157,7 +156,7 @@ def run_publish(args: argparse.Namespace) -> None:
     from cige.lexicon.word_versions import WordVersions
 
     name = args.name or Path(args.file).name
-    WordVersions(args.folder).publish(args.file, name)
+    tell_incomplete(WordVersions(args.folder).publish(args.file, name))
     print(f"{args.folder}: {name} is current")
 
 

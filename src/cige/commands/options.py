@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cige.api import NER
+    from cige.lexicon.report import LoadReport
     from cige.tagging.finder import EntityFinder
     from cige.tagging.selection import Request
 
@@ -56,7 +57,8 @@ def add_model_options(
         action="append",
         default=[],
         help="additional words: one per line, word<TAB>label, or CSV or JSON lines with word, label and "
-        "mode (evidence, type, force, block, block_exact); may be given several times",
+        "mode (evidence, type, force, block, block_exact); or a folder of `cige lexicon publish`, whose current "
+        "version is read; may be given several times",
     )
 
 
@@ -146,17 +148,23 @@ def load_ner(args: argparse.Namespace) -> NER:
 def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> EntityFinder:
     """Like `load_finder`, for one of several models."""
     from cige.api import load_as
+    from cige.lexicon.word_versions import word_file
     from cige.nn.memory import keep_freed_memory
 
     keep_freed_memory()
     finder = load_as(path_or_hub_id, args)
-    for path in args.lexicon_add:
-        report = with_lexicon_only(finder, path_or_hub_id).lexicon.add_file(path)
-        if report.n_refused or not report.n_taken:
-            print(f"cige: {report}", file=sys.stderr)
+    for path in map(word_file, args.lexicon_add):
+        tell_incomplete(with_lexicon_only(finder, path_or_hub_id).lexicon.add_file(path))
     if args.lexicon_add:
         _warn_of_ignored_labels(with_lexicon_only(finder, path_or_hub_id))
     return finder
+
+
+def tell_incomplete(*reports: LoadReport) -> None:
+    """Print which lines of word files were refused, on stderr."""
+    for report in reports:
+        if report.is_incomplete:
+            print(f"cige: {report}", file=sys.stderr)
 
 
 def _warn_of_ignored_labels(ner: NER) -> None:

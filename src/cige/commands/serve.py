@@ -91,6 +91,7 @@ def _add_limit(parser: argparse.ArgumentParser, name: str, what: str, default: f
 
 
 def run(args: argparse.Namespace) -> None:
+    from cige.lexicon.word_versions import word_file
     from cige.serving.server import serve
     from cige.serving.settings import Limits, Settings
 
@@ -101,7 +102,7 @@ def run(args: argparse.Namespace) -> None:
         precision=args.precision,
         domain=args.domain,
         names=args.names,
-        lexicon_files=tuple(args.lexicon_add),
+        lexicon_files=tuple(map(word_file, args.lexicon_add)),
         lexicon_file=args.lexicon_file,
         origins=tuple(args.allow_origin),
         hosts=tuple(args.allow_host),

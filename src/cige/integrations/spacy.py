@@ -8,6 +8,7 @@ The component is registered by importing this module, or by installing cige in t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,9 @@ from cige.entities.entity import Entity
 from cige.errors import CigeError
 from cige.integrations.model_bytes import UnpackedModel, files_of
 from cige.json_text import JsonObject
+from cige.lexicon.report import WordListWarning
 from cige.lexicon.user_word import UserWord
+from cige.lexicon.word_versions import word_file
 
 if TYPE_CHECKING:
     from cige.api import NER
@@ -142,6 +145,9 @@ class CigeComponent(Pipe):
 
         Raises:
             CigeError: it cannot be loaded, or the words cannot be used.
+
+        Warns:
+            WordListWarning: lines of a file of words cannot be used; the others are.
         """
         if self._finder is None:
             from cige.api import load
@@ -150,8 +156,10 @@ class CigeComponent(Pipe):
             if self.words or self.word_files:
                 lexicon = _with_lexicon(finder).lexicon
                 lexicon.add_entries(*(UserWord(word, label) for word, label in self.words.items()))
-                for path in self.word_files:
-                    lexicon.add_file(path)
+                for path in map(word_file, self.word_files):
+                    report = lexicon.add_file(path)
+                    if report.is_incomplete:
+                        warnings.warn(str(report), WordListWarning, stacklevel=2)
             self._finder = finder
         return self._finder
 

@@ -18,7 +18,7 @@ from cige.lexicon.base_words import BaseWords
 from cige.lexicon.packed_words import give_memory_back
 from cige.lexicon.snapshot import LexiconSnapshot
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
-from cige.lexicon.user_batch import UserBatch, listed_words, strings, triples, usable, usable_alike
+from cige.lexicon.user_batch import UserBatch, listed_words, strings, triples, usable, usable_alike, user_batch
 from cige.lexicon.user_changes import UserChanges
 from cige.lexicon.user_sequences import UserEntries, UserTexts
 from cige.lexicon.user_word import BLOCK, BLOCK_EXACT, COMMON_TYPES, EVIDENCE, Mode, UserWord, UserWords, each_user_word
@@ -197,7 +197,8 @@ class Lexicon:
         words or `UserWord`s, or a DataFrame with the columns word, label and mode adds words with labels of their own.
 
         Words may contain spaces and punctuation ("iPhone 15 Pro"). A word that has already been added keeps its place
-        and gets the label and the mode of this call.
+        and gets the label and the mode of this call. In one call, a word that is given again with another label or mode
+        keeps the first, as in a file, and a `WordListWarning` names it.
 
         Args:
             label: the entity type that the words name, whether or not the model knows it; None if it is unknown.
@@ -251,7 +252,7 @@ class Lexicon:
         from cige.lexicon.words_file import read_words
 
         listed = read_words(path, format=format, spaces=True)
-        self._add(usable(listed.triples()))
+        self._add(user_batch(listed.triples())[0])  # each can be used, and is listed once
         return listed.report
 
     def remove(self, *words: str) -> None:

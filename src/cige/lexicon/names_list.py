@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from cige.errors import LexiconError
 from cige.lexicon.gazetteers import MAX_GAZETTEERS
-from cige.lexicon.report import LoadReport, ReportBuilder
+from cige.lexicon.report import LoadReport, ReportBuilder, WordListWarning
 from cige.lexicon.storage import new_file
 from cige.lexicon.text_file import read_lines
 from cige.lexicon.word_rules import NOT_UTF8, reason_to_refuse
@@ -119,7 +119,7 @@ Names: TypeAlias = NamesList | str | os.PathLike[str]
 
 
 def names_list(given: Names) -> NamesList:
-    """A list, or the list in a file; lines of the file that cannot be used are told in a warning.
+    """A list, or the list in a file; lines of the file that cannot be used are told in a `WordListWarning`.
 
     Raises:
         TypeError: something else was given.
@@ -131,7 +131,7 @@ def names_list(given: Names) -> NamesList:
         raise TypeError(f"names={given!r}: expected a NamesList or the path of a list of names")
     names = NamesList.read(given)
     if names.report is not None and names.report.n_refused:
-        warnings.warn(str(names.report), stacklevel=3)
+        warnings.warn(str(names.report), WordListWarning, stacklevel=3)
     return names
 
 

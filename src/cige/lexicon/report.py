@@ -13,6 +13,10 @@ N_SHOWN = 10
 TEXT_WIDTH = 60
 
 
+class WordListWarning(UserWarning):
+    """Words or lines of a list were not taken."""
+
+
 class Refusal(NamedTuple):
     """A line that was refused: its number `line` from 1, the beginning of its `text`, and the `reason`."""
 
@@ -52,6 +56,11 @@ class LoadReport:
     n_comments: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     refused: tuple[Refusal, ...] = ()
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether lines were refused or nothing was taken, which commands tell the user."""
+        return self.n_refused > 0 or self.n_taken == 0
 
     def __str__(self) -> str:
         total = f"{self.source} ({self.format}): {self.n_taken:,} taken, {self.n_refused:,} refused"

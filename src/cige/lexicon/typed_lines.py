@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from cige.errors import LexiconError
+from cige.lexicon.delimited import cells_of, parsed_row
+from cige.lexicon.headers import COLUMNS, HEADERS, column_names, header_columns, looks_like_header
 from cige.lexicon.labelled_words import LABEL_OF_POS
 from cige.lexicon.user_word import EVIDENCE, MODES, NO_MODE, is_label
-from cige.lexicon.whole_number import MAX_NUMBER, whole_number
+from cige.lexicon.whole_number import MAX_NUMBER, count_in, is_number
 from cige.text.normalize import fold_width
 
-COLUMNS = ("word", "label", "mode")
-HEADERS = {
-    **dict.fromkeys(("word", "name", "词", "词语", "名称"), "word"),
-    **dict.fromkeys(("label", "type", "标签", "类型", "类别"), "label"),
-    **{"mode": "mode", "count": "count"},
-}
-DELIMITERS = {"labels": "\t", "csv": ","}
+TAB = "\t"
+DELIMITERS = {"labels": TAB, "csv": ","}
 TYPED_FORMATS = (*DELIMITERS, "jsonl")
 NO_OBJECT = 'not a JSON object with a "word" (or "text")'
 NO_TEXT = "label and mode must be strings"
 BAD_COUNT = "count is not a whole number"
+UNCLOSED = 'quote (") that is not closed'
+NO_HEADER = "looks like a header; name its columns word, label, mode and count"
 TOO_MANY = f"more columns than {', '.join(COLUMNS)}"
 
 
@@ -49,25 +48,41 @@ def detect_typed(sample: Sequence[bytes]) -> str | None:
     if 2 * sum(isinstance(_json(line), dict) for line in lines) > len(lines):
         return "jsonl"
     for format, delimiter in DELIMITERS.items():
-        if _header(lines[0], delimiter) is not None:
+        if header_columns(cells_of(lines[0], delimiter, quotes=delimiter != TAB)) is not None:
             return format
-        rows = [_fields(line, delimiter) for line in lines]
+        # A tab separates more than a comma does: the one of `word<TAB>1,000` is part of the number.
+        rows = [
+            cells_of(line, delimiter, quotes=delimiter != TAB) for line in lines if delimiter == TAB or TAB not in line
+        ]
         labels = [row[1] for row in rows if 2 <= len(row) <= len(COLUMNS) and is_label(row[1])]
         if format == "labels":
-            if not all(map(str.isdecimal, labels)):
+            if not all(map(is_number, labels)):
                 return format
-        elif 2 * len(labels) > len(rows) and (2 * len(set(labels)) <= len(labels) or all(map(str.isascii, labels))):
+        elif 2 * len(labels) > len(lines) and (2 * len(set(labels)) <= len(labels) or all(map(str.isascii, labels))):
             return format
     return None
 
 
-def typed_entries(lines: Iterator[tuple[int, bytes]], *, format: str) -> Iterator[Entry]:
-    """An entry for every line (number, raw bytes) except the header."""
-    read = entry_reader(format)
+def typed_entries(
+    lines: Iterator[tuple[int, bytes]], *, format: str, source: str, delimiter: str | None, quotes: bool
+) -> Iterator[Entry]:
+    """An entry for every line (number, raw bytes) except the header.
+
+    Args:
+        source: the name of the file, for messages.
+        delimiter: what separates the cells of rows, instead of the format's own.
+        quotes: whether cells may be in quotes.
+
+    Raises:
+        LexiconError: the first row is a header with unknown names, and the other rows do not begin with a word.
+    """
+    delimiter = delimiter or DELIMITERS.get(format, TAB)
+    read = _read_object if format == "jsonl" else _row_reader(COLUMNS, delimiter, quotes, is_named=False)
+    remembers = format == "labels"
     is_first, has_header = True, False
     usual: dict[bytes, str] = {}  # labels that lines with one tab had; such lines are read at once
     for line, raw in lines:
-        if format == "labels" and (label := usual.get(raw.partition(b"\t")[2])):
+        if usual and (label := usual.get(raw.partition(b"\t")[2])) and not (quotes and b'"' in raw):
             yield Entry(line, raw.partition(b"\t")[0], None, label)
             continue
         try:
@@ -76,21 +91,33 @@ def typed_entries(lines: Iterator[tuple[int, bytes]], *, format: str) -> Iterato
             yield Entry(line, raw)  # refused when the word is decoded
             continue
         if is_first and format != "jsonl":
-            header = _header(text, DELIMITERS[format])
+            is_first = False
+            cells = cells_of(text, delimiter, quotes=quotes)
+            header = header_columns(cells)
+            if header is None and looks_like_header(cells):
+                header = column_names(cells)
+                if "word" not in header:
+                    _check_places(cells, f"{source}, line {line}")
+                    yield Entry(line, _encoded(cells[0]), problem=NO_HEADER)
+                    continue
             if header is not None:
-                read, is_first = _row_reader(header, DELIMITERS[format], is_named=True), False
+                read = _row_reader(header, delimiter, quotes, is_named=True)
                 has_header = True
                 continue
-        is_first = False
         entry = read(line, text)
         yield entry
-        if not has_header and entry.label is not None and entry[2:] == (None, entry.label, EVIDENCE, None):
+        if (
+            remembers
+            and not has_header
+            and entry.label is not None
+            and entry[2:] == (None, entry.label, EVIDENCE, None)
+        ):
             usual[raw.partition(b"\t")[2]] = entry.label
 
 
 def entry_reader(format: str) -> Callable[[int, str], Entry]:
     """A function that reads a line (number, text) of a file without a header."""
-    return _read_object if format == "jsonl" else _row_reader(COLUMNS, DELIMITERS[format], is_named=False)
+    return _read_object if format == "jsonl" else _row_reader(COLUMNS, DELIMITERS[format], False, is_named=False)
 
 
 def _read_object(line: int, text: str) -> Entry:
@@ -104,30 +131,36 @@ def _read_object(line: int, text: str) -> Entry:
     word = _encoded(given)
     if not all(value is None or isinstance(value, str) for value in (label, mode)):
         return Entry(line, word, problem=NO_TEXT)
+    if type(count) is float and count.is_integer():  # as programs write tables with empty cells
+        count = int(count)
     if not (count is None or (type(count) is int and 0 <= count <= MAX_NUMBER)):
         return Entry(line, word, problem=BAD_COUNT)
     return _entry(line, word, label or "", mode or "", count)
 
 
-def _row_reader(names: Sequence[str], delimiter: str, *, is_named: bool) -> Callable[[int, str], Entry]:
+def _row_reader(names: Sequence[str], delimiter: str, quotes: bool, *, is_named: bool) -> Callable[[int, str], Entry]:
     """A function that reads lines with these columns.
 
-    Without a header, a number in the second column is a count. What comes after it is ignored, unless it is a mode or
-    says what kind of name it is: in the dictionaries of word segmenters it is a part of speech.
+    Without a header, a number in the second column is a count, never a label. What comes after it is ignored, unless
+    it is a mode or says what kind of name it is: in the dictionaries of word segmenters it is a part of speech.
     """
 
     def read(line: int, text: str) -> Entry:
-        row = _fields(text, delimiter)
-        if not is_named and len(row) > 1 and row[1].isdecimal():
+        row, is_open = parsed_row(text, delimiter) if quotes else (cells_of(text, delimiter, quotes=False), False)
+        if is_open:
+            return Entry(line, _encoded(row[0]), problem=UNCLOSED)
+        if not is_named and len(row) > 1 and is_number(row[1]):
+            if (given := count_in(row[1])) is None:
+                return Entry(line, _encoded(row[0]), problem=BAD_COUNT)
             mode = row[2] if len(row) == 3 and row[2].lower() in MODES else ""
             label = LABEL_OF_POS.get(row[2]) if len(row) > 2 else None
-            return _entry(line, _encoded(row[0]), label or "", mode, int(row[1]))
+            return _entry(line, _encoded(row[0]), label or "", mode, given)
         if len(row) > len(names) and not is_named:
             return Entry(line, _encoded(row[0]), problem=TOO_MANY)
         value = dict(zip(names, row, strict=False))
         label, count = value.get("label", ""), value.get("count", "")
         word = _encoded(value.get("word", ""))
-        number = whole_number(count)
+        number = count_in(count)
         if count and number is None:
             return Entry(line, word, problem=BAD_COUNT)
         return _entry(line, word, label, value.get("mode", ""), number)
@@ -141,19 +174,14 @@ def _entry(line: int, word: bytes, label: str, mode: str, count: int | None) -> 
     return Entry(line, word, count, label.strip() or None, mode, problem)
 
 
-def _header(line: str, delimiter: str) -> list[str] | None:
-    """The names of the columns if the line is a header: `word` and at least one of the others, or their HEADERS."""
-    names = [HEADERS.get(name.lower(), name) for name in _fields(line, delimiter)]
-    return names if "word" in names and {"label", "mode", "count"} & set(names) else None
-
-
-def _fields(line: str, delimiter: str) -> list[str]:
-    if delimiter == "\t":
-        return [field.strip() for field in line.split("\t")]
-    try:
-        return [field.strip() for field in next(csv.reader([line], skipinitialspace=True), [""])]
-    except csv.Error:
-        return [line.strip()]
+def _check_places(cells: Sequence[str], place: str) -> None:
+    """Raise a LexiconError if the columns of a header that is not understood are not in the order of COLUMNS."""
+    for k, name in enumerate(column_names(cells)):
+        if name in HEADERS.values() and not ((name == COLUMNS[min(k, 2)] and k <= 2) or (k, name) == (1, "count")):
+            raise LexiconError(
+                f"{place}: looks like a header ({', '.join(cells)}) without a column of words; name the columns word, "
+                "label, mode and count, of which only word is needed"
+            )
 
 
 def is_json_array(lines: Sequence[bytes]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,11 @@ from itertools import islice
 import numpy as np
 
 from cige.errors import LexiconError
+from cige.lexicon.packed_words import PackedWords
+from cige.lexicon.report import WordListWarning
 from cige.lexicon.user_word import EVIDENCE, MODES, Mode, UserWord, reason_to_refuse_user_word
 from cige.lexicon.word_blob import WordBlob
-from cige.lexicon.word_rules import MAX_WORD_CHARS
+from cige.lexicon.word_rules import CONTRADICTION, MAX_WORD_CHARS
 from cige.text.normalize import normalize
 
 WordTriple = tuple[str, str | None, str]  # text, label and mode
@@ -80,7 +83,10 @@ def user_batch(words: Iterable[WordTriple]) -> tuple[UserBatch, list[str]]:
 
 
 def usable(words: Iterable[WordTriple]) -> UserBatch:
-    """The words, packed.
+    """The words, packed. A word that is given again with another label or mode keeps the first, as in files.
+
+    Warns:
+        WordListWarning: words are given again with another label or mode.
 
     Raises:
         LexiconError: some cannot be used; the message lists them.
@@ -88,7 +94,24 @@ def usable(words: Iterable[WordTriple]) -> UserBatch:
     batch, problems = user_batch(words)
     if problems:
         raise LexiconError(f"cannot add {listed_words(problems)}")
-    return batch
+    return _without_contradictions(batch)
+
+
+def _without_contradictions(batch: UserBatch) -> UserBatch:
+    """The words with the first label and mode that each was given; a warning names those that were given others."""
+    facts = batch.labels.astype(np.int64) * len(MODES) + batch.modes
+    if not len(facts) or (facts == facts[0]).all():
+        return batch
+    first = PackedWords.build(batch.words)[1]
+    if first is None or not (differs := facts != facts[first]).any():
+        return batch
+    again = list(dict.fromkeys(batch.words[k] for k in np.flatnonzero(differs).tolist()))
+    warnings.warn(
+        f"{listed_words(list(map(repr, again)))}: {CONTRADICTION}; the first label and mode are used",
+        WordListWarning,
+        stacklevel=4,  # of `lexicon.add(words)`
+    )
+    return UserBatch(batch.words, batch.labels[first], batch.modes[first], batch.names)
 
 
 def usable_alike(words: Sequence[str], label: str | None, mode: Mode) -> UserBatch:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from cige.errors import LexiconError
+from cige.lexicon.headers import column_names
 from cige.lexicon.word_rules import SINGLE, reason_to_refuse
 
 Mode = Literal["evidence", "force", "block", "type", "block_exact"]
@@ -52,7 +53,7 @@ _NAMED_TYPES = "PER PERSON LOC GPE FAC SCENE ORG COMPANY GOVERNMENT PRODUCT BRAN
 _OTHER_TYPES = "GAME BOOK MOVIE VIDEO SONG WORK TIME DATE POSITION MISC"
 COMMON_TYPES = frozenset(f"{_NAMED_TYPES} {_OTHER_TYPES}".split())
 """Types that nobody means as words of their own."""
-_COLUMNS = {"word": "text", "text": "text", "label": "label", "mode": "mode"}  # of tables
+_FIELDS = {"word": "text", "label": "label", "mode": "mode"}  # what the columns of tables are
 
 
 def user_words_of(words: UserWords) -> list[UserWord]:
@@ -65,7 +66,8 @@ def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
 
     Args:
         words: strings, `UserWord`s with label and mode, a dict of words and labels (None for no label), or a DataFrame
-            with a column `word` or `text` and, if there are any, `label` and `mode`.
+            with a column `word` and, if there are any, `label` and `mode`. They may have the other names of the header
+            of a word file (see `headers.HEADERS`), such as `Label` or 词 and 类型; other columns are ignored.
 
     Raises:
         LexiconError: a string was given instead of a list, or an item is not a word.
@@ -109,9 +111,11 @@ def _instead(given: object) -> str:
 
 def _of_table(table: Any) -> list[UserWord]:
     """The words of a DataFrame, of pandas or of a library with the same interface; empty cells are no label."""
-    fields = {_COLUMNS[name]: name for name in map(str, table.columns) if name in _COLUMNS}
+    names = zip(table.columns, column_names(list(map(str, table.columns))), strict=True)
+    fields = {_FIELDS[column]: name for name, column in names if column in _FIELDS}
     if "text" not in fields:
-        raise LexiconError(f"words: a table of {', '.join(map(str, table.columns))}; expected word and label")
+        listed = ", ".join(map(str, table.columns)) or "no columns"
+        raise LexiconError(f"words: a table with {listed}; expected a column word (or 词), and label if there are any")
     columns = {field: list(table[name]) for field, name in fields.items()}
     words = []
     for row in range(len(columns["text"])):

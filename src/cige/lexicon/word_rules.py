@@ -14,6 +14,7 @@ UNENCODABLE = "character that cannot be encoded (U+FFFD or a lone surrogate)"
 WHITESPACE = "whitespace inside"
 EDGE = "whitespace at the edge"
 DUPLICATE = "duplicate"
+CONTRADICTION = "listed before with another label or mode"
 NOT_UTF8 = "not UTF-8"
 
 

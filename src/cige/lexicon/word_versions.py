@@ -15,6 +15,7 @@ from pathlib import Path
 
 from cige.errors import LexiconError
 from cige.folders.atomic import atomic_file
+from cige.lexicon.report import LoadReport
 from cige.lexicon.words_file import read_words
 
 CURRENT, VERSIONS = "current", "versions"
@@ -62,8 +63,11 @@ class WordVersions:
             raise LexiconError(f"{self.folder}: no version {name!r}; there are {', '.join(self.names()) or 'none'}")
         return path
 
-    def publish(self, source: str | os.PathLike[str], name: str) -> None:
+    def publish(self, source: str | os.PathLike[str], name: str) -> LoadReport:
         """Copy a word file to the folder as version `name` and make it current; running jobs keep their version.
+
+        Returns:
+            The report of its lines. The file is copied as it is; whoever reads it leaves out the refused lines too.
 
         Raises:
             LexiconError: the file cannot be read as words, the name is not a valid file name, or a version with this
@@ -71,8 +75,9 @@ class WordVersions:
         """
         if not name or name != Path(name).name or name.startswith("."):
             raise LexiconError(f"version {name!r}: expected the name of a file, such as 2026-11-01.txt")
-        if not read_words(source, spaces=True).user_words:
-            raise LexiconError(f"{source}: contains no usable words; nothing was published")
+        listed = read_words(source, spaces=True)
+        if not listed.words:
+            raise LexiconError(f"{source}: contains no usable words; nothing was published\n{listed.report}")
         place, words = self.folder / VERSIONS / name, Path(source).read_bytes()
         if place.exists() and place.read_bytes() != words:
             raise LexiconError(f"{place}: already exists with other words; versions do not change, give a new name")
@@ -83,6 +88,7 @@ class WordVersions:
             self.use(name)
         except OSError as reason:
             raise LexiconError(f"{self.folder}: not published ({reason.strerror or reason})") from reason
+        return listed.report
 
     def use(self, name: str) -> None:
         """Make an existing version the current one, which may be an older one.
@@ -93,6 +99,18 @@ class WordVersions:
         self.path(name)
         with atomic_file(self.folder / CURRENT) as aside:
             aside.write_text(name + "\n", encoding="utf-8")
+
+
+def word_file(path: str | os.PathLike[str]) -> str:
+    """The path of a word file: that of the current version if `path` is a folder of versions, otherwise `path`.
+
+    Raises:
+        LexiconError: it is another folder.
+    """
+    if not Path(path).is_dir():
+        return str(path)
+    versions = WordVersions(path)
+    return str(versions.path(versions.current()))
 
 
 def version_of(path: str | os.PathLike[str]) -> str | None:

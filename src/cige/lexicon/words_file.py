@@ -11,23 +11,32 @@ from itertools import chain, islice
 from typing import cast
 
 from cige.errors import LexiconError
+from cige.lexicon.delimited import joined_rows, other_delimiter
 from cige.lexicon.labelled_words import LABEL_OF_POS, labelled_word, most_are_labelled
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.text_file import read_lines, shown
-from cige.lexicon.typed_lines import TYPED_FORMATS, Entry, detect_typed, entry_reader, is_json_array, typed_entries
+from cige.lexicon.typed_lines import (
+    DELIMITERS,
+    TYPED_FORMATS,
+    Entry,
+    detect_typed,
+    entry_reader,
+    is_json_array,
+    typed_entries,
+)
 from cige.lexicon.user_word import BAD_LABEL, Mode, UserWord, reason_to_refuse_user_word
-from cige.lexicon.whole_number import whole_number
-from cige.lexicon.word_rules import DUPLICATE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
+from cige.lexicon.whole_number import count_in, whole_number
+from cige.lexicon.word_rules import CONTRADICTION, DUPLICATE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
 from cige.text.normalize import normalize
 
 FORMATS = ("auto", "list", "counts", "pairs", "word2vec", *TYPED_FORMATS)
 NO_COUNT = "count missing or not a whole number"
 NO_VECTOR = "wrong number of columns for a vector"
-CONTRADICTION = "listed before with another label or mode"
 N_SAMPLE = 200
 _WORD_SHOWN = 30  # characters of a word before its label, in messages
 _READ_COLUMNS = entry_reader("labels")
 _CSV_NAME = re.compile(r"\.csv(\.gz|\.xz)?$", re.IGNORECASE)
+_TSV_NAME = re.compile(r"\.tsv(\.gz|\.xz)?$", re.IGNORECASE)
 _COMMENT_BEHIND = re.compile(rb"[ \t]#(?=[ \t]|$).*")
 # Byte order marks and zero-width characters, which files that were joined or copied from a page have around words.
 _INVISIBLE = "\ufeff\u200b\u200e\u200f\u2060"
@@ -79,11 +88,15 @@ def read_words(
             count` separated by spaces, further columns are ignored), "word2vec" (`word v1 ... vD`, optionally with a
             header), "labels" (word<TAB>label<TAB>mode), "csv" (word,label,mode), "jsonl" ({"word": ..., "label": ...,
             "mode": ...}), or "auto". Label and mode are optional. In "labels" and "csv", a number in place of the label
-            is a count. Their first line may be a header with the names of the columns in any order, which must include
-            `word` (or name, 词, 词语, 名称) and may include `label` (or type, 标签, 类型, 类别), `mode` and `count`.
+            is a count, also as `12.0` or `1,000`, and never a label. Their first line may be a header with the names of
+            the columns in any order (see `headers.HEADERS`), which must include `word` (or name, 词, 名称 ...) and may
+            include `label` (or type, 标签, 类型, 类别), `mode` and `count`; other columns are ignored. A first row that
+            looks like a header of other names is refused. Cells of "csv", and of "labels" in a file whose name ends
+            in .tsv, may be in quotes and then have line breaks in them; a quote that is not closed costs its line.
             "auto" reads what stands after a tab as a label or a count wherever it stands, however few lines have one,
-            and a file whose name ends in .csv as "csv" if it has commas. Of user words, "auto" also reads `word label`
-            and `word/label`, and the labels of jieba's `word count nr` (see `labelled_words`).
+            and a file whose name ends in .csv as "csv" if it has commas, or if all lines have semicolons (or ，)
+            instead. Of user words, "auto" also reads `word label` and `word/label`, and the labels of jieba's `word
+            count nr` (see `labelled_words`).
         min_count: words with a smaller count are skipped; the file must have counts.
         spaces: whether these are user words, which may contain spaces as in "iPhone 15 Pro" (so "auto" does not detect
             "pairs"), and may have a single character if their mode is force or block.
@@ -91,13 +104,13 @@ def read_words(
 
     Raises:
         LexiconError: the file cannot be read, most of it is not UTF-8, it is a JSON array, or the format is unknown.
-            Single bad lines are only listed in the report.
+            Its header names no column of words. Single bad lines are only listed in the report.
     """
     if format not in FORMATS:
         raise LexiconError(f"format {format!r}: expected one of {', '.join(FORMATS)}")
     lines = read_lines(path)
     sample = list(islice(lines, N_SAMPLE))
-    is_detected = format == "auto"
+    is_detected, delimiter = format == "auto", None
     if is_detected:
         shown_lines = [raw for _, raw in sample if raw.strip() and not _is_comment(raw)]
         if is_json_array(shown_lines):
@@ -106,8 +119,11 @@ def read_words(
                 "(for example jq -c '.[]' words.json > words.jsonl)"
             )
         format = detect_format([raw for _, raw in sample], spaces=spaces if pairs is None else not pairs)
-        if format == "list" and _CSV_NAME.search(str(path)) and any(b"," in raw for raw in shown_lines):
-            format = "csv"
+        if format == "list" and _CSV_NAME.search(str(path)):
+            delimiter = other_delimiter(shown_lines)
+            if delimiter is not None or any(b"," in raw for raw in shown_lines):
+                format = "csv"
+    quotes = format == "csv" or (format == "labels" and _TSV_NAME.search(str(path)) is not None)
     if min_count > 1 and format in ("list", "word2vec"):
         raise LexiconError(
             f"{path}: read as {format!r}, which has no counts, so min_count={min_count} cannot be applied"
@@ -120,8 +136,15 @@ def read_words(
     interned: dict[tuple[str | None, str], tuple[str | None, str]] = {}
     counts: list[int | None] = []
     n_lines = 0
-    content = _content_lines(chain(sample, lines), report)
-    for entry in _entries(content, format=format, columns=reads_labels, any_label=any_label):
+    rows = chain(sample, lines)
+    delimiter = delimiter or DELIMITERS.get(format)
+    content = _content_lines(joined_rows(rows, delimiter) if quotes and delimiter else rows, report)
+    entries = (
+        typed_entries(content, format=format, source=str(path), delimiter=delimiter, quotes=quotes)
+        if format in TYPED_FORMATS
+        else _entries(content, format=format, columns=reads_labels, any_label=any_label)
+    )
+    for entry in entries:
         n_lines += 1
         try:
             text = normalize(entry.raw.decode("utf-8").strip().strip(_INVISIBLE).strip())
@@ -227,23 +250,21 @@ def _content_lines(lines: Iterator[tuple[int, bytes]], report: ReportBuilder) ->
             continue
         if report.format != "word2vec" and _is_comment(raw):
             report.n_comments += 1
-        elif b"#" in raw and report.format not in ("word2vec", "csv", "jsonl"):
+        elif b"#" in raw and b"\n" not in raw and report.format not in ("word2vec", "csv", "jsonl"):
             yield line, _COMMENT_BEHIND.sub(b"", raw).rstrip()
         else:
             yield line, raw
 
 
 def _entries(lines: Iterator[tuple[int, bytes]], *, format: str, columns: bool, any_label: bool) -> Iterator[Entry]:
-    """An entry for every line except the header.
+    """An entry for every line of a format that is not in TYPED_FORMATS.
 
     Args:
         columns: whether lines of a list, or of words with counts, may have a label after a tab, a blank or a slash:
             those from which the format was detected had none after a tab.
         any_label: whether any capital letters after a blank or a slash are a label; else only common types are.
     """
-    if format in TYPED_FORMATS:
-        yield from typed_entries(lines, format=format)
-    elif format == "word2vec":
+    if format == "word2vec":
         yield from _word2vec_entries(lines)
     elif format == "list" and columns:
         yield from (_in_list(line, raw, any_label) for line, raw in lines)
@@ -298,7 +319,7 @@ def _is_tagged(raw: bytes) -> bool:
 
 
 def _count(fields: list[bytes]) -> int | None:
-    return whole_number(fields[1].strip()) if len(fields) > 1 else None
+    return count_in(fields[1].strip()) if len(fields) > 1 else None
 
 
 def _are_numbers(fields: list[bytes], *, n: int | None = None) -> bool:

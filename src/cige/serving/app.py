@@ -7,7 +7,8 @@ import gc
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Mapping
+import warnings
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -23,6 +24,7 @@ from cige import __version__
 from cige.api import NER
 from cige.errors import ModelError
 from cige.json_text import to_json
+from cige.lexicon.report import LoadReport, WordListWarning
 from cige.serving import schemas
 from cige.serving.answers import Answer, json_bytes
 from cige.serving.aside import Aside, Overloaded, Stopping
@@ -318,8 +320,11 @@ def _html(content: str, policy: str) -> Response:
     return HTMLResponse(content, headers=headers)
 
 
-def app_of_worker() -> FastAPI:
+def app_of_worker(on_report: Callable[[LoadReport], None] | None = None) -> FastAPI:
     """The app of a worker process, according to `Settings.from_environment` and the token in the environment.
+
+    Args:
+        on_report: called with the report of each word list; workers leave it to the process that starts them.
 
     Raises:
         CigeError: the model or the shared words cannot be read.
@@ -327,7 +332,10 @@ def app_of_worker() -> FastAPI:
     settings = Settings.from_environment()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     log.setLevel(logging.INFO if settings.log_requests or settings.log_text else logging.WARNING)
-    models = open_models(settings)
+    with warnings.catch_warnings():
+        if on_report is None:
+            warnings.simplefilter("ignore", WordListWarning)  # of --names, which that process shows too
+        models = open_models(settings, on_report)
     gc.collect()
     gc.freeze()  # what is loaded stays, so that a collection during a large request takes less time
     return create_app(models, settings, token=os.environ.get(TOKEN_VARIABLE) or None)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cige.api import NER, load_as
 from cige.errors import ModelError
+from cige.lexicon.report import LoadReport
 from cige.nn.memory import keep_freed_memory
 from cige.serving.schemas import ServedModelOut
 from cige.serving.settings import Settings
@@ -39,26 +40,34 @@ def named_models(given: Sequence[str]) -> dict[str, str]:
     return sources
 
 
-def open_models(settings: Settings) -> dict[str, NER]:
+def open_models(settings: Settings, on_report: Callable[[LoadReport], None] | None = None) -> dict[str, NER]:
     """Load the models of the settings, add the words of the word lists, and warm them up.
+
+    Args:
+        on_report: called once with the report of each word list, whatever the number of models.
 
     Raises:
         ModelError: the errors of `cige.load`; a model has no lexicon; or two models have the same name.
         LexiconError: a word list cannot be read.
     """
     keep_freed_memory()
-    return {name: _open(source, settings) for name, source in named_models(settings.models).items()}
+    models = {}
+    for name, source in named_models(settings.models).items():
+        models[name], reports = _open(source, settings)
+        if on_report is not None and len(models) == 1:  # each model takes the same lines
+            for report in reports:
+                on_report(report)
+    return models
 
 
-def _open(source: str, settings: Settings) -> NER:
+def _open(source: str, settings: Settings) -> tuple[NER, list[LoadReport]]:
     ner = load_as(source, settings)
     if not isinstance(ner, NER):
         raise ModelError(f"{source}: reads the words of its own vocabulary alone; serve a model with a lexicon")
-    for path in settings.lexicon_files:
-        ner.lexicon.add_file(path)
+    reports = [ner.lexicon.add_file(path) for path in settings.lexicon_files]
     ner(WARM_UP)
     ner.explain(WARM_UP, removals=False)
-    return ner
+    return ner, reports
 
 
 def described(reader: Reader) -> ServedModelOut:

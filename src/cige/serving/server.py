@@ -12,10 +12,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cige.errors import CigeError
 from cige.serving.hosts import is_loopback, names_of
 from cige.serving.settings import TOKEN_VARIABLE, Settings
+
+if TYPE_CHECKING:
+    from cige.lexicon.report import LoadReport
 
 KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that no connection is closed when it is reused
 ACCEPTED_AT_ONCE = 64  # uvloop accepts one connection per socket and round, so the socket is duplicated this often
@@ -60,7 +64,7 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, no_to
         settings = replace(settings, hosts=names_of(host, settings.hosts))
         n_files = _allow_files()
         settings.to_environment()
-        app = app_of_worker()  # reports problems of model or words before workers start
+        app = app_of_worker(_tell_incomplete)  # reports problems of model or words before workers start
         listening = _listen(host, port)
         port = listening.getsockname()[1]
         configured = partial(
@@ -86,6 +90,11 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, no_to
             config = configured(WORKER_APP, factory=True, workers=n_workers)
             older = "target" in inspect.signature(Multiprocess).parameters
             Multiprocess(config, sockets=doors, **({"target": uvicorn.Server(config).run} if older else {})).run()
+
+
+def _tell_incomplete(report: LoadReport) -> None:
+    if report.is_incomplete:
+        print(f"cige: {report}", file=sys.stderr, flush=True)
 
 
 def _allow_files() -> int:

@@ -17,6 +17,7 @@ from cige.json_text import to_json
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_changes import UserChanges
 from cige.lexicon.user_word import UserWord, reason_to_refuse_user_word
+from cige.lexicon.word_rules import CONTRADICTION
 from cige.serving.refusals import refused_word, shown
 from cige.text.normalize import normalize
 
@@ -250,12 +251,16 @@ def usable(words: Sequence[UserWord]) -> list[UserWord]:
     """The words in their normalised spelling.
 
     Raises:
-        Refused: a word cannot be used; the first such word is named.
+        Refused: a word cannot be used, or is given again with another label or mode; the first such word is named.
     """
     wanted = [replace(word, text=normalize(word.text)) for word in words]
     for word in wanted:
         if reason := reason_to_refuse_user_word(word):
             raise refused_word(word, reason)
+    first: dict[str, UserWord] = {}
+    for word in wanted:
+        if first.setdefault(word.text, word) != word:
+            raise refused_word(word, CONTRADICTION)
     return wanted
 
 
