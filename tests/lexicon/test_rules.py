@@ -19,7 +19,8 @@ def of_words(words) -> SimpleNamespace:
 
 def book(*, force=(), block=(), mode="block_exact") -> SimpleNamespace:
     words = [UserWord(word, "X", "force") for word in force] + [UserWord(word, None, mode) for word in block]
-    return of_words([UserWord("甲乙", "X"), *words])
+    evidence = UserWord("甲乙", "X")
+    return of_words(words if evidence.text in (*force, *block) else [evidence, *words])
 
 
 def places(rules: Rules) -> list[tuple[int, int]]:

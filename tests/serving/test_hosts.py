@@ -69,7 +69,7 @@ def test_a_token_or_the_word_of_the_operator_lets_it_start(monkeypatch, token, n
     from cige.errors import CigeError
     from cige.serving import server
 
-    def reached(_settings):
+    def reached(*_):
         raise CigeError("it went on")
 
     monkeypatch.setattr("cige.serving.app.open_models", reached)
