@@ -293,7 +293,7 @@ class NER(EntityFinder):
         return self.with_words(listed) if listed else self
 
     def _frozen(self) -> NER:
-        return self.with_lexicon(self.lexicon.with_words(()))
+        return self.with_words(())
 
     @classmethod
     def from_pretrained(

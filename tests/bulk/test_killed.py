@@ -227,6 +227,13 @@ def test_a_second_command_does_not_begin_a_job_in_an_empty_folder(texts, tmp_pat
         os.close(handle)
 
 
+def test_an_empty_input_was_not_finished_already(tmp_path, capsys):
+    (tmp_path / "empty.txt").touch()
+    assert main(["annotate", str(tmp_path / "empty.txt"), str(tmp_path / "out")]) == 0
+    out = capsys.readouterr().out
+    assert "0 rows with 0 entities" in out and "already" not in out
+
+
 def test_an_output_that_is_a_file_is_refused(texts, tmp_path, capsys):
     (tmp_path / "out").write_text("mine")
     assert main(["annotate", str(texts), str(tmp_path / "out")]) == 2

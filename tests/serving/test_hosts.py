@@ -78,4 +78,4 @@ def test_a_token_or_the_word_of_the_operator_lets_it_start(monkeypatch, token, n
     if token:
         monkeypatch.setenv("CIGE_SERVE_TOKEN", token)
     with pytest.raises(CigeError, match="it went on"):
-        server.serve(Settings(), host="0.0.0.0", port=0, no_token=no_token)
+        server.serve(Settings(), host="0.0.0.0", port=0, no_token=no_token, on_report=print)

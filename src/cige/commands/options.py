@@ -220,11 +220,11 @@ def make_console() -> Console:
     """The console for tables, as wide as the terminal, or 120 columns for a pipe or a file."""
     from rich.console import Console
 
-    class Table(Console):
+    class TableConsole(Console):
         def on_broken_pipe(self) -> None:
             raise  # the BrokenPipeError that is being handled, for which `main` has an exit code
 
-    return Table(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
+    return TableConsole(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
 
 
 def n_cores() -> int:

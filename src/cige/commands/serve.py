@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from cige.commands.options import add_model_options, at_least, seconds
+from cige.commands.options import add_model_options, at_least, seconds, tell_incomplete
 
 # The limits that can be set, with the help text of their options.
 LIMITS = {
@@ -110,4 +110,11 @@ def run(args: argparse.Namespace) -> None:
         log_requests=args.access_log,
         log_text=args.log_text,
     )
-    serve(settings, host=args.host, port=args.port, n_workers=args.workers, no_token=args.no_token)
+    serve(
+        settings,
+        host=args.host,
+        port=args.port,
+        n_workers=args.workers,
+        no_token=args.no_token,
+        on_report=tell_incomplete,
+    )

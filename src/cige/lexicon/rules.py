@@ -106,20 +106,22 @@ def find_rules(text: str, rows: np.ndarray, modes: Sequence[Mode], labels: Seque
             blocked.add((start, end))
         elif modes[k] == TYPE:
             typed.append((start, end, k))
-    pairs, typed_rows, around, typed_around = sorted(blocked), typed, [], []
-    if held:
-        pairs = [span for span in pairs if taken.find(1, *span) < 0]
-        around = [span for span in sorted(blocked) if _contains_one(span, held)]
-        typed_rows = [row for row in typed if taken.find(1, *row[:2]) < 0]
-        typed_around = [row for row in typed if _contains_one(row[:2], held)]
+    spans, of_types, forced_spans = sorted(blocked), _spans(typed, labels), _spans(held, labels)
+    if not held:
+        return Rules((), tuple(spans), of_types)
     return Rules(
-        _spans(held, labels), tuple(pairs), _spans(typed_rows, labels), tuple(around), _spans(typed_around, labels)
+        forced_spans,
+        tuple([span for span in spans if taken.find(1, *span) < 0]),
+        tuple([span for span in of_types if taken.find(1, span.start, span.end) < 0]),
+        tuple([span for span in spans if _contains_one(*span, forced_spans)]),
+        tuple([span for span in of_types if _contains_one(span.start, span.end, forced_spans)]),
     )
 
 
-def _contains_one(edges: tuple[int, int], rows: Iterable[tuple[int, int, int]]) -> bool:
-    """Whether the stretch contains one of `rows`, and more."""
-    return any(edges[0] <= start and end <= edges[1] and (start, end) != edges for start, end, _ in rows)
+def _contains_one(start: int, end: int, forced: Sequence[ForcedSpan]) -> bool:
+    """Whether [start, end) contains one of the stretches (sorted, disjoint), and more."""
+    k = bisect_left(forced, start, key=lambda span: span.start)
+    return k < len(forced) and forced[k].end <= end and (forced[k].start, forced[k].end) != (start, end)
 
 
 def _spans(rows: Iterable[tuple[int, int, int]], labels: Sequence[str | None]) -> tuple[ForcedSpan, ...]:

@@ -8,6 +8,7 @@ import resource
 import socket
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -27,11 +28,20 @@ MOST_FILES = 4_096  # that a process may open; each connection is one
 WORKER_APP = "cige.serving.app:app_of_worker"
 
 
-def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, no_token: bool = False) -> None:
+def serve(
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    on_report: Callable[[LoadReport], None],
+    n_workers: int = 1,
+    no_token: bool = False,
+) -> None:
     """Serve requests until the process is stopped; accepted requests are answered before it ends.
 
     Args:
         host, port: the address to listen on; port 0 uses any free port, with one worker.
+        on_report: called with the report of each word list, before requests are accepted.
         n_workers: number of processes. If there are several and no lexicon file, words that are added over HTTP are
             stored in a temporary file until the server stops.
         no_token: whether a server that other machines reach may do without a token.
@@ -64,7 +74,7 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, no_to
         settings = replace(settings, hosts=names_of(host, settings.hosts))
         n_files = _allow_files()
         settings.to_environment()
-        app = app_of_worker(_tell_incomplete)  # reports problems of model or words before workers start
+        app = app_of_worker(on_report)  # reports problems of model or words before workers start
         listening = _listen(host, port)
         port = listening.getsockname()[1]
         configured = partial(
@@ -90,11 +100,6 @@ def serve(settings: Settings, *, host: str, port: int, n_workers: int = 1, no_to
             config = configured(WORKER_APP, factory=True, workers=n_workers)
             older = "target" in inspect.signature(Multiprocess).parameters
             Multiprocess(config, sockets=doors, **({"target": uvicorn.Server(config).run} if older else {})).run()
-
-
-def _tell_incomplete(report: LoadReport) -> None:
-    if report.is_incomplete:
-        print(f"cige: {report}", file=sys.stderr, flush=True)
 
 
 def _allow_files() -> int:

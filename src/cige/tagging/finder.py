@@ -65,7 +65,7 @@ class EntityFinder(ABC):
         return selection
 
     def with_words(self, words: UserWords) -> EntityFinder:
-        """A finder with these additional user words; `self` if there are none.
+        """A finder with these additional user words, which later changes of the lexicon do not affect.
 
         Raises:
             ModelError: the model does not support user words.

@@ -133,6 +133,7 @@ def _of_relations(
 ) -> list[ScoredSpan]:
     """The entities that rules allow, with the labels and scores with which they are reported."""
     best: dict[tuple[int, int, str, Parts], ScoredSpan] = {}
+    blocked = set(_blocked(lattice))
     for span in spans:
         name = chosen.name_of(span.label, model.labels)
         edges = (span.start, span.end)
@@ -141,7 +142,7 @@ def _of_relations(
         if (
             name is None
             or span.end - span.start > limits.get(span.label, span.end)
-            or (not span.parts and edges in _blocked(lattice))
+            or (not span.parts and edges in blocked)
             or trimmed(lattice.text, *edges) != edges
             or any(a < end and start < b for a, b in pieces for start, end in closed)
             or (chosen.thresholds is not None and span.score < chosen.thresholds[name])
