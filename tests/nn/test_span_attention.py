@@ -15,19 +15,16 @@ H, D_HEAD = 3, 5
 
 
 def literal(query, position_query, key, value, relation, relation_key, index, n_nodes, hidden, n_queries=None):
-    """Loops over every sentence, head and pair, in float64."""
+    """Loops over every sentence, head and query, in float64."""
     out = torch.zeros(*query.shape[1:3], H * D_HEAD, dtype=query.dtype)
     for b, n in enumerate(n_nodes.tolist()):
         for h in range(H):
             for i in range(n if n_queries is None else int(n_queries[b])):
-                score = []
-                for j in range(n):
-                    position = (position_query[h, b, i] * (relation_key[h] @ relation[index[b, i, j]])).sum()
-                    masked = hidden is not None and bool(hidden[b, i, j])
-                    score.append((query[h, b, i] * key[h, b, j]).sum() + position - (1e9 if masked else 0))
-                weight = torch.softmax(torch.stack(score), 0)
-                part = sum(weight[j] * value[h, b, j] for j in range(n))
-                out[b, i, h * D_HEAD : (h + 1) * D_HEAD] = part
+                relations = relation[index[b, i, :n]] @ relation_key[h].T  # [n, D_HEAD]: W_kR R_ij of every key j
+                score = key[h, b, :n] @ query[h, b, i] + relations @ position_query[h, b, i]
+                if hidden is not None:
+                    score = score - 1e9 * hidden[b, i, :n]
+                out[b, i, h * D_HEAD : (h + 1) * D_HEAD] = torch.softmax(score, 0) @ value[h, b, :n]
     return out
 
 
