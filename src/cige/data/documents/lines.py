@@ -48,7 +48,7 @@ def read_jsonl(path: Path, options: ReadingOptions) -> list[Document]:
 
 def write_jsonl(path: Path, documents: Iterable[Document]) -> None:
     lines = []
-    for _, document in checked(documents):
+    for _, document in checked(documents, parts=True):
         entities = {"entities": span_dicts(document)} if document.is_labelled else {}
         lines.append(json_text({"text": document.text} | entities | without(document.meta, "text", "entities")) + "\n")
     write_text(path, "".join(lines))
