@@ -26,7 +26,7 @@ from cige.text.counted import counted
 
 NO_OVERLAPS = (
     "a character can have only one tag: train with `head: pair_grid`, which finds nested entities, correct the file, "
-    "or read it with repair=True, which keeps the outermost"
+    "or read it with repair=True, which keeps the outermost (`cige convert FILE OUTPUT --repair` writes them)"
 )
 NO_GAPS = "is discontinuous; only `head: pair_grid` with pair_grid.scores: relations learns such entities"
 _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")

@@ -247,6 +247,19 @@ def test_the_command(tmp_path, capsys):
     assert "cannot tell the format from the name" in capsys.readouterr().err
 
 
+def test_repairs_of_the_command_are_told(tmp_path, capsys):
+    source, tags = tmp_path / "a.jsonl", tmp_path / "a.bio"
+    write_documents(source, [Document("北京大学在哪", (Span(0, 2, "LOC"), Span(0, 4, "ORG")))])
+    assert main(["convert", str(source), str(tags)]) == 2
+    assert main(["convert", str(source), str(tags), "--repair"]) == 0
+    assert "a.jsonl, line 1: repaired: LOC '北京' at [0, 2) overlapped a longer entity" in capsys.readouterr().err
+    assert read_sentences(tags)[0].spans == (Span(0, 4, "ORG"),)
+    tags.write_text("北 I-LOC\n京 I-LOC\n", encoding="utf-8")
+    assert main(["convert", str(tags), str(source), "--repair"]) == 0
+    assert "a.bio: 1 place(s) repaired, the first on line 1: I-LOC must follow" in capsys.readouterr().err
+    assert read_sentences(source)[0].spans == (Span(0, 2, "LOC"),)
+
+
 def test_an_entity_with_a_gap_keeps_its_parts(tmp_path, capsys):
     text, spans = "第一和口腔医院", (Span(0, 7, "ORG", ((0, 2), (5, 7))), Span(3, 7, "ORG"))
     source, same, table = tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "c.csv"
