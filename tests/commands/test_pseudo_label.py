@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import tiny
+import tiny_grid
 import tiny_run
 
 import cige
@@ -46,6 +47,26 @@ def test_models_that_agree_label_the_text(models, raw, tmp_path, capsys):
         for span in sentence.spans:
             entity = found[span.start, span.end]
             assert span.label == (entity.label if entity.score >= 0.5 else OPEN)
+
+
+def test_of_nested_entities_the_likeliest_count(raw, tmp_path):
+    tiny_grid.model().save(tmp_path / "nested")
+    out, model = tmp_path / "agreed.jsonl", str(tmp_path / "nested")
+    options = ["--min-score", "0", "--max-open", "0", "--chars", "4", "90"]
+    assert main(["pseudo-label", str(raw), str(out), "--model", model, *options]) == 0
+    texts = [sentence.text for sentence in read_sentences(out)]  # they can be read without nested=True
+    ner = cige.load(model)
+    assert any(
+        len(entities) < len(ner(text)) for text, entities in zip(texts, ner.pipe(texts, nested=False), strict=True)
+    )
+
+
+def test_why_no_line_was_kept(models, raw, tmp_path, capsys):
+    argv = ["pseudo-label", str(raw), str(tmp_path / "x.jsonl"), "--model", models[0], "--chars", "4", "90"]
+    assert main([*argv, "--min-score", "1", "--max-open", "0", "--keep-empty", "0"]) == 2
+    assert "with more than 0% of open text (--max-open)" in capsys.readouterr().err
+    assert main([*argv, "--chars", "500", "600"]) == 2
+    assert "no line of 500 to 600 characters\n" in capsys.readouterr().err
 
 
 def test_a_model_of_one_label_judges_it_alone(models, raw, tmp_path):

@@ -13,6 +13,7 @@ from cige.cli import main
 from cige.commands import suggest
 from cige.data import read_sentences
 from cige.data.documents import read_documents
+from cige.entities import Entity
 from cige.suggest import selecting
 
 KNOWN = {s.text: s for s in tiny.sentences(300, seed=7)}  # each text once
@@ -33,6 +34,22 @@ def raw(tmp_path: Path) -> Path:
 
 def lines_of(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_entities_with_gaps_are_written_with_their_parts_or_not_at_all(model, raw, tmp_path, capsys, monkeypatch):
+    parts = ((0, 2), (3, 5))
+
+    def gapped(finder, texts, *_):
+        return [[Entity(0, 5, "ORG", text[:2] + text[3:5], 0.9, parts=parts)] for text in texts]
+
+    monkeypatch.setattr(cige.NER, "stream", gapped)
+    argv = ["suggest", str(raw), str(tmp_path / "out"), "-m", model, "--n", "2", "--strategy", "random"]
+    assert main(argv) == 2 and not (tmp_path / "out").exists()
+    assert "is discontinuous; only JSON lines (format jsonl) can hold it" in capsys.readouterr().err
+    assert main([*argv, "--format", "jsonl"]) == 0
+    assert [span.parts for task in read_documents(tmp_path / "out", format="jsonl") for span in task.spans] == [
+        parts
+    ] * 2
 
 
 @pytest.mark.parametrize("form", ["doccano", "label-studio", "jsonl"])

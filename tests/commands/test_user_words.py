@@ -6,9 +6,10 @@ import json
 
 import pytest
 import tiny
+import tiny_grid
 
 from cige.cli import main
-from cige.data import write_sentences
+from cige.data import Sentence, Span, write_sentences
 from cige.models.dcsan import DcsanConfig
 
 
@@ -45,6 +46,15 @@ def test_models_of_one_folder_name_keep_their_paths(argv, capsys):
     same = argv[2]
     assert main(["user-words", "--model", same, "--model", same + "/", *argv[5:], "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)) == [same, same + "/"]
+
+
+def test_a_model_of_nested_entities_is_measured_on_them(tmp_path, capsys):
+    tiny_grid.model().save(tmp_path / "model")
+    write_sentences(tmp_path / "dev.jsonl", [Sentence("北京大学在北京", (Span(0, 2, "LOC"), Span(0, 4, "ORG")))])
+    argv = ["user-words", "--model", str(tmp_path / "model"), "--data", str(tmp_path / "dev.jsonl"), "--json"]
+    assert main(argv) == 0
+    of_file = next(row for row in json.loads(capsys.readouterr().out) if row["words"] == "names of the file")
+    assert (of_file["n_words"], of_file["listed_names"]) == (2, 1.0)
 
 
 def test_a_figure_in_no_format_is_told(argv, capsys, tmp_path):

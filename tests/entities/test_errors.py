@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from cige.data.sentence import Span
 from cige.entities.entity import Entity
 from cige.entities.errors import NOTHING, confusion, list_errors
+from cige.entities.scores import score
 
 TEXT = "李明在北京大学和罗氏公司工作。"
 
@@ -42,6 +43,23 @@ def test_of_two_that_overlap_the_nearer_is_the_counterpart():
         ("wrong boundary", "ORG"),
         ("spurious", "LOC"),
     }
+
+
+def test_an_entity_with_other_parts_is_an_error():
+    text = "第一和口腔医院"
+    gold = [[Span(0, 7, "ORG", ((0, 2), (5, 7)))]]
+    assert list_errors(gold, [[Entity(0, 7, "ORG", "第一医院", 0.9, parts=((0, 2), (5, 7)))]]) == []
+    found = [[Entity(0, 7, "ORG", text, 0.9)]]
+    (error,) = list_errors(gold, found)
+    assert (error.kind, score(gold, found, texts=[text]).f1) == ("wrong boundary", 0.0)
+    assert error.to_dict(text)["gold"] == {
+        "start": 0,
+        "end": 7,
+        "label": "ORG",
+        "text": "第一医院",
+        "parts": [[0, 2], [5, 7]],
+    }
+    assert confusion(gold, found) == {"ORG": {"ORG": 0, NOTHING: 1}, NOTHING: {"ORG": 1, NOTHING: 0}}
 
 
 def test_confusion_counts_spans():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from starlette.testclient import TestClient
 
 from cige import load
+from cige.entities import Entity
 from cige.errors import DataError
 from cige.integrations.label_studio import Interface, app, create_app, predictions
 
@@ -75,6 +78,13 @@ def test_interfaces_that_cannot_be_used_are_refused(config, message):
 def test_the_threshold_of_the_interface_counts():
     strict = CONFIG.replace('toName="body">', 'toName="body" model_score_threshold="1">')
     assert predictions(load(), [{"data": {"content": TEXT}}], strict)[0]["result"] == []
+
+
+def test_entities_with_gaps_are_no_regions():
+    broken = Entity(0, 7, "PER", "第一医院", 0.9, parts=((0, 2), (5, 7)))
+    finder = SimpleNamespace(pipe=lambda texts, min_score: [[broken, Entity(3, 7, "PER", "口腔医院", 0.8)]])
+    (made,) = predictions(finder, [{"data": {"content": "第一和口腔医院"}}], CONFIG)
+    assert [region["value"]["text"] for region in made["result"]] == ["口腔医院"]
 
 
 def test_the_model_comes_from_the_environment(monkeypatch):

@@ -192,6 +192,20 @@ def test_other_data_than_at_the_start_is_refused(data_dir: Path, tmp_path: Path,
         run(other, tmp_path / "run", recipe=recipe)
 
 
+def test_a_finished_run_on_data_that_has_changed_is_refused(data_dir: Path, tmp_path: Path) -> None:
+    recipe, data = tiny_run.tiny_recipe(n_epochs=1), tiny_run.write_data_folder(tmp_path / "data")
+    first = run(data, tmp_path / "run", recipe=recipe)
+    file = data / "ner/tiny/train.bmes"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("PER", "LOC"), encoding="utf-8")  # as many sentences as before, with corrected labels
+    with pytest.raises(RecipeError, match=r"other sentences.*resume=False"):
+        run(data, tmp_path / "run", recipe=recipe)
+    file.write_text(text, encoding="utf-8")
+    assert run(data, tmp_path / "run", recipe=recipe) == first
+    file.unlink()
+    assert run(data, tmp_path / "run", recipe=recipe) == first  # a result does not need its data
+
+
 def test_over_a_bert_whose_vectors_are_kept(data_dir: Path, tmp_path: Path, one_thread: None) -> None:
     """Training reads texts in bfloat16, development scores do not: which reads one first makes no difference."""
     pytest.importorskip("transformers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from cige.bulk.fingerprint import Versions, versions_of
@@ -166,4 +166,4 @@ class Annotator:
         if annotation.entities is None or self.settings.offsets != UTF_16:
             return annotation
         place = utf16_offsets(text)
-        return Annotation([replace(e, start=place(e.start), end=place(e.end)) for e in annotation.entities])
+        return Annotation([entity.moved(place) for entity in annotation.entities])

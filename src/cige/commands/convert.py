@@ -13,9 +13,15 @@ all of these formats except texts without labels.
 from __future__ import annotations
 
 import argparse
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from cige.commands.options import add_repair_option
 from cige.text.counted import counted
+
+if TYPE_CHECKING:
+    from cige.data.documents import Document
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,9 +58,22 @@ def run(args: argparse.Namespace) -> None:
         repair=args.repair,
     )
     documents = read_documents(args.input, format=args.format or "auto", options=options)
+    if args.repair:
+        documents = [_without_overlaps(document, args.input) for document in documents]
     write_documents(args.output, documents, format=args.to or "auto")
     n_spans = sum(len(document.spans) for document in documents)
     n_unlabelled = sum(not document.is_labelled for document in documents)
     unlabelled = f", {n_unlabelled:,} of them unlabelled" if n_unlabelled else ""
     entities = counted(n_spans, "entity", "entities")
     print(f"wrote {args.output}: {counted(len(documents), 'document')} with {entities}{unlabelled}")
+
+
+def _without_overlaps(document: Document, name: str) -> Document:
+    """The document with the outermost of overlapping entities; the others are listed on standard error."""
+    from cige.data.jsonl import outermost, show_span
+
+    spans, dropped = outermost(document.spans)
+    for span in dropped:
+        shown = show_span(span, document.text)
+        print(f"cige: {name}, line {document.line}: repaired: {shown} overlapped a longer entity", file=sys.stderr)
+    return replace(document, spans=tuple(spans))

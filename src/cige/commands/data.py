@@ -112,7 +112,8 @@ def run_names(args: argparse.Namespace) -> None:
 def _read(args: argparse.Namespace, file: str) -> tuple[Sentence, ...]:
     from cige.data import read_labelled
 
-    labelled = read_labelled(file, format=args.format, repair=args.repair)
+    # Nested entities are training data too; a format that cannot hold them refuses them when it is written.
+    labelled = read_labelled(file, format=args.format, repair=args.repair, nested=not args.repair)
     for mended in labelled.repairs:
         print(f"cige: {file}, line {mended.line}: repaired: {mended.what}", file=sys.stderr)
     return tuple(labelled.sentences)

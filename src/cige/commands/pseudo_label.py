@@ -64,9 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from cige.data import write_sentences
 
-    sentences = list(_agreed(args))
+    dropped: Counter[str] = Counter()
+    sentences = list(_agreed(args, dropped))
     if not sentences:
-        raise DataError(f"{args.source}: no line of {args.chars[0]} to {args.chars[1]} characters was kept")
+        lines = f"line of {args.chars[0]} to {args.chars[1]} characters"
+        reasons = "".join(f"; {n:,} {reason}" for reason, n in dropped.items())
+        raise DataError(f"{args.source}: no {lines}" + (f" was kept{reasons}" if reasons else ""))
     write_sentences(args.output, sentences)
     counts = Counter(span.label for sentence in sentences for span in sentence.spans)
     for label, n in counts.most_common():
@@ -74,7 +77,8 @@ def run(args: argparse.Namespace) -> None:
     print(f"{args.output}: {counted(len(sentences), 'sentence')}")
 
 
-def _agreed(args: argparse.Namespace) -> Iterator[Sentence]:
+def _agreed(args: argparse.Namespace, dropped: Counter[str]) -> Iterator[Sentence]:
+    """The labelled sentences; the other texts of the right length are counted in `dropped`, by reason."""
     import numpy as np
 
     from cige.api import load
@@ -97,11 +101,15 @@ def _agreed(args: argparse.Namespace) -> Iterator[Sentence]:
     n_kept, texts = 0, (text for text in map(str.strip, sentences_of(args.source)))
     texts = (text for text in texts if args.chars[0] <= len(text) <= args.chars[1])
     while block := list(islice(texts, BLOCK)):
-        entities = [list(finder.pipe(block, batch_size=64)) for finder in finders]
+        entities = [list(finder.pipe(block, batch_size=64, nested=False)) for finder in finders]
         for text, *of_text in zip(block, *entities, strict=True):
             spans = agreed_spans(of_text, judges, min_score=args.min_score)
             n_open = sum(span.end - span.start for span in spans if span.label == OPEN)
-            if n_open > args.max_open * len(text) or (not spans and rng.random() >= args.keep_empty):
+            if n_open > args.max_open * len(text):
+                dropped[f"with more than {args.max_open:.0%} of open text (--max-open)"] += 1
+                continue
+            if not spans and rng.random() >= args.keep_empty:
+                dropped["without entities (--keep-empty)"] += 1
                 continue
             yield Sentence(text, spans)
             n_kept += 1

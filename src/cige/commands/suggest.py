@@ -183,7 +183,7 @@ def _documents(
     labels: list[tuple[Span, ...]] = [()] * len(texts)
     if finder is not None and not args.no_labels:
         of_texts = finder.stream(texts, finder.select(request))
-        labels = [tuple(Span(e.start, e.end, e.label) for e in entities) for entities in of_texts]
+        labels = [tuple(Span(e.start, e.end, e.label, e.parts) for e in entities) for entities in of_texts]
     return [
         Document(
             suggestion.text,

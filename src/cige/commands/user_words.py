@@ -65,9 +65,10 @@ def run(args: argparse.Namespace) -> None:
             print(f"cige: {words.report}", file=sys.stderr)
     models: list[str | None] = args.model or [None]
     names = names_of_folders([model or "bundled" for model in models])
-    sentences = read_sentences(args.data, repair=args.repair)
-    train = read_sentences(args.train, repair=args.repair) if args.train else None
     ners = {name: with_lexicon_only(load_model(model, args), model) for name, model in zip(names, models, strict=True)}
+    nested = all(ner.label_facts.nested for ner in ners.values()) and not args.repair
+    sentences = read_sentences(args.data, repair=args.repair, nested=nested)
+    train = read_sentences(args.train, repair=args.repair, nested=nested) if args.train else None
     labels = parse_label_map(args.labels, may_drop=True)
     for ner in ners.values():
         check_labels(ner, sentences, labels, args.data)

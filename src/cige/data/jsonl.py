@@ -26,8 +26,9 @@ from cige.text.counted import counted
 
 NO_OVERLAPS = (
     "a character can have only one tag: train with `head: pair_grid`, which finds nested entities, correct the file, "
-    "or read it with repair=True, which keeps the outermost"
+    "or read it with repair=True, which keeps the outermost (`cige convert FILE OUTPUT --repair` writes them)"
 )
+NO_GAPS = "is discontinuous; only `head: pair_grid` with pair_grid.scores: relations learns such entities"
 _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
@@ -71,10 +72,7 @@ def parse_json_lines(
             spans = read_spans(record, sentence_text)
             broken = [span for span in spans if span.parts]
             if broken and not nested:
-                raise DataError(
-                    f"{show_span(broken[0], sentence_text)} is discontinuous; only `head: pair_grid` with "
-                    "pair_grid.scores: relations learns such entities"
-                )
+                raise DataError(f"{show_span(broken[0], sentence_text)} {NO_GAPS}")
             outer, dropped = (sorted(set(spans)), []) if nested else outermost(spans)
             if dropped and not keep_outermost:
                 raise DataError(f"{show_span(dropped[0], sentence_text)} overlaps another entity; {NO_OVERLAPS}")
@@ -130,15 +128,16 @@ def _spans_of_jsonl(record: JsonObject, text: str) -> list[Span]:
                 f'expected {{"start", "end", "label"}} for an entity, found {to_json(entity, ensure_ascii=True)[:60]}'
             )
         span = make_span(entity.get("start"), entity.get("end"), entity.get("label"), text)
-        if entity.get("parts"):
-            span = replace(span, parts=_parts(entity["parts"], span))
+        span = with_parts(span, entity.get("parts"))
         check_surface(span, entity.get("text", span.text_in(text)), text)
         spans.append(span)
     return spans
 
 
-def _parts(parts: Any, span: Span) -> tuple[tuple[int, int], ...]:
-    """The parts of a discontinuous entity; raises a DataError if they are not valid for its start and end."""
+def with_parts(span: Span, parts: Any) -> Span:
+    """The span with the "parts" of a file, if there are any; raises a DataError if they are not valid for the span."""
+    if not parts:
+        return span
     is_list = isinstance(parts, list) and all(isinstance(part, list) and len(part) == 2 for part in parts)
     offsets = [offset for part in parts for offset in part] if is_list else []
     ascends = all(type(x) is int for x in offsets) and all(a < b for a, b in pairwise(offsets))
@@ -147,7 +146,7 @@ def _parts(parts: Any, span: Span) -> tuple[tuple[int, int], ...]:
             f"expected as the parts of [{span.start}, {span.end}) two or more [start, end) in order that do not touch, "
             f"found {to_json(parts, ensure_ascii=True)[:60]}"
         )
-    return tuple((start, end) for start, end in parts)
+    return replace(span, parts=tuple((start, end) for start, end in parts))
 
 
 def _spans_of_cluener(record: JsonObject, text: str) -> list[Span]:
@@ -212,15 +211,14 @@ def check_writable(text: str, spans: Iterable[Span]) -> None:
         make_span(span.start, span.end, span.label, text)
 
 
-def _to_jsonl(sentence: Sentence) -> dict[str, object]:
-    return {
-        "text": sentence.text,
-        "entities": [
-            {"start": s.start, "end": s.end, "label": s.label, "text": s.text_in(sentence.text)}
-            | ({"parts": [list(part) for part in s.parts]} if s.parts else {})
-            for s in sorted(sentence.spans)
-        ],
-    }
+def span_object(span: Span, text: str) -> JsonObject:
+    """A span as JSON lines have it: start, end, label and text, and the parts of a discontinuous entity."""
+    parts = {"parts": [list(part) for part in span.parts]} if span.parts else {}
+    return {"start": span.start, "end": span.end, "label": span.label, "text": span.text_in(text)} | parts
+
+
+def _to_jsonl(sentence: Sentence) -> JsonObject:
+    return {"text": sentence.text, "entities": [span_object(s, sentence.text) for s in sorted(sentence.spans)]}
 
 
 def _to_cluener(sentence: Sentence) -> dict[str, object]:

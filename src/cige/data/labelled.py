@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cige.data.sentence import Sentence
@@ -32,3 +34,18 @@ class LabelledFile:
     sentences: tuple[Sentence, ...]
     format: str
     repairs: tuple[Repair, ...] = ()
+
+
+def warn_of_repairs(name: str, repairs: Sequence[Repair], *, stacklevel: int = 1) -> None:
+    """Warn with the number of repairs in a file and the first of them, if there are any.
+
+    Args:
+        name: the name of the file.
+        stacklevel: 1 for the caller of this function, 2 for its caller, and so on.
+    """
+    if repairs:
+        warnings.warn(
+            f"{name}: {len(repairs)} place(s) repaired, the first on line {repairs[0].line}: {repairs[0].what}",
+            RepairWarning,
+            stacklevel=stacklevel + 1,
+        )

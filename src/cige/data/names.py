@@ -21,6 +21,8 @@ def labelled_words_of(sentences: Iterable[Sentence], *, labels: Mapping[str, str
     labels_of_word: dict[str, Counter[str]] = {}
     for sentence in sentences:
         for span in sentence.spans:
+            if span.parts:
+                continue
             name = normalize(sentence.text[span.start : span.end])
             labels_of_word.setdefault(name, Counter())[(labels or {}).get(span.label, span.label)] += 1
     words = []
@@ -34,8 +36,8 @@ def labelled_words_of(sentences: Iterable[Sentence], *, labels: Mapping[str, str
 def user_words_of(
     sentences: Iterable[Sentence], *, labels: Collection[str] | None = None, min_count: int = 1
 ) -> list[str]:
-    """The distinct entities of labelled sentences that can be user words (two characters or more), normalised and
-    sorted.
+    """The distinct entities of labelled sentences that can be user words (two characters or more, without gaps),
+    normalised and sorted.
 
     Args:
         labels: use only entities with these labels; None uses all.
@@ -49,7 +51,7 @@ def user_words_of(
     for sentence in sentences:
         for span in sentence.spans:
             seen.add(span.label)
-            if labels is None or span.label in labels:
+            if not span.parts and (labels is None or span.label in labels):
                 counts[normalize(sentence.text[span.start : span.end])] += 1
     missing = sorted(set(labels or ()) - seen)
     if missing:

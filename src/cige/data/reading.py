@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from cige.data.documents.formats import find_format, known, of_json, of_name, re
 from cige.data.documents.lines import DOCSTART
 from cige.data.documents.sentences import sentences_of
 from cige.data.jsonl import format_json_lines, looks_like_json_lines, parse_json_lines
-from cige.data.labelled import LabelledFile, RepairWarning
+from cige.data.labelled import LabelledFile, warn_of_repairs
 from cige.data.sentence import Sentence
 from cige.data.text_files import read_text, write_text
 from cige.errors import DataError
@@ -39,13 +38,7 @@ def read_sentences(
         DataError: the file cannot be read or contains no sentence; the message contains the file and the line.
     """
     labelled = read_labelled(path, format=format, repair=repair, nested=nested)
-    if labelled.repairs:
-        first = labelled.repairs[0]
-        warnings.warn(
-            f"{path}: {len(labelled.repairs)} place(s) repaired, the first on line {first.line}: {first.what}",
-            RepairWarning,
-            stacklevel=2,
-        )
+    warn_of_repairs(str(path), labelled.repairs, stacklevel=2)
     return list(labelled.sentences)
 
 

@@ -48,12 +48,15 @@ class RunKind(Generic[R]):
         load: reads a recipe from the YAML file of a folder.
         check: called with a recipe and the number of processes before the folder is claimed; it raises an error if they
             do not suit each other.
+        check_finished: called with the result of a finished run before it is returned; it raises an error if the data
+            are others than those of the run.
         may_skip_weights: as in `prepare`.
     """
 
     result: type[R]
     load: Callable[[Path], Any]
     check: Callable[[Any, int], None] = lambda recipe, n_processes: None
+    check_finished: Callable[[R], None] = lambda result: None
     may_skip_weights: bool = True
 
 
@@ -89,7 +92,7 @@ def run(
         The result, or None if the time was up before the last step.
 
     Raises:
-        CigeError: see its subclasses; a RecipeError if the folder holds another run.
+        CigeError: see its subclasses; a RecipeError if the folder holds another run, or a finished one on other data.
     """
     accelerator = prepare(options.device, precision=recipe.training.precision, may_skip_weights=kind.may_skip_weights)
     kind.check(recipe, accelerator.num_processes)
@@ -97,7 +100,9 @@ def run(
         claim(folder, recipe, seed=options.seed, resume=options.resume, load=kind.load)
     accelerator.wait_for_everyone()
     if (folder / RESULT).is_file():
-        return read_result(folder, kind.result)
+        finished = read_result(folder, kind.result)
+        kind.check_finished(finished)
+        return finished
     training = begin(accelerator)
     trainer = Trainer(
         training.network,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 
@@ -44,6 +45,11 @@ class Entity:
     score: float
     forced: bool = False
     parts: tuple[tuple[int, int], ...] = ()
+
+    def moved(self, place: Callable[[int], int]) -> Entity:
+        """The entity with its offsets, also those of its parts, in another unit: `place` converts an offset."""
+        parts = tuple((place(start), place(end)) for start, end in self.parts)
+        return replace(self, start=place(self.start), end=place(self.end), parts=parts)
 
     def to_dict(self) -> EntityJson:
         """The fields as a dict of JSON values, in the order of the class; `forced` and `parts` only if they are set."""

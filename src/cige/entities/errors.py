@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cige.entities.entity import Entity
-from cige.entities.scores import Labelled
+from cige.entities.scores import Labelled, parts_of
 
 Kind = Literal["missed", "spurious", "wrong type", "wrong boundary"]
 KINDS: tuple[Kind, ...] = ("missed", "spurious", "wrong type", "wrong boundary")
@@ -33,14 +33,11 @@ class EntityError:
 
     def to_dict(self, text: str) -> dict[str, object]:
         """The fields and the `text` of the sentence, as JSON values."""
-        gold = self.gold
         return {
             "kind": self.kind,
             "sentence": self.sentence,
             "text": text,
-            "gold": None
-            if gold is None
-            else {"start": gold.start, "end": gold.end, "label": gold.label, "text": text[gold.start : gold.end]},
+            "gold": None if self.gold is None else _gold_dict(self.gold, text),
             "found": None if self.found is None else self.found.to_dict(),
         }
 
@@ -53,9 +50,9 @@ def list_errors(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable
     """
     errors = []
     for number, (labelled, entities) in enumerate(zip(gold, predicted, strict=True)):
-        right = {(e.start, e.end, e.label) for e in entities} & {(s.start, s.end, s.label) for s in labelled}
-        rest = [s for s in labelled if (s.start, s.end, s.label) not in right]
-        others = [e for e in entities if (e.start, e.end, e.label) not in right]
+        right = {(*_extent(e), e.label) for e in entities} & {(*_extent(s), s.label) for s in labelled}
+        rest = [s for s in labelled if (*_extent(s), s.label) not in right]
+        others = [e for e in entities if (*_extent(e), e.label) not in right]
         pairs = sorted(
             ((_closeness(s, e), j, k) for j, s in enumerate(rest) for k, e in enumerate(others)), reverse=True
         )
@@ -65,7 +62,7 @@ def list_errors(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable
                 paired[j] = k
         of_sentence: list[EntityError] = []
         for j, k in paired.items():
-            same = (rest[j].start, rest[j].end) == (others[k].start, others[k].end)
+            same = _extent(rest[j]) == _extent(others[k])
             of_sentence.append(EntityError("wrong type" if same else "wrong boundary", number, rest[j], others[k]))
         of_sentence += [EntityError("missed", number, s, None) for j, s in enumerate(rest) if j not in paired]
         of_sentence += [
@@ -79,8 +76,8 @@ def confusion(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable[L
     """How often each gold label (first key) was predicted as each label or NOTHING (second key) for its span."""
     counts: Counter[tuple[str, str]] = Counter()
     for labelled, entities in zip(gold, predicted, strict=True):
-        left = {(s.start, s.end): s.label for s in labelled}
-        right = {(e.start, e.end): e.label for e in entities}
+        left = {_extent(s): s.label for s in labelled}
+        right = {_extent(e): e.label for e in entities}
         counts.update((left.get(span, NOTHING), right.get(span, NOTHING)) for span in left.keys() | right.keys())
     names = [*sorted({name for pair in counts for name in pair} - {NOTHING}), NOTHING]
     return {a: {b: counts[a, b] for b in names} for a in names} if counts else {}
@@ -91,6 +88,17 @@ def _closeness(a: Labelled, b: Labelled) -> tuple[float, bool, int]:
     shared = min(a.end, b.end) - max(a.start, b.start)
     share = max(0.0, shared / (max(a.end, b.end) - min(a.start, b.start)))
     return share, a.label == b.label, -a.start
+
+
+def _extent(span: Labelled) -> tuple[int, int, tuple[tuple[int, int], ...]]:
+    return span.start, span.end, parts_of(span)
+
+
+def _gold_dict(gold: Labelled, text: str) -> dict[str, object]:
+    parts = parts_of(gold)
+    surface = "".join(text[start:end] for start, end in parts or ((gold.start, gold.end),))
+    fields = {"start": gold.start, "end": gold.end, "label": gold.label, "text": surface}
+    return fields | ({"parts": [list(part) for part in parts]} if parts else {})
 
 
 def _place(error: EntityError) -> tuple[int, int]:

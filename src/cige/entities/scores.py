@@ -241,12 +241,13 @@ def _check_lengths(n_gold: int, **others: Sequence[Any] | None) -> None:
             raise DataError(f"gold has {n_gold} sentences, {name} has {len(other)}; they must be in step")
 
 
+def parts_of(span: Labelled) -> tuple[tuple[int, int], ...]:
+    """The parts of a discontinuous entity; () for others."""
+    return getattr(span, "parts", ())
+
+
 def _keys(spans: Sequence[Iterable[Labelled]]) -> set[_Key]:
-    return {
-        (number, s.start, s.end, s.label, getattr(s, "parts", ()))
-        for number, sentence in enumerate(spans)
-        for s in sentence
-    }
+    return {(number, s.start, s.end, s.label, parts_of(s)) for number, sentence in enumerate(spans) for s in sentence}
 
 
 def _count(gold: set[Any], predicted: set[Any]) -> Counts:

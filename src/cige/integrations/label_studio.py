@@ -102,7 +102,8 @@ def predictions(
     """A prediction for each task, in the format of Label Studio.
 
     Offsets are in code points, like those of Label Studio for Text tags. Entities whose label the interface does not
-    have are left out. The score of a prediction is the mean of the scores of its regions, or 1 if there are none.
+    have are left out, and so are entities with gaps, which a region cannot have. The score of a prediction is the mean
+    of the scores of its regions, or 1 if there are none.
 
     Args:
         tasks: dicts with `data`, as Label Studio sends or exports them.
@@ -117,7 +118,7 @@ def predictions(
         regions: list[JsonObject] = []
         for entity in entities:
             label = interface.labels.get(entity.label.lower())
-            if label is None:
+            if label is None or entity.parts:
                 continue
             key = f"{interface.from_name} {entity.start} {entity.end} {label} {text}"
             value = {"start": entity.start, "end": entity.end, "text": entity.text, "labels": [label]}

@@ -46,4 +46,4 @@ def entities_result(entities: Sequence[Entity], text: str, *, utf16: bool, check
 
 def entity_dicts(entities: Sequence[Entity], place: Callable[[int], int]) -> list[EntityJson]:
     """Entities in the form of the response; `place` converts an offset to the requested unit."""
-    return [{**entity.to_dict(), "start": place(entity.start), "end": place(entity.end)} for entity in entities]
+    return [(entity if place is int else entity.moved(place)).to_dict() for entity in entities]

@@ -153,11 +153,13 @@ def evidence_dict(evidence: Evidence, left_out: Collection[str], *, utf16: bool)
 
 
 def _move(value: object, place: Callable[[int], int]) -> None:
-    """Convert all `start` and `end` in a JSON value with `place`."""
+    """Convert all `start`, `end` and `parts` in a JSON value with `place`."""
     if isinstance(value, dict):
         for name in ("start", "end"):
             if name in value:
                 value[name] = place(value[name])
+        if "parts" in value:
+            value["parts"] = [[place(offset) for offset in part] for part in value["parts"]]
         value = list(value.values())
     if isinstance(value, list):
         for item in value:

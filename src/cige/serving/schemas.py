@@ -144,6 +144,7 @@ class EntityOut(BaseModel):
     text: str
     score: float = Field(ge=0, le=1)
     forced: bool = Field(False, description="whether the entity is a word with mode force")
+    parts: list[list[int]] = Field([], description="the [start, end] of the parts of an entity with gaps")
 
 
 class LatticeWordOut(BaseModel):

@@ -34,7 +34,7 @@ from cige.nn.char_features import CharFeatures
 from cige.training.files import find_file
 from cige.training.heads import head_of
 from cige.training.recipe import LexiconConfig, Recipe, start_folder
-from cige.training.sources import Source, read_sources
+from cige.training.sources import Source, add_sentences, read_sources
 
 FEATURE_BYTES = 1 << 30  # of the vectors of a BERT that is not fine-tuned, which are kept from epoch to epoch
 
@@ -78,8 +78,7 @@ class TrainingSetup:
         if self.vocabulary.components is not None:
             for array in self.vocabulary.components.arrays().values():
                 digest.update(array.tobytes())
-        for sentence in (*self.train, *self.dev):
-            digest.update(repr((sentence.text, sentence.spans)).encode("utf-8", "backslashreplace"))
+        add_sentences(digest, (*self.train, *self.dev))
         for tensor in self.tagger.state_dict().values():
             digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()

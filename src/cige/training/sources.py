@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -72,6 +73,22 @@ def golds_of(
         else s.types.gold(sets, scheme, labels, s.tree, hidden_odds=hidden_odds, written=labels_of(s.train))
         for s in sources
     ]
+
+
+def digest_of(sources: Iterable[Source]) -> str:
+    """sha256 (hex) of the training and the development sentences of the sources."""
+    digest = hashlib.sha256()
+    for source in sources:
+        for split in (source.train, source.dev):
+            digest.update(f"{len(split)}\n".encode())
+            add_sentences(digest, split)
+    return digest.hexdigest()
+
+
+def add_sentences(digest: hashlib._Hash, sentences: Iterable[Sentence]) -> None:
+    """Add labelled sentences to a digest."""
+    for sentence in sentences:
+        digest.update(repr((sentence.text, sentence.spans)).encode("utf-8", "backslashreplace"))
 
 
 def labels_of(sentences: Iterable[Sentence]) -> set[str]:

@@ -23,6 +23,7 @@ from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import RunResult, result_values
 from cige.engine.trainer import Trainer
 from cige.entities.label_facts import LabelFacts, learn_max_lengths
+from cige.errors import CigeError, RecipeError
 from cige.models.grid_model import GridModel
 from cige.models.model import LatticeModel
 from cige.training.dataset import TrainingSet
@@ -31,7 +32,7 @@ from cige.training.heads import gold_of
 from cige.training.objective import TaggingObjective, learning_rate_scales
 from cige.training.recipe import Recipe, load_recipe
 from cige.training.setup import TrainingSetup, set_up
-from cige.training.sources import comparable_in, golds_of, mix_of
+from cige.training.sources import comparable_in, digest_of, golds_of, mix_of, read_sources
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -49,6 +50,7 @@ class TrainResult(RunResult):
         padding_share: share of node pairs computed on padding, 0..1.
         history: a record per epoch, with `train["loss"]` and the `scores` "f1", "precision" and "recall".
         machine: a description of the machine.
+        sentences: sha256 (hex) of the training and the development sentences; "" in results of earlier versions.
     """
 
     name: str
@@ -59,6 +61,7 @@ class TrainResult(RunResult):
     n_parameters: int
     padding_share: float
     machine: dict[str, object]
+    sentences: str = ""
 
 
 def train(
@@ -83,14 +86,32 @@ def train(
         device: "auto" (a GPU if there is one), "cpu" or "cuda".
 
     Raises:
-        CigeError: see its subclasses; a RecipeError if `output_dir` contains a run of another recipe or seed.
+        CigeError: see its subclasses; a RecipeError if `output_dir` contains a run of another recipe or seed, or one on
+            other sentences.
     """
     folder = Path(output_dir)
     begin = partial(_begin, recipe, folder, seed, data_dir)
     options = RunOptions(seed=seed, device=device, resume=resume, show_progress=show_progress)
-    result = run(RunKind(TrainResult, load_recipe), begin, folder, recipe, options)
+    check_finished = partial(_check_sentences, recipe, data_dir)
+    result = run(RunKind(TrainResult, load_recipe, check_finished=check_finished), begin, folder, recipe, options)
     assert result is not None  # no time to stop was given
     return result
+
+
+def _check_sentences(recipe: Recipe, data_dir: str | Path | None, result: TrainResult) -> None:
+    """Raise a RecipeError if the sentences of a recipe have changed since a run on them was finished.
+
+    The result of a run can still be read if its data are gone.
+    """
+    try:
+        sources, _ = read_sources(recipe.data, data_dir, nested=recipe.head == "pair_grid")
+    except CigeError:
+        return
+    if result.sentences not in ("", digest_of(sources)):
+        raise RecipeError(
+            f"{result.folder} holds a finished run on other sentences: a file of the data has changed since; choose "
+            "another output folder, or start over with resume=False (--no-resume)"
+        )
 
 
 def _begin(
@@ -112,6 +133,7 @@ def _begin(
             folder=folder,
             history=tuple(trainer.state.records),
             machine=machine_facts(accelerator),
+            sentences=digest_of(setup.sources),
         )
         if accelerator.is_main_process:
             with reporting_write_errors(folder):

@@ -247,6 +247,36 @@ def test_the_command(tmp_path, capsys):
     assert "cannot tell the format from the name" in capsys.readouterr().err
 
 
+def test_repairs_of_the_command_are_told(tmp_path, capsys):
+    source, tags = tmp_path / "a.jsonl", tmp_path / "a.bio"
+    write_documents(source, [Document("北京大学在哪", (Span(0, 2, "LOC"), Span(0, 4, "ORG")))])
+    assert main(["convert", str(source), str(tags)]) == 2
+    assert main(["convert", str(source), str(tags), "--repair"]) == 0
+    assert "a.jsonl, line 1: repaired: LOC '北京' at [0, 2) overlapped a longer entity" in capsys.readouterr().err
+    assert read_sentences(tags)[0].spans == (Span(0, 4, "ORG"),)
+    tags.write_text("北 I-LOC\n京 I-LOC\n", encoding="utf-8")
+    assert main(["convert", str(tags), str(source), "--repair"]) == 0
+    assert "a.bio: 1 place(s) repaired, the first on line 1: I-LOC must follow" in capsys.readouterr().err
+    assert read_sentences(source)[0].spans == (Span(0, 2, "LOC"),)
+
+
+def test_an_entity_with_a_gap_keeps_its_parts(tmp_path, capsys):
+    text, spans = "第一和口腔医院", (Span(0, 7, "ORG", ((0, 2), (5, 7))), Span(3, 7, "ORG"))
+    source, same, table = tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "c.csv"
+    write_sentences(source, [Sentence(text, spans)])
+    assert main(["convert", str(source), str(same)]) == 0
+    assert same.read_bytes() == source.read_bytes()
+    for output, format in ((table, "csv"), (tmp_path / "d", "doccano"), (tmp_path / "e", "brat")):
+        assert main(["convert", str(source), str(output), "--to", format]) == 2 and not output.exists()
+        assert "number 1: ORG '第一和口腔医院' at [0, 7) is discontinuous; only JSON lines" in capsys.readouterr().err
+    entities = json.loads(source.read_text(encoding="utf-8"))["entities"]
+    cell = json.dumps(entities, ensure_ascii=False).replace('"', '""')
+    table.write_text(f'text,entities\n{text},"{cell}"\n', encoding="utf-8")
+    assert read_documents(table)[0].spans == spans == read_sentences(table, nested=True)[0].spans
+    with pytest.raises(DataError, match=r"line 1: .*discontinuous; only `head: pair_grid`"):
+        read_sentences(table, repair=True)
+
+
 def test_the_parts_of_a_folder_of_parquet_files_are_read_in_order(tmp_path):
     folder = tmp_path / "table"
     (folder / "year=2024").mkdir(parents=True)

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from cige.data.jsonl import check_surface, check_writable, make_span
+from cige.data.jsonl import check_surface, check_writable, make_span, show_span, span_object, with_parts
 from cige.data.sentence import Span
 from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
@@ -58,7 +58,7 @@ class ReadingOptions:
 def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end", "label")) -> tuple[Span, ...]:
     """The spans of a list of objects with these keys, or of lists [start, end, label]; sorted.
 
-    An object's "text", if it has one, is checked.
+    An object may have the "parts" of a discontinuous entity; its "text", if it has one, is checked.
 
     Raises:
         DataError: it is not such a list, or the spans do not match the text.
@@ -69,7 +69,8 @@ def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end"
     for entry in entries:
         if isinstance(entry, dict):
             span = make_span(entry.get(keys[0]), entry.get(keys[1]), entry.get(keys[2]), text)
-            check_surface(span, entry.get("text", text[span.start : span.end]), text)
+            span = with_parts(span, entry.get("parts"))
+            check_surface(span, entry.get("text", span.text_in(text)), text)
         elif isinstance(entry, list) and len(entry) >= 3:
             span = make_span(entry[0], entry[1], entry[2], text)
         else:
@@ -79,9 +80,8 @@ def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end"
 
 
 def span_dicts(document: Document) -> list[JsonObject]:
-    """The spans as objects with start, end, label and text."""
-    text = document.text
-    return [{"start": s.start, "end": s.end, "label": s.label, "text": text[s.start : s.end]} for s in document.spans]
+    """The spans as objects with start, end, label and text, and the parts of discontinuous entities."""
+    return [span_object(span, document.text) for span in document.spans]
 
 
 def without(values: Mapping[str, Any], *taken: str) -> JsonObject:
@@ -89,14 +89,22 @@ def without(values: Mapping[str, Any], *taken: str) -> JsonObject:
     return {name: value for name, value in values.items() if name not in taken}
 
 
-def checked(documents: Iterable[Document]) -> Iterator[tuple[int, Document]]:
-    """The documents with their numbers from 1; raises a DataError if spans exceed a text."""
+def checked(documents: Iterable[Document], *, parts: bool = False) -> Iterator[tuple[int, Document]]:
+    """The documents with their numbers from 1.
+
+    Args:
+        parts: whether the format can hold discontinuous entities.
+
+    Raises:
+        DataError: spans exceed a text, or the format cannot hold them.
+    """
     for number, document in enumerate(documents, 1):
         with error_context(f"documents to write, number {number}"):
             check_writable(document.text, document.spans)
             for span in document.spans:
-                if span.parts:
-                    raise DataError(f"{span} is discontinuous; only JSON lines (format jsonl) can hold it")
+                if span.parts and not parts:
+                    shown = show_span(span, document.text)
+                    raise DataError(f"{shown} is discontinuous; only JSON lines (format jsonl) can hold it")
         yield number, document
 
 

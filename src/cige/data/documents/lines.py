@@ -19,7 +19,7 @@ from cige.data.documents.document import (
     without,
 )
 from cige.data.jsonl import format_json_lines, parse_json_lines
-from cige.data.labelled import LabelledFile
+from cige.data.labelled import LabelledFile, warn_of_repairs
 from cige.data.sentence import Sentence
 from cige.data.text_files import read_text, write_text
 from cige.errors import DataError
@@ -48,7 +48,7 @@ def read_jsonl(path: Path, options: ReadingOptions) -> list[Document]:
 
 def write_jsonl(path: Path, documents: Iterable[Document]) -> None:
     lines = []
-    for _, document in checked(documents):
+    for _, document in checked(documents, parts=True):
         entities = {"entities": span_dicts(document)} if document.is_labelled else {}
         lines.append(json_text({"text": document.text} | entities | without(document.meta, "text", "entities")) + "\n")
     write_text(path, "".join(lines))
@@ -56,7 +56,9 @@ def write_jsonl(path: Path, documents: Iterable[Document]) -> None:
 
 def read_cluener(path: Path, options: ReadingOptions) -> list[Document]:
     """Read CLUENER's objects: {"text", "label": {type: {surface: [[first, last], ...]}}}."""
-    return _documents(parse_json_lines(read_text(path), name=str(path), form="cluener", keep_outermost=options.repair))
+    text, repair = read_text(path), options.repair
+    labelled = parse_json_lines(text, name=str(path), form="cluener", keep_outermost=repair, nested=not repair)
+    return _documents(labelled, path)
 
 
 def write_cluener(path: Path, documents: Iterable[Document]) -> None:
@@ -65,13 +67,14 @@ def write_cluener(path: Path, documents: Iterable[Document]) -> None:
 
 def read_columns(path: Path, options: ReadingOptions, *, scheme: str = "auto") -> list[Document]:
     """Read one character and its tag per line, in any scheme."""
-    return _documents(parse_columns(read_text(path), name=str(path), scheme=scheme, repair_tags=options.repair))
+    labelled = parse_columns(read_text(path), name=str(path), scheme=scheme, repair_tags=options.repair)
+    return _documents(labelled, path)
 
 
 def read_conll(path: Path, options: ReadingOptions) -> list[Document]:
     """Read two to four columns: the first is a token and the last its tag; -DOCSTART- lines are skipped."""
     text = conll_as_columns(read_text(path), str(path))
-    return _documents(parse_columns(text, name=str(path), repair_tags=options.repair))
+    return _documents(parse_columns(text, name=str(path), repair_tags=options.repair), path)
 
 
 def conll_as_columns(text: str, name: str) -> str:
@@ -98,7 +101,8 @@ def write_columns(path: Path, documents: Iterable[Document], *, scheme: str = "B
     write_text(path, format_columns(_sentences(documents), scheme))
 
 
-def _documents(labelled: LabelledFile) -> list[Document]:
+def _documents(labelled: LabelledFile, path: Path) -> list[Document]:
+    warn_of_repairs(str(path), labelled.repairs)
     return [Document(s.text, s.spans, line=s.line) for s in labelled.sentences]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cige.data.documents.document import Document
-from cige.data.jsonl import NO_OVERLAPS, outermost, show_span
+from cige.data.jsonl import NO_GAPS, NO_OVERLAPS, outermost, show_span
 from cige.data.labelled import LabelledFile, Repair
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
@@ -28,7 +28,8 @@ def sentences_of(
         nested: whether to keep all of them.
 
     Raises:
-        DataError: spans overlap, and `keep_outermost` and `nested` are false; or no document has confirmed labels.
+        DataError: spans overlap, and `keep_outermost` and `nested` are false; a span is discontinuous, and `nested` is
+            false; or no document has confirmed labels.
     """
     sentences: list[Sentence] = []
     repairs: list[Repair] = []
@@ -39,6 +40,9 @@ def sentences_of(
             n_suggested += document.is_suggested
             continue
         line = document.line or number
+        broken = [span for span in document.spans if span.parts]
+        if broken and not nested:
+            raise DataError(f"{name}, line {line}: {show_span(broken[0], document.text)} {NO_GAPS}")
         spans, dropped = (sorted(set(document.spans)), []) if nested else outermost(document.spans)
         if dropped and not keep_outermost:
             shown = show_span(dropped[0], document.text)
