@@ -21,7 +21,7 @@ _TRANSLATIONS = {
     "show the lattice, the words that each entity depends on, and what changes without a word": (
         "显示词格、作为每个实体证据的词，以及去掉某个词后结果如何变化"
     ),
-    "train a model from a recipe": "按配方训练模型，或用您自己的标注数据训练",
+    "train a model on your own labelled data, or with a recipe": "用您自己的标注数据训练模型，或按配方训练",
     "learn a new type of entity from a word list and raw text": "从词表和未标注的文本学习新的实体类型",
     "score a model on labelled sentences": "在标注句子上评测模型",
     "label raw text with the entities that several models agree on, as training data": (
