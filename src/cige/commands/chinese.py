@@ -54,9 +54,11 @@ _TRANSLATIONS = {
     # options of most verbs
     "show this help message and exit": "显示这份帮助并退出",
     "print the version": "打印版本",
-    "model folder or hub id (default: the bundled model)": "模型文件夹或 hub 上的名字（默认：自带的模型）",
-    "model folder or hub id (default: the bundled model); may be given several times": (
-        "模型文件夹或 hub 上的名字（默认：自带的模型）；可以给出多次"
+    "model folder, hub id or `research` (default: the bundled model)": (
+        "模型文件夹、hub 上的名字或 `research`（默认：自带的模型）"
+    ),
+    "model folder, hub id or `research` (default: the bundled model); may be given several times": (
+        "模型文件夹、hub 上的名字或 `research`（默认：自带的模型）；可以给出多次"
     ),
     "cpu, cuda, cuda:1 ... (default: cpu)": "cpu、cuda、cuda:1 等（默认：cpu）",
     "auto, cpu or cuda (default: auto)": "auto、cpu 或 cuda（默认：auto）",
