@@ -13,9 +13,10 @@ def commands_page() -> str:
     """What `cige VERB --help` prints, for every verb."""
     parts = [
         "# Command line",
-        "`cige VERB --help` prints what stands here. A command ends with exit code 0 if it did what it was asked, 2 if "
-        "something was wrong with what it was given (one line on standard error says what), 130 if it was interrupted "
-        "with Ctrl-C, and 141 if the program that reads its output went away.",
+        "`cige VERB --help` prints what stands here. A command ends with exit code 0 if it did what it was asked, 1 if "
+        "`cige doctor` found something that does not work or an unexpected error occurred, 2 if something was wrong "
+        "with what it was given (one line on standard error says what), 130 if it was interrupted with Ctrl-C, and 141 "
+        "if the program that reads its output went away.",
         "\n".join(f"- [`cige {verb}`](#cige-{verb}): {what}" for verb, what in VERBS.items()),
     ]
     for verb in VERBS:

@@ -23,7 +23,7 @@ CORE_VERBS = {
     "serve": "serve a model over HTTP, with a page to try it in a browser",
     "annotate": "find the entities of whole files with several processes; an interrupted run can be resumed",
     "explain": "show the lattice, the words that each entity depends on, and what changes without a word",
-    "train": "train a model from a recipe",
+    "train": "train a model on your own labelled data, or with a recipe",
     "learn-type": "learn a new type of entity from a word list and raw text",
     "evaluate": "score a model on labelled sentences",
     "pseudo-label": "label raw text with the entities that several models agree on, as training data",

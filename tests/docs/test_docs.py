@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,28 @@ def test_links_of_the_pages_lead_somewhere():
         text = (ROOT / page).read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#]+)\)", text):
             assert "://" in target or ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+
+
+def test_rows_of_a_table_have_as_many_cells_as_its_header():
+    """GitHub shows text with bars in place of a table whose header and delimiter row differ."""
+    pages = [
+        *ROOT.glob("*.md"),
+        *(page for folder in ("docs", "src", ".github") for page in (ROOT / folder).rglob("*.md")),
+    ]
+    n_tables = 0
+    for page in pages:
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        lines = [line.strip() for line in text.splitlines()]
+        for number, line in enumerate(lines):
+            if re.fullmatch(r"\|( *:?-+:? *\|)+", line):
+                table = takewhile(lambda row: row.startswith("|"), lines[number - 1 :])
+                assert {n_cells(row) for row in table} == {n_cells(line)}, f"{page}: {lines[number - 1]}"
+                n_tables += 1
+    assert n_tables > 100
+
+
+def n_cells(row: str) -> int:
+    return len(re.findall(r"(?<!\\)\|", row.strip())) - 1
 
 
 def test_chinese_pages_lead_to_chinese_pages():

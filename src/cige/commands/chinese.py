@@ -21,11 +21,11 @@ _TRANSLATIONS = {
     "show the lattice, the words that each entity depends on, and what changes without a word": (
         "显示词格、作为每个实体证据的词，以及去掉某个词后结果如何变化"
     ),
-    "train a model from a recipe": "按配方训练模型，或用您自己的标注数据训练",
-    "learn a new type of entity from a word list and raw text": "从词表和未标注的文本学习新的实体类型",
+    "train a model on your own labelled data, or with a recipe": "用您自己的标注数据训练模型，或按配方训练",
+    "learn a new type of entity from a word list and raw text": "从词表和未标注文本学习新的实体类型",
     "score a model on labelled sentences": "在标注句子上评测模型",
     "label raw text with the entities that several models agree on, as training data": (
-        "用几个模型一致的结果标注生文本，作为训练数据"
+        "用几个模型一致的结果标注未标注文本，作为训练数据"
     ),
     "choose the sentences to label next, with the model's labels to correct": (
         "挑选接下来要标注的句子，并附上供改正的模型标注"
@@ -46,7 +46,7 @@ _TRANSLATIONS = {
     "train and convert vectors": "训练和转换向量",
     "download, describe and convert labelled data": "下载、描述、转换标注数据",
     "write the mean of the weights of several trained models": "对几个训练好的模型的权重取平均",
-    "write a smaller model folder for prediction": "写出更小的、供预测用的模型目录",
+    "write a smaller model folder for prediction": "写出更小的、供预测用的模型文件夹",
     "write a model for ONNX Runtime, which needs no PyTorch": "导出给 ONNX Runtime 的模型，不需要 PyTorch",
     "describe a model and this installation": "描述模型和当前的安装",
     "check this installation, including a prediction of the bundled model": "检查安装是否正常，包括用自带模型预测一次",
@@ -54,9 +54,11 @@ _TRANSLATIONS = {
     # options of most verbs
     "show this help message and exit": "显示这份帮助并退出",
     "print the version": "打印版本",
-    "model folder or hub id (default: the bundled model)": "模型目录或 hub 上的名字（默认：自带的模型）",
-    "model folder or hub id (default: the bundled model); may be given several times": (
-        "模型目录或 hub 上的名字（默认：自带的模型）；可以给出多次"
+    "model folder, hub id or `research` (default: the bundled model)": (
+        "模型文件夹、hub 上的名字或 `research`（默认：自带的模型）"
+    ),
+    "model folder, hub id or `research` (default: the bundled model); may be given several times": (
+        "模型文件夹、hub 上的名字或 `research`（默认：自带的模型）；可以给出多次"
     ),
     "cpu, cuda, cuda:1 ... (default: cpu)": "cpu、cuda、cuda:1 等（默认：cpu）",
     "auto, cpu or cuda (default: auto)": "auto、cpu 或 cuda（默认：auto）",
@@ -97,17 +99,17 @@ _TRANSLATIONS = {
     "training sentences: score entities in them and other entities separately": (
         "训练句子：其中出现过的实体和其他实体分别计分"
     ),
-    "folder of the run": "这次训练的目录",
+    "folder of the run": "这次训练的文件夹",
     "change settings of the recipe": "修改配方里的设置",
-    "start from the beginning, even if the output folder has checkpoints": "从头开始，即使输出目录里有检查点（断点）",
+    "start from the beginning, even if the output folder has checkpoints": "从头开始，即使输出文件夹里有检查点（断点）",
     "name, such as weibo/flat, or YAML file": "配方的名字，例如 weibo/flat，或 YAML 文件",
-    "data sets and vectors ($CIGE_DATA, then the cache)": "数据集和向量所在的目录（$CIGE_DATA，其次是缓存）",
+    "data sets and vectors ($CIGE_DATA, then the cache)": "数据集和向量所在的文件夹（$CIGE_DATA，其次是缓存）",
     "sentences per batch (16)": "每批句子数（16）",
     "print JSON instead of a table": "打印 JSON，而不是表格",
     "print JSON instead of tables": "打印 JSON，而不是表格",
     "output format (default: table)": "输出格式（默认：table）",
     "(default: 1)": "（默认：1）",
-    "folder to write": "要写入的目录",
+    "folder to write": "要写入的文件夹",
     # cige names
     "a list of names, or a model (default: the bundled model)": "名称表，或者模型（默认：自带的模型）",
     "print JSON": "打印 JSON",
@@ -118,7 +120,7 @@ _TRANSLATIONS = {
     "type, source, kind, minimum count, keep|drop (common words)": (
         "类型、来源、种类、最少次数、keep|drop（普通词是否保留）"
     ),
-    "raw text in which names are counted": "统计名称次数所用的生文本",
+    "raw text in which names are counted": "统计名称次数所用的未标注文本",
     "list to write": "要写入的名称表",
     "version of the list, stated in the file": "名称表的版本，写在文件里",
     "date of the list, stated in the file": "名称表的日期，写在文件里",

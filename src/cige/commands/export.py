@@ -1,4 +1,4 @@
-"""Export a model for ONNX Runtime, which runs it without PyTorch and with the same results.
+"""Export a FLAT for ONNX Runtime, which runs it without PyTorch and with the same results.
 
 Examples:
   cige export onnx my-folder
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "folders",
         metavar="[MODEL] OUT",
         nargs="+",
-        help="model folder or hub id (default: the bundled model), and the folder to write",
+        help="model folder, hub id or `research` (default: the bundled model), and the folder to write",
     )
     parser.add_argument(
         "--int8", action="store_true", help="weights in 8 bits: a smaller model with slightly different scores"

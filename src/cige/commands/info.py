@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", "-m", metavar="M", help="model folder or hub id (default: the bundled model)")
+    parser.add_argument(
+        "--model", "-m", metavar="M", help="model folder, hub id or `research` (default: the bundled model)"
+    )
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of tables")
     parser.set_defaults(run=run)
 

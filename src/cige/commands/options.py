@@ -37,7 +37,8 @@ def add_model_options(
         metavar="M",
         action="append" if several else "store",
         help=models_help
-        or "model folder or hub id (default: the bundled model)" + ("; may be given several times" if several else ""),
+        or "model folder, hub id or `research` (default: the bundled model)"
+        + ("; may be given several times" if several else ""),
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
     parser.add_argument(

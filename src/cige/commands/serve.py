@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_model_options(
         parser,
-        models_help="model folder, hub id or `bundled`, or NAME=FOLDER to name it; may be given several times: "
-        "requests select a model by name, and the first is the default (default: the bundled model)",
+        models_help="model folder, hub id, `bundled` or `research`, or NAME=FOLDER to name it; may be given several "
+        "times: requests select a model by name, and the first is the default (default: the bundled model)",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, local only)")
     parser.add_argument("--port", type=at_least(0), default=8000, help="(default: 8000)")

@@ -59,7 +59,7 @@ class DataConfig:
     """Several corpora, which may annotate different types; keys are their names in the types file."""
     types: str | None = None
     """Types file for `sources`, which describes the labels of each corpus and the types that it annotates (see
-    data/source_types.py); a path, or "names", the built-in file of the bundled model."""
+    data/source_types.py); a path or a built-in file: "today" (bundled model) or "names" (research model)."""
     labels: tuple[str, ...] = ()
     """With `sources`: the types that the model should find; by default, all types of the types file."""
     hidden_odds: float = within(1.0, above=0, max=1)
