@@ -1,7 +1,7 @@
 """Learn a new entity type from just a word list and raw text, in addition to the types of an existing model.
 
-  cige learn-type PRODUCT --words products.txt --text titles.txt --output runs/products
-  cige learn-type PRODUCT=products.txt BRAND=brands.txt --text titles.txt news.txt --output runs/shop
+  cige learn-type GADGET --words gadgets.txt --text titles.txt --output runs/gadgets
+  cige learn-type GADGET=gadgets.txt MAKER=makers.txt --text titles.txt news.txt --output runs/shop
 
 No labelled sentences are needed. The list has one word per line (or any format of `--lexicon-add`) and may be noisy:
 the more of the most common words of the language it contains, the less its words are trusted. The text should be

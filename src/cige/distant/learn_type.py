@@ -1,6 +1,6 @@
 """learn_types: teach a model new entity types from word lists and raw text, in addition to its own types.
 
-    cige learn-type PRODUCT --words products.txt --text titles.txt --output runs/products
+    cige learn-type GADGET --words gadgets.txt --text titles.txt --output runs/gadgets
 
 Each round labels the text and trains on it, starting from the given model. The first round trusts a list according to
 its estimated noise (`trust`). Later rounds also use the predictions of the previous round: its entities are kept, and
@@ -222,7 +222,7 @@ def _check_types(lists: Mapping[str, Sequence[str]], base: NER) -> None:
         raise DataError("no type to learn; expected a type and a list of words")
     for name in lists:
         if not name or name != name.strip() or {EITHER, DOUBT} & set(name):
-            raise DataError(f"the type {name!r}: expected a name such as PRODUCT, without {EITHER} and {DOUBT}")
+            raise DataError(f"the type {name!r}: expected a name such as GADGET, without {EITHER} and {DOUBT}")
         if name in base.labels:
             raise ModelError(
                 f"the model finds {name} already (it knows {', '.join(base.labels)}); call the new type by another "
