@@ -111,7 +111,7 @@ def input_tables(
     chars = _coded(vectors.char, seen_chars, vectors, rng)
     bigrams = _coded(vectors.bigram, seen_bigrams, vectors, rng)
 
-    base = [lexicon.word(k) for k in range(len(lexicon))]
+    base = list(lexicon)
     row_in_file = vectors.word.rows(base)
     seen_words = seen_words[row_in_file[seen_words] >= 0]
     is_seen = np.zeros(len(base), bool)
