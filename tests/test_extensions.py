@@ -95,6 +95,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         (tree / name).symlink_to(ROOT / name)
     environment = os.environ | {"PYTHONPATH": str(tree / "src"), "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("PYTEST_XDIST_WORKER", None)
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # no test needs a plugin to be collected
     done = subprocess.run(
         [sys.executable, str(tree / "tests/without_extensions.py"), str(tree)],
         env=environment, capture_output=True, encoding="utf-8", check=False,

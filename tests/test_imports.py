@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -37,17 +38,28 @@ STILL_SIDEWAYS: set[tuple[str, str]] = set()
 LAYER_OF = {name: k for k, names in enumerate(LAYERS) for name in names}
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def import_statements(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    return tuple(node for node in ast.walk(parsed(path)) if isinstance(node, ast.Import | ast.ImportFrom))
+
+
+@cache
+def imported(path: Path) -> frozenset[str]:
     """Every module of cige that a file imports anywhere, in functions and for type checking too."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, f"{path}: relative import"
             found.add(node.module or "")
             found |= {f"{node.module}.{alias.name}" for alias in node.names} if node.module == "cige" else set()
-    return {name for name in found if name.startswith("cige.")}
+    return frozenset(name for name in found if name.startswith("cige."))
 
 
 def part(path: Path) -> str:
@@ -75,7 +87,8 @@ def test_nothing_imports_an_extension():
 
 
 def test_no_circles_among_modules():
-    graph = {module_name(path): modules_imported(path) for path in MODULES}
+    known = {module_name(path) for path in MODULES}
+    graph = {module_name(path): modules_imported(path, known) for path in MODULES}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as circle:
@@ -86,13 +99,13 @@ def module_name(path: Path) -> str:
     return ".".join(["cige", *path.relative_to(SOURCE).with_suffix("").parts]).removesuffix(".__init__")
 
 
-def modules_imported(path: Path) -> set[str]:
-    """Modules that a file imports, an imported name counting as the module that it is or is in; itself left out."""
-    known, found = {module_name(p) for p in MODULES}, set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def modules_imported(path: Path, known: set[str]) -> set[str]:
+    """Those of `known` that a file imports, a name counting as the module that it is or is in; itself left out."""
+    found = set()
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {name if name in known else str(node.module) for name in names}
     return (found & known) - {module_name(path)}
@@ -107,12 +120,18 @@ def test_little_is_loose_at_the_top():
 def test_files_are_short_and_say_what_they_are(path):
     source = path.read_text(encoding="utf-8")
     assert len(source.splitlines()) < 400
-    assert ast.get_docstring(ast.parse(source)), f"{path} has no docstring"
+    assert ast.get_docstring(parsed(path)), f"{path} has no docstring"
 
 
 def modules_after(code: str) -> set[str]:
+    return set().union(*modules_after_each(code))
+
+
+def modules_after_each(code: str) -> list[set[str]]:
+    """What is loaded after the code, and the words of each line that the code prints before it."""
     code += "; import sys; print(*sys.modules)"
-    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return [set(line.split()) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -132,9 +151,11 @@ def test_needs_no_torch(code):
 
 
 def test_training_needs_no_transformers_and_reading_no_accelerate():
-    loaded = modules_after("import cige.training.train")
-    assert "cige.engine.trainer" in loaded and "transformers" not in loaded
-    assert not modules_after("import cige.api") & {"accelerate", "cige.engine.trainer"}
+    """In one process: what reading loads, and then what training loads besides."""
+    code = "import cige.api, sys; print(*sys.modules); import cige.training.train"
+    after_reading, after_training = modules_after_each(code)
+    assert "cige.api" in after_reading and not after_reading & {"accelerate", "cige.engine.trainer"}
+    assert "cige.engine.trainer" in after_training and "transformers" not in after_training
 
 
 def test_import_cige_loads_next_to_nothing():

@@ -71,8 +71,8 @@ def ran(*argv: str) -> tuple[object, str]:
 def tested(*arguments: str) -> Collected:
     plugin = Collected()
     with contextlib.redirect_stdout(io.StringIO()):
-        # What a failed assertion compares is shown where the same test fails in the whole repository.
-        pytest.main([*arguments, "--assert=plain", "-p", "no:cacheprovider"], plugins=[plugin])
+        # Assertions are rewritten, as in the process that copied the tree: so the bytecode in the tree can be used.
+        pytest.main([*arguments, "-p", "no:cacheprovider"], plugins=[plugin])
     return plugin
 
 

@@ -154,17 +154,23 @@ def dropouts_of(name: str) -> list[str]:
     return [field.name for field in fields(config_class) if field.name.endswith("_dropout_prob")]
 
 
+@cache
+def without_dropout(name: str) -> LatticeModel:
+    """One model for all tests of its dropouts, which leave its weights alone."""
+    return made(name, **dict.fromkeys(dropouts_of(name), 0.0))
+
+
 @pytest.mark.parametrize(
     ("name", "field"),
     [(name, field) for name in EVERY for field in dropouts_of(name) if (name, field) not in NOTHING_TO_DROP],
 )
 def test_each_dropout_drops_in_training_and_never_in_evaluation(name, field):
-    off = dict.fromkeys(dropouts_of(name), 0.0)
-    plain, dropping = made(name, **off), made(name, **off | {field: 0.5})
+    plain, dropping = without_dropout(name), made(name, **dict.fromkeys(dropouts_of(name), 0.0) | {field: 0.5})
     dropping.tagger.load_state_dict(plain.tagger.state_dict())
     batch, _ = plain.encode(TEXTS)
     mask = batch.char_mask
     with torch.no_grad():
+        plain.tagger.eval()
         expected = plain.tagger(batch).emissions[mask]
         assert torch.equal(dropping.tagger(batch).emissions[mask], expected)
         plain.tagger.train()
@@ -248,7 +254,9 @@ def test_twenty_sentences_are_learnt_by_heart(name):
     model = made(name)
     sentences = tiny.sentences(20, seed=5)
     batch = labelled_batch(model, sentences)
-    optimizer = torch.optim.Adam(model.tagger.parameters(), lr=1e-2)
+    # Over a fixed random BERT the scores start small; what DCSAN learns is unstable at higher rates.
+    learning_rate = 1e-2 if name == "dcsan" else 3e-2 if "bert" in name else 2e-2
+    optimizer = torch.optim.Adam(model.tagger.parameters(), lr=learning_rate)
     gold = [sorted(s.spans, key=lambda x: x.start) for s in sentences]
     n_steps = 300 if name == "lebert, released" else 200  # over a fixed random BERT, it needs some more
     for step in range(n_steps):
@@ -256,7 +264,7 @@ def test_twenty_sentences_are_learnt_by_heart(name):
         optimizer.zero_grad()
         model.tagger.loss(batch).backward()
         optimizer.step()
-        if step % 10 == 9:
+        if step % 2:
             model.tagger.eval()
             paths = model.tagger.decode(batch)
             found = [tags_to_spans([model.tagger.tags[k] for k in path], model.scheme) for path in paths]

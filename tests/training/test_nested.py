@@ -57,7 +57,7 @@ def recipe(*, head: str = "pair_grid", n_epochs: int = 2, file: str = "nested", 
 
 
 def test_a_grammar_of_nested_entities_is_learned(data_dir, tmp_path):
-    settings = recipe(n_epochs=16, pair_grid__head_width=16)
+    settings = recipe(n_epochs=10, optimizer__learning_rate=0.01, pair_grid__head_width=16)
     result = train(settings, tmp_path / "run", data_dir=data_dir, show_progress=False)
     assert result.dev_f1 >= 0.99
     ner = cige.load(tmp_path / "run")

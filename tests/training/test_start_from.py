@@ -54,7 +54,8 @@ def test_the_start_is_the_trained_encoder_and_a_user_word_still_reaches_it(own_d
     setup = set_up(recipe_of(own_data), seed=1)
     source = LatticeModel.load(BUNDLED)
     own, theirs = setup.tagger.encoder.state_dict(), source.tagger.encoder.state_dict()
-    assert torch.equal(own["fusion.weight.weight"], theirs["fusion.weight.weight"])
+    for name in ("fusion.weight.weight", "embeddings.backoff.weight", "embeddings.backoff.bias"):
+        assert torch.equal(own[name], theirs[name]), name
     tables = setup.tagger.encoder.embeddings, source.tagger.encoder.embeddings
     assert torch.equal(*(table.word(torch.tensor([UNK, USER])) for table in tables))  # what training taught of both
     assert setup.vocabulary.n_tuned < source.vocabulary.n_rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain, compress
 
 import numpy as np
 
@@ -30,11 +31,13 @@ def names_of(vocabulary: Vocabulary, lexicon: Lexicon) -> NamesList:
     """
     _check_reads_names(vocabulary)
     assert vocabulary.word_groups is not None
-    sets = {}
-    for number in np.flatnonzero(vocabulary.word_groups > 1).tolist():
-        bits = int(vocabulary.word_groups[number]) >> _FIRST_KIND
-        sets[lexicon.word(number)] = tuple(kind for k, kind in enumerate(vocabulary.gazetteers) if bits >> k & 1)
-    return NamesList(sets)
+    listed = vocabulary.word_groups > 1
+    groups = (vocabulary.word_groups[listed] >> _FIRST_KIND).tolist()
+    kinds = {
+        bits: tuple(kind for k, kind in enumerate(vocabulary.gazetteers) if bits >> k & 1) for bits in sorted({*groups})
+    }
+    words = compress(lexicon, listed.tolist())
+    return NamesList({word: kinds[bits] for word, bits in zip(words, groups, strict=True)})
 
 
 def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tuple[Vocabulary, Lexicon]:
@@ -51,16 +54,17 @@ def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tu
     bit_of = {kind: 1 << number for number, kind in enumerate(vocabulary.gazetteers, start=_FIRST_KIND)}
     for kind in names.all_kinds:
         bit_of.setdefault(kind, bit_of[known_kind(kind, vocabulary.gazetteers)])
-    stays = np.flatnonzero((vocabulary.word_groups & 1).astype(bool) | (vocabulary.word_rows != UNK))
-    old = [lexicon.word(number) for number in stays.tolist()]
+    stays = (vocabulary.word_groups & 1).astype(bool) | (vocabulary.word_rows != UNK)
+    old = list(compress(lexicon, stays.tolist()))
     known = set(old)
     new = [word for word in names.kinds if word not in known]
     word_rows = np.concatenate([vocabulary.word_rows[stays], np.full(len(new), UNK, np.int32)])
     groups = np.zeros(len(word_rows), np.int32)
     groups[: len(old)] = 1
-    for number, word in enumerate([*old, *new]):
-        for kind in names.kinds.get(word, ()):
-            groups[number] |= bit_of[kind]
+    bits_of = {kinds: sum({bit_of[kind] for kind in kinds}) for kinds in set(map(tuple, names.kinds.values()))}
+    for number, word in enumerate(chain(old, new)):
+        if kinds := names.kinds.get(word):
+            groups[number] |= bits_of[tuple(kinds)]
     counts = vocabulary.word_counts
     if counts is not None:
         counts = np.concatenate([counts[stays], np.zeros(len(new), counts.dtype)])

@@ -69,6 +69,7 @@ class NamesList:
         report = ReportBuilder(source=str(path), format="names")
         facts = dict.fromkeys(_FACTS, "")
         kinds: dict[str, tuple[str, ...]] = {}
+        kinds_of: dict[str, tuple[str, ...]] = {}  # by what a line says after its name, which many lines share
         for number, raw in read_lines(path):
             try:
                 line = raw.decode("utf-8")
@@ -84,11 +85,14 @@ class NamesList:
                 continue
             word, _, written = line.partition("\t")
             word = normalize(word.strip())
-            given = tuple(kind.strip() for kind in written.split("\t")[0].split(",") if kind.strip())
+            given = kinds_of.get(written)
+            if given is None:
+                parts = (kind.strip() for kind in written.split("\t")[0].split(","))
+                given = kinds_of[written] = tuple(dict.fromkeys(filter(None, parts)))
             if reason := reason_to_refuse(word, spaces=True) or (None if given else "no kind after a tab"):
                 report.refuse(number, line, reason)
                 continue
-            kinds[word] = tuple(dict.fromkeys((*kinds.get(word, ()), *given)))
+            kinds[word] = tuple(dict.fromkeys((*kinds[word], *given))) if word in kinds else given
         if not kinds:
             raise LexiconError(
                 f"{path}: no usable line; expected a name, a tab and its kinds (阿莫西林<TAB>MEDICINE), in UTF-8\n"

@@ -111,7 +111,7 @@ def input_tables(
     chars = _coded(vectors.char, seen_chars, vectors, rng)
     bigrams = _coded(vectors.bigram, seen_bigrams, vectors, rng)
 
-    base = [lexicon.word(k) for k in range(len(lexicon))]
+    base = list(lexicon)
     row_in_file = vectors.word.rows(base)
     seen_words = seen_words[row_in_file[seen_words] >= 0]
     is_seen = np.zeros(len(base), bool)
@@ -181,6 +181,7 @@ def build_tagger(
     scheme: str = "BMES",
     features: CharFeatures | None = None,
     head: PairGridConfig | None = None,
+    fit_backoff: bool = True,
 ) -> Tagger:
     """An untrained tagger with the given vectors in its tables. Set the seed of torch first for reproducible weights.
 
@@ -189,6 +190,8 @@ def build_tagger(
         features: the loaded features that `config.bert` names; None if it names none.
         head: the settings of a pair grid, whose `max_length` is a number; None for a CRF. The result is a GridTagger
             then, which has the same methods.
+        fit_backoff: whether the map from characters to bigrams without a row is fitted to the given vectors; with
+            large tables that takes a second, which is wasted if the weights of another tagger are copied afterwards.
 
     Raises:
         ModelError: the configuration needs word vectors of characters, and the tables have none.
@@ -208,7 +211,7 @@ def build_tagger(
     ):
         if table is not None:
             table.load_vectors(torch.from_numpy(matrix))
-    if embeddings.backoff is not None:
+    if embeddings.backoff is not None and fit_backoff:
         _fit_backoff(embeddings.backoff, tables)
     return tagger
 

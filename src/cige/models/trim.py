@@ -71,7 +71,8 @@ def trim(model: LatticeModel, *, n_words: int, n_bigrams: int) -> LatticeModel:
         if table is not None:
             with torch.no_grad():
                 table.load_vectors(getattr(tables, name)(torch.from_numpy(rows.astype(np.int64))))
-    lexicon = Lexicon.from_words((model.lexicon.word(int(k)) for k in word_ids), spaces=True)
+    words = list(model.lexicon)
+    lexicon = Lexicon.from_words((words[k] for k in word_ids.tolist()), spaces=True)
     return replace(model, tagger=tagger.eval(), vocabulary=vocabulary, lexicon=lexicon)
 
 

@@ -7,6 +7,7 @@ import math
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from cige.errors import RecipeError
@@ -42,7 +43,7 @@ def build_strictly(
     if not key:
         refuse_renamed(values, origins)
     known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
-    hints = get_type_hints(cls) | dict(types or {})
+    hints = _hints(cls) | dict(types or {})  # type: ignore[arg-type]
     for name in values:
         if name not in known:
             path = _join(key, str(name))
@@ -63,6 +64,12 @@ def build_strictly(
     except OutOfRange as wrong:
         path = _join(key, wrong.name)
         raise RecipeError(f"{_at(origins, path)}{path} {wrong.problem}") from None
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of a dataclass's fields, which Python evaluates from their source."""
+    return get_type_hints(cls)
 
 
 def changed(settings: T, changes: Mapping[str, Any]) -> T:

@@ -104,6 +104,7 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     if features is not None and not features.tuned:
         features.remember((sentence.text for sentence in (*train, *dev)), n_bytes=FEATURE_BYTES)
     head = head_of(recipe, train, dev)
+    copied = source if recipe.start_parts == "all" else None
     torch.manual_seed(seed)
     tagger = build_tagger(
         recipe.model,
@@ -113,9 +114,10 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
         scheme=recipe.data.scheme,
         features=features,
         head=head,
+        fit_backoff=copied is None,
     )
-    if source is not None and recipe.start_parts == "all":
-        copy_weights(tagger, source, word_labels=tables.vocabulary.word_labels)
+    if copied is not None:
+        copy_weights(tagger, copied, word_labels=tables.vocabulary.word_labels)
     names = {} if source is None else dict(source.facts.get("names", {}))
     if recipe.lexicon.names is not None:
         names = NamesList.read(find_file(recipe.lexicon.names, data_dir)).about
