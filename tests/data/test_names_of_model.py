@@ -101,3 +101,10 @@ def test_what_cannot_be_used_is_told(folder, tmp_path):
         cige.load(folder, names=True)
     with pytest.raises(TypeError, match="unexpected keyword argument 'types'"):
         cige.load(folder, types="coarse")
+
+
+@pytest.mark.parametrize("name", ["王", "", "ＡＢＣ公司", "长" * 100])
+def test_a_name_that_cannot_be_one_is_refused_and_moves_no_other(reading, name):
+    names = NamesList({"ABC公司": ("PER",), name: ("PER",), "说话": ("ORG",)})
+    with pytest.raises(LexiconError, match="cannot be a name"):
+        with_names(reading.vocabulary, reading.lexicon, names)

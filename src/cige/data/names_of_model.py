@@ -47,7 +47,8 @@ def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tu
     first kind of its type if there is no such list.
 
     Raises:
-        LexiconError: the model has no list of names, or the list has a kind of a type that the model has no list of.
+        LexiconError: the model has no list of names, the list has a kind of a type that the model has no list of, or a
+            list that was made in memory has a name that cannot be one.
     """
     _check_reads_names(vocabulary)
     assert vocabulary.word_groups is not None
@@ -70,7 +71,14 @@ def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tu
         counts = np.concatenate([counts[stays], np.zeros(len(new), counts.dtype)])
     changed = replace(vocabulary, word_rows=word_rows, word_groups=groups, word_counts=counts)
     changes = UserChanges(lexicon.user_entries, lexicon.removed_words)
-    return changed, Lexicon.from_words([*old, *new], spaces=True).changed(changes)
+    words = Lexicon.from_words([*old, *new], spaces=True)
+    if words.report is not None and words.report.refused:  # what stands behind it would get the kinds of another name
+        refused = words.report.refused[0]
+        raise LexiconError(
+            f"names: {refused.text!r} cannot be a name ({refused.reason}); expected names of two characters or more, "
+            "each once and as `cige.text.normalize.normalize` returns it"
+        )
+    return changed, words.changed(changes)
 
 
 def known_kind(kind: str, known: Sequence[str]) -> str:
