@@ -23,7 +23,7 @@ serve: $(VENV)/.serve
 # Bytecode is kept, whatever the environment says: hundreds of processes import the same packages, and a third of their
 # time would go into compiling them again.
 test: $(VENV)/.dev
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks
