@@ -51,10 +51,12 @@ ENGLISH = Wording(
     ),
     note=(
         "Differences have simultaneous 95% intervals, and p is corrected for all pairs of systems in the table (Holm); "
-        "with one seed they cover other sentences and not other seeds. The gain from user words is that of all names "
-        "of the dev sentences as words, which is an upper bound. Sentences per second are those of processor time "
-        "with one thread in float32, and MB the most resident memory of a process that loads the model and reads the "
-        "set. Minutes are elapsed time, in which the machine may have had other work."
+        "in a table in which no system has two seeds, they cover other sentences and not other seeds. How much seeds "
+        "change a score is estimated from the systems with several, so with few of them the intervals are wide. The "
+        "gain from user words is that of all names of the dev sentences as words, which is an upper bound. Sentences "
+        "per second are those of processor time with one thread in float32, and MB the most resident memory of a "
+        "process that loads the model and reads the set. Minutes are elapsed time, in which the machine may have had "
+        "other work."
     ),
     best="best",
     differs="Why a score differs from its paper",
@@ -76,8 +78,8 @@ CHINESE = Wording(
         *("MB", "参数", "分钟"),
     ),
     note=(
-        "差值附同时成立的 95% 区间，p 已对表中所有系统对做校正（Holm）；只有一个种子时，它们只反映句子的差异，"
-        "不反映种子的差异。"
+        "差值附同时成立的 95% 区间，p 已对表中所有系统对做校正（Holm）；表中没有一个系统有两个种子时，"
+        "它们只反映句子的差异，不反映种子的差异。种子对成绩的影响由有几个种子的系统估计，这样的系统少，区间就宽。"
         "用户词的增益是把开发集句子里的全部名称作为词得到的，是上限。句/秒按处理器时间计，单线程，float32；"
         "MB 是一个进程加载模型并读完该集时的最大常驻内存。分钟是经过的时间，机器可能同时有其他任务。"
     ),
