@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +12,11 @@ import tiny_run
 
 import cige
 from cige.data import write_sentences
-from cige.data.sentence import Sentence
+from cige.data.sentence import Sentence, Span
 from cige.errors import DataError, RecipeError
 from cige.recipes.shipped import NAMES
 from cige.training.recipe import DataConfig, Recipe, SourceConfig, load_recipe, recipe_from_dict, recipe_to_yaml
-from cige.training.sources import golds_of, read_data, read_sources
+from cige.training.sources import UnlearnedLabelWarning, golds_of, read_data, read_sources
 from cige.training.train import train
 
 TYPES = """
@@ -84,6 +85,21 @@ def test_a_weight_of_nothing_leaves_a_corpus_out(data_dir: Path) -> None:
     data = recipe_of(sources={"people": SourceConfig(), "nowhere": SourceConfig(weight=0)}).data
     sources, labels = read_sources(data, data_dir)
     assert [source.name for source in sources] == ["people"] and labels == ["PER"]
+
+
+def test_labels_that_only_development_sentences_have_are_told(tmp_path: Path) -> None:
+    train, dev = tmp_path / "train.jsonl", tmp_path / "dev.jsonl"
+    write_sentences(train, [Sentence("北京", (Span(0, 2, "LOC|ORG"),)), Sentence("张三说", (Span(0, 2, "PER"),))])
+    labels = ("ORG", "LOC|SHIP", "?", "SHIP", "SHIP", "Per")
+    write_sentences(dev, [Sentence("北京", (Span(0, 2, label),)) for label in labels])
+    data = DataConfig(train=str(train), dev=str(dev))
+    told = r"^3 development entities cannot be found, .*: Per \(1\), SHIP \(2\)$"
+    with pytest.warns(UnlearnedLabelWarning, match=told):
+        assert read_sources(data)[1] == ["LOC", "ORG", "PER"]
+    write_sentences(dev, [Sentence("北京", (Span(0, 2, label),)) for label in labels[:3]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_sources(data)
 
 
 def test_mistakes_are_named(data_dir: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,11 +18,16 @@ from cige.data.sentence import EITHER, OPEN, Sentence, Span
 from cige.data.source_types import SourceTypes, TypeTree, default_labels, read_types
 from cige.data.tag_sets import GoldTags, TagSets
 from cige.errors import DataError, RecipeError
+from cige.text.counted import counted
 from cige.training.files import find_file
 from cige.training.mix import SourceMix
 from cige.training.recipe import DataConfig, SourceConfig
 
 _SHIPPED = Path(__file__).parents[1] / "recipes" / "types"
+
+
+class UnlearnedLabelWarning(UserWarning):
+    """Development sentences have labels that no training sentence has."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,7 @@ def read_sources(
     if not data.sources:
         train, dev = read_data(data, data_dir, nested=nested)
         parts = {label for written in labels_of(train) for label in written.split(EITHER)}
+        _warn_of_unlearned(dev, parts)
         return [Source(data.dataset or "dev", train, dev)], sorted(parts - {OPEN})
     assert data.types is not None
     shipped = _SHIPPED / f"{data.types}.yaml"
@@ -60,6 +68,20 @@ def read_sources(
     sources = [_read_source(name, config, types[name], tree, data_dir) for name, config in used.items()]
     labels = list(data.labels) or default_labels([types[name] for name in used], tree)
     return sources, sorted(labels)
+
+
+def _warn_of_unlearned(dev: Iterable[Sentence], learned: set[str]) -> None:
+    """Warn of development entities that no model can find: they lower the scores of all epochs alike."""
+    counts = Counter(span.label for sentence in dev for span in sentence.spans)
+    unlearned = {label: n for label, n in sorted(counts.items()) if not {OPEN, *learned} & {*label.split(EITHER)}}
+    if unlearned:
+        entities = counted(sum(unlearned.values()), "development entity", "development entities")
+        warnings.warn(
+            f"{entities} cannot be found, since no training sentence has the label: "
+            + ", ".join(f"{label} ({n:,})" for label, n in unlearned.items()),
+            UnlearnedLabelWarning,
+            stacklevel=3,
+        )
 
 
 def golds_of(
