@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, settings
 # One thread a test process: several processes share the cores, and sums in one order give equal results in each run.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Bytecode is kept, whatever the environment says: two processes collect all tests, and hundreds that tests start import
-# the same packages; compiling them again would take half of a minute in each of the two alone.
+# Bytecode is kept, whatever the environment says: several processes collect all tests, and hundreds that tests start
+# import the same packages; compiling them again would take half of a minute in each of the former alone.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import stopping
 import torch
@@ -272,6 +273,13 @@ def test_seeds_of_steps_differ() -> None:
 
     keys = [(1, 0, 0), (2, 0, 0), (1, 1, 0), (1, 0, 1)]
     assert len({drawn(*key) for key in keys}) == 4 and drawn(1, 2, 3) == drawn(1, 2, 3)
+
+
+def test_a_step_draws_what_manual_seed_would_give() -> None:
+    torch.manual_seed(int(np.random.SeedSequence((3, 5, 0)).generate_state(1, np.uint64)[0]))
+    expected = torch.rand(8)
+    seed_step(3, 5, 0)
+    assert torch.equal(torch.rand(8), expected)
 
 
 def test_a_warm_up_that_does_not_fit_the_run(tmp_path: Path) -> None:

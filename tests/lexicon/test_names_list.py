@@ -58,3 +58,8 @@ def test_merged_names_have_the_kinds_of_all_lists():
     one, two = NamesList({"三体": ("BOOK",), "普京": ("PER",)}), NamesList({"三体": ("VIDEO", "BOOK")})
     assert merged([one, two], date="2026").kinds == {"三体": ("BOOK", "VIDEO"), "普京": ("PER",)}
     assert merged([one, two], date="2026").date == "2026"
+
+
+def test_one_kind_in_place_of_a_tuple_is_refused():
+    with pytest.raises(LexiconError, match=r"'阿莫西林' was given with 'MEDICINE'; expected .* \('MEDICINE',\)"):
+        NamesList({"阿莫西林": "MEDICINE"})

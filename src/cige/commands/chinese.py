@@ -90,7 +90,9 @@ _TRANSLATIONS = {
     "coarse: the data has topmost ancestors of the model's labels, such as ORG for COMPANY (default: fine)": (
         "coarse：数据用的是模型标签最上层的大类，例如用 ORG 代替 COMPANY（默认：fine）"
     ),
-    "repair invalid tag transitions instead of rejecting the file": "修正不合法的标签转移，而不是拒绝整个文件",
+    "repair invalid tag transitions and keep the outermost of overlapping entities, instead of rejecting the file": (
+        "修正不合法的标签转移，实体重叠时保留最外层的，而不是拒绝整个文件"
+    ),
     "data label = model label, where they differ, separated by spaces or commas; several labels may be mapped to one, "
     "and PER.NOM= leaves a label out": (
         "数据标签 = 模型标签（名字不同时），以空格或逗号分隔；几个标签可以对应同一个，PER.NOM= 表示去掉这个标签"

@@ -13,11 +13,10 @@ all of these formats except texts without labels.
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cige.commands.options import add_repair_option
+from cige.commands.options import add_repair_option, tell_repairs
 from cige.text.counted import counted
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
     )
     documents = read_documents(args.input, format=args.format or "auto", options=options)
     if args.repair:
-        documents = [_without_overlaps(document, args.input) for document in documents]
+        documents = [_without_overlaps(document, args.input, n) for n, document in enumerate(documents, 1)]
     write_documents(args.output, documents, format=args.to or "auto")
     n_spans = sum(len(document.spans) for document in documents)
     n_unlabelled = sum(not document.is_labelled for document in documents)
@@ -68,12 +67,10 @@ def run(args: argparse.Namespace) -> None:
     print(f"wrote {args.output}: {counted(len(documents), 'document')} with {entities}{unlabelled}")
 
 
-def _without_overlaps(document: Document, name: str) -> Document:
+def _without_overlaps(document: Document, file: str, number: int) -> Document:
     """The document with the outermost of overlapping entities; the others are listed on standard error."""
-    from cige.data.jsonl import outermost, show_span
+    from cige.data.jsonl import outermost, repairs_of
 
     spans, dropped = outermost(document.spans)
-    for span in dropped:
-        shown = show_span(span, document.text)
-        print(f"cige: {name}, line {document.line}: repaired: {shown} overlapped a longer entity", file=sys.stderr)
+    tell_repairs(file, repairs_of(dropped, document.text, document.line or number))
     return replace(document, spans=tuple(spans))

@@ -10,11 +10,10 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from cige.commands.lexicon import open_lexicon
-from cige.commands.options import at_least, make_console
+from cige.commands.options import at_least, make_console, tell_repairs
 from cige.json_text import to_json
 from cige.text.counted import counted
 
@@ -114,6 +113,5 @@ def _read(args: argparse.Namespace, file: str) -> tuple[Sentence, ...]:
 
     # Nested entities are training data too; a format that cannot hold them refuses them when it is written.
     labelled = read_labelled(file, format=args.format, repair=args.repair, nested=not args.repair)
-    for mended in labelled.repairs:
-        print(f"cige: {file}, line {mended.line}: repaired: {mended.what}", file=sys.stderr)
+    tell_repairs(file, labelled.repairs)
     return tuple(labelled.sentences)

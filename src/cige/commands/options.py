@@ -6,6 +6,7 @@ import argparse
 import math
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cige.api import NER
+    from cige.data.labelled import Repair
     from cige.lexicon.report import LoadReport
     from cige.tagging.finder import EntityFinder
     from cige.tagging.selection import Request
@@ -99,8 +101,17 @@ def add_types_option(
 def add_repair_option(parser: argparse.ArgumentParser) -> None:
     """The option --repair, for labelled data."""
     parser.add_argument(
-        "--repair", action="store_true", help="repair invalid tag transitions instead of rejecting the file"
+        "--repair",
+        action="store_true",
+        help="repair invalid tag transitions and keep the outermost of overlapping entities, instead of rejecting the "
+        "file",
     )
+
+
+def tell_repairs(file: str, repairs: Iterable[Repair]) -> None:
+    """List on standard error what --repair changed in a file."""
+    for repair in repairs:
+        print(f"cige: {file}, line {repair.line}: repaired: {repair.what}", file=sys.stderr)
 
 
 def add_set_option(parser: argparse.ArgumentParser, *, help: str = "change settings of the recipe") -> None:

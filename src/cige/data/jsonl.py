@@ -76,7 +76,7 @@ def parse_json_lines(
             outer, dropped = (sorted(set(spans)), []) if nested else outermost(spans)
             if dropped and not keep_outermost:
                 raise DataError(f"{show_span(dropped[0], sentence_text)} overlaps another entity; {NO_OVERLAPS}")
-        repairs += [Repair(number, f"{show_span(span, sentence_text)} overlapped a longer entity") for span in dropped]
+        repairs += repairs_of(dropped, sentence_text, number)
         sentences.append(Sentence(sentence_text, tuple(outer), number))
     return LabelledFile(tuple(sentences), "jsonl" if form == "auto" else form, tuple(repairs))
 
@@ -196,6 +196,11 @@ def outermost(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
         overlaps = any(span.start < other.end and other.start < span.end for other in kept)
         (dropped if overlaps else kept).append(span)
     return sorted(kept), sorted(dropped)
+
+
+def repairs_of(dropped: Iterable[Span], text: str, line: int) -> list[Repair]:
+    """A repair for each span of a text that `outermost` dropped."""
+    return [Repair(line, f"{show_span(span, text)} overlapped a longer entity") for span in dropped]
 
 
 def show_span(span: Span, text: str) -> str:

@@ -41,6 +41,11 @@ class NamesList:
     date: str = ""
     report: LoadReport | None = field(default=None, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        for name, kinds in self.kinds.items():
+            if isinstance(kinds, str):  # whose letters would be read as kinds
+                raise LexiconError(f"names: {name!r} was given with {kinds!r}; expected a tuple of kinds, ({kinds!r},)")
+
     def __len__(self) -> int:
         return len(self.kinds)
 

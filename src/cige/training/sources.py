@@ -77,7 +77,7 @@ def _warn_of_unlearned(dev: Iterable[Sentence], learned: set[str]) -> None:
     if unlearned:
         entities = counted(sum(unlearned.values()), "development entity", "development entities")
         warnings.warn(
-            f"{entities} cannot be found, since no training sentence has the label: "
+            f"{entities} cannot be found, because no training sentence has such a label: "
             + ", ".join(f"{label} ({n:,})" for label, n in unlearned.items()),
             UnlearnedLabelWarning,
             stacklevel=3,

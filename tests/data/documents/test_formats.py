@@ -254,6 +254,12 @@ def test_repairs_of_the_command_are_told(tmp_path, capsys):
     assert main(["convert", str(source), str(tags), "--repair"]) == 0
     assert "a.jsonl, line 1: repaired: LOC '北京' at [0, 2) overlapped a longer entity" in capsys.readouterr().err
     assert read_sentences(tags)[0].spans == (Span(0, 4, "ORG"),)
+    write_sentences(source, [Sentence("在", ()), Sentence("北京大学", (Span(0, 2, "LOC"), Span(0, 4, "ORG")))])
+    for form in ("cluener", "brat"):  # where a line has a number, and where a document has one
+        assert main(["convert", str(source), str(tmp_path / form), "--to", form]) == 0
+        capsys.readouterr()
+        assert main(["convert", str(tmp_path / form), str(tags), "--repair", "--from", form, "--to", "bio"]) == 0
+        assert f"{form}, line 2: repaired: LOC '北京' at [0, 2) overlapped" in capsys.readouterr().err
     tags.write_text("北 I-LOC\n京 I-LOC\n", encoding="utf-8")
     assert main(["convert", str(tags), str(source), "--repair"]) == 0
     assert "a.bio: 1 place(s) repaired, the first on line 1: I-LOC must follow" in capsys.readouterr().err

@@ -56,9 +56,7 @@ def write_jsonl(path: Path, documents: Iterable[Document]) -> None:
 
 def read_cluener(path: Path, options: ReadingOptions) -> list[Document]:
     """Read CLUENER's objects: {"text", "label": {type: {surface: [[first, last], ...]}}}."""
-    text, repair = read_text(path), options.repair
-    labelled = parse_json_lines(text, name=str(path), form="cluener", keep_outermost=repair, nested=not repair)
-    return _documents(labelled, path)
+    return _documents(parse_json_lines(read_text(path), name=str(path), form="cluener", nested=True), path)
 
 
 def write_cluener(path: Path, documents: Iterable[Document]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cige.data.documents.document import Document
-from cige.data.jsonl import NO_GAPS, NO_OVERLAPS, outermost, show_span
+from cige.data.jsonl import NO_GAPS, NO_OVERLAPS, outermost, repairs_of, show_span
 from cige.data.labelled import LabelledFile, Repair
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
@@ -47,7 +47,7 @@ def sentences_of(
         if dropped and not keep_outermost:
             shown = show_span(dropped[0], document.text)
             raise DataError(f"{name}, line {line}: {shown} overlaps another entity; {NO_OVERLAPS}")
-        repairs += [Repair(line, f"{show_span(span, document.text)} overlapped a longer entity") for span in dropped]
+        repairs += repairs_of(dropped, document.text, line)
         sentences += _cut(document.text, spans, line)
     if n_unlabelled and not sentences:
         seen = (
