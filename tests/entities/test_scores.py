@@ -96,6 +96,14 @@ def test_by_seen_in_training():
     assert report.by_seen["not in training"].n_gold == 3
 
 
+def test_sentences_of_the_training_data_are_scored_apart():
+    report = score(GOLD, PREDICTED, texts=TEXTS, train_texts={TEXTS[0]})
+    apart = [score(GOLD[k : k + 1], PREDICTED[k : k + 1]).overall for k in range(2)]
+    assert report.by_repeated == {"in sentences of training": apart[0], "not in sentences of training": apart[1]}
+    assert report.to_dict()["by_repeated"]["in sentences of training"]["support"] == apart[0].n_gold > 0
+    assert "not in sentences of training" in render(report)
+
+
 def test_groups_that_were_not_asked_for_are_absent():
     assert set(score(GOLD, PREDICTED).to_dict()) == {
         *("f1", "precision", "recall", "span_f1", "type_accuracy", "n_sentences", "n_gold", "n_predicted", "per_type")
@@ -117,6 +125,8 @@ def test_lists_out_of_step_and_missing_texts_are_refused():
         score(GOLD, PREDICTED, texts=TEXTS[:1])
     with pytest.raises(DataError, match="need the texts="):
         score(GOLD, PREDICTED, train_surfaces=set())
+    with pytest.raises(DataError, match="need the texts="):
+        score(GOLD, PREDICTED, train_texts=set())
 
 
 def test_the_dict_is_ready_for_json_and_the_table_shows_per_cent():

@@ -19,10 +19,12 @@ def ner() -> NER:
 def test_evaluation_reads_as_a_users_texts_are_read(ner):
     sentences = tiny.sentences(20, seed=8)
     long = Sentence(sentences[0].text * 60, ())  # of several windows
-    found = evaluate(ner, [*sentences, long], train=tiny.sentences(5))
+    found = evaluate(ner, [*sentences, long], train=[*tiny.sentences(5), sentences[0]])
     assert found.report.n_sentences == 21
     assert found.report.recall == 1.0 and found.report.precision < 0.7  # what is found in `long` is not gold
     assert set(found.report.by_seen) == {"in training", "not in training"}
+    repeated = found.report.by_repeated["in sentences of training"]
+    assert len(sentences[0].spans) <= repeated.n_gold < found.report.overall.n_gold
     assert found.to_dict()["sentences_per_second"] == pytest.approx(21 / found.seconds)
 
 

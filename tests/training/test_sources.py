@@ -12,11 +12,12 @@ import tiny_run
 
 import cige
 from cige.data import write_sentences
+from cige.data.reading import read_sentences
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError, RecipeError
 from cige.recipes.shipped import NAMES
 from cige.training.recipe import DataConfig, Recipe, SourceConfig, load_recipe, recipe_from_dict, recipe_to_yaml
-from cige.training.sources import UnlearnedLabelWarning, golds_of, read_data, read_sources
+from cige.training.sources import RepeatedSentenceWarning, UnlearnedLabelWarning, golds_of, read_data, read_sources
 from cige.training.train import train
 
 TYPES = """
@@ -91,15 +92,40 @@ def test_labels_that_only_development_sentences_have_are_told(tmp_path: Path) ->
     train, dev = tmp_path / "train.jsonl", tmp_path / "dev.jsonl"
     write_sentences(train, [Sentence("北京", (Span(0, 2, "LOC|ORG"),)), Sentence("张三说", (Span(0, 2, "PER"),))])
     labels = ("ORG", "LOC|SHIP", "?", "SHIP", "SHIP", "Per")
-    write_sentences(dev, [Sentence("北京", (Span(0, 2, label),)) for label in labels])
+    write_sentences(dev, [Sentence("上海", (Span(0, 2, label),)) for label in labels])
     data = DataConfig(train=str(train), dev=str(dev))
     told = r"^3 development entities cannot be found, .*: Per \(1\), SHIP \(2\)$"
     with pytest.warns(UnlearnedLabelWarning, match=told):
         assert read_sources(data)[1] == ["LOC", "ORG", "PER"]
-    write_sentences(dev, [Sentence("北京", (Span(0, 2, label),)) for label in labels[:3]])
+    write_sentences(dev, [Sentence("上海", (Span(0, 2, label),)) for label in labels[:3]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read_sources(data)
+
+
+def test_development_sentences_that_are_in_the_training_data_are_told(tmp_path: Path) -> None:
+    train, dev = tmp_path / "train.jsonl", tmp_path / "dev.jsonl"
+    both = Sentence("张三说", (Span(0, 2, "PER"),))
+    write_sentences(train, [both, Sentence("李四说", (Span(0, 2, "PER"),))])
+    others = [Sentence(f"{k}号的张三", (Span(len(str(k)) + 2, len(str(k)) + 4, "PER"),)) for k in range(99)]
+    data = DataConfig(train=str(train), dev=str(dev))
+    write_sentences(dev, [both, both, *others])
+    with pytest.warns(
+        RepeatedSentenceWarning, match=r"^2 of 101 development sentences, with 2 of 101 entities, are in"
+    ):
+        read_sources(data)
+    write_sentences(dev, [both, *others])  # one in a hundred
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_sources(data)
+
+
+def test_sentences_of_another_corpus_are_told_too(data_dir: Path) -> None:
+    people = read_sentences(data_dir / "ner/people/train.bmes.xz")
+    write_sentences(data_dir / "people.bmes", people[:20])
+    sources = {"people": SourceConfig(train="people.bmes", n_held_out=1), "places": SourceConfig(dev="people.bmes")}
+    with pytest.warns(RepeatedSentenceWarning, match="^19 of 21 development sentences"):
+        read_sources(recipe_of(sources=sources).data, data_dir)
 
 
 def test_mistakes_are_named(data_dir: Path) -> None:

@@ -22,7 +22,8 @@ def report_table(report: Report, title: str | None = None) -> Table:
     table.add_row("type accuracy", "", "", _per_cent(report.type_accuracy), "", "", "")
     if report.lenient is not None:
         _add(table, "lenient", report.lenient)
-    sections = {"type": report.per_type, "characters": report.by_length, "": report.by_lexicon | report.by_seen}
+    whether = report.by_lexicon | report.by_seen | report.by_repeated
+    sections = {"type": report.per_type, "characters": report.by_length, "": whether}
     for heading, group in sections.items():
         table.add_section()
         for name, counts in group.items():

@@ -85,6 +85,7 @@ class ReportJson(ReportFields, total=False):
     by_length: dict[str, dict[str, float | int]]
     by_lexicon: dict[str, dict[str, float | int]]
     by_seen: dict[str, dict[str, float | int]]
+    by_repeated: dict[str, dict[str, float | int]]
     lenient_f1: float
 
 
@@ -93,7 +94,7 @@ class Report:
     """All scores of one set of predictions.
 
     In each group, recall is that of its gold entities, and precision that of its predicted entities. The groups
-    `by_length`, `by_lexicon` and `by_seen` are empty unless `score` has the arguments that they need.
+    `by_length`, `by_lexicon`, `by_seen` and `by_repeated` are empty unless `score` has the arguments that they need.
 
     Attributes:
         n_sentences: number of sentences.
@@ -102,6 +103,7 @@ class Report:
         by_length: scores by sentence length in characters.
         by_lexicon: scores by whether the text of an entity is a word of the lexicon.
         by_seen: scores by whether the text of an entity is that of an entity in the training data.
+        by_repeated: scores by whether the whole sentence is one of the training data.
         lenient: scores of the scorer of the published lattice models, or None.
     """
 
@@ -112,6 +114,7 @@ class Report:
     by_length: dict[str, Counts] = field(default_factory=dict)
     by_lexicon: dict[str, Counts] = field(default_factory=dict)
     by_seen: dict[str, Counts] = field(default_factory=dict)
+    by_repeated: dict[str, Counts] = field(default_factory=dict)
     lenient: Counts | None = None
 
     @property
@@ -158,6 +161,8 @@ class Report:
             result["by_lexicon"] = _to_dicts(self.by_lexicon)
         if self.by_seen:
             result["by_seen"] = _to_dicts(self.by_seen)
+        if self.by_repeated:
+            result["by_repeated"] = _to_dicts(self.by_repeated)
         if self.lenient is not None:
             result["lenient_f1"] = self.lenient.f1
         return result
@@ -170,28 +175,31 @@ def score(
     texts: Sequence[str] | None = None,
     lexicon_words: Container[str] | Callable[[str], bool] | None = None,
     train_surfaces: Container[str] | None = None,
+    train_texts: Container[str] | None = None,
     predicted_tags: Sequence[Sequence[str]] | None = None,
     scheme: str = "BMES",
 ) -> Report:
     """Compare the gold and the predicted entities of each sentence; an entity that occurs twice counts once.
 
     Args:
-        texts: the sentences, for scores by length and for the next two arguments.
+        texts: the sentences, for scores by length and for the next three arguments.
         lexicon_words: a set of words, a Lexicon, or a function, with which normalised texts of entities are looked up.
         train_surfaces: the texts of entities in the training data, see `surfaces`.
+        train_texts: the texts of the sentences of the training data.
         predicted_tags, scheme: the tags from which the predictions come, for the lenient score.
 
     Raises:
         DataError: the lists have different lengths, or `texts` is needed but missing.
     """
     _check_lengths(len(gold), predicted=predicted, texts=texts, predicted_tags=predicted_tags)
-    if texts is None and (lexicon_words is not None or train_surfaces is not None):
-        raise DataError("scores by surface need the texts= of the sentences")
+    if texts is None and any(wanted is not None for wanted in (lexicon_words, train_surfaces, train_texts)):
+        raise DataError("scores by surface or by text need the texts= of the sentences")
     gold_keys, predicted_keys = _keys(gold), _keys(predicted)
 
     by_length: dict[str, Counts] = {}
     by_lexicon: dict[str, Counts] = {}
     by_seen: dict[str, Counts] = {}
+    by_repeated: dict[str, Counts] = {}
     if texts is not None:
         bins = [_length_bin(len(text)) for text in texts]
         by_length = _grouped(gold_keys, predicted_keys, lambda key: bins[key[0]])
@@ -199,11 +207,15 @@ def score(
         if lexicon_words is not None:
             has_word = lexicon_words.__contains__ if isinstance(lexicon_words, Container) else lexicon_words
             by_lexicon = _two_groups(
-                gold_keys, predicted_keys, lambda k: has_word(normalize(texts[k[0]][k[1] : k[2]])), "lexicon"
+                gold_keys, predicted_keys, lambda k: has_word(normalize(texts[k[0]][k[1] : k[2]])), "in lexicon"
             )
         if train_surfaces is not None:
             by_seen = _two_groups(
-                gold_keys, predicted_keys, lambda k: texts[k[0]][k[1] : k[2]] in train_surfaces, "training"
+                gold_keys, predicted_keys, lambda k: texts[k[0]][k[1] : k[2]] in train_surfaces, "in training"
+            )
+        if train_texts is not None:
+            by_repeated = _two_groups(
+                gold_keys, predicted_keys, lambda k: texts[k[0]] in train_texts, "in sentences of training"
             )
     return Report(
         n_sentences=len(gold),
@@ -213,6 +225,7 @@ def score(
         by_length=by_length,
         by_lexicon=by_lexicon,
         by_seen=by_seen,
+        by_repeated=by_repeated,
         lenient=None
         if predicted_tags is None
         else _count(gold_keys, _keys([lenient_spans(tags, scheme) for tags in predicted_tags])),
@@ -264,7 +277,7 @@ def _grouped(gold: set[_Key], predicted: set[_Key], group_of: Callable[[_Key], s
 
 
 def _two_groups(gold: set[_Key], predicted: set[_Key], is_in: Callable[[_Key], bool], where: str) -> dict[str, Counts]:
-    names = {True: f"in {where}", False: f"not in {where}"}
+    names = {True: where, False: f"not {where}"}
     groups = _grouped(gold, predicted, lambda key: names[bool(is_in(key))])
     return {name: groups.get(name, Counts()) for name in names.values()}
 

@@ -80,7 +80,8 @@ def evaluate(
     Args:
         labels: data label -> model label, for labels whose names differ; "" leaves a label out. Labels of the data that
             the model reports only on request are reported here.
-        train: the training sentences of the model; adds separate scores for entities that occur in them and for others.
+        train: the training sentences of the model; adds separate scores for entities that occur in them and for others,
+            and for entities of sentences that are among them and of others.
         data_labels_only: leave out predictions with labels that no sentence has, for data that annotate only some of
             the labels of the model; otherwise these predictions count as errors.
         options: further arguments of `EntityFinder.pipe`, such as `types`.
@@ -109,6 +110,7 @@ def evaluate(
         texts=texts,
         lexicon_words=getattr(ner, "lexicon", None),
         train_surfaces=None if train is None else surfaces(train),
+        train_texts=None if train is None else {sentence.text for sentence in train},
     )
     keys = [{(s.start, s.end, s.label) for s in spans} for spans in gold]
     return Evaluation(

@@ -26,8 +26,15 @@ from cige.training.recipe import DataConfig, SourceConfig
 _SHIPPED = Path(__file__).parents[1] / "recipes" / "types"
 
 
+REPEATED_SHARE = 0.01  # of the development sentences; a few short ones are the same in any two files
+
+
 class UnlearnedLabelWarning(UserWarning):
     """Development sentences have labels that no training sentence has."""
+
+
+class RepeatedSentenceWarning(UserWarning):
+    """Many development sentences are also in the training data."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,7 @@ def read_sources(
         train, dev = read_data(data, data_dir, nested=nested)
         parts = {label for written in labels_of(train) for label in written.split(EITHER)}
         _warn_of_unlearned(dev, parts)
+        _warn_of_repeated([dev], [train])
         return [Source(data.dataset or "dev", train, dev)], sorted(parts - {OPEN})
     assert data.types is not None
     shipped = _SHIPPED / f"{data.types}.yaml"
@@ -66,6 +74,7 @@ def read_sources(
     if unknown:
         raise RecipeError(f"data.types: {data.types} does not describe {', '.join(unknown)}; it has {', '.join(types)}")
     sources = [_read_source(name, config, types[name], tree, data_dir) for name, config in used.items()]
+    _warn_of_repeated([source.dev for source in sources], [source.train for source in sources])
     labels = list(data.labels) or default_labels([types[name] for name in used], tree)
     return sources, sorted(labels)
 
@@ -80,6 +89,22 @@ def _warn_of_unlearned(dev: Iterable[Sentence], learned: set[str]) -> None:
             f"{entities} cannot be found, because no training sentence has such a label: "
             + ", ".join(f"{label} ({n:,})" for label, n in unlearned.items()),
             UnlearnedLabelWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_repeated(devs: Sequence[Sequence[Sentence]], trains: Sequence[Sequence[Sentence]]) -> None:
+    """Warn of development sentences that a model has read in training: their scores say little of new text."""
+    read = {sentence.text for train in trains for sentence in train}
+    sentences = [sentence for dev in devs for sentence in dev]
+    repeated = [sentence for sentence in sentences if sentence.text in read]
+    if len(repeated) > REPEATED_SHARE * len(sentences):
+        n_repeated, n_entities = (sum(len(sentence.spans) for sentence in group) for group in (repeated, sentences))
+        warnings.warn(
+            f"{len(repeated):,} of {counted(len(sentences), 'development sentence')}, with {n_repeated:,} of "
+            f"{counted(n_entities, 'entity', 'entities')}, are in the training data too: scores will be higher than on "
+            "new text, and `cige evaluate --train` tells how much",
+            RepeatedSentenceWarning,
             stacklevel=3,
         )
 

@@ -176,10 +176,25 @@ def test_brat_joins_fragments_at_line_breaks_alone(tmp_path):
     write_documents(tmp_path / "b", [Document("北京\n大学在", (Span(0, 5, "ORG"),))], format="brat")
     assert (tmp_path / "b" / "000001.ann").read_text(encoding="utf-8") == "T1\tORG 0 2;3 5\t北京 大学\n"
     (tmp_path / "b" / "000001.ann").write_text("T1\tORG 0 1;3 5\tx\n#1\tnote\nR1\tr A:T1\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"ann, line 1: a discontinuous entity"):
-        read_documents(tmp_path / "b")
+    assert read_documents(tmp_path / "b")[0].spans == (Span(0, 5, "ORG", ((0, 1), (3, 5))),)
     with pytest.raises(DataError, match="there already"):
         write_documents(tmp_path / "b", [], format="brat")
+
+
+def test_brat_holds_the_parts_of_an_entity_as_fragments(tmp_path):
+    text, span = "肝\n癌和 肺癌切除", Span(0, 9, "OPERATION", ((0, 3), (5, 6), (7, 9)))
+    write_documents(tmp_path / "b", [Document(text, (span,))], format="brat")
+    ann = tmp_path / "b" / "000001.ann"
+    assert ann.read_text(encoding="utf-8") == "T1\tOPERATION 0 1;2 3;5 6;7 9\t肝 癌 肺 切除\n"
+    assert read_documents(tmp_path / "b")[0].spans == (span,)
+    for places in ("5 6;0 1", "0 3;2 6", "0 1;5 50"):
+        ann.write_text(f"T1\tOPERATION {places}\tx\n", encoding="utf-8")
+        with pytest.raises(DataError, match="ann, line 1: "):
+            read_documents(tmp_path / "b")
+    for parts in (((0, 1), (2, 3)), ((3, 4), (5, 6))):  # a line break, and a space
+        gapped = Span(parts[0][0], parts[1][1], "OPERATION", parts)
+        with pytest.raises(DataError, match="a gap of nothing but whitespace, which is no gap in brat"):
+            write_documents(tmp_path / "c", [Document(text, (gapped,))], format="brat")
 
 
 def test_brat_refuses_a_text_that_would_be_read_without_its_first_character(tmp_path):
@@ -272,13 +287,14 @@ def test_an_entity_with_a_gap_keeps_its_parts(tmp_path, capsys):
     write_sentences(source, [Sentence(text, spans)])
     assert main(["convert", str(source), str(same)]) == 0
     assert same.read_bytes() == source.read_bytes()
-    for output, format in ((table, "csv"), (tmp_path / "d", "doccano"), (tmp_path / "e", "brat")):
-        assert main(["convert", str(source), str(output), "--to", format]) == 2 and not output.exists()
-        assert "number 1: ORG '第一和口腔医院' at [0, 7) is discontinuous; only JSON lines" in capsys.readouterr().err
-    entities = json.loads(source.read_text(encoding="utf-8"))["entities"]
-    cell = json.dumps(entities, ensure_ascii=False).replace('"', '""')
-    table.write_text(f'text,entities\n{text},"{cell}"\n', encoding="utf-8")
-    assert read_documents(table)[0].spans == spans == read_sentences(table, nested=True)[0].spans
+    for output, format in (("d", "doccano"), ("e", "label-studio"), ("f", "displacy"), ("g", "cluener")):
+        assert main(["convert", str(source), str(tmp_path / output), "--to", format]) == 2
+        assert not (tmp_path / output).exists()
+        said = capsys.readouterr().err
+        assert "number 1: ORG '第一和口腔医院' at [0, 7) is discontinuous, which only" in said
+    for output in (table, tmp_path / "c.tsv", tmp_path / "c.parquet", tmp_path / "brat"):
+        assert main(["convert", str(source), str(output), *(["--to", "brat"] if output.name == "brat" else [])]) == 0
+        assert read_documents(output)[0].spans == spans == read_sentences(output, nested=True)[0].spans
     with pytest.raises(DataError, match=r"line 1: .*discontinuous; only `head: pair_grid`"):
         read_sentences(table, repair=True)
 

@@ -1,7 +1,7 @@
 """brat standoff: a folder with a .txt and a .ann file for each document. Offsets are code points.
 
-Entities in brat cannot contain line breaks, so such entities are written as fragments. Fragments with only whitespace
-between them are read as one entity.
+Entities in brat cannot contain line breaks, so such entities are written as fragments, as are the parts of
+discontinuous entities. Fragments with only whitespace between them are read as one part.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from cige.data.documents.document import Document, ReadingOptions, checked
-from cige.data.jsonl import make_span
+from cige.data.jsonl import make_span, show_span, with_parts
 from cige.data.sentence import Span
 from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
@@ -39,12 +39,13 @@ def write_brat(path: Path, documents: Iterable[Document]) -> None:
     """Write a folder with 000001.txt, 000001.ann and so on, completely or not at all.
 
     Raises:
-        DataError: the folder exists and is not empty, or a label contains whitespace.
+        DataError: the folder exists and is not empty, a label contains whitespace, or an entity has an edge or a gap
+            that brat cannot hold.
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise DataError(f"{path}: there already, and not an empty folder; give a new one")
     with atomic_folder(path) as aside:
-        for number, document in checked(documents):
+        for number, document in checked(documents, parts=True):
             (aside / f"{number:06d}.txt").write_bytes(_encoded(document.text, number))
             if document.is_labelled:
                 lines = [_line(k, span, document.text) for k, span in enumerate(document.spans, 1)]
@@ -75,23 +76,37 @@ def _span(line: str, text: str) -> Span:
     match = _ENTITY.fullmatch(line)
     if match is None:
         raise DataError(f"expected `T1<tab>LABEL start end<tab>text`, found {line[:60]!r}")
-    places = [tuple(map(int, place.split())) for place in match[2].split(";")]
-    for (_, end), (start, _) in pairwise(places):
-        if text[end:start].strip():
-            raise DataError(f"a discontinuous entity ({match[2]}); cige reads entities in one piece")
-    return make_span(places[0][0], places[-1][1], match[1], text)
+    places = dict.fromkeys(match[2].split(";"))  # a place that is written twice is read once
+    fragments = [[int(offset) for offset in place.split()] for place in places]
+    parts = [fragments[0]]
+    for start, end in fragments[1:]:
+        if start >= parts[-1][1] and not text[parts[-1][1] : start].strip():
+            parts[-1] = [parts[-1][0], end]
+        else:
+            parts.append([start, end])
+    span = make_span(parts[0][0], parts[-1][1], match[1], text)
+    return with_parts(span, parts if len(parts) > 1 else None)
 
 
 def _line(number: int, span: Span, text: str) -> str:
     if not _LABEL.fullmatch(span.label):
         raise DataError(f"label {span.label!r} has whitespace, which brat cannot hold")
-    surface = text[span.start : span.end]
-    places, start = [], span.start
-    for match in _BREAKS.finditer(surface):
-        places.append((start, span.start + match.start()))
-        start = span.start + match.end()
-    places = [(a, b) for a, b in [*places, (start, span.end)] if a < b]
-    if not places or (places[0][0], places[-1][1]) != (span.start, span.end):
-        raise DataError(f"an entity that begins or ends with a line break ({surface[:20]!r}), which brat cannot hold")
+    parts = span.parts or ((span.start, span.end),)
+    if any(not text[end:start].strip() for (_, end), (start, _) in pairwise(parts)):
+        raise DataError(f"{show_span(span, text)} has a gap of nothing but whitespace, which is no gap in brat")
+    places = [place for start, end in parts for place in _fragments(start, end, text)]
     shown = " ".join(text[a:b] for a, b in places)
     return f"T{number}\t{span.label} {';'.join(f'{a} {b}' for a, b in places)}\t{shown}\n"
+
+
+def _fragments(start: int, end: int, text: str) -> list[tuple[int, int]]:
+    """The stretches of [start, end) between line breaks."""
+    places, begin = [], start
+    for match in _BREAKS.finditer(text, start, end):
+        places.append((begin, match.start()))
+        begin = match.end()
+    places = [(a, b) for a, b in [*places, (begin, end)] if a < b]
+    if not places or (places[0][0], places[-1][1]) != (start, end):
+        surface = text[start:end][:20]
+        raise DataError(f"an entity that begins or ends with a line break ({surface!r}), which brat cannot hold")
+    return places

@@ -104,7 +104,7 @@ def checked(documents: Iterable[Document], *, parts: bool = False) -> Iterator[t
             for span in document.spans:
                 if span.parts and not parts:
                     shown = show_span(span, document.text)
-                    raise DataError(f"{shown} is discontinuous; only JSON lines (format jsonl) can hold it")
+                    raise DataError(f"{shown} is discontinuous, which only jsonl, csv, tsv, parquet and brat can hold")
         yield number, document
 
 

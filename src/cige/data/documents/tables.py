@@ -60,8 +60,10 @@ def write_parquet(path: Path, documents: Iterable[Document]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    listed = [document for _, document in checked(documents)]
+    listed = [document for _, document in checked(documents, parts=True)]
     fields = [("start", pa.int32()), ("end", pa.int32()), ("label", pa.string()), ("text", pa.string())]
+    if any(span.parts for document in listed for span in document.spans):
+        fields.append(("parts", pa.list_(pa.list_(pa.int32()))))
     try:
         columns = {"text": pa.array([d.text for d in listed], pa.string())}
         columns |= {name: pa.array([d.meta.get(name) for d in listed]) for name in _meta_names(listed)}
@@ -170,7 +172,7 @@ def _document(row: JsonObject, options: ReadingOptions, number: int) -> Document
 def _table(documents: list[Document]) -> list[list[str]]:
     names = _meta_names(documents)
     rows = [["text", *names, "entities"]]
-    for _, document in checked(documents):
+    for _, document in checked(documents, parts=True):
         values = [_field(document.meta.get(name, "")) for name in names]
         rows.append([document.text, *values, json_text(span_dicts(document)) if document.is_labelled else ""])
     return rows
