@@ -19,16 +19,16 @@ _TRANSLATIONS = {
         "用多个进程标注整批文件；中断之后可以继续"
     ),
     "show the lattice, the words that each entity depends on, and what changes without a word": (
-        "显示词格、作为每个实体证据的词，以及去掉某个词后结果如何变化"
+        "显示词格、每个实体所依据的词，以及去掉某个词后结果如何变化"
     ),
     "train a model on your own labelled data, or with a recipe": "用您自己的标注数据训练模型，或按配方训练",
     "learn a new type of entity from a word list and raw text": "从词表和未标注文本学习新的实体类型",
     "score a model on labelled sentences": "在标注句子上评测模型",
     "label raw text with the entities that several models agree on, as training data": (
-        "用几个模型一致的结果标注未标注文本，作为训练数据"
+        "用几个模型一致认定的实体标注未标注文本，作为训练数据"
     ),
     "choose the sentences to label next, with the model's labels to correct": (
-        "挑选接下来要标注的句子，并附上供改正的模型标注"
+        "挑选接下来要标注的句子，并附上模型的标签，供人修改"
     ),
     "calibrate a model's scores on labelled sentences": "在标注句子上校准模型的分数",
     "measure how much user words improve F1 on labelled sentences": "测量用户词（自定义词典）能提高多少 F1",
@@ -45,7 +45,7 @@ _TRANSLATIONS = {
     "show, build and extend the list of names that a model reads": "查看、建立、扩充模型所读的名称表",
     "train and convert vectors": "训练和转换向量",
     "download, describe and convert labelled data": "下载、描述、转换标注数据",
-    "write the mean of the weights of several trained models": "对几个训练好的模型的权重取平均",
+    "write the mean of the weights of several trained models": "写出几个训练好的模型的平均权重",
     "write a smaller model folder for prediction": "写出更小的、供预测用的模型文件夹",
     "write a model for ONNX Runtime, which needs no PyTorch": "导出给 ONNX Runtime 的模型，不需要 PyTorch",
     "describe a model and this installation": "描述模型和当前的安装",
@@ -72,12 +72,12 @@ _TRANSLATIONS = {
     "force, block, block_exact); or a folder of `cige lexicon publish`, whose current version is read; may be given "
     "several times": (
         "附加的用户词：每行一个词，或 词<TAB>标签，或含 word、label、mode（evidence、type、force、block、block_exact）"
-        "的 CSV 或 JSON 行；也可以是 `cige lexicon publish` 写的文件夹，读取其中的当前版本；可以给出多次"
+        "的 CSV 或 JSON lines；也可以是 `cige lexicon publish` 写的文件夹，读取其中的当前版本；可以给出多次"
     ),
     "list of names with kinds instead of the model's own (see `cige names`)": (
-        "代替模型自带名称表的、注明种类的名称表（见 `cige names`）"
+        "注明种类的名称表，代替模型自带的（见 `cige names`）"
     ),
-    "list of names instead of the model's own (see `cige names`)": "代替模型自带名称表的名称表（见 `cige names`）",
+    "list of names instead of the model's own (see `cige names`)": "名称表，代替模型自带的（见 `cige names`）",
     "leave out entities with a lower score, 0..1": "不报告分数低于此值的实体，0 到 1",
     "report only these labels": "只报告这些标签",
     "coarse: report the topmost ancestor of each label, such as ORG for COMPANY (default: fine)": (
