@@ -9,9 +9,10 @@ import subprocess
 import sys
 
 import pytest
+from rich.cells import cell_len
 
 from cige.cli import VERBS, main, parser_of
-from cige.commands.chinese import TRANSLATIONS, is_wanted
+from cige.commands.chinese import TRANSLATIONS, is_wanted, lines_of
 from cige.commands.options import add_model_options, add_repair_option, add_request_options, add_types_option
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -82,7 +83,13 @@ def test_help_is_in_chinese(monkeypatch, capsys):
     monkeypatch.setenv("LANG", "zh_CN.UTF-8")
     assert main([]) == 0
     out = capsys.readouterr().out
-    assert "用法：cige VERB" in out and "选项:" in out and "显示这份帮助并退出" in out and "usage" not in out
+    assert (
+        "用法：cige VERB" in out
+        and "选项：" in out
+        and "选项:" not in out
+        and "显示这份帮助并退出" in out
+        and "usage" not in out
+    )
     for verb, what in VERBS.items():
         assert re.search(rf"^  {verb} +{re.escape(TRANSLATIONS[what])}$", out, re.M)
     monkeypatch.setenv("LANG", "C")
@@ -106,6 +113,24 @@ def test_help_of_a_verb_is_in_chinese(monkeypatch, capsys, verb):
         with pytest.raises(SystemExit):
             main([verb, "build", "--help"])
         assert "显示这份帮助并退出" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", ["predict", "serve", "annotate", "explain", "suggest", "convert", "train"])
+def test_every_option_of_the_first_verbs_is_described_in_chinese(verb):
+    assert not helps(parser_of(verb)) - TRANSLATIONS.keys()
+
+
+@pytest.mark.parametrize("n_columns", [24, 40, 54])
+def test_lines_fit_the_terminal_and_break_no_word(n_columns):
+    for text in TRANSLATIONS.values():
+        lines = lines_of(text, n_columns)
+        assert all(cell_len(line) <= n_columns or " " not in line for line in lines)
+        assert "".join("".join(lines).split()) == "".join(text.split())
+        assert not any(line[0] in "，。、；：）》”" or line[-1] in "（《“" for line in lines)
+    assert lines_of("含 word、label 和 mode（evidence、type）的 CSV", 24) == [
+        "含 word、label 和 mode",
+        "（evidence、type）的 CSV",
+    ]
 
 
 def test_options_mean_the_same_in_every_locale(monkeypatch):

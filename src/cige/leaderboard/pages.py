@@ -31,6 +31,7 @@ class Wording:
     best: str
     differs: str
     open_cells: str
+    explanation: str
     none_open: str
     paper_of: Callable[[BoardRow], str]
 
@@ -60,7 +61,8 @@ ENGLISH = Wording(
     ),
     best="best",
     differs="Why a score differs from its paper",
-    open_cells="{n} of {total} cells are open; `cige leaderboard run` goes on with the cheapest:",
+    open_cells="{n} of {total} cells are open; `cige leaderboard run` goes on with the cheapest: {shown}",
+    explanation="`{name}` ({paper}): {differs}",
     none_open="All cells are filled.",
     paper_of=lambda row: row.paper.differs if row.paper else "",
 )
@@ -74,18 +76,19 @@ CHINESE = Wording(
     without_test="开发",
     heads=(
         *("系统", "种子", "开发集 F1", "测试集 F1", "论文", "落后最好的系统 [95%]", "p"),
-        *("比不读词的同一网络高 [95%]", "用户词的增益", "句/秒，批 1", "批 16"),
-        *("MB", "参数", "分钟"),
+        *("比不读词的同一网络高 [95%]", "用户词的增益", "句/秒，批大小 1", "批大小 16"),
+        *("MB", "参数量", "分钟数"),
     ),
     note=(
-        "差值附同时成立的 95% 区间，p 已对表中所有系统对做校正（Holm）；表中没有一个系统有两个种子时，"
-        "它们只反映句子的差异，不反映种子的差异。种子对成绩的影响由有几个种子的系统估计，这样的系统少，区间就宽。"
+        "差值附有同时成立的 95% 置信区间，p 值已针对表中系统的所有两两比较作了校正（Holm）；"
+        "表中没有一个系统有两个种子时，它们只反映句子的差异，不反映种子的差异。种子对成绩的影响，由有多个种子的系统来估计；这样的系统少，区间就宽。"
         "用户词的增益是把开发集句子里的全部名称作为词得到的，是上限。句/秒按处理器时间计，单线程，float32；"
-        "MB 是一个进程加载模型并读完该集时的最大常驻内存。分钟是经过的时间，机器可能同时有其他任务。"
+        "MB 是一个进程加载模型并读完该集时的最大常驻内存。分钟数是实际时间，机器可能同时有其他任务。"
     ),
     best="最好",
     differs="成绩为何与论文不同",
-    open_cells="{total} 个单元中还有 {n} 个未完成；`cige leaderboard run` 从最省时的开始继续：",
+    open_cells="{total} 个单元中还有 {n} 个未完成；`cige leaderboard run` 从最省时的开始继续：{shown}",
+    explanation="`{name}`（{paper}）：{differs}",
     none_open="所有单元都已完成。",
     paper_of=lambda row: row.paper.differs_zh if row.paper else "",
 )
@@ -171,7 +174,11 @@ def _interval(difference: Difference) -> str:
 def _explanations(board: Board, wording: Wording) -> list[str]:
     """A line per system that has a paper, in alphabetical order."""
     rows = {row.name: row for rows in board.values() for row in rows}
-    return [f"`{name}` ({row.paper.paper}): {wording.paper_of(row)}" for name, row in sorted(rows.items()) if row.paper]
+    return [
+        wording.explanation.format(name=name, paper=row.paper.paper, differs=wording.paper_of(row))
+        for name, row in sorted(rows.items())
+        if row.paper
+    ]
 
 
 def _open_line(board: Board, open_cells: Sequence[str], wording: Wording) -> str:
@@ -179,7 +186,7 @@ def _open_line(board: Board, open_cells: Sequence[str], wording: Wording) -> str
         return wording.none_open
     total = len(open_cells) + sum(len(row.results) for rows in board.values() for row in rows)
     shown = ", ".join(open_cells[:8]) + (" ..." if len(open_cells) > 8 else "")
-    return f"{wording.open_cells.format(n=len(open_cells), total=total)} {shown}"
+    return wording.open_cells.format(n=len(open_cells), total=total, shown=shown)
 
 
 def _html_table(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str:
