@@ -15,6 +15,7 @@ from cige.leaderboard.pages import CHINESE, ENGLISH, html_page, markdown_page
 from cige.leaderboard.papers import board_recipes, papers
 from cige.leaderboard.table import board_of, rows_of
 from cige.recipes.shipped import shipped
+from cige.reports.comparison_views import mean_sd
 
 SEEDS = (1, 2, 3)
 RESULTS = [
@@ -60,7 +61,8 @@ def test_the_page_has_every_result_and_says_what_is_open(wording) -> None:
     assert [name for name, _ in rows if name in ("flat", "lgn", "no_lexicon")] == ["flat", "lgn", "no_lexicon", "flat"]
     first = rows_of(RESULTS, "weibo")[0]
     of_flat = next(cells for name, cells in rows if name == "flat").split("|")
-    assert of_flat[0].strip() == "1, 2, 3" and of_flat[3].strip() == "60.32" and of_flat[4].strip() == wording.best
+    assert of_flat[0].strip() == "1, 2, 3" and of_flat[4].strip() == "60.32" and of_flat[5].strip() == wording.best
+    assert of_flat[3].strip() == mean_sd([result.new_f1 for result in first.results]) != of_flat[2].strip()
     assert first.paper is not None and wording.paper_of(first) in page
     assert "msra/flat-1" in page and "1" in page.rpartition("msra")[0].splitlines()[-1]
     assert wording.none_open in markdown_page(board_of(RESULTS), [], wording=wording)

@@ -35,6 +35,7 @@ def test_a_result_comes_back_as_it_was_written(tmp_path: Path) -> None:
         ({"seed": 1.5}, "seed is 1.5, expected int"),
         ({"counts": [[1, 2]]}, "counts is"),
         ({"counts": [[1, 2, -1]]}, "counts is"),
+        *(({"repeated": places}, "repeated is not a list of sentences") for places in ([7, 0], [0, 0], [-1], [200])),
         ({"user_words": {"none": None}}, "user_words is"),
         ({"data": "../weibo"}, "cannot be the name of a cell"),
     ],
@@ -47,6 +48,13 @@ def test_what_is_no_result_is_refused(tmp_path: Path, change: object, message: s
     with pytest.raises(CigeError) as raised:
         read_result_file(path)
     assert message in str(raised.value) and "x.json" in str(raised.value)
+
+
+def test_sentences_that_are_in_the_training_data_are_left_out_of_the_score_of_new_ones() -> None:
+    result = board_results.result(counts=[[2, 2, 2], [2, 1, 1], [1, 0, 0], [0, 1, 0]], repeated=[0, 3])
+    assert result.new_f1 == pytest.approx(2 * 1 / (3 + 1))
+    assert board_results.result(counts=[[2, 2, 2]], repeated=[0]).new_f1 == 0.0
+    assert board_results.result(counts=[[2, 2, 1]], repeated=[]).new_f1 == 0.5
 
 
 def test_a_result_at_the_place_of_another_is_refused(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def test_each_cell_is_a_file_with_all_that_the_pages_need(results) -> None:
     assert one.test_f1 is None and len(one.counts) == tiny_run.N_DEV and one.settings == two.settings
     gold, found, both = map(sum, zip(*one.counts, strict=True))
     assert one.dev_f1 == pytest.approx(2 * both / (gold + found))
+    assert one.repeated == two.repeated and 0 < len(one.repeated) < len(one.counts)
     assert one.user_words["none"] == pytest.approx(one.dev_f1, abs=0.02) and "names of the file" in one.user_words
     assert set(one.sentences_per_second) == {"1", "16"} and min(one.sentences_per_second.values()) > 0
     assert 20 < one.megabytes < 5000 and one.seconds > 0 and one.n_parameters > 0

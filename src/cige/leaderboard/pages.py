@@ -46,18 +46,19 @@ ENGLISH = Wording(
     data="{data}: {n} sentences of the {split} set",
     without_test="dev",
     heads=(
-        *("system", "seeds", "dev F1", "test F1", "paper", "behind the best by [95%]", "p"),
+        *("system", "seeds", "dev F1", "test F1", "new sentences", "paper", "behind the best by [95%]", "p"),
         *("gain over the twin without words [95%]", "gain from user words", "sentences/s, batch 1", "batch 16"),
         *("MB", "parameters", "minutes"),
     ),
     note=(
-        "Differences have simultaneous 95% intervals, and p is corrected for all pairs of systems in the table (Holm); "
-        "in a table in which no system has two seeds, they cover other sentences and not other seeds. How much seeds "
-        "change a score is estimated from the systems with several, so with few of them the intervals are wide. The "
-        "gain from user words is that of all names of the dev sentences as words, which is an upper bound. Sentences "
-        "per second are those of processor time with one thread in float32, and MB the most resident memory of a "
-        "process that loads the model and reads the set. Minutes are elapsed time, in which the machine may have had "
-        "other work."
+        "New sentences are those of the test set (or of dev, where there is no test set) whose text is no training "
+        "sentence, and the column has the F1 on them. Differences have simultaneous 95% intervals, and p is corrected "
+        "for all pairs of systems in the table (Holm); in a table in which no system has two seeds, they cover other "
+        "sentences and not other seeds. How much seeds change a score is estimated from the systems with several, so "
+        "with few of them the intervals are wide. The gain from user words is that of all names of the dev sentences "
+        "as words, which is an upper bound. Sentences per second are those of processor time with one thread in "
+        "float32, and MB the most resident memory of a process that loads the model and reads the set. Minutes are "
+        "elapsed time, in which the machine may have had other work."
     ),
     best="best",
     differs="Why a score differs from its paper",
@@ -75,11 +76,12 @@ CHINESE = Wording(
     data="{data}：{split}集 {n} 句",
     without_test="开发",
     heads=(
-        *("系统", "种子", "开发集 F1", "测试集 F1", "论文", "落后最好的系统 [95%]", "p"),
+        *("系统", "种子", "开发集 F1", "测试集 F1", "新句子", "论文", "落后最好的系统 [95%]", "p"),
         *("比不读词的同一网络高 [95%]", "用户词的增益", "句/秒，批大小 1", "批大小 16"),
         *("MB", "参数量", "分钟数"),
     ),
     note=(
+        "新句子是测试集（没有时是开发集）中不同时出现在训练集里的句子，这一列是它们的 F1。"
         "差值附有同时成立的 95% 置信区间，p 值已针对表中系统的所有两两比较作了校正（Holm）；"
         "表中没有一个系统有两个种子时，它们只反映句子的差异，不反映种子的差异。种子对成绩的影响，由有多个种子的系统来估计；这样的系统少，区间就宽。"
         "用户词的增益是把开发集句子里的全部名称作为词得到的，是上限。句/秒按处理器时间计，单线程，float32；"
@@ -155,6 +157,7 @@ def _cells(row: BoardRow, wording: Wording) -> list[str]:
         ", ".join(str(result.seed) for result in results),
         mean_sd([result.dev_f1 for result in results]),
         mean_sd(row.test),
+        mean_sd([result.new_f1 for result in results]),
         "-" if paper is None else f"{paper:.2f}",
         wording.best if row.behind is None else _interval(row.behind),
         "-" if row.behind is None else shown_p(row.behind.p_value),

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import get_type_hints
 
+import numpy as np
+
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
 from cige.folders.checked_settings import fits
@@ -29,6 +31,7 @@ class CellResult:
         dev_f1, test_f1: strict F1, 0..1; `test_f1` is None if the data set has no test file.
         counts: for each sentence of the deciding split (test if there is one, else dev) the numbers of entities that
             are gold, predicted, and both (`cige.reports.significance.sentence_counts`).
+        repeated: the sentences of the deciding split, from 0 and in order, whose text is that of a training sentence.
         user_words: F1 on dev by list of user words, "none" among them.
         sentences_per_second: maps batch sizes to sentences per processor second, text to entities, one thread.
         megabytes: most resident memory of a process that loads the model and reads the deciding split in batches.
@@ -46,6 +49,7 @@ class CellResult:
     dev_f1: float
     test_f1: float | None
     counts: list[list[int]]
+    repeated: list[int]
     user_words: dict[str, float]
     sentences_per_second: dict[str, float]
     megabytes: float
@@ -62,6 +66,13 @@ class CellResult:
     def f1(self) -> float:
         """The F1 that ranks systems: test if there is a test set, else dev."""
         return self.dev_f1 if self.test_f1 is None else self.test_f1
+
+    @property
+    def new_f1(self) -> float:
+        """F1 on the sentences of the deciding split that are not in the training data; 0 if none has an entity."""
+        new = np.delete(np.array(self.counts, np.int64), self.repeated, axis=0)  # [N, 3]
+        n_gold, n_predicted, n_correct = new.sum(0).tolist()
+        return 2 * n_correct / (n_gold + n_predicted) if n_gold + n_predicted else 0.0
 
     @property
     def path(self) -> str:
@@ -107,6 +118,9 @@ def read_result_file(path: Path) -> CellResult:
             raise CigeError(f"{path}: {name} is {to_json(values[name])[:80]}, expected {_shown(expected)}; {AGAIN}")
     if any(len(row) != 3 or min(row) < 0 for row in result.counts):
         raise CigeError(f"{path}: counts is not three numbers, 0 or more, for each sentence; {AGAIN}")
+    places = result.repeated
+    if places != sorted(set(places)) or any(not 0 <= place < len(result.counts) for place in places):
+        raise CigeError(f"{path}: repeated is not a list of sentences in order, below {len(result.counts)}; {AGAIN}")
     if not (re.fullmatch(r"\w+", result.data) and re.fullmatch(r"[\w.-]+", result.system)):
         raise CigeError(f"{path}: {result.data}/{result.system} cannot be the name of a cell")
     return result

@@ -42,6 +42,7 @@ def run_cell(cell: Cell, runs: Path, *, data_dir: str | None = None, device: str
     learned, dev = read_data(cell.recipe.data, data_dir)
     trials = user_word_trials(NER.from_pretrained(model), dev, train=learned, with_labels=False)
     texts = [sentence.text for sentence in splits_of(cell.recipe, data_dir)[deciding]]
+    read = {sentence.text for sentence in learned}
     speeds, megabytes = _in_new_process(str(model), texts)
     return CellResult(
         data=cell.data,
@@ -52,6 +53,7 @@ def run_cell(cell: Cell, runs: Path, *, data_dir: str | None = None, device: str
         dev_f1=scores["dev"]["f1"],
         test_f1=scores["test"]["f1"] if deciding == "test" else None,
         counts=scores["test_counts"] if deciding == "test" else scores["dev_counts"],
+        repeated=[place for place, text in enumerate(texts) if text in read],
         user_words={trial.name: trial.report.f1 for trial in trials},
         sentences_per_second=speeds,
         megabytes=megabytes,
