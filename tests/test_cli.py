@@ -10,7 +10,9 @@ import sys
 
 import pytest
 import tiny
+import tiny_grid
 
+import cige
 from cige.api import NER
 from cige.cli import VERBS, command_of, main, parser_of
 from cige.commands import compare, train
@@ -529,6 +531,24 @@ def test_predict_reports_what_is_asked(run, model):
     assert "expected a probability" in run(*argv, "--min-score", "2")[2]
     assert "did you mean PER?" in run(*argv, "--labels", "PERS")[2]
     assert "cige calibrate" in run(*argv, "--recall", "0.9")[2]
+
+
+def test_nested_entities_are_reported_flat_if_asked(run, tmp_path):
+    tiny_grid.model().save(tmp_path / "nested")
+    (tmp_path / "texts.txt").write_text("李明在北京\n", encoding="utf-8")
+    ner = cige.load(tmp_path / "nested")
+    for options, nested in (((), True), (("--flat",), False)):
+        expected = [entity.to_dict() for entity in ner("李明在北京", nested=nested)]
+        argv = ["李明在北京", "--model", tmp_path / "nested", "--format", "jsonl", *options]
+        assert json.loads(run("predict", *argv)[1])["entities"] == expected
+        output = tmp_path / f"out{nested}"
+        argv = [tmp_path / "texts.txt", output, "--model", tmp_path / "nested", "--processes", "1", *options]
+        assert run("annotate", *argv)[0] == 0
+        (part,) = (output / "data").iterdir()
+        assert json.loads(part.read_text(encoding="utf-8"))["entities"] == expected
+        settings = json.loads((output / "manifest.json").read_text(encoding="utf-8"))["settings"]
+        assert settings.get("nested", True) is nested
+    assert len(ner("李明在北京", nested=False)) < len(ner("李明在北京"))
 
 
 def test_evaluate_lists_errors_and_tells_labels_that_are_wrong(run, model, data, tmp_path):

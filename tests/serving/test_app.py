@@ -5,6 +5,7 @@ import json
 import logging
 import re
 import threading
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -485,4 +486,9 @@ def test_nested_entities_cannot_be_made_consistent():
         response = made.post("/v1/entities", json={"text": "李明在北京", "consistent": True})
         assert response.status_code == 422 and response.json()["error"]["code"] == "not_possible"
         assert "this model finds nested entities" in response.json()["error"]["message"]
-        assert entities(made, "李明在北京")
+        nested, flat = (entities(made, "李明在北京", nested=choice) for choice in (True, False))
+        assert nested == entities(made, "李明在北京") and len(flat) < len(nested)
+        assert all(entity in nested for entity in flat)
+        flat.sort(key=lambda entity: entity["start"])
+        assert all(a["end"] <= b["start"] for a, b in pairwise(flat))
+        assert entities(made, "李明在北京", nested=False, consistent=True)

@@ -151,9 +151,8 @@ def test_the_command_trains_on_nested_files(data_dir, tmp_path, capsys):
     settings += [f"start_from={tmp_path / 'crf'}"]
     main(["train", "--data", file, "--labels", "POST=TITLE", "-o", str(tmp_path / "run"), "--set", *settings])
     told = capsys.readouterr()
-    assert (
-        "dev F1" in told.out and "before training" not in told.out + told.err
-    )  # a model of flat entities is not compared
+    # The model to start from finds flat entities, and is not compared.
+    assert "dev F1" in told.out and "before training" not in told.out + told.err
     assert cige.load(tmp_path / "run").labels == ["LOC", "ORG", "PER", "TITLE"]
     write_sentences(tmp_path / "test.jsonl", read_sentences(file, nested=True)[:5])
     main(

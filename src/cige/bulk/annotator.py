@@ -28,7 +28,7 @@ class AnnotatorSettings:
         model: a model folder or hub id; None for the bundled model.
         device, precision, domain, names: as in `cige.load`; `names` is a path.
         lexicon_add: files of user words.
-        min_score, labels, types, recall: which entities are reported, as in a call of an NER.
+        min_score, labels, types, recall, nested: which entities are reported, as in a call of an NER.
         batch_size: maximum number of sentences per batch; large lattices have smaller batches.
         offsets: "code-points" or "utf-16".
         max_chars: longer texts get an error instead of entities; None means no limit.
@@ -44,6 +44,7 @@ class AnnotatorSettings:
     labels: tuple[str, ...] | None = None
     types: Types = "fine"
     recall: float | None = None
+    nested: bool = True
     batch_size: int = 16
     offsets: str = CODE_POINTS
     max_chars: int | None = None
@@ -57,7 +58,13 @@ class AnnotatorSettings:
     @property
     def request(self) -> Request:
         try:
-            return Request.of(min_score=self.min_score, labels=self.labels, types=self.types, recall=self.recall)
+            return Request.of(
+                min_score=self.min_score,
+                labels=self.labels,
+                types=self.types,
+                recall=self.recall,
+                nested=self.nested,
+            )
         except ValueError as reason:
             raise ModelError(str(reason)) from None
 

@@ -283,8 +283,9 @@ class Job:
 
     def _facts(self) -> JsonObject:
         settings = {k: v for k, v in self.settings.to_dict().items() if k not in _CHANGES_NO_ROW}
-        if settings["names"] is None:  # as in jobs that began before there was this setting
-            del settings["names"]
+        for name, default in (("names", None), ("nested", True)):  # as in jobs that began before there was this setting
+            if settings[name] is default:
+                del settings[name]
         facts = {
             "kind": ANNOTATION,
             "version": VERSION,

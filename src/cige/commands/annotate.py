@@ -133,6 +133,7 @@ def settings_of(args: argparse.Namespace) -> AnnotatorSettings:
         labels=request.labels,
         types=request.types,
         recall=request.recall,
+        nested=request.nested,
         batch_size=args.batch_size,
         offsets=args.offsets,
         max_chars=args.max_chars,

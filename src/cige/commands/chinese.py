@@ -80,6 +80,9 @@ _TRANSLATIONS = {
     ),
     "list of names instead of the model's own (see `cige names`)": "名称表，代替模型自带的（见 `cige names`）",
     "leave out entities with a lower score, 0..1": "不报告分数低于此值的实体，0 到 1",
+    "with a model of nested entities: leave out entities that overlap one with a higher score": (
+        "用于嵌套实体的模型：与分数更高的实体重叠的，不报告"
+    ),
     "report only these labels": "只报告这些标签",
     "coarse: report the topmost ancestor of each label, such as ORG for COMPANY (default: fine)": (
         "coarse：报告每个标签最上层的大类，例如 COMPANY 报告为 ORG（默认：fine）"

@@ -78,6 +78,11 @@ def add_request_options(parser: argparse.ArgumentParser, *, recall: bool = True)
     add_types_option(
         parser, "coarse: report the topmost ancestor of each label, such as ORG for COMPANY (default: fine)"
     )
+    parser.add_argument(
+        "--flat",
+        action="store_true",
+        help="with a model of nested entities: leave out entities that overlap one with a higher score",
+    )
     if not recall:
         parser.set_defaults(recall=None)
         return
@@ -136,7 +141,9 @@ def request_of(args: argparse.Namespace) -> Request:
 
     labels = None if args.labels is None else [name.strip() for name in args.labels.split(",") if name.strip()]
     try:
-        return Request.of(min_score=args.min_score, labels=labels, types=args.types, recall=args.recall)
+        return Request.of(
+            min_score=args.min_score, labels=labels, types=args.types, recall=args.recall, nested=not args.flat
+        )
     except ValueError as reason:
         raise ModelError(str(reason)) from None
 

@@ -230,10 +230,15 @@ class _Server:
 
     def _options(self, body: schemas.ReadIn) -> Options:
         reader = self._reader(body.model)
-        if body.consistent and reader.ner.label_facts.nested:
-            raise Refused("not_possible", "consistent: true was given; this model finds nested entities; leave it out")
+        if body.consistent and body.nested and reader.ner.label_facts.nested:
+            message = (
+                "consistent: true was given; this model finds nested entities; leave it out, or give nested: false"
+            )
+            raise Refused("not_possible", message)
         return Options(
-            request=selection.Request.of(min_score=body.min_score, labels=body.labels, types=body.types),
+            request=selection.Request.of(
+                min_score=body.min_score, labels=body.labels, types=body.types, nested=body.nested
+            ),
             reader=reader,
             words=usable(schemas.user_words(body.words)),
             utf16=body.offsets == "utf16",

@@ -85,6 +85,9 @@ class ReadIn(_Strict):
     labels: list[Label] | None = Field(None, description="report only these labels")
     types: Literal["fine", "coarse"] = Field("fine", description="coarse reports, for example, COMPANY as ORG")
     min_score: float = Field(0.0, ge=0.0, le=1.0, description="leave out entities with a lower score")
+    nested: bool = Field(
+        True, description="false leaves out entities that overlap one with a higher score (models of nested entities)"
+    )
     consistent: bool = Field(
         False,
         description="treat each text as a document: if a name was found in one place and missed in another, the text "
