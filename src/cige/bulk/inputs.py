@@ -14,7 +14,7 @@ from typing import IO
 
 import numpy as np
 
-from cige.bulk.csv_records import csv_records
+from cige.bulk.csv_records import RecordEnds, csv_records
 from cige.data.documents.folders import suffix
 from cige.errors import DataError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
@@ -25,7 +25,7 @@ PIECE_ROWS = 500  # if no part size is given, parts have a multiple of this many
 AIM_PARTS = 256  # the maximum number of parts, unless they would have more than LARGEST_ROWS rows
 LARGEST_ROWS = 50_000
 _BLOCK = 1 << 22
-_NEWLINE, _QUOTE = 10, 34
+_NEWLINE = 10
 
 
 @dataclass(frozen=True)
@@ -140,23 +140,22 @@ def parts_of(files: list[InputFile], pieces: list[list[tuple[int, int]]], part_r
 def _scan_lines(
     file: IO[bytes], path: Path, name: str, form: str, piece_rows: int
 ) -> tuple[InputFile, list[tuple[int, int]]]:
-    digest, place, n_rows, in_quotes = hashlib.sha256(), 0, 0, 0
+    digest, place, n_rows, ends_in = hashlib.sha256(), 0, 0, RecordEnds()
     pieces: list[tuple[int, int]] = []
     head, begin, header_end = b"", 0, None
     has_header = form in ("csv", "tsv")
     last_end = 0
     while block := file.read(_BLOCK):
+        while form == "csv" and block.endswith(b"\r") and (following := file.read(1)):
+            block += following  # which may be the line feed of this line end
         if place == 0:
             if block.startswith((b"\xff\xfe", b"\xfe\xff")):
                 raise DataError(f"{path}: this file is UTF-16; save it as UTF-8")
             begin = 3 if block.startswith(b"\xef\xbb\xbf") else 0
         digest.update(block)
         codes = np.frombuffer(block, np.uint8)
-        ends = np.flatnonzero(codes == _NEWLINE)
-        if form == "csv":  # a line break between quotes does not end a record
-            quotes = np.flatnonzero(codes == _QUOTE)
-            ends = ends[(np.searchsorted(quotes, ends) + in_quotes) % 2 == 0]
-            in_quotes = (in_quotes + len(quotes)) % 2
+        skipped = begin if place == 0 else 0
+        ends = ends_in(codes[skipped:]) + skipped if form == "csv" else np.flatnonzero(codes == _NEWLINE)
         ends = ends + place + 1
         if has_header and header_end is None:
             head += block
