@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import os
 
 import bulk_jobs
 import pyarrow as pa
@@ -307,6 +308,24 @@ def test_a_file_name_that_tsv_cannot_hold(tmp_path):
     bulk_jobs.done(bulk_jobs.plan(path, tmp_path / "out"))
     (file,) = (tmp_path / "out" / "data").iterdir()
     assert file.read_text(encoding="utf-8").splitlines()[1].split("\t")[1] == "a b.tsv"
+
+
+def test_a_file_name_that_is_not_utf8(tmp_path):
+    folder, name = tmp_path / "in", os.fsdecode("新闻.txt".encode("gb18030"))
+    folder.mkdir()
+    (folder / name).write_text("李娜在武汉\n", encoding="utf-8")
+    for totals in [bulk_jobs.done(bulk_jobs.plan(folder, tmp_path / "out")) for _ in range(2)]:  # the second goes on
+        assert (totals["rows"], totals["entities"]) == (1, 2)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
+    assert [file["name"] for file in manifest["input"]] == [name]
+    (row,) = output_rows(tmp_path / "out")
+    assert row["source_file"] == "\ufffd\ufffd\ufffd\ufffd.txt"
+
+
+def test_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "a.txt")
+    with pytest.raises(DataError, match="a pipe or device; expected a file"):
+        bulk_jobs.plan(tmp_path / "a.txt", tmp_path / "out")
 
 
 def test_a_job_of_an_older_version_goes_on_without_sources(tmp_path):

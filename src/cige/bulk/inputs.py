@@ -75,6 +75,9 @@ def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
     """
     if not source.exists():
         raise DataError(f"{source}: no such file or folder")
+    if not (source.is_file() or source.is_dir()):
+        # It is read twice: for its checksum and the beginnings of its parts, and when these are annotated.
+        raise DataError(f"{source}: a pipe or device; expected a file or folder, so save its content to a file first")
     if source.is_dir():
         files = [file for file in visible_files(source) if _format_of(file)]
         names = [file.relative_to(source).as_posix() for file in files]

@@ -33,6 +33,7 @@ from cige.bulk.rows import (
     reason_not_to_write,
     source_clash,
 )
+from cige.data.text_files import has_surrogate
 from cige.errors import CigeError, DataError, ModelError
 from cige.folders.atomic import atomic_file
 from cige.folders.kinds import ANNOTATION
@@ -331,8 +332,11 @@ class Job:
 
     @staticmethod
     def _write(path: Path, facts: Mapping[str, object]) -> None:
+        text = to_json(facts, indent=1, sort_keys=True)
+        if has_surrogate(text):  # of a file name that is not UTF-8, as files from Chinese Windows have
+            text = to_json(facts, indent=1, sort_keys=True, ensure_ascii=True)
         with atomic_file(path) as aside:
-            aside.write_text(to_json(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            aside.write_text(text + "\n", encoding="utf-8")
 
 
 def versions_begun_with(output: Path) -> list[str]:
