@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cige.errors import CigeError
 from cige.serving.hosts import is_loopback, names_of
-from cige.serving.settings import TOKEN_VARIABLE, Settings
+from cige.serving.settings import TOKEN_VARIABLE, Settings, token_of_environment
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -54,7 +54,7 @@ def serve(
     Raises:
         CigeError: other machines would reach the server, and it has no token.
     """
-    if not (os.environ.get(TOKEN_VARIABLE) or no_token or is_loopback(host)):
+    if not (token_of_environment() or no_token or is_loopback(host)):
         raise CigeError(
             f"given --host {host} and no token; everybody who reaches this address could use the server and change its "
             f"words: set the environment variable {TOKEN_VARIABLE}, or say --no-token if that is meant"
