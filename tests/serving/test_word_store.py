@@ -162,6 +162,15 @@ def test_a_file_that_was_removed_while_serving(path):
     store.check()
 
 
+def test_a_link_to_the_file_stays_a_link(tmp_path):
+    link, file = tmp_path / "words.json", tmp_path / "volume" / "words.json"
+    link.symlink_to(file)
+    WordStore([start()], link).add([UserWord("甲甲")])
+    assert link.is_symlink() and json.loads(file.read_text(encoding="utf-8"))["added"] == ["甲甲"]
+    WordStore([start()], file).add([UserWord("乙乙")])
+    assert words(WordStore([start()], link))[1:] == [("甲甲", None, "evidence"), ("乙乙", None, "evidence")]
+
+
 def test_a_place_that_cannot_be_written_to(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be made"):

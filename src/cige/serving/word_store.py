@@ -99,6 +99,8 @@ class WordStore:
     """
 
     def __init__(self, starts: Sequence[Lexicon], path: Path | None = None, *, max_words: int = 200_000):
+        # A link stays a link: the file to which it points is replaced, and locked for all who use it.
+        path = None if path is None else path.resolve()
         self._starts, self._path, self._max_words = tuple(starts), path, max_words
         self._lock = threading.Lock()  # of what was read last
         self._changing = threading.Lock()  # of changes, which take a second if there are many words; readers go on
