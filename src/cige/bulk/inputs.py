@@ -208,6 +208,15 @@ def _scan_parquet(path: Path, name: str, piece_rows: int) -> tuple[InputFile, li
     return InputFile(name, sha256(path), n_rows), pieces
 
 
+def columns_of(path: Path, file: InputFile, form: str) -> tuple[str, ...]:
+    """The names of the columns of a file; empty for lines of text and JSON lines, of which each has its own."""
+    if form != "parquet":
+        return file.header
+    import pyarrow.parquet as pq
+
+    return tuple(pq.read_schema(path).names)
+
+
 def _format_of(file: Path) -> str | None:
     form = FORMATS.get(suffix(file))
     return None if form == "parquet" and file.suffix.lower() != ".parquet" else form

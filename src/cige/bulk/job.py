@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from cige.bulk.annotator import Annotation, Annotator, AnnotatorSettings
 from cige.bulk.fingerprint import Versions
-from cige.bulk.inputs import InputFile, Part, find_files, parts_of, scan
+from cige.bulk.inputs import InputFile, Part, columns_of, find_files, parts_of, scan
 from cige.bulk.records import PartRecord, read_record
 from cige.bulk.rows import (
     OUTPUTS,
@@ -103,12 +103,13 @@ class Job:
         scanned = [scan(source / name if name else source, name, form, part_rows or 500) for name in names]
         files = [file for file, _ in scanned]
         for file in files:
-            if file.header and text_column not in file.header:
-                shown = ", ".join(file.header)
+            columns = columns_of(source / file.name if file.name else source, file, form)
+            if columns and text_column not in columns:
+                shown = ", ".join(columns)
                 raise DataError(
                     f"{file.name or source}: no column {text_column!r}; it has {shown}; name one by --text-column"
                 )
-            if with_source and (clash := source_clash(file.header)):
+            if with_source and (clash := source_clash(columns)):
                 raise DataError(f"{file.name or source}: {clash}")
         parts = parts_of(files, [pieces for _, pieces in scanned], part_rows)
         return cls(
