@@ -325,6 +325,20 @@ def test_a_file_name_that_is_not_utf8(tmp_path):
     assert row["source_file"] == "\ufffd\ufffd\ufffd\ufffd.txt"
 
 
+def test_a_link_to_nothing_is_refused(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.txt").write_text("北京", encoding="utf-8")
+    for name in ("b.txt", "_hidden.txt", "notes.md", "c.csv"):
+        (folder / name).symlink_to(tmp_path / "none" / name)
+    with pytest.raises(DataError, match=r"b\.txt: a link to a file that is not there"):
+        bulk_jobs.plan(folder, tmp_path / "out", form="txt")
+    (folder / "b.txt").unlink()
+    assert [file.name for file in bulk_jobs.plan(folder, tmp_path / "out", form="txt").files] == ["a.txt"]
+    with pytest.raises(DataError, match=r"c\.csv: a link"):
+        bulk_jobs.plan(folder, tmp_path / "out")
+
+
 def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "a.txt")
     with pytest.raises(DataError, match="a pipe or device; expected a file"):

@@ -18,7 +18,7 @@ from cige.bulk.csv_records import RecordEnds, csv_records
 from cige.data.documents.folders import suffix
 from cige.errors import DataError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
-from cige.folders.visible import visible_files
+from cige.folders.visible import broken_links, visible_files
 
 FORMATS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
 PIECE_ROWS = 500  # if no part size is given, parts have a multiple of this many rows
@@ -80,6 +80,9 @@ def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
         raise DataError(f"{source}: a pipe or device; expected a file or folder, so save its content to a file first")
     if source.is_dir():
         files = [file for file in visible_files(source) if _format_of(file)]
+        broken = [link for link in broken_links(source) if (kind := _format_of(link)) and form in (None, kind)]
+        if broken:
+            raise DataError(f"{broken[0]}: a link to a file that is not there; restore the file, or remove the link")
         names = [file.relative_to(source).as_posix() for file in files]
     else:
         files, names = [source], [""]
