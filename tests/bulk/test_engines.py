@@ -123,7 +123,7 @@ def test_a_spark_frame(spark, expected):
     assert sorted(found, key=lambda row: row["id"]) == expected
 
 
-def test_dask_partitions(expected):
+def test_dask_partitions(expected, tmp_path):
     """The recipe of docs/bulk.md."""
     import dask.dataframe as dd
     import pandas as pd
@@ -136,5 +136,9 @@ def test_dask_partitions(expected):
 
     frame = dd.from_pandas(TABLE.to_pandas(), npartitions=3)
     meta = output_schema(TABLE.schema).empty_table().to_pandas(types_mapper=pd.ArrowDtype)
-    found = frame.map_partitions(annotated, meta=meta).compute(scheduler="synchronous")
-    assert pa.Table.from_pandas(found, preserve_index=False, schema=output_schema(TABLE.schema)).to_pylist() == expected
+    result = frame.map_partitions(annotated, meta=meta)
+    result.to_parquet(tmp_path / "annotated", compute_kwargs={"scheduler": "synchronous"})
+    read = dd.read_parquet(tmp_path / "annotated", dtype_backend="pyarrow")
+    for found in (result.compute(scheduler="synchronous"), read.compute(scheduler="synchronous")):
+        table = pa.Table.from_pandas(found, preserve_index=False, schema=output_schema(TABLE.schema))
+        assert table.to_pylist() == expected

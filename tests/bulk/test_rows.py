@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import os
 
 import bulk_jobs
 import pyarrow as pa
@@ -14,6 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cige.bulk import inputs
+from cige.bulk.csv_records import csv_records
 from cige.bulk.inputs import Part, scan
 from cige.bulk.rows import read_rows
 from cige.cli import main
@@ -165,6 +168,9 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     assert "expected a name that ends in .txt" in refused("a.doc", b"")
     assert "no header" in refused("a.csv", b"")
     assert "no column 'text'; it has a, b" in refused("b.csv", b"a,b\n1,2\n")
+    table = io.BytesIO()
+    pq.write_table(pa.table({"body": ["北京"], "id": [1]}), table)
+    assert "no column 'text'; it has body, id; name one" in refused("b.parquet", table.getvalue())
     assert "two columns have the same name" in refused("c.csv", b"text,text\n")
     assert "not a Parquet file" in refused("a.parquet", b"nothing")
     assert "damaged or cut short" in refused("a.txt.gz", gzip.compress(b"x" * 1000)[:20])
@@ -201,6 +207,43 @@ def test_parts_of_csv_together_are_the_records(tmp_path_factory, records, piece_
         found += read_rows(path, file, Part(0, "", start, end, 1, n), "csv", "text")
         start = end
     assert [tuple(row.values.values()) for row in found] == records
+
+
+@settings(max_examples=200)
+@given(st.text(st.sampled_from('a,"\n\r中'), max_size=30), st.integers(1, 7), st.integers(1, 3), st.booleans())
+def test_parts_of_any_csv_have_the_records_of_the_whole(tmp_path_factory, text, block, piece_rows, has_bom):
+    """Records with quotes within a field, and with any line ends, in files that are read in blocks of a few bytes."""
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    raw = f"{chr(0xFEFF) * has_bom}a,text\r\n{text}"
+    path.write_text(raw, encoding="utf-8", newline="")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(inputs, "_BLOCK", block)
+        file, pieces = scan(path, "", "csv", piece_rows)
+    expected = csv_records(text, "csv")
+    assert file.n_rows == len(expected) == sum(n for _, n in pieces)
+    start, found = file.begin, []
+    for end, n in pieces:
+        records = csv_records(path.read_bytes()[start:end].decode(), "csv")
+        assert len(records) == n
+        found += records
+        start = end
+    assert found == expected
+
+
+def test_a_quote_within_a_field_hides_no_line_end(tmp_path):
+    raw = 'id,text\n1,15" 屏幕\n2,"李娜\n在武汉"\n3,16" 屏幕\n4,张三在北京\n5,"王五\n在上海"\n'
+    (tmp_path / "a.csv").write_text(raw, encoding="utf-8")
+    totals = bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.csv", tmp_path / "out", part_rows=1, to="jsonl"))
+    rows = [(row["source_row"], row["id"], row["text"]) for row in output_rows(tmp_path / "out")]
+    texts = ['15" 屏幕', "李娜\n在武汉", '16" 屏幕', "张三在北京", "王五\n在上海"]
+    assert rows == [(k, str(k), text) for k, text in enumerate(texts, 1)]
+    assert totals["rejected"] == 0
+
+
+def test_records_may_end_with_carriage_returns_alone(tmp_path):
+    (tmp_path / "a.csv").write_text("id,text\r1,李娜在武汉\r2,张三在北京\r", encoding="utf-8", newline="")
+    bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.csv", tmp_path / "out", part_rows=1, to="jsonl"))
+    assert [row["text"] for row in output_rows(tmp_path / "out")] == ["李娜在武汉", "张三在北京"]
 
 
 def test_hidden_files_of_a_folder_are_not_annotated(tmp_path):
@@ -268,6 +311,38 @@ def test_a_file_name_that_tsv_cannot_hold(tmp_path):
     bulk_jobs.done(bulk_jobs.plan(path, tmp_path / "out"))
     (file,) = (tmp_path / "out" / "data").iterdir()
     assert file.read_text(encoding="utf-8").splitlines()[1].split("\t")[1] == "a b.tsv"
+
+
+def test_a_file_name_that_is_not_utf8(tmp_path):
+    folder, name = tmp_path / "in", os.fsdecode("新闻.txt".encode("gb18030"))
+    folder.mkdir()
+    (folder / name).write_text("李娜在武汉\n", encoding="utf-8")
+    for totals in [bulk_jobs.done(bulk_jobs.plan(folder, tmp_path / "out")) for _ in range(2)]:  # the second goes on
+        assert (totals["rows"], totals["entities"]) == (1, 2)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
+    assert [file["name"] for file in manifest["input"]] == [name]
+    (row,) = output_rows(tmp_path / "out")
+    assert row["source_file"] == "\ufffd\ufffd\ufffd\ufffd.txt"
+
+
+def test_a_link_to_nothing_is_refused(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.txt").write_text("北京", encoding="utf-8")
+    for name in ("b.txt", "_hidden.txt", "notes.md", "c.csv"):
+        (folder / name).symlink_to(tmp_path / "none" / name)
+    with pytest.raises(DataError, match=r"b\.txt: a link to a file that is not there"):
+        bulk_jobs.plan(folder, tmp_path / "out", form="txt")
+    (folder / "b.txt").unlink()
+    assert [file.name for file in bulk_jobs.plan(folder, tmp_path / "out", form="txt").files] == ["a.txt"]
+    with pytest.raises(DataError, match=r"c\.csv: a link"):
+        bulk_jobs.plan(folder, tmp_path / "out")
+
+
+def test_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "a.txt")
+    with pytest.raises(DataError, match="a pipe or device; expected a file"):
+        bulk_jobs.plan(tmp_path / "a.txt", tmp_path / "out")
 
 
 def test_a_job_of_an_older_version_goes_on_without_sources(tmp_path):

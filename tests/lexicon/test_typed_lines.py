@@ -55,6 +55,29 @@ def test_every_format_gives_the_same_words(tmp_path, format, given_format):
     assert found.counts is None and sum(label is not None for label, _ in found.of_words) == 3
 
 
+def test_keys_of_json_lines_may_have_the_names_of_columns(tmp_path):
+    rows = [
+        {"text": "贺兰草", "type": "PRODUCT"},
+        {"词": "沙葱", "类型": None},
+        {"Name": "iPhone 15, Pro", "Label": "PRODUCT"},
+        {"名称": "京", "标签": "LOC", "模式": "force"},
+        {"name": "x", "type": "noun", "word": "苹果", "label": None, "mode": "block", "频次": 7},
+    ]
+    found = read(tmp_path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    assert found.user_words == WORDS and found.counts == [1, 1, 1, 1, 7]
+
+
+@pytest.mark.parametrize(
+    "text", ["词语\n沙葱\n贺兰草\n", '\ufeff"word"\r\n"沙葱"\r\n"贺兰草"\r\n', '"沙葱"\n"贺兰草"\n']
+)
+def test_a_csv_file_of_words_alone(tmp_path, text):
+    path = tmp_path / "words.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    assert read_words(path, spaces=True).user_words == [UserWord("沙葱"), UserWord("贺兰草")]
+    path = path.rename(tmp_path / "words.txt")  # where a quote is a character, and any line a word
+    assert read_words(path, spaces=True).words == text.strip("\ufeff").split()
+
+
 @pytest.mark.parametrize("format", HEADERS)
 def test_columns_may_have_names_in_any_order(tmp_path, format):
     assert read(tmp_path, HEADERS[format]).user_words == WORDS

@@ -131,6 +131,10 @@ def test_users_words_may_hold_spaces_and_digits(tmp_path):
     [
         ("南京\n长江\n".encode("gb18030"), "line 1: not UTF-8.*GB18030"),
         ("南京\n".encode("utf-16"), "line 1: this is UTF-16.*iconv -f UTF-16"),
+        (
+            b"PK\x03\x04\x14\0\n\xff\n",
+            r"line 1: this is a ZIP archive or an Office file \(.docx, .xlsx\); save its text",
+        ),
         (gzip.compress("南京\n".encode() * 1000, mtime=0)[:-12], "damaged or truncated"),
         (lzma.compress(b"".join(f"{i} x\n".encode() for i in range(99_999)))[:-40], "after line .*truncated"),
         (b"\x1f\x8bnot gzip at all", "damaged or truncated"),

@@ -12,7 +12,7 @@ from running_server import SOON
 from cige.api import NER
 from cige.serving.app import create_app
 from cige.serving.hosts import LOOPBACK, is_loopback, names_of
-from cige.serving.settings import Settings
+from cige.serving.settings import Settings, token_of_environment
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
@@ -55,13 +55,21 @@ def test_other_names_are_refused_before_anything_else(client, host, path):
     assert answer.json()["error"]["params"] == {"given": host}
 
 
-@pytest.mark.parametrize(("options", "token"), [([], ""), (["--workers", "2"], "")])
+@pytest.mark.parametrize(("options", "token"), [([], ""), (["--workers", "2"], ""), ([], " \n")])
 def test_a_server_that_others_reach_needs_a_token(options, token):
     command = [sys.executable, "-m", "cige", "serve", "--host", "0.0.0.0", "--port", "0", *options]
     environment = os.environ | {"CIGE_SERVE_TOKEN": token}
     done = subprocess.run(command, capture_output=True, text=True, timeout=SOON, env=environment)
     assert done.returncode == 2 and done.stderr.startswith("cige: given --host 0.0.0.0 and no token; ")
     assert "CIGE_SERVE_TOKEN" in done.stderr and "--no-token" in done.stderr
+
+
+@pytest.mark.parametrize(("given", "token"), [("geheim\n", "geheim"), (" ", None), ("", None), (None, None)])
+def test_a_token_from_a_file_has_no_line_end(monkeypatch, given, token):
+    monkeypatch.delenv("CIGE_SERVE_TOKEN", raising=False)
+    if given is not None:
+        monkeypatch.setenv("CIGE_SERVE_TOKEN", given)
+    assert token_of_environment() == token
 
 
 @pytest.mark.parametrize(("token", "no_token"), [("t", False), (None, True)])

@@ -6,12 +6,18 @@ import sys
 import threading
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserWord
 from cige.serving.refusals import Refused
 from cige.serving.word_store import LexiconFull, StoreError, VersionConflict, WordStore
+
+TEXT = "南京市长江大桥在南京"
+WORDS = ["南京", "市长", "长江", "江大桥", "南京市", "长江大桥"]
+FACTS = [(None, "evidence"), ("LOC", "evidence"), ("ROAD", "force"), (None, "block"), None]  # None: the word is removed
 
 
 def start():
@@ -156,6 +162,15 @@ def test_a_file_that_was_removed_while_serving(path):
     store.check()
 
 
+def test_a_link_to_the_file_stays_a_link(tmp_path):
+    link, file = tmp_path / "words.json", tmp_path / "volume" / "words.json"
+    link.symlink_to(file)
+    WordStore([start()], link).add([UserWord("甲甲")])
+    assert link.is_symlink() and json.loads(file.read_text(encoding="utf-8"))["added"] == ["甲甲"]
+    WordStore([start()], file).add([UserWord("乙乙")])
+    assert words(WordStore([start()], link))[1:] == [("甲甲", None, "evidence"), ("乙乙", None, "evidence")]
+
+
 def test_a_place_that_cannot_be_written_to(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be made"):
@@ -183,19 +198,60 @@ def test_a_change_counts_for_the_lexicons_of_all_models(path):
         store.remove(["没有"])
 
 
+@settings(max_examples=40)
+@given(st.lists(st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(FACTS)), max_size=4), max_size=6))
+def test_changes_after_one_another_give_what_all_of_them_give_at_once(tmp_path_factory, changes):
+    path = tmp_path_factory.mktemp("store") / "words.json"
+    writer, reader = WordStore([start()], path), WordStore([start()], path)
+    for change in changes:
+        added = {text: UserWord(text, *facts) for text, facts in change if facts is not None}
+        if added:
+            writer.add(list(added.values()))
+        for text, facts in change:
+            if facts is None and text in writer.current().lexicons[0]:
+                writer.remove([text])
+        whole = WordStore([start()], path).current()
+        for store in (writer, reader):
+            now = store.current()
+            assert (now.version, now.changes, now.removed) == (whole.version, whole.changes, whole.removed)
+            for one, other in zip(now.lexicons, whole.lexicons, strict=True):
+                assert one.user_entries == other.user_entries and one.removed_words == other.removed_words
+                shown = [
+                    [(a, b, lexicon.word(k)) for a, b, k in lexicon.match(TEXT).tolist()] for lexicon in (one, other)
+                ]
+                assert sorted(shown[0]) == sorted(shown[1])
+
+
+def test_a_change_of_a_long_list_packs_the_changed_words_alone(path, monkeypatch):
+    writer, reader = WordStore([start()], path), WordStore([start()], path)
+    writer.add([UserWord(f"词条{k}号", "PRODUCT") for k in range(1_000)])
+    assert len(reader.current().entries) == 1_001
+    packed = []
+    usual = Lexicon.changed
+
+    def changed(lexicon, changes):
+        packed.append(len(changes.added))
+        return usual(lexicon, changes)
+
+    monkeypatch.setattr(Lexicon, "changed", changed)
+    writer.add([UserWord("南京市"), UserWord("词条7号", "BRAND"), UserWord("词条8号", "PRODUCT")])
+    assert words(reader) == words(writer) and ("词条7号", "BRAND", "evidence") in words(reader)
+    assert packed == [2, 2]
+
+
 def test_words_can_be_read_while_a_change_is_made(path, monkeypatch):
     """A change of many words takes a second, for which no request should wait."""
     store = WordStore([start()], path)
     store.add([UserWord("甲甲")])
     entered, gate = threading.Event(), threading.Event()
-    usual = store._stored
+    usual = store._after
 
     def slow(*given):
         entered.set()
         assert gate.wait(60)
         return usual(*given)
 
-    monkeypatch.setattr(store, "_stored", slow)
+    monkeypatch.setattr(store, "_after", slow)
     change = threading.Thread(target=store.add, args=([UserWord("乙乙")],))
     change.start()
     assert entered.wait(60) and store.current().version == 1

@@ -5,9 +5,10 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
-from running_server import SOON, server
+from running_server import SOON, is_ready, server
 
 from cige.commands import serve as command
 from cige.serving.settings import Limits, Settings
@@ -69,6 +70,16 @@ def test_a_server_that_is_told_to_stop_answers_what_it_took():
         thread.join(SOON)
         assert answers[0].status_code == 200 and len(answers[0].json()["results"]) == 150
         assert process.wait(SOON) in (0, -signal.SIGTERM)
+
+
+def test_workers_end_with_a_server_that_is_killed():
+    with server("--workers", "2") as (client, process):
+        process.kill()
+        process.wait(SOON)
+        until = time.monotonic() + SOON
+        while is_ready(client):  # else they would keep the port, and a new server could not listen there
+            assert time.monotonic() < until, "a worker is still there"
+            time.sleep(0.05)
 
 
 @pytest.mark.parametrize(

@@ -14,18 +14,18 @@ from typing import IO
 
 import numpy as np
 
-from cige.bulk.csv_records import csv_records
+from cige.bulk.csv_records import RecordEnds, csv_records
 from cige.data.documents.folders import suffix
 from cige.errors import DataError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
-from cige.folders.visible import visible_files
+from cige.folders.visible import broken_links, visible_files
 
 FORMATS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
 PIECE_ROWS = 500  # if no part size is given, parts have a multiple of this many rows
 AIM_PARTS = 256  # the maximum number of parts, unless they would have more than LARGEST_ROWS rows
 LARGEST_ROWS = 50_000
 _BLOCK = 1 << 22
-_NEWLINE, _QUOTE = 10, 34
+_NEWLINE = 10
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,14 @@ def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
     """
     if not source.exists():
         raise DataError(f"{source}: no such file or folder")
+    if not (source.is_file() or source.is_dir()):
+        # It is read twice: for its checksum and the beginnings of its parts, and when these are annotated.
+        raise DataError(f"{source}: a pipe or device; expected a file or folder, so save its content to a file first")
     if source.is_dir():
         files = [file for file in visible_files(source) if _format_of(file)]
+        broken = [link for link in broken_links(source) if (kind := _format_of(link)) and form in (None, kind)]
+        if broken:
+            raise DataError(f"{broken[0]}: a link to a file that is not there; restore the file, or remove the link")
         names = [file.relative_to(source).as_posix() for file in files]
     else:
         files, names = [source], [""]
@@ -140,23 +146,22 @@ def parts_of(files: list[InputFile], pieces: list[list[tuple[int, int]]], part_r
 def _scan_lines(
     file: IO[bytes], path: Path, name: str, form: str, piece_rows: int
 ) -> tuple[InputFile, list[tuple[int, int]]]:
-    digest, place, n_rows, in_quotes = hashlib.sha256(), 0, 0, 0
+    digest, place, n_rows, ends_in = hashlib.sha256(), 0, 0, RecordEnds()
     pieces: list[tuple[int, int]] = []
     head, begin, header_end = b"", 0, None
     has_header = form in ("csv", "tsv")
     last_end = 0
     while block := file.read(_BLOCK):
+        while form == "csv" and block.endswith(b"\r") and (following := file.read(1)):
+            block += following  # which may be the line feed of this line end
         if place == 0:
             if block.startswith((b"\xff\xfe", b"\xfe\xff")):
                 raise DataError(f"{path}: this file is UTF-16; save it as UTF-8")
             begin = 3 if block.startswith(b"\xef\xbb\xbf") else 0
         digest.update(block)
         codes = np.frombuffer(block, np.uint8)
-        ends = np.flatnonzero(codes == _NEWLINE)
-        if form == "csv":  # a line break between quotes does not end a record
-            quotes = np.flatnonzero(codes == _QUOTE)
-            ends = ends[(np.searchsorted(quotes, ends) + in_quotes) % 2 == 0]
-            in_quotes = (in_quotes + len(quotes)) % 2
+        skipped = begin if place == 0 else 0
+        ends = ends_in(codes[skipped:]) + skipped if form == "csv" else np.flatnonzero(codes == _NEWLINE)
         ends = ends + place + 1
         if has_header and header_end is None:
             head += block
@@ -204,6 +209,15 @@ def _scan_parquet(path: Path, name: str, piece_rows: int) -> tuple[InputFile, li
     ends = [*range(piece_rows, n_rows, piece_rows), n_rows] if n_rows else []
     pieces = [(end, end - start) for start, end in zip([0, *ends], ends, strict=False)]
     return InputFile(name, sha256(path), n_rows), pieces
+
+
+def columns_of(path: Path, file: InputFile, form: str) -> tuple[str, ...]:
+    """The names of the columns of a file; empty for lines of text and JSON lines, of which each has its own."""
+    if form != "parquet":
+        return file.header
+    import pyarrow.parquet as pq
+
+    return tuple(pq.read_schema(path).names)
 
 
 def _format_of(file: Path) -> str | None:

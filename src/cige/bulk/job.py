@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from cige.bulk.annotator import Annotation, Annotator, AnnotatorSettings
 from cige.bulk.fingerprint import Versions
-from cige.bulk.inputs import InputFile, Part, find_files, parts_of, scan
+from cige.bulk.inputs import InputFile, Part, columns_of, find_files, parts_of, scan
 from cige.bulk.records import PartRecord, read_record
 from cige.bulk.rows import (
     OUTPUTS,
@@ -33,6 +33,7 @@ from cige.bulk.rows import (
     reason_not_to_write,
     source_clash,
 )
+from cige.data.text_files import has_surrogate
 from cige.errors import CigeError, DataError, ModelError
 from cige.folders.atomic import atomic_file
 from cige.folders.kinds import ANNOTATION
@@ -102,12 +103,13 @@ class Job:
         scanned = [scan(source / name if name else source, name, form, part_rows or 500) for name in names]
         files = [file for file, _ in scanned]
         for file in files:
-            if file.header and text_column not in file.header:
-                shown = ", ".join(file.header)
+            columns = columns_of(source / file.name if file.name else source, file, form)
+            if columns and text_column not in columns:
+                shown = ", ".join(columns)
                 raise DataError(
                     f"{file.name or source}: no column {text_column!r}; it has {shown}; name one by --text-column"
                 )
-            if with_source and (clash := source_clash(file.header)):
+            if with_source and (clash := source_clash(columns)):
                 raise DataError(f"{file.name or source}: {clash}")
         parts = parts_of(files, [pieces for _, pieces in scanned], part_rows)
         return cls(
@@ -332,8 +334,11 @@ class Job:
 
     @staticmethod
     def _write(path: Path, facts: Mapping[str, object]) -> None:
+        text = to_json(facts, indent=1, sort_keys=True)
+        if has_surrogate(text):  # of a file name that is not UTF-8, as files from Chinese Windows have
+            text = to_json(facts, indent=1, sort_keys=True, ensure_ascii=True)
         with atomic_file(path) as aside:
-            aside.write_text(to_json(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            aside.write_text(text + "\n", encoding="utf-8")
 
 
 def versions_begun_with(output: Path) -> list[str]:

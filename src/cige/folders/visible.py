@@ -1,5 +1,6 @@
 """The files of a folder that are meant to be read, in a fixed order."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -10,5 +11,14 @@ def visible_files(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         return []
-    files = (file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
-    return sorted(folder / file for file in files if not any(part.startswith(("_", ".")) for part in file.parts))
+    return _visible(folder, (file for file in folder.rglob("*") if file.is_file()))
+
+
+def broken_links(folder: Path) -> list[Path]:
+    """The links that `visible_files` leaves out because what they point to is not there."""
+    return _visible(folder, (link for link in folder.rglob("*") if link.is_symlink() and not link.exists()))
+
+
+def _visible(folder: Path, files: Iterable[Path]) -> list[Path]:
+    names = (file.relative_to(folder) for file in files)
+    return sorted(folder / name for name in names if not any(part.startswith(("_", ".")) for part in name.parts))

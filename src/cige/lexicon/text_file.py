@@ -9,7 +9,7 @@ from typing import IO
 from cige.errors import LexiconError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
 from cige.lexicon.word_rules import NOT_UTF8
-from cige.text.encodings import UTF16_MARKS, how_to_convert
+from cige.text.encodings import UTF16_MARKS, how_to_convert, is_no_text
 
 ZIP_MAGIC = b"PK\x03\x04"
 UTF8_BOM = b"\xef\xbb\xbf"
@@ -41,14 +41,14 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, line without its end); the byte order mark of UTF-8 is dropped.
 
     Raises:
-        LexiconError: the file cannot be read, it is compressed and damaged or truncated, or it is UTF-16.
+        LexiconError: the file cannot be read, it is compressed and damaged or truncated, or it is UTF-16 or no text.
     """
     line = 0
     try:
         with open_file(path) as file, unpack(file) as content:
             for line, raw in enumerate(content, start=1):
                 if line == 1:
-                    if raw.startswith(UTF16_MARKS):
+                    if raw.startswith(UTF16_MARKS) or is_no_text(raw):
                         raise LexiconError(f"{path}, line 1: {how_to_convert(raw)}")
                     raw = raw.removeprefix(UTF8_BOM)
                 yield line, raw.rstrip(b"\r\n")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from cige.errors import LexiconError
 from cige.lexicon.delimited import cells_of, parsed_row
@@ -17,7 +17,7 @@ from cige.text.normalize import fold_width
 TAB = "\t"
 DELIMITERS = {"labels": TAB, "csv": ","}
 TYPED_FORMATS = (*DELIMITERS, "jsonl")
-NO_OBJECT = 'not a JSON object with a "word" (or "text")'
+NO_OBJECT = 'not a JSON object with a "word" (or "text", "name")'
 NO_TEXT = "label and mode must be strings"
 BAD_COUNT = "count is not a whole number"
 UNCLOSED = 'quote (") that is not closed'
@@ -94,6 +94,8 @@ def typed_entries(
             is_first = False
             cells = cells_of(text, delimiter, quotes=quotes)
             header = header_columns(cells)
+            if format == "csv" and column_names(cells) == ["word"]:  # of a table of words alone
+                continue
             if header is None and looks_like_header(cells):
                 header = column_names(cells)
                 if "word" not in header:
@@ -124,10 +126,10 @@ def _read_object(line: int, text: str) -> Entry:
     parsed = _json(text)
     if not isinstance(parsed, dict):
         return Entry(line, _encoded(text), problem=NO_OBJECT)
-    given = parsed.get("word", parsed.get("text"))  # `text` is what the server and UserWord call it
+    value = _named(parsed)
+    given, label, mode, count = (value.get(name) for name in (*COLUMNS, "count"))
     if not isinstance(given, str):
         return Entry(line, _encoded(text), problem=NO_OBJECT)
-    label, mode, count = parsed.get("label"), parsed.get("mode"), parsed.get("count")
     word = _encoded(given)
     if not all(value is None or isinstance(value, str) for value in (label, mode)):
         return Entry(line, word, problem=NO_TEXT)
@@ -136,6 +138,16 @@ def _read_object(line: int, text: str) -> Entry:
     if not (count is None or (type(count) is int and 0 <= count <= MAX_NUMBER)):
         return Entry(line, word, problem=BAD_COUNT)
     return _entry(line, word, label or "", mode or "", count)
+
+
+def _named(parsed: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The values of an object by what they are. Keys may have the names of `HEADERS`, as the columns of a table may;
+    of several keys for the same, its own name counts, or else the first."""
+    value = {name: parsed[name] for name in (*COLUMNS, "count") if name in parsed}
+    for key, given in parsed.items():
+        if (name := HEADERS.get(key.strip().lower())) is not None:
+            value.setdefault(name, given)
+    return value
 
 
 def _row_reader(names: Sequence[str], delimiter: str, quotes: bool, *, is_named: bool) -> Callable[[int, str], Entry]:

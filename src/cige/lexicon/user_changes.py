@@ -12,6 +12,7 @@ from typing import Any
 from cige.errors import LexiconError
 from cige.json_text import to_json
 from cige.lexicon.user_word import EVIDENCE, UserWord, reason_to_refuse_user_word
+from cige.lexicon.word_rules import MAX_WORD_CHARS
 
 USER_FILE = "user.json"
 
@@ -54,11 +55,15 @@ class UserChanges:
             )
         labels, modes = user.get("labels", {}), user.get("modes", {})
         words = tuple(UserWord(text, labels.get(text), modes.get(text, EVIDENCE)) for text in user["added"])
+        sound: set[tuple[str | None, str]] = set()  # labels and modes that a word was found to have rightly
         for word in words:
-            if word.label is None and word.mode == EVIDENCE:
+            facts = word.label, word.mode
+            is_plain = 2 <= len(word.text) <= MAX_WORD_CHARS and word.text.isalnum()  # nearly every word
+            if facts == (None, EVIDENCE) or (is_plain and facts in sound):
                 continue
             if reason := reason_to_refuse_user_word(word, was_saved=True):
                 raise LexiconError(f"{source}: {word.text!r} ({reason}); add the words again and save")
+            sound.add(facts)
         return cls(words, tuple(user["removed"]))
 
     def save(self, folder: Path) -> None:

@@ -12,6 +12,7 @@ from typing import cast
 
 from cige.errors import LexiconError
 from cige.lexicon.delimited import joined_rows, other_delimiter
+from cige.lexicon.headers import column_names
 from cige.lexicon.labelled_words import LABEL_OF_POS, labelled_word, most_are_labelled
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.text_file import read_lines, shown
@@ -94,9 +95,9 @@ def read_words(
             looks like a header of other names is refused. Cells of "csv", and of "labels" in a file whose name ends
             in .tsv, may be in quotes and then have line breaks in them; a quote that is not closed costs its line.
             "auto" reads what stands after a tab as a label or a count wherever it stands, however few lines have one,
-            and a file whose name ends in .csv as "csv" if it has commas, or if all lines have semicolons (or ，)
-            instead. Of user words, "auto" also reads `word label` and `word/label`, and the labels of jieba's `word
-            count nr` (see `labelled_words`).
+            and a file whose name ends in .csv as "csv" if it has commas or quotes, if all lines have semicolons
+            (or ，) instead, or if its first line is the header `word`. Of user words, "auto" also reads `word label`
+            and `word/label`, and the labels of jieba's `word count nr` (see `labelled_words`).
         min_count: words with a smaller count are skipped; the file must have counts.
         spaces: whether these are user words, which may contain spaces as in "iPhone 15 Pro" (so "auto" does not detect
             "pairs"), and may have a single character if their mode is force or block.
@@ -121,7 +122,8 @@ def read_words(
         format = detect_format([raw for _, raw in sample], spaces=spaces if pairs is None else not pairs)
         if format == "list" and _CSV_NAME.search(str(path)):
             delimiter = other_delimiter(shown_lines)
-            if delimiter is not None or any(b"," in raw for raw in shown_lines):
+            is_table = delimiter is not None or any(b"," in raw or b'"' in raw for raw in shown_lines)
+            if is_table or column_names([raw.decode("utf-8", "replace") for raw in shown_lines[:1]]) == ["word"]:
                 format = "csv"
     quotes = format == "csv" or (format == "labels" and _TSV_NAME.search(str(path)) is not None)
     if min_count > 1 and format in ("list", "word2vec"):

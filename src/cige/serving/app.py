@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -39,7 +38,7 @@ from cige.serving.page import page, reference
 from cige.serving.parsing import bounded_route
 from cige.serving.refusals import Refused, busy, shown, too_many
 from cige.serving.schemas import CHANGE_ERRORS, ERRORS, WAIT_ERRORS
-from cige.serving.settings import TOKEN_VARIABLE, Settings
+from cige.serving.settings import Settings, token_of_environment
 from cige.serving.waits import WAITS, Waits, possible_connections
 from cige.serving.word_store import StoredWords, WordStore, usable
 from cige.serving.work import EntitiesWork, Options, Reader
@@ -343,4 +342,4 @@ def app_of_worker(on_report: Callable[[LoadReport], None] | None = None) -> Fast
         models = open_models(settings, on_report)
     gc.collect()
     gc.freeze()  # what is loaded stays, so that a collection during a large request takes less time
-    return create_app(models, settings, token=os.environ.get(TOKEN_VARIABLE) or None)
+    return create_app(models, settings, token=token_of_environment())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import multiprocessing
 import os
 import resource
+import signal
 import socket
 import sys
 import tempfile
@@ -13,19 +15,22 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
 from cige.errors import CigeError
 from cige.serving.hosts import is_loopback, names_of
-from cige.serving.settings import TOKEN_VARIABLE, Settings
+from cige.serving.settings import TOKEN_VARIABLE, Settings, token_of_environment
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+
     from cige.lexicon.report import LoadReport
 
 KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that no connection is closed when it is reused
 ACCEPTED_AT_ONCE = 64  # uvloop accepts one connection per socket and round, so the socket is duplicated this often
 MOST_FILES = 4_096  # that a process may open; each connection is one
-WORKER_APP = "cige.serving.app:app_of_worker"
+WORKER_APP = "cige.serving.server:worker_app"
 
 
 def serve(
@@ -49,7 +54,7 @@ def serve(
     Raises:
         CigeError: other machines would reach the server, and it has no token.
     """
-    if not (os.environ.get(TOKEN_VARIABLE) or no_token or is_loopback(host)):
+    if not (token_of_environment() or no_token or is_loopback(host)):
         raise CigeError(
             f"given --host {host} and no token; everybody who reaches this address could use the server and change its "
             f"words: set the environment variable {TOKEN_VARIABLE}, or say --no-token if that is meant"
@@ -100,6 +105,22 @@ def serve(
             config = configured(WORKER_APP, factory=True, workers=n_workers)
             older = "target" in inspect.signature(Multiprocess).parameters
             Multiprocess(config, sockets=doors, **({"target": uvicorn.Server(config).run} if older else {})).run()
+
+
+def worker_app() -> FastAPI:
+    """The app of one of several worker processes, which ends with the process that started it."""
+    from cige.serving.app import app_of_worker
+
+    if (parent := multiprocessing.parent_process()) is not None:
+        Thread(target=_stop_after, args=(parent,), daemon=True).start()
+    return app_of_worker()
+
+
+def _stop_after(parent: Any) -> None:
+    """Stop this process, as SIGTERM does, when `parent` has ended. One that was killed cannot stop its workers, which
+    would keep the port, so that the server could not be started again."""
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _allow_files() -> int:

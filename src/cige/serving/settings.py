@@ -94,3 +94,8 @@ class Settings:
         limits = Limits(**values.pop("limits", {}))
         values |= {name: tuple(values.get(name, ())) for name in ("models", "lexicon_files", "origins", "hosts")}
         return cls(limits=limits, **values)
+
+
+def token_of_environment() -> str | None:
+    """The token of the server, without the line end that files of secrets have; None if it is not set or blank."""
+    return os.environ.get(TOKEN_VARIABLE, "").strip() or None

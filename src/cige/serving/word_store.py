@@ -99,6 +99,8 @@ class WordStore:
     """
 
     def __init__(self, starts: Sequence[Lexicon], path: Path | None = None, *, max_words: int = 200_000):
+        # A link stays a link: the file to which it points is replaced, and locked for all who use it.
+        path = None if path is None else path.resolve()
         self._starts, self._path, self._max_words = tuple(starts), path, max_words
         self._lock = threading.Lock()  # of what was read last
         self._changing = threading.Lock()  # of changes, which take a second if there are many words; readers go on
@@ -116,6 +118,16 @@ class WordStore:
 
     def _stored(self, version: int, changes: UserChanges) -> StoredWords:
         return StoredWords(version, changes, tuple(start.changed(changes) for start in self._starts))
+
+    def _after(self, now: StoredWords, version: int, changes: UserChanges) -> StoredWords:
+        """Like `_stored`. If words were only added since `now`, or got another label or mode, those alone are packed,
+        so that requests of other workers, which wait for it, do not wait longer the more words there are."""
+        before = {word.text: word for word in now.changes.added}
+        changed = [word for word in changes.added if before.pop(word.text, None) != word]
+        if before or changes.removed != now.changes.removed:
+            return self._stored(version, changes)
+        further = UserChanges(tuple(changed))
+        return StoredWords(version, changes, tuple(lexicon.changed(further) for lexicon in now.lexicons))
 
     def current(self) -> StoredWords:
         """The current words, including changes of other processes.
@@ -188,7 +200,7 @@ class WordStore:
             if version is not None and version != now.version:
                 message = f"the change was made for version {version}; the lexicon has version {now.version}"
                 raise VersionConflict(message, given=version, version=now.version)
-            after = self._stored(now.version + 1, change(now))
+            after = self._after(now, now.version + 1, change(now))
             seen = None if self._path is None else self._write(after, self._path)
             with self._lock:
                 self._now, self._seen = after, seen
@@ -234,7 +246,7 @@ class WordStore:
                     f"{self._path}: version {version}, older than version {self._now.version}, which was read before; "
                     "put the newer file back, or start the server again to go back to this one"
                 )
-            self._now = self._stored(version, changes)
+            self._now = self._after(self._now, version, changes)
             self._seen = identity
         except FileNotFoundError:
             self._seen = None

@@ -21,6 +21,11 @@ def is_utf16(start: bytes) -> bool:
     return start.startswith(UTF16_MARKS) or b"\0" in start
 
 
+def is_no_text(start: bytes) -> bool:
+    """Whether a file that begins with these bytes is one of another program, such as a table of Excel."""
+    return start.startswith(tuple(_NO_TEXT))
+
+
 def how_to_convert(start: bytes) -> str:
     """The end of an error message about bytes that are not UTF-8, with advice.
 
