@@ -65,6 +65,19 @@ def test_a_file_has_ordinary_permissions(tmp_path):
     assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o750
 
 
+def test_what_is_replaced_keeps_its_permissions(tmp_path):
+    """A list of words that only its owner may read stays so."""
+    file, folder = tmp_path / "words.json", tmp_path / "lexicon"
+    file.touch(0o600)
+    folder.mkdir(0o700)
+    with atomic_file(file) as aside:
+        aside.write_text("new", encoding="utf-8")
+    with atomic_folder(folder) as aside:
+        (aside / "a").write_text("new", encoding="utf-8")
+    assert file.read_text(encoding="utf-8") == "new" and stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert (folder / "a").is_file() and stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
 def test_a_failed_file_leaves_the_old_one(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,7 +11,10 @@ from pathlib import Path
 
 @contextmanager
 def atomic_file(path: Path | str) -> Iterator[Path]:
-    """Yield a path to write to; if the block succeeds, the file replaces `path` atomically, else nothing changes."""
+    """Yield a path to write to; if the block succeeds, the file replaces `path` atomically, else nothing changes.
+
+    Who may read and write a file that is replaced may do so with the new one, and nobody else.
+    """
     import tempfile  # importing it takes longer than reading a folder
 
     path = Path(path)
@@ -21,7 +25,7 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
     try:
         yield aside
         _sync(aside)
-        os.chmod(aside, 0o666 & ~_umask())
+        os.chmod(aside, _mode_of(path, 0o666))
         os.replace(aside, path)
         _sync(path.parent)
     finally:
@@ -32,6 +36,8 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
 @contextmanager
 def atomic_folder(path: Path | str) -> Iterator[Path]:
     """Yield an empty folder to fill; if the block succeeds, it replaces `path`, otherwise nothing changes.
+
+    A folder that is replaced keeps its own permissions.
 
     Raises:
         OSError: `path` is a file, or writing failed.
@@ -51,7 +57,7 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
             if file.is_file():
                 os.chmod(file, 0o666 & ~_umask())  # some libraries write files that only their owner can read
             _sync(file)
-        os.chmod(aside, 0o777 & ~_umask())
+        os.chmod(aside, _mode_of(path, 0o777))
         if path.exists():
             os.replace(path, old)
         os.replace(aside, path)
@@ -71,6 +77,14 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _mode_of(path: Path, new: int) -> int:
+    """The permissions of a file or folder; if there is none, those of `new` that the umask leaves."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return new & ~_umask()
 
 
 def _umask() -> int:
