@@ -16,7 +16,7 @@ from cige.data.user_words import NGRAM_LENGTHS, NGRAM_PROBS
 from cige.entities.calibration import expected_calibration_error, reliability
 from cige.entities.errors import KINDS, EntityError, confusion, list_errors
 from cige.entities.labels import map_labels
-from cige.entities.scores import Report, score, surfaces
+from cige.entities.scores import Report, parts_of, score, surfaces
 from cige.lexicon.user_word import UserWord, reason_to_refuse_user_word
 from cige.lexicon.word_rules import reason_to_refuse
 from cige.tagging.finder import EntityFinder, Finder, LexiconFinder
@@ -110,7 +110,7 @@ def evaluate(
         lexicon_words=getattr(ner, "lexicon", None),
         train_surfaces=None if train is None else surfaces(train),
     )
-    keys = [{(s.start, s.end, s.label) for s in spans} for spans in gold]
+    keys = [{(s.start, s.end, s.label, parts_of(s)) for s in spans} for spans in gold]
     return Evaluation(
         report=report,
         seconds=seconds,
@@ -118,7 +118,7 @@ def evaluate(
         errors=tuple(list_errors(gold, predicted)),
         confusion=confusion(gold, predicted),
         points=tuple(
-            (e.score, (e.start, e.end, e.label) in gold_keys)
+            (e.score, (e.start, e.end, e.label, e.parts) in gold_keys)
             for gold_keys, entities in zip(keys, predicted, strict=True)
             for e in entities
         ),
