@@ -32,7 +32,10 @@ def test_an_entity_with_other_parts_is_not_a_correct_point():
         labels = ("ORG",)
 
         def pipe(self, texts, *, batch_size=16):
-            yield [Entity(0, 7, "ORG", "第一医院", 0.9, parts=((0, 2), (5, 7))), Entity(0, 7, "ORG", "第一和口腔医院", 0.8)]
+            yield [
+                Entity(0, 7, "ORG", "第一医院", 0.9, parts=((0, 2), (5, 7))),
+                Entity(0, 7, "ORG", "第一和口腔医院", 0.8),
+            ]
 
     gold = Span(0, 7, "ORG", ((0, 2), (5, 7)))
     assert evaluate(Gapped(), [Sentence("第一和口腔医院", (gold,))]).points == ((0.9, True), (0.8, False))
