@@ -57,7 +57,7 @@ def test_results_of_other_data_or_vectors_are_refused() -> None:
     first = replace(RESULTS[0], data_sha256=read)
     assert len(rows_of([first, RESULTS[3]], "weibo")) == 2  # which reads no words
     for name in read:
-        with pytest.raises(CigeError, match=f"another file '{name}' .*weibo/no_lexicon-1.json"):
+        with pytest.raises(CigeError, match=f"no_lexicon-1.json was made with another file '{name}'.*flat-1"):
             rows_of([first, replace(RESULTS[3], data_sha256=read | {name: "23" * 32})], "weibo")
 
 
