@@ -263,7 +263,7 @@ def share_listed(sentences: Sequence[Sentence], words: Iterable[str]) -> tuple[f
     Names of one character count too, although they cannot be user words.
     """
     listed = set(map(normalize, words))
-    entities = [normalize(s.text[span.start : span.end]) for s in sentences for span in s.spans]
+    entities = [normalize(span.text_in(s.text)) for s in sentences for span in s.spans]
     names = set(entities)
     of_names = len(names & listed) / len(names) if names else 0.0
     return of_names, sum(name in listed for name in entities) / len(entities) if entities else 0.0
