@@ -72,6 +72,15 @@ def test_confusion_counts_spans():
     assert confusion([[]], [[]]) == {}
 
 
+def test_confusion_counts_every_label_of_a_span():
+    gold = [[Span(3, 7, "ORG"), Span(3, 7, "LOC")]]
+    found = [[entity(3, 7, "ORG"), entity(3, 7, "PER")]]
+    table = confusion(gold, found)
+    assert table["ORG"]["ORG"] == 1 and table["LOC"]["PER"] == 1
+    assert sum(sum(row.values()) for row in table.values()) == 2
+    assert confusion(gold, [[entity(3, 7, "PER")]])[NOTHING] == {"LOC": 0, "ORG": 0, "PER": 0, NOTHING: 0}
+
+
 SPANS = st.lists(st.tuples(st.integers(0, 13), st.integers(1, 4), st.sampled_from(["PER", "LOC"])), max_size=5).map(
     lambda rows: {(a, min(15, a + n)): label for a, n, label in rows}
 )

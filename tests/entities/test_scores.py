@@ -35,6 +35,17 @@ def test_span_f_ignores_types_and_type_accuracy_counts_right_spans_only():
     assert report.type_accuracy == 2 / 3
 
 
+def test_spans_of_entities_with_gaps_or_several_types():
+    text = "第一和第二医院"
+    gapped = [Span(0, 7, "ORG", ((0, 2), (5, 7))), Span(0, 7, "ORG"), Span(3, 7, "ORG"), Span(3, 7, "LOC")]
+    right = score([gapped], [gapped], texts=[text], train_surfaces={"第一医院"})
+    assert (right.f1, right.span_f1, right.type_accuracy, right.span.n_gold) == (1.0, 1.0, 1.0, 4)
+    assert right.by_seen["in training"].n_gold == right.by_seen["in training"].n_correct == 1
+    assert surfaces([Sentence(text, tuple(gapped))]) == {"第一医院", text, "第二医院"}
+    wrong = score([gapped], [[Span(0, 7, "ORG", ((0, 3), (5, 7))), Span(3, 7, "PER"), Span(3, 7, "LOC")]])
+    assert (wrong.span.n_correct, wrong.overall.n_correct, wrong.type_accuracy) == (2, 1, 0.5)
+
+
 def test_each_type_has_its_own_scores_and_support():
     per_type = score(GOLD, PREDICTED).to_dict()["per_type"]
     assert list(per_type) == ["LOC", "ORG", "PER"]

@@ -53,6 +53,20 @@ def test_seeds_of_other_settings_or_sentences_are_refused() -> None:
         rows_of([RESULTS[0], replace(RESULTS[3], counts=RESULTS[3].counts[1:])], "weibo")
 
 
+def test_results_of_other_data_or_vectors_are_refused() -> None:
+    read = {"train": "ef" * 32, "word": "01" * 32}
+    first = replace(RESULTS[0], data_sha256=read)
+    assert len(rows_of([first, RESULTS[3]], "weibo")) == 2  # which reads no words
+    for name in read:
+        with pytest.raises(CigeError, match=f"no_lexicon-1.json was made with another file '{name}'.*flat-1"):
+            rows_of([first, replace(RESULTS[3], data_sha256=read | {name: "23" * 32})], "weibo")
+
+
+def test_a_gain_that_was_not_measured_is_not_shown() -> None:
+    (row,) = rows_of([replace(RESULTS[0], user_words={"names of the file": 0.8})], "weibo")
+    assert row.word_gain is None
+
+
 @pytest.mark.parametrize("wording", [ENGLISH, CHINESE])
 def test_the_page_has_every_result_and_says_what_is_open(wording) -> None:
     page = markdown_page(board_of(RESULTS), ["msra/flat-1"], wording=wording, links="[other](x.md)")

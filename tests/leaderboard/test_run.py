@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import board_results
+import nested_sentences
 import pytest
 import tiny_run
 
 from cige.cli import main
+from cige.data import write_sentences
 from cige.json_text import to_json
 from cige.leaderboard import run as run_module
 from cige.leaderboard.cells import Cell, cheapest_first, estimated_seconds, is_done, share_of
@@ -154,3 +157,16 @@ def test_the_cheapest_cells_come_first(recipe_file, data_dir) -> None:
     shares = [share_of(cells, part, 2) for part in (1, 2)]
     assert [cell.recipe.name for cell in shares[0]] == ["tiny-long"] * 3
     assert {cell.path for share in shares for cell in share} == {cell.path for cell in cells}
+
+
+def test_a_recipe_of_nested_entities_has_a_result_too(data_dir, tmp_path) -> None:
+    folder = tmp_path / "data"
+    shutil.copytree(data_dir, folder)
+    (folder / "ner/nested").mkdir()
+    for name, seed in (("train", 1), ("dev", 2)):
+        write_sentences(folder / f"ner/nested/{name}.jsonl", nested_sentences.sentences(40, seed=seed))
+    recipe = tiny_run.tiny_recipe(n_epochs=1, recipe__head="pair_grid")
+    files = {"train": "ner/nested/train.jsonl", "dev": "ner/nested/dev.jsonl"}
+    cell = Cell(replace(recipe, name="nested-grid", data=replace(recipe.data, **files)), 1)
+    result = run_cell(cell, tmp_path / "runs", data_dir=str(folder))
+    assert result.path == "nested/grid-1.json" and sum(row[0] for row in result.counts) > 0

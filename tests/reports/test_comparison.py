@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 import statistics
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import tiny
 import tiny_run
 
 from cige.cli import main
+from cige.data import write_sentences
 from cige.errors import CigeError
 from cige.reports import comparison
 from cige.reports.comparison import Row, check_comparable, measure_speeds, rows_of, run_all, user_words_of_runs
@@ -93,6 +96,29 @@ def test_scores_are_made_again_where_the_model_was_trained_again(recipes, data_d
     scores.write_text(json.dumps(first | {"seconds": -1.0, "dev": {"f1": 2.0}}), encoding="utf-8")
     (again,) = run_all(recipes[:1], [1], tmp_path, data_dir=data_dir)
     assert again == first == json.loads(scores.read_text(encoding="utf-8"))
+
+
+def test_scores_are_made_again_where_the_test_sentences_have_changed(data_dir, tmp_path):
+    recipe = tiny_run.tiny_recipe(n_epochs=1)
+    recipe = replace(recipe, data=replace(recipe.data, test=str(tmp_path / "test.bmes")))
+    write_sentences(tmp_path / "test.bmes", tiny.sentences(20, seed=5))
+    (first,) = run_all([recipe], [1], tmp_path / "runs", data_dir=data_dir)
+    assert list(run_all([recipe], [1], tmp_path / "runs", data_dir=data_dir)) == [first]
+    write_sentences(tmp_path / "test.bmes", tiny.sentences(30, seed=6))
+    (again,) = run_all([recipe], [1], tmp_path / "runs", data_dir=data_dir)
+    assert (len(first["test_counts"]), len(again["test_counts"])) == (20, 30)
+    assert again["seconds"] == first["seconds"] and again["dev"] == first["dev"]  # it was not trained again
+    (tmp_path / "test.bmes").unlink()
+    assert list(run_all([recipe], [1], tmp_path / "runs", data_dir=data_dir)) == [again]
+
+
+def test_seeds_that_were_scored_on_other_numbers_of_sentences_are_an_error(runs, recipes, tmp_path):
+    shutil.copytree(runs, tmp_path / "runs")
+    path = tmp_path / "runs" / "good-2" / "scores.json"
+    scores = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(scores | {"dev_counts": scores["dev_counts"][:-1]}), encoding="utf-8")
+    with pytest.raises(CigeError, match=r"not scored on the same dev sentences \(seeds of 23 and 24 sentences\)"):
+        rows_of(recipes, tmp_path / "runs")
 
 
 def test_a_finished_run_is_read_and_not_repeated(runs, recipes, data_dir, monkeypatch):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.accuracy.significance import Tables, case, points_per_skill
 from cige.data.sentence import Span
+from cige.entities.scores import score
 from cige.reports.significance import Difference, all_differences, holm, sentence_counts
 
 
@@ -32,6 +33,14 @@ def test_counts_of_sentences():
     predicted = [[Span(0, 2, "A"), Span(3, 5, "A"), Span(6, 7, "A")], [Span(0, 1, "A")]]
     assert sentence_counts(gold, predicted).tolist() == [[2, 3, 1], [0, 1, 0]]
     assert sentence_counts([], []).shape == (0, 3)
+
+
+def test_counts_are_those_of_the_scores_for_entities_with_gaps():
+    gold = [[Span(0, 7, "ORG", ((0, 2), (5, 7))), Span(0, 7, "ORG")], [Span(0, 5, "ORG", ((0, 2), (4, 5)))]]
+    predicted = [[Span(0, 7, "ORG", ((0, 3), (5, 7)))], [Span(0, 5, "ORG", ((0, 2), (4, 5)))]]
+    counts = sentence_counts(gold, predicted)
+    assert counts.tolist() == [[2, 1, 0], [1, 1, 1]]
+    assert f1(counts) == score(gold, predicted).f1
 
 
 @pytest.mark.parametrize("seed", range(3))

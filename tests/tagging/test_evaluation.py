@@ -6,6 +6,7 @@ import tiny
 from cige.api import NER
 from cige.data.names import labelled_words_of, user_words_of
 from cige.data.sentence import Sentence, Span
+from cige.entities.entity import Entity
 from cige.errors import DataError
 from cige.lexicon.user_word import UserWord
 from cige.tagging.evaluation import evaluate, random_ngrams, share_listed, user_word_trials, with_wrong_labels
@@ -26,6 +27,20 @@ def test_evaluation_reads_as_a_users_texts_are_read(ner):
     repeated = found.report.by_repeated["in sentences of training"]
     assert len(sentences[0].spans) <= repeated.n_gold < found.report.overall.n_gold
     assert found.to_dict()["sentences_per_second"] == pytest.approx(21 / found.seconds)
+
+
+def test_an_entity_with_other_parts_is_not_a_correct_point():
+    class Gapped:
+        labels = ("ORG",)
+
+        def pipe(self, texts, *, batch_size=16):
+            yield [
+                Entity(0, 7, "ORG", "第一医院", 0.9, parts=((0, 2), (5, 7))),
+                Entity(0, 7, "ORG", "第一和口腔医院", 0.8),
+            ]
+
+    gold = Span(0, 7, "ORG", ((0, 2), (5, 7)))
+    assert evaluate(Gapped(), [Sentence("第一和口腔医院", (gold,))]).points == ((0.9, True), (0.8, False))
 
 
 def test_nothing_to_read(ner):

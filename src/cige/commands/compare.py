@@ -4,10 +4,11 @@
   cige compare 'weibo/*' --runs runs --table      # read finished runs, train nothing
   cige compare 'ecommerce/flat*' my-recipe.yaml --user-words --gazetteer brands.txt
 
-Runs are stored in RUNS/NAME-SEED. Finished runs are read, and interrupted runs continue. If a folder of that name holds
-a run with other settings, training stops with an error, and --table leaves it out and says what differs. The epoch is
-chosen on dev; the test set, if there is one, is scored once. RUNS/comparison.md, comparison.json and comparison.svg are
-written at the end; with --user-words also user_words.json, user_words.svg and user_words.png.
+Runs are stored in RUNS/NAME-SEED. Finished runs are read, and scored again where the test sentences have changed since;
+interrupted runs continue. If a folder of that name holds a run with other settings, training stops with an error, and
+--table leaves it out and says what differs. The epoch is chosen on dev; the test set, if there is one, is scored once.
+RUNS/comparison.md, comparison.json and comparison.svg are written at the end; with --user-words also user_words.json,
+user_words.svg and user_words.png.
 
 What p means. If all systems were equally good, so that they differed only by the randomness of their training seeds and
 the choice of the sentences, a difference as large as the one shown would appear somewhere in a table of this size with

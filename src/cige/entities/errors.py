@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal
 
 from cige.entities.entity import Entity
@@ -13,6 +14,7 @@ from cige.entities.scores import Labelled, parts_of
 Kind = Literal["missed", "spurious", "wrong type", "wrong boundary"]
 KINDS: tuple[Kind, ...] = ("missed", "spurious", "wrong type", "wrong boundary")
 NOTHING = "none"  # instead of a label if there is no entity on the other side
+_Extent = tuple[int, int, tuple[tuple[int, int], ...]]  # start, end, parts
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,17 @@ def list_errors(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable
 
 
 def confusion(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable[Labelled]]) -> dict[str, dict[str, int]]:
-    """How often each gold label (first key) was predicted as each label or NOTHING (second key) for its span."""
+    """How often each gold label (first key) was predicted as each label or NOTHING (second key) for its span.
+
+    Of several labels of one span, equal ones are paired first, and the others in alphabetical order.
+    """
     counts: Counter[tuple[str, str]] = Counter()
     for labelled, entities in zip(gold, predicted, strict=True):
-        left = {_extent(s): s.label for s in labelled}
-        right = {_extent(e): e.label for e in entities}
-        counts.update((left.get(span, NOTHING), right.get(span, NOTHING)) for span in left.keys() | right.keys())
+        left, right = _labels_by_extent(labelled), _labels_by_extent(entities)
+        for span in left.keys() | right.keys():
+            ours, theirs = left.get(span, set()), right.get(span, set())
+            counts.update((label, label) for label in ours & theirs)
+            counts.update(zip_longest(sorted(ours - theirs), sorted(theirs - ours), fillvalue=NOTHING))
     names = [*sorted({name for pair in counts for name in pair} - {NOTHING}), NOTHING]
     return {a: {b: counts[a, b] for b in names} for a in names} if counts else {}
 
@@ -90,8 +97,15 @@ def _closeness(a: Labelled, b: Labelled) -> tuple[float, bool, int]:
     return share, a.label == b.label, -a.start
 
 
-def _extent(span: Labelled) -> tuple[int, int, tuple[tuple[int, int], ...]]:
+def _extent(span: Labelled) -> _Extent:
     return span.start, span.end, parts_of(span)
+
+
+def _labels_by_extent(spans: Iterable[Labelled]) -> dict[_Extent, set[str]]:
+    labels: dict[_Extent, set[str]] = {}
+    for span in spans:
+        labels.setdefault(_extent(span), set()).add(span.label)
+    return labels
 
 
 def _gold_dict(gold: Labelled, text: str) -> dict[str, object]:

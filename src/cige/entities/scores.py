@@ -2,11 +2,13 @@
 
 An entity is found if its span and its type are correct (strict; equal to seqeval's strict mode for tags). Span F and
 Type Acc are those of Table 3 of the FLAT paper: the first ignores types, and the second is the share of entities with a
-correct span that also have the correct type. Ratios whose denominator is 0 are 0, as in seqeval.
+correct span that also have the correct type. The span of an entity with gaps is all of its parts, and several entities
+of one span, which differ in type, are counted one by one. Ratios whose denominator is 0 are 0, as in seqeval.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypedDict
@@ -207,20 +209,20 @@ def score(
         if lexicon_words is not None:
             has_word = lexicon_words.__contains__ if isinstance(lexicon_words, Container) else lexicon_words
             by_lexicon = _two_groups(
-                gold_keys, predicted_keys, lambda k: has_word(normalize(texts[k[0]][k[1] : k[2]])), "in lexicon"
+                gold_keys, predicted_keys, lambda key: has_word(normalize(_surface(key, texts))), "in lexicon"
             )
         if train_surfaces is not None:
             by_seen = _two_groups(
-                gold_keys, predicted_keys, lambda k: texts[k[0]][k[1] : k[2]] in train_surfaces, "in training"
+                gold_keys, predicted_keys, lambda key: _surface(key, texts) in train_surfaces, "in training"
             )
         if train_texts is not None:
             by_repeated = _two_groups(
-                gold_keys, predicted_keys, lambda k: texts[k[0]] in train_texts, "in sentences of training"
+                gold_keys, predicted_keys, lambda key: texts[key[0]] in train_texts, "in sentences of training"
             )
     return Report(
         n_sentences=len(gold),
         overall=_count(gold_keys, predicted_keys),
-        span=_count({key[:3] for key in gold_keys}, {key[:3] for key in predicted_keys}),
+        span=_count_spans(gold_keys, predicted_keys),
         per_type=dict(sorted(_grouped(gold_keys, predicted_keys, lambda key: key[3]).items())),
         by_length=by_length,
         by_lexicon=by_lexicon,
@@ -233,8 +235,8 @@ def score(
 
 
 def surfaces(sentences: Iterable[Sentence]) -> set[str]:
-    """The texts of the entities of labelled sentences."""
-    return {sentence.text[span.start : span.end] for sentence in sentences for span in sentence.spans}
+    """The texts of the entities of labelled sentences; that of an entity with gaps is the text of its parts."""
+    return {span.text_in(sentence.text) for sentence in sentences for span in sentence.spans}
 
 
 _Key = tuple[int, int, int, str, tuple[tuple[int, int], ...]]  # sentence, start, end, label, parts
@@ -265,6 +267,17 @@ def _keys(spans: Sequence[Iterable[Labelled]]) -> set[_Key]:
 
 def _count(gold: set[Any], predicted: set[Any]) -> Counts:
     return Counts(len(gold), len(predicted), len(gold & predicted))
+
+
+def _count_spans(gold: set[_Key], predicted: set[_Key]) -> Counts:
+    """The counts without types; of several entities of one span, as many are correct as both sides have."""
+    ours, theirs = (Counter((*key[:3], key[4]) for key in keys) for keys in (gold, predicted))
+    return Counts(len(gold), len(predicted), (ours & theirs).total())
+
+
+def _surface(key: _Key, texts: Sequence[str]) -> str:
+    number, start, end, _, parts = key
+    return "".join(texts[number][a:b] for a, b in parts or ((start, end),))
 
 
 def _grouped(gold: set[_Key], predicted: set[_Key], group_of: Callable[[_Key], str]) -> dict[str, Counts]:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import get_type_hints
 
 import numpy as np
 
+from cige.entities.scores import Counts
 from cige.errors import CigeError
 from cige.folders.atomic import atomic_file
 from cige.folders.checked_settings import fits
 from cige.json_text import to_json
+from cige.reports.comparison import SPEED_BATCHES
 
 FORMAT = 1
 AGAIN = "move it away or delete it, and `cige leaderboard run` makes the result again"
@@ -70,9 +74,8 @@ class CellResult:
     @property
     def new_f1(self) -> float:
         """F1 on the sentences of the deciding split that are not in the training data; 0 if none has an entity."""
-        new = np.delete(np.array(self.counts, np.int64), self.repeated, axis=0)  # [N, 3]
-        n_gold, n_predicted, n_correct = new.sum(0).tolist()
-        return 2 * n_correct / (n_gold + n_predicted) if n_gold + n_predicted else 0.0
+        new = np.delete(np.array(self.counts, np.int64).reshape(-1, 3), self.repeated, axis=0)  # [N, 3]
+        return Counts(*new.sum(0).tolist()).f1
 
     @property
     def path(self) -> str:
@@ -116,14 +119,35 @@ def read_result_file(path: Path) -> CellResult:
     for name, expected in get_type_hints(CellResult).items():
         if not fits(values[name], expected):
             raise CigeError(f"{path}: {name} is {to_json(values[name])[:80]}, expected {_shown(expected)}; {AGAIN}")
-    if any(len(row) != 3 or min(row) < 0 for row in result.counts):
-        raise CigeError(f"{path}: counts is not three numbers, 0 or more, for each sentence; {AGAIN}")
-    places = result.repeated
-    if places != sorted(set(places)) or any(not 0 <= place < len(result.counts) for place in places):
-        raise CigeError(f"{path}: repeated is not a list of sentences in order, below {len(result.counts)}; {AGAIN}")
+    if problem := next(_problems(result), None):
+        raise CigeError(f"{path}: {problem}; {AGAIN}")
     if not (re.fullmatch(r"\w+", result.data) and re.fullmatch(r"[\w.-]+", result.system)):
         raise CigeError(f"{path}: {result.data}/{result.system} cannot be the name of a cell")
     return result
+
+
+def _problems(result: CellResult) -> Iterator[str]:
+    """What cannot be true of a result that `cige leaderboard run` wrote."""
+    if any(len(row) != 3 or min(row) < 0 or row[2] > min(row[:2]) for row in result.counts):
+        yield "counts is not the numbers of gold, predicted and correct entities of each sentence"
+    else:
+        n_gold, n_predicted, n_correct = map(sum, zip(*result.counts, strict=True)) if result.counts else (0, 0, 0)
+        f1 = Counts(n_gold, n_predicted, n_correct).f1
+        if not math.isclose(f1, result.f1, abs_tol=1e-9):
+            name = "dev_f1" if result.test_f1 is None else "test_f1"
+            yield f"{name} is {result.f1:.4f}, but its counts give {f1:.4f}"
+    places = result.repeated
+    if places != sorted(set(places)) or any(not 0 <= place < len(result.counts) for place in places):
+        yield f"repeated is not a list of sentences in order, below {len(result.counts)}"
+    if not 0 <= result.dev_f1 <= 1:
+        yield f"dev_f1 is {result.dev_f1}, expected a share from 0 to 1"
+    if result.sentences_per_second.keys() != set(map(str, SPEED_BATCHES)):
+        yield f"sentences_per_second is of the batch sizes {', '.join(result.sentences_per_second) or 'none'}, " + (
+            f"expected {' and '.join(map(str, SPEED_BATCHES))}"
+        )
+    amounts = {"work": result.work, "seconds": result.seconds, "megabytes": result.megabytes}
+    amounts |= {"n_parameters": result.n_parameters, "sentences_per_second": min(result.sentences_per_second.values())}
+    yield from (f"{name} is {value}, expected more than 0" for name, value in amounts.items() if value <= 0)
 
 
 def write_result_file(folder: Path, result: CellResult) -> Path:

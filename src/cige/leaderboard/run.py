@@ -39,7 +39,7 @@ def run_cell(cell: Cell, runs: Path, *, data_dir: str | None = None, device: str
     scores = run_one(cell.recipe, cell.seed, runs, data_dir, device)
     model = read_result(run_folder(cell.recipe, cell.seed, runs), TrainResult).model
     deciding: Literal["dev", "test"] = "test" if "test" in scores else "dev"
-    learned, dev = read_data(cell.recipe.data, data_dir)
+    learned, dev = read_data(cell.recipe.data, data_dir, nested=cell.recipe.head == "pair_grid")
     trials = user_word_trials(NER.from_pretrained(model), dev, train=learned, with_labels=False)
     texts = [sentence.text for sentence in splits_of(cell.recipe, data_dir)[deciding]]
     read = {sentence.text for sentence in learned}

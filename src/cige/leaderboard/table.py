@@ -53,7 +53,8 @@ class BoardRow:
     @property
     def word_gain(self) -> float | None:
         """F1 on dev with the names of the sentences as user words minus F1 without, mean over seeds."""
-        gains = [r.user_words[NAMES] - r.user_words[NO_WORDS] for r in self.results if NAMES in r.user_words]
+        trials = [r.user_words for r in self.results if {NAMES, NO_WORDS} <= r.user_words.keys()]
+        gains = [trial[NAMES] - trial[NO_WORDS] for trial in trials]
         return statistics.mean(gains) if gains else None
 
 
@@ -74,7 +75,8 @@ def rows_of(results: Sequence[CellResult], data: str) -> list[BoardRow]:
     Differences, intervals and p values are those of `all_differences` over all systems of the table.
 
     Raises:
-        CigeError: the results of one system have different settings, or sentences that differ.
+        CigeError: the results of one system have different settings, or the results of the data set were made from
+            different files or sentences.
     """
     systems: dict[str, list[CellResult]] = {}
     for result in sorted((r for r in results if r.data == data), key=lambda r: (r.system, r.seed)):
@@ -83,6 +85,7 @@ def rows_of(results: Sequence[CellResult], data: str) -> list[BoardRow]:
         if len({result.settings for result in of_system}) > 1:
             seeds = ", ".join(f"{r.seed}: {r.settings[:8]}" for r in of_system)
             raise CigeError(f"{data}/{system}: seeds with different settings ({seeds}); delete the older ones")
+    _check_files([result for of_system in systems.values() for result in of_system])
     ranked = sorted(systems, key=lambda system: statistics.mean(r.f1 for r in systems[system]), reverse=True)
     try:
         pairs = all_differences([np.array([r.counts for r in systems[system]], np.int64) for system in ranked])
@@ -102,6 +105,20 @@ def rows_of(results: Sequence[CellResult], data: str) -> list[BoardRow]:
             )
         )
     return rows
+
+
+def _check_files(results: Sequence[CellResult]) -> None:
+    """Raise CigeError if two results read different files of one name, such as other word vectors."""
+    first: dict[str, CellResult] = {}
+    for result in results:
+        for name, digest in result.data_sha256.items():
+            other = first.setdefault(name, result)
+            if other.data_sha256[name] != digest:
+                raise CigeError(
+                    f"{result.path} was made with another file {name!r} (SHA-256 {digest[:8]}) than {other.path} "
+                    f"({other.data_sha256[name][:8]}); a table compares systems that read the same data and vectors, "
+                    "so keep one of the two in another folder of results"
+                )
 
 
 def _difference(pairs: Mapping[tuple[int, int], Difference], first: int, second: int) -> Difference:

@@ -39,7 +39,7 @@ from cige.tagging.evaluation import TrialJson, user_word_trials
 from cige.tagging.finder import EntityFinder
 from cige.training.files import find_file
 from cige.training.recipe import Recipe
-from cige.training.sources import read_data
+from cige.training.sources import digest_of_sentences, read_data
 from cige.training.train import TrainResult, train
 
 Split: TypeAlias = Literal["dev", "test"]
@@ -160,11 +160,14 @@ def child_environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def run_one(recipe: Recipe, seed: int, runs: Path, data_dir: str | None, device: str) -> RunScores:
-    """Train one run, score dev and test with the weights of its best epoch, and save the scores in its folder."""
+    """Train one run, score dev and test with the weights of its best epoch, and save the scores in its folder.
+
+    Scores of an earlier call are returned, unless they are of another training or the sentences have changed since.
+    """
     folder = run_folder(recipe, seed, runs)
     result = train(recipe, folder, seed=seed, data_dir=data_dir, device=device, show_progress=False)
     scores = read_scores(folder)
-    if scores and are_of_training(scores, read_json(folder / RESULT)):
+    if scores and are_of_training(scores, read_json(folder / RESULT)) and _are_current(scores, recipe, data_dir):
         return scores
     ner = load(result.model, precision="float32")
     scores = {
@@ -175,14 +178,27 @@ def run_one(recipe: Recipe, seed: int, runs: Path, data_dir: str | None, device:
         "best_epoch": result.best_epoch,
         "n_parameters": result.n_parameters,
         "machine": result.machine,
+        "sentences": {},
     }
     for split, sentences in splits_of(recipe, data_dir).items():
+        scores["sentences"][split] = digest_of_sentences(sentences)
         predicted = list(ner.pipe([s.text for s in sentences]))
         gold = [list(s.spans) for s in sentences]
         report, counts = score(gold, predicted).to_dict(), sentence_counts(gold, predicted).tolist()
         scores |= {"dev": report, "dev_counts": counts} if split == "dev" else {"test": report, "test_counts": counts}
     _write(folder / SCORES, scores)
     return scores
+
+
+def _are_current(scores: RunScores, recipe: Recipe, data_dir: str | None) -> bool:
+    """Whether scores are of the sentences that the data have now; scores can still be read if the data are gone."""
+    if "sentences" not in scores:  # of an earlier version
+        return True
+    try:
+        splits = splits_of(recipe, data_dir)
+    except CigeError:
+        return True
+    return all(scores["sentences"].get(split) == digest_of_sentences(given) for split, given in splits.items())
 
 
 def splits_of(recipe: Recipe, data_dir: str | None) -> dict[Split, list[Sentence]]:
@@ -250,9 +266,13 @@ def _measured_speed(recipe: Recipe, runs: Path) -> dict[int, float]:
 def _against_first(systems: Sequence[Sequence[FinishedRun]], split: Split) -> list[Difference | None]:
     """How far each system is behind the first system; None for the first."""
     name: Literal["dev_counts", "test_counts"] = "dev_counts" if split == "dev" else "test_counts"
-    counts = [np.array([run.scores[name] for run in of_system], np.int64) for of_system in systems]
     try:
-        differences = all_differences(counts)
+        for of_system in systems:
+            if len(sizes := {len(run.scores[name]) for run in of_system}) > 1:
+                raise ValueError(f"seeds of {' and '.join(map(str, sorted(sizes)))} sentences")
+        differences = all_differences(
+            [np.array([run.scores[name] for run in of_system], np.int64) for of_system in systems]
+        )
     except ValueError as reason:
         names = ", ".join(run.folder.name for of_system in systems for run in of_system)
         raise CigeError(

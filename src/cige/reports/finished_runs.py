@@ -22,7 +22,8 @@ class OtherRunWarning(UserWarning):
 
 
 class RunScores(TypedDict, total=False):
-    """The content of scores.json: a run, its scores of each split, and the counts of each of its sentences."""
+    """The content of scores.json: a run, its scores of each split, the counts of each of its sentences, and the sha256
+    of the sentences of each split (absent in files of earlier versions)."""
 
     name: str
     architecture: str
@@ -35,6 +36,7 @@ class RunScores(TypedDict, total=False):
     dev_counts: list[list[int]]
     test: ReportJson
     test_counts: list[list[int]]
+    sentences: dict[str, str]
 
 
 @dataclass(frozen=True)

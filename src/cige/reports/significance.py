@@ -18,7 +18,7 @@ from itertools import combinations
 
 import numpy as np
 
-from cige.entities.scores import Labelled
+from cige.entities.scores import Labelled, parts_of
 
 N_RESAMPLES = 10_000
 LEVEL = 0.95
@@ -46,14 +46,14 @@ class Difference:
 
 
 def sentence_counts(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable[Labelled]]) -> np.ndarray:
-    """int64[n, 3]: numbers of entities per sentence that are gold, predicted, and both (in span and type).
+    """int64[n, 3]: numbers of entities per sentence that are gold, predicted, and both (in span, parts and type).
 
     Args:
-        gold, predicted: the entities (start, end, label) of each sentence.
+        gold, predicted: the entities of each sentence; an entity that occurs twice counts once, as in `score`.
     """
     rows = []
     for ours, theirs in zip(gold, predicted, strict=True):
-        a, b = ({(x.start, x.end, x.label) for x in side} for side in (ours, theirs))
+        a, b = ({(x.start, x.end, x.label, parts_of(x)) for x in side} for side in (ours, theirs))
         rows.append((len(a), len(b), len(a & b)))
     return np.array(rows, np.int64).reshape(-1, 3)
 

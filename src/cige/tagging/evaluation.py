@@ -16,7 +16,7 @@ from cige.data.user_words import NGRAM_LENGTHS, NGRAM_PROBS
 from cige.entities.calibration import expected_calibration_error, reliability
 from cige.entities.errors import KINDS, EntityError, confusion, list_errors
 from cige.entities.labels import map_labels
-from cige.entities.scores import Report, score, surfaces
+from cige.entities.scores import Report, parts_of, score, surfaces
 from cige.lexicon.user_word import UserWord, reason_to_refuse_user_word
 from cige.lexicon.word_rules import reason_to_refuse
 from cige.tagging.finder import EntityFinder, Finder, LexiconFinder
@@ -112,7 +112,7 @@ def evaluate(
         train_surfaces=None if train is None else surfaces(train),
         train_texts=None if train is None else {sentence.text for sentence in train},
     )
-    keys = [{(s.start, s.end, s.label) for s in spans} for spans in gold]
+    keys = [{(s.start, s.end, s.label, parts_of(s)) for s in spans} for spans in gold]
     return Evaluation(
         report=report,
         seconds=seconds,
@@ -120,7 +120,7 @@ def evaluate(
         errors=tuple(list_errors(gold, predicted)),
         confusion=confusion(gold, predicted),
         points=tuple(
-            (e.score, (e.start, e.end, e.label) in gold_keys)
+            (e.score, (e.start, e.end, e.label, e.parts) in gold_keys)
             for gold_keys, entities in zip(keys, predicted, strict=True)
             for e in entities
         ),
@@ -265,7 +265,7 @@ def share_listed(sentences: Sequence[Sentence], words: Iterable[str]) -> tuple[f
     Names of one character count too, although they cannot be user words.
     """
     listed = set(map(normalize, words))
-    entities = [normalize(s.text[span.start : span.end]) for s in sentences for span in s.spans]
+    entities = [normalize(span.text_in(s.text)) for s in sentences for span in s.spans]
     names = set(entities)
     of_names = len(names & listed) / len(names) if names else 0.0
     return of_names, sum(name in listed for name in entities) / len(entities) if entities else 0.0

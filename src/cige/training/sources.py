@@ -132,6 +132,13 @@ def digest_of(sources: Iterable[Source]) -> str:
     return digest.hexdigest()
 
 
+def digest_of_sentences(sentences: Iterable[Sentence]) -> str:
+    """sha256 (hex) of labelled sentences."""
+    digest = hashlib.sha256()
+    add_sentences(digest, sentences)
+    return digest.hexdigest()
+
+
 def add_sentences(digest: hashlib._Hash, sentences: Iterable[Sentence]) -> None:
     """Add labelled sentences to a digest."""
     for sentence in sentences:

@@ -39,6 +39,14 @@ def test_words_of_ones_own(run, tmp_path):
     code, out, _ = run("--words", 3, "--include", tmp_path / "own.txt")
     assert code == 0 and "single character" in out
     assert JointVocabulary.load(tmp_path / "made").words == ["活很充", "a股", "研究"]
+    assert "left out" not in out
+
+
+def test_words_of_ones_own_that_are_too_many_are_told(run, tmp_path):
+    (tmp_path / "own.txt").write_text("活很充\nA股\n实研\n很充\n", encoding="utf-8")
+    code, out, _ = run("--words", 2, "--include", tmp_path / "own.txt")
+    assert code == 0 and JointVocabulary.load(tmp_path / "made").words == ["活很充", "a股"]
+    assert "own.txt: its last 2 words left out" in out and "no more than 2 words" in out
 
 
 def test_mistakes_are_told_in_one_line(run, tmp_path):

@@ -193,6 +193,13 @@ def test_a_finished_run_is_not_repeated(folder: Path, whole: PretrainResult, mon
     assert run(folder, whole.folder) == whole
 
 
+def test_a_finished_run_on_other_data_is_refused(folder: Path, whole: PretrainResult, tmp_path: Path) -> None:
+    other = tiny_corpus.data_folder(tmp_path / "other", text=tiny_corpus.corpus_text(60, seed=2))
+    with pytest.raises(RecipeError, match="holds a finished run on other data"):
+        run(folder, whole.folder, data=other)
+    assert run(folder, whole.folder, data=tmp_path / "gone") == whole
+
+
 @pytest.mark.parametrize("name", ["state-00000-of-00001.safetensors", "state.json", "history.json"])
 def test_damaged_checkpoint_is_named(folder: Path, tmp_path: Path, one_thread: None, name: str) -> None:
     run(folder, tmp_path, stop_after=0.0)

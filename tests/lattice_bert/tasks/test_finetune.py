@@ -162,6 +162,13 @@ def test_nothing_to_learn(model_folder, tmp_path):
     assert set(json.loads((result.folder / "answers" / "dev.json").read_text(encoding="utf-8"))) == {"a"}
 
 
+def test_a_label_of_test_only_is_an_error_before_training(data, model_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(Trainer, "run", lambda *_, **__: pytest.fail("trained first"))
+    other = replace(data, test=[*data.test, TextExample("9", "他在北京", "他在哪里", "7")])
+    with pytest.raises(DataError, match=r"afqmc: test has the label 7, which no example of train or dev has \(0, 1\)"):
+        tune(other, model_folder, tmp_path / "run")
+
+
 def test_wrong_models_and_devices(data, tmp_path):
     with pytest.raises(ModelError, match="no such"):
         tune(data, tmp_path / "nothing", tmp_path / "run")

@@ -69,6 +69,10 @@ def test_entities_of_texts(model_folder, tmp_path, one_thread):
     call("predict", "--model", tmp_path / "run" / "model", "--texts", tmp_path / "news.txt", "--output", found)
     records = [json.loads(line) for line in found.read_text(encoding="utf-8").splitlines()]
     assert [record["text"] for record in records] == ["小明在北京", "", "他"]
+    (tmp_path / "news.txt").write_bytes("小明\u2028在北京\r\n\r\n他\x0c在\n".encode())
+    call("predict", "--model", tmp_path / "run" / "model", "--texts", tmp_path / "news.txt", "--output", found)
+    records = [json.loads(line) for line in found.read_text(encoding="utf-8").split("\n")[:-1]]
+    assert [record["text"] for record in records] == ["小明\u2028在北京", "", "他\x0c在"]
 
 
 def test_segmentation_with_a_crf_reports_its_loss(model_folder, tmp_path, one_thread):

@@ -12,7 +12,7 @@ def test_segmented_lines(tmp_path):
     assert first.text == "他在北京" and first.spans == (Span(0, 1, WORD), Span(1, 2, WORD), Span(2, 4, WORD))
     assert second.text == "３月５日好" and second.line == 3
     assert spans_to_tags(5, second.spans) == ["B-WORD", "M-WORD", "M-WORD", "E-WORD", "S-WORD"]
-    assert read_segmented(tmp_path, "dev") == []
+    assert read_segmented(tmp_path, "dev") == [] == read_segmented(tmp_path, "test")
     (tmp_path / "dev.txt").write_text("\n \n")
     with pytest.raises(DataError, match=r"dev.txt contains no sentence"):
         read_segmented(tmp_path, "dev")
@@ -29,6 +29,13 @@ def test_dev_is_cut_off_train_where_it_has_no_file(tmp_path):
     assert [s.text for s in train + dev] == ["甲乙丙丁"[k % 4] + "京" for k in range(20)]
     (tmp_path / "dev.bmes").write_text(columns(3), encoding="utf-8")
     assert len(read_entities(tmp_path, "train")) == 20 and len(read_entities(tmp_path, "dev")) == 3
+
+
+def test_segmentation_has_a_dev_set_without_its_file_too(tmp_path):
+    lines = [f"第 {k} 句" for k in range(30)]
+    (tmp_path / "train.txt").write_text("\n".join(lines), encoding="utf-8")
+    train, dev = read_segmented(tmp_path, "train"), read_segmented(tmp_path, "dev")
+    assert [s.text for s in train + dev] == [line.replace(" ", "") for line in lines] and len(dev) == 3
 
 
 def test_entities_of_clues_format(tmp_path):

@@ -39,7 +39,8 @@ def run(args: argparse.Namespace) -> None:
     if args.texts:
         if model.kind_name not in ("entities", "segmentation"):
             raise DataError(f"{args.model} is fine-tuned for {model.task}, whose input is not just texts; give --data")
-        sentences = [Sentence(line) for line in read_text(args.texts).splitlines()]
+        *lines, last = read_text(args.texts).split("\n")  # splitlines also splits at U+2028 and others, within a text
+        sentences = [Sentence(line.removesuffix("\r")) for line in (*lines, *filter(None, [last]))]
         predicted = model.predict(sentences)
         marked = [Sentence(s.text, tuple(spans)) for s, spans in zip(sentences, predicted, strict=True)]
         write_text(args.output, format_json_lines(marked))

@@ -32,7 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"maximum number of words ({DEFAULT_WORDS:,})",
     )
     parser.add_argument("--min-count", type=at_least(1), default=1, metavar="N", help="minimum count of a word (1)")
-    parser.add_argument("--include", metavar="FILE", help="a word list that is added before the words of the corpus")
+    parser.add_argument(
+        "--include",
+        metavar="FILE",
+        help="a word list that is added before the words of the corpus; its words count as words of --words",
+    )
     parser.add_argument("--workers", type=at_least(1), default=1, metavar="N", help="processes (default: 1)")
     parser.set_defaults(run=run)
 
@@ -56,6 +60,13 @@ def run(args: argparse.Namespace) -> None:
         print(note)
     if vocabulary.report and vocabulary.report.n_refused:
         print(vocabulary.report)
+    n_skipped = vocabulary.report.n_skipped if vocabulary.report else 0  # in order, those of --include first
+    n_cut = n_skipped - len(counts.ranked(min_count=args.min_count))
+    if include and n_cut > 0:
+        print(
+            f"{args.include}: its last {counted(n_cut, 'word')} left out, because the vocabulary has no more than "
+            f"{args.words:,} words; give a larger --words"
+        )
     share = counts.share(vocabulary.words)
     print(
         f"corpus      {counted(counts.n_lines, 'line')}, {counted(counts.n_chars, 'character')}, "

@@ -28,7 +28,7 @@ from cige.engine.run import RunKind, RunOptions, Training, run
 from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import MODEL, RunResult
 from cige.engine.trainer import Trainer
-from cige.errors import RecipeError
+from cige.errors import CigeError, RecipeError
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
@@ -53,6 +53,7 @@ class PretrainResult(RunResult):
             resumed run.
         history: the records; `logs` are those of training, `evaluations` those of held-out text.
         origins: the origin of the tokens in a run that was initialised with another model, else None.
+        data: the fingerprint of the data; "" in results of earlier versions.
     """
 
     name: str
@@ -62,6 +63,7 @@ class PretrainResult(RunResult):
     n_tokens: int
     seconds: float
     origins: Origins | None = None
+    data: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.origins, Mapping):  # read from a file
@@ -104,10 +106,17 @@ def pretrain(
         The result, or None if the time was up before the last step.
 
     Raises:
-        CigeError: see its subclasses; RecipeError if `output_dir` holds a run of another recipe or seed.
+        CigeError: see its subclasses; RecipeError if `output_dir` holds a run of another recipe or seed, or a finished
+            one on other data.
     """
     folder = Path(output_dir)
-    kind = RunKind(PretrainResult, load_pretrain_recipe, check=_check_batches, may_skip_weights=False)
+    kind = RunKind(
+        PretrainResult,
+        load_pretrain_recipe,
+        check=_check_batches,
+        check_finished=partial(_check_same_data, data_dir),
+        may_skip_weights=False,
+    )
     stop_at = math.inf if stop_after is None else time.monotonic() + stop_after
     options = RunOptions(seed=seed, device=device, resume=resume, show_progress=show_progress, stop_at=stop_at)
     return run(kind, partial(_begin, recipe, folder, seed, data_dir), folder, recipe, options)
@@ -139,6 +148,7 @@ def _begin(
             history=tuple(trainer.state.records),
             folder=folder,
             origins=origins,
+            data=data.fingerprint,
         )
 
     return Training(
@@ -172,6 +182,19 @@ def _check_batches(recipe: PretrainRecipe, n_processes: int) -> None:
                 f"{recipe.name}: a batch of {phase.batch_size} instances cannot be shared by {n_processes} processes; "
                 f"each needs {n_passes} per step, so choose a batch_size of at least {n_processes * n_passes}"
             )
+
+
+def _check_same_data(data_dir: str | Path, result: PretrainResult) -> None:
+    """Raise a RecipeError if a finished run was on other data; its result can still be read if the data are gone."""
+    try:
+        fingerprint = open_data(data_dir, check_contents=False).fingerprint
+    except CigeError:
+        return
+    if result.data not in ("", fingerprint):
+        raise RecipeError(
+            f"{result.folder} holds a finished run on other data than {data_dir}; choose another output folder, or "
+            "start over with resume=False (--no-resume)"
+        )
 
 
 def _check_data(recipe: PretrainRecipe, data: PretrainingData) -> None:

@@ -146,6 +146,7 @@ def _begin(
 ) -> Training[TuningResult]:
     task, config = data.task, settings.config
     train, dev, test = data.train[: config.n_train], data.dev[: config.n_dev], data.test[: config.n_dev]
+    _check_labels(data, test)
     tuned = _new_model(task, PretrainedLatticeBert.from_pretrained(source), [*data.train, *data.dev], config, seed)
     learnt = [item for item in tuned.items(train) if item.target is not None]
     dev_items = tuned.items(dev)
@@ -197,6 +198,17 @@ def _begin(
     origin = hashlib.sha256(repr((settings, seed)).encode()).hexdigest()
     run_config = RunConfig.in_epochs(config, name=name, n_steps=objective.n_steps)
     return Training(tuned.network, run_config, origin, [objective], finish)
+
+
+def _check_labels(data: TaskData, test: list[Any]) -> None:
+    """Raise a DataError if a label occurs in test only, which would otherwise stop the run after training."""
+    settings_of = KINDS[data.task.kind].settings
+    known, tested = (settings_of(part).get("labels", []) for part in ([*data.train, *data.dev], test))
+    if unknown := sorted(set(tested) - set(known)):
+        raise DataError(
+            f"{data.folder}: test has the label {', '.join(unknown[:5])}, which no example of train or dev has "
+            f"({', '.join(known[:20])}); correct the test file, or leave these examples or their labels out"
+        )
 
 
 def _new_model(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from cige.data.reading import read_sentences
@@ -15,10 +16,31 @@ N_DEV, DEV_SHARE = 2000, 10  # without a dev file, dev is the last 2,000 sentenc
 
 
 def read_segmented(folder: Path, split: str) -> list[Sentence]:
-    """Read one sentence per line, with words separated by white space; every word is a span. [] if there is no file."""
+    """Read one sentence per line, with words separated by white space; every word is a span. [] if there is no file.
+
+    Without a dev file, dev is the end of train.
+    """
+    return _read_split(folder, split, _read_words)
+
+
+def read_entities(folder: Path, split: str) -> list[Sentence]:
+    """Read sentences in any format of `read_sentences`; without a dev file, dev is the end of train."""
+    return _read_split(folder, split, read_sentences)
+
+
+def _read_split(folder: Path, split: str, read: Callable[[Path], list[Sentence]]) -> list[Sentence]:
     path = find_file(folder, split)
-    if path is None:
+    if path is not None and (split != "train" or find_file(folder, "dev")):
+        return read(path)
+    train = find_file(folder, "train")
+    if split == "test" or train is None:
         return []
+    sentences = read(train)
+    n_dev = min(N_DEV, len(sentences) // DEV_SHARE)
+    return sentences[len(sentences) - n_dev :] if split == "dev" else sentences[: len(sentences) - n_dev]
+
+
+def _read_words(path: Path) -> list[Sentence]:
     sentences = []
     for number, line in enumerate(read_text(path).split("\n"), 1):
         words = line.split()
@@ -27,18 +49,6 @@ def read_segmented(folder: Path, split: str) -> list[Sentence]:
     if not sentences:
         raise DataError(f"{path} contains no sentence; expected one sentence per line with spaces between words")
     return sentences
-
-
-def read_entities(folder: Path, split: str) -> list[Sentence]:
-    """Read sentences in any format of `read_sentences`; without a dev file, dev is the end of train."""
-    path = find_file(folder, split)
-    if path is not None and (split != "train" or find_file(folder, "dev")):
-        return read_sentences(path)
-    if split == "test" or find_file(folder, "train") is None:
-        return []
-    sentences = read_sentences(find_file(folder, "train"))  # type: ignore[arg-type]
-    n_dev = min(N_DEV, len(sentences) // DEV_SHARE)
-    return sentences[len(sentences) - n_dev :] if split == "dev" else sentences[: len(sentences) - n_dev]
 
 
 def _sentence(words: list[str], line: int) -> Sentence:
