@@ -16,7 +16,7 @@ import tiny_run
 from cige.cli import main
 from cige.data import write_sentences
 from cige.errors import CigeError
-from cige.reports import comparison
+from cige.reports import scored_run
 from cige.reports.comparison import Row, check_comparable, measure_speeds, rows_of, run_all, user_words_of_runs
 from cige.reports.comparison_views import (
     comparison_note,
@@ -122,7 +122,7 @@ def test_seeds_that_were_scored_on_other_numbers_of_sentences_are_an_error(runs,
 
 
 def test_a_finished_run_is_read_and_not_repeated(runs, recipes, data_dir, monkeypatch):
-    monkeypatch.setattr(comparison, "score", lambda *_: pytest.fail("scored again"))
+    monkeypatch.setattr(scored_run, "score", lambda *_: pytest.fail("scored again"))
     assert len(list(run_all(recipes, [1, 2], runs, data_dir=data_dir))) == 4
 
 

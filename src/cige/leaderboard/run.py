@@ -20,8 +20,9 @@ from cige.engine.run_folder import read_result
 from cige.folders.manifest import sha256
 from cige.leaderboard.cells import Cell
 from cige.leaderboard.results import CellResult
-from cige.reports.comparison import SPEED_BATCHES, child_environment, run_one, splits_of
+from cige.reports.comparison import SPEED_BATCHES, child_environment
 from cige.reports.finished_runs import run_folder
+from cige.reports.scored_run import run_one, splits_of
 from cige.tagging.evaluation import user_word_trials
 from cige.training.sources import read_data
 from cige.training.train import TrainResult

@@ -17,32 +17,17 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from cige.api import NER, load
-from cige.data.reading import read_sentences
-from cige.data.registry import load_split
-from cige.data.sentence import Sentence
-from cige.engine.run_folder import RESULT, SCORES, SPEED, USER_WORDS, read_result
-from cige.entities.scores import score
+from cige.engine.run_folder import SPEED, USER_WORDS, read_result
 from cige.errors import CigeError
-from cige.folders.atomic import atomic_file
-from cige.json_text import to_json
-from cige.reports.finished_runs import (
-    FinishedRun,
-    RunScores,
-    are_of_training,
-    finished_runs,
-    read_json,
-    read_scores,
-    run_folder,
-)
-from cige.reports.significance import Difference, all_differences, sentence_counts
+from cige.reports.finished_runs import FinishedRun, RunScores, finished_runs, read_json, write_json
+from cige.reports.scored_run import Split, run_one, splits_of
+from cige.reports.significance import Difference, all_differences
 from cige.tagging.evaluation import TrialJson, user_word_trials
 from cige.tagging.finder import EntityFinder
-from cige.training.files import find_file
 from cige.training.recipe import Recipe
-from cige.training.sources import digest_of_sentences, read_data
-from cige.training.train import TrainResult, train
+from cige.training.sources import read_data
+from cige.training.train import TrainResult
 
-Split: TypeAlias = Literal["dev", "test"]
 Trials: TypeAlias = dict[str, list[list[TrialJson]]]  # system -> seeds -> trials
 SPEED_BATCHES = (1, 16)
 _SPEED_SENTENCES, _SPEED_ROUNDS = 200, 3
@@ -159,61 +144,6 @@ def child_environment(values: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def run_one(recipe: Recipe, seed: int, runs: Path, data_dir: str | None, device: str) -> RunScores:
-    """Train one run, score dev and test with the weights of its best epoch, and save the scores in its folder.
-
-    Scores of an earlier call are returned, unless they are of another training or the sentences have changed since.
-    """
-    folder = run_folder(recipe, seed, runs)
-    result = train(recipe, folder, seed=seed, data_dir=data_dir, device=device, show_progress=False)
-    scores = read_scores(folder)
-    if scores and are_of_training(scores, read_json(folder / RESULT)) and _are_current(scores, recipe, data_dir):
-        return scores
-    ner = load(result.model, precision="float32")
-    scores = {
-        "name": recipe.name,
-        "architecture": recipe.architecture,
-        "seed": seed,
-        "seconds": result.seconds,
-        "best_epoch": result.best_epoch,
-        "n_parameters": result.n_parameters,
-        "machine": result.machine,
-        "sentences": {},
-    }
-    for split, sentences in splits_of(recipe, data_dir).items():
-        scores["sentences"][split] = digest_of_sentences(sentences)
-        predicted = list(ner.pipe([s.text for s in sentences]))
-        gold = [list(s.spans) for s in sentences]
-        report, counts = score(gold, predicted).to_dict(), sentence_counts(gold, predicted).tolist()
-        scores |= {"dev": report, "dev_counts": counts} if split == "dev" else {"test": report, "test_counts": counts}
-    _write(folder / SCORES, scores)
-    return scores
-
-
-def _are_current(scores: RunScores, recipe: Recipe, data_dir: str | None) -> bool:
-    """Whether scores are of the sentences that the data have now; scores can still be read if the data are gone."""
-    if "sentences" not in scores:  # of an earlier version
-        return True
-    try:
-        splits = splits_of(recipe, data_dir)
-    except CigeError:
-        return True
-    return all(scores["sentences"].get(split) == digest_of_sentences(given) for split, given in splits.items())
-
-
-def splits_of(recipe: Recipe, data_dir: str | None) -> dict[Split, list[Sentence]]:
-    """The labelled sentences to score: dev, and test if there is one."""
-    nested = recipe.head == "pair_grid"
-    splits: dict[Split, list[Sentence]] = {"dev": read_data(recipe.data, data_dir, nested=nested)[1]}
-    if recipe.data.dataset is None:
-        if recipe.data.test is not None:
-            splits["test"] = read_sentences(find_file(recipe.data.test, data_dir), nested=nested)
-        return splits
-    with contextlib.suppress(CigeError):  # this data set has no test file
-        splits["test"] = load_split(recipe.data.dataset, "test", data_dir=data_dir)
-    return splits
-
-
 def rows_of(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | None = None) -> list[Row]:
     """One row per system with finished runs, the best first; differences and p values are relative to the best.
 
@@ -313,7 +243,7 @@ def measure_speeds(
                 speed = len(texts) / (time.perf_counter() - begin)
                 speeds[name][batch_size] = max(speeds[name][batch_size], speed)
     for name, folder in folders.items():
-        _write(folder / SPEED, speeds[name])
+        write_json(folder / SPEED, speeds[name])
     return speeds
 
 
@@ -344,15 +274,10 @@ def user_words_of_runs(
                 ner = NER.from_pretrained(read_result(run.folder, TrainResult).model)
                 of_run = user_word_trials(ner, dev, train=learned, gazetteers=gazetteers, with_labels=False)
                 measured = {"gazetteers": lists, "trials": [trial.to_dict() for trial in of_run]}
-                _write(path, measured)
+                write_json(path, measured)
             trials.setdefault(recipe.name, []).append(measured["trials"])
     return trials
 
 
 def _digest(words: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(words).encode()).hexdigest()
-
-
-def _write(path: Path, values: Any) -> None:
-    with atomic_file(path) as aside:
-        aside.write_text(to_json(values), encoding="utf-8")

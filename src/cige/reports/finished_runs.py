@@ -8,12 +8,13 @@ import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from cige.engine.run_folder import RECIPE, RESULT, SCORES, changes_since
 from cige.entities.scores import ReportJson
 from cige.errors import CigeError
-from cige.json_text import JsonObject
+from cige.folders.atomic import atomic_file
+from cige.json_text import JsonObject, to_json
 from cige.training.recipe import Recipe, load_recipe
 
 
@@ -128,3 +129,9 @@ def _reason_for_mismatch(folder: Path, recipe: Recipe, seed: int, scores: RunSco
     if result and not are_of_training(scores, result):
         return f"its {SCORES} is from an earlier training; run the command without --table to score it again"
     return ""
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write JSON values, atomically."""
+    with atomic_file(path) as aside:
+        aside.write_text(to_json(values), encoding="utf-8")
