@@ -16,7 +16,7 @@ import tiny_run
 from cige.cli import main
 from cige.data import write_sentences
 from cige.errors import CigeError
-from cige.reports import scored_run
+from cige.reports import comparison, scored_run
 from cige.reports.comparison import Row, check_comparable, measure_speeds, rows_of, run_all, user_words_of_runs
 from cige.reports.comparison_views import (
     comparison_note,
