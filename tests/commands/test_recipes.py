@@ -80,8 +80,36 @@ def test_mistakes_are_named(capsys, tmp_path):
     assert "did you mean search/table6" in refused(capsys, "copy", "search/table", str(tmp_path / "a.yaml"))
     assert "ends in .yaml" in refused(capsys, "copy", "weibo/flat", str(tmp_path / "a"))
     assert "did you mean 'training.n_epochs'" in refused(capsys, "show", "weibo/flat", "--set", "training.n_epoch=3")
-    (tmp_path / "whole.yaml").write_text("data: {dataset: weibo}\n", encoding="utf-8")
-    assert "states every setting itself" in refused(capsys, "show", str(tmp_path / "whole.yaml"))
+    path = tmp_path / "mine.yaml"
+    path.write_text("extends: mine.yaml\n", encoding="utf-8")
+    assert "extends itself" in refused(capsys, "show", str(path))
+    path.write_text("data: {dataset: weibo}\ntrainings: {n_epochs: 3}\n", encoding="utf-8")
+    assert f"{path}:2: unknown key 'trainings'; did you mean 'training'?" in refused(capsys, "show", str(path))
+
+
+def test_a_file_that_extends_nothing_is_shown(capsys, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("data: {dataset: weibo}\ntraining: {n_epochs: 3}\n", encoding="utf-8")
+    lines = printed(capsys, "show", str(path)).splitlines()
+    assert lines[0] == f"# cige train {path} --output runs/mine"
+    assert any(line.startswith("  n_epochs: 3") and line.endswith(f"# {path}:2") for line in lines)
+    assert any(line.startswith("architecture: flat") and line.endswith("# default") for line in lines)
+
+
+@pytest.mark.parametrize("name", ["weibo/flat", "own_data", "search/table6", "pretrain/tiny", "finetune/tnews"])
+def test_a_copy_is_shown_as_what_it_is(name, capsys, tmp_path):
+    if name not in shipped():
+        pytest.skip("the extension with these recipes was taken out")
+    path = tmp_path / "mine.yaml"
+    printed(capsys, "copy", name, str(path))
+    first, *others = printed(capsys, "show", str(path)).splitlines()
+    command = path.read_text(encoding="utf-8").splitlines()[0]
+    assert first.split()[:3] == command.split()[:3] and str(path) in first
+
+    def values(lines):
+        return [line.rpartition("# ")[0].rstrip() for line in lines if not line.startswith("name: ")]
+
+    assert values(others) == values(printed(capsys, "show", name).splitlines()[1:])
 
 
 def test_a_file_of_ones_own_is_shown_with_its_lines(capsys, tmp_path):

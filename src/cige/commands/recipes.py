@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("patterns", nargs="*", metavar="PATTERN", help="only these, such as 'weibo/*'")
     listing.set_defaults(run=run_list)
     showing = verbs.add_parser("show", help="show all settings of a recipe, and where their values come from")
-    showing.add_argument("recipe", metavar="NAME", help="name, or a YAML file that extends one")
+    showing.add_argument("recipe", metavar="NAME", help="name, or a YAML file of your own")
     add_set_option(showing, help="change settings")
     showing.set_defaults(run=run_show)
     copying = verbs.add_parser("copy", help="write a recipe to a file of your own")
@@ -70,7 +70,7 @@ def run_list(args: argparse.Namespace) -> None:
 def run_show(args: argparse.Namespace) -> None:
     from cige.recipes.annotated import annotated_yaml
 
-    one = _shipped_beneath(args.recipe)
+    one = _described(args.recipe)
     settings, origins = _resolve(one.kind, args.recipe, args.set)
     command = command_of(one, None if args.recipe == one.name else args.recipe)
     print(f"# {command}\n{annotated_yaml(settings, origins)}", end="")
@@ -124,15 +124,20 @@ def command_of(one: Shipped, path: str | None = None) -> str:
     return f"cige train {recipe} --output {output}"
 
 
-def _shipped_beneath(recipe: str) -> Shipped:
-    """The shipped recipe that `recipe` is or extends."""
-    from cige.recipes.recipe_file import shipped_base
-    from cige.recipes.shipped import shipped
+def _described(recipe: str) -> Shipped:
+    """The shipped recipe that `recipe` is or extends; if a file extends none, one with the kind of its settings."""
+    from cige.extensions import recipe_kinds
+    from cige.recipes.recipe_file import read_recipe_file, shipped_base
+    from cige.recipes.shipped import SEARCH, TAGGING, Shipped, example_of, shipped
 
     base = shipped_base(recipe)
-    if base is None:
-        raise RecipeError(f"{recipe}: states every setting itself; `show` resolves a name, or a file that extends one")
-    return shipped()[base]
+    if base is not None:
+        return shipped()[base]
+    given = set(read_recipe_file(recipe)[0])
+    kinds = [TAGGING, *recipe_kinds()]
+    known = {kind: given & set(_resolve(kind, example_of(kind), [])[0]) for kind in kinds}
+    kind = SEARCH if any("." in name for name in given) else max(kinds, key=lambda kind: len(known[kind]))
+    return Shipped("TASK", kind, data="", system="", about="")  # a file of fine-tuning does not say of which task
 
 
 def _resolve(kind: str, recipe: str, overrides: list[str]) -> tuple[Settings, dict[str, str]]:
