@@ -66,6 +66,12 @@ def test_sentences_that_are_in_the_training_data_are_left_out_of_the_score_of_ne
     assert board_results.result(counts=[[2, 2, 1]], repeated=[]).new_f1 == 0.5
 
 
+def test_hidden_files_are_no_results(tmp_path: Path) -> None:
+    path = write_result_file(tmp_path, board_results.result())
+    path.with_name("._flat-1.json").write_bytes(b"\0")  # as macOS writes on other disks
+    assert read_results(tmp_path) == [board_results.result()]
+
+
 def test_a_result_at_the_place_of_another_is_refused(tmp_path: Path) -> None:
     path = write_result_file(tmp_path, board_results.result(seed=1))
     path.rename(path.with_name("flat-3.json"))

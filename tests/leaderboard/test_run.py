@@ -19,7 +19,7 @@ from cige.json_text import to_json
 from cige.leaderboard import run as run_module
 from cige.leaderboard.cells import Cell, cheapest_first, estimated_seconds, is_done, share_of
 from cige.leaderboard.results import read_results
-from cige.leaderboard.run import differences, run_cell
+from cige.leaderboard.run import changed_inputs, differences, run_cell
 from cige.models.config import ComponentsConfig
 from cige.training.recipe import recipe_to_yaml
 
@@ -101,6 +101,20 @@ def test_a_cell_comes_out_the_same_when_it_is_run_again(results, recipe_file, da
     again = run_cell(Cell(load_recipe(str(recipe_file)), 1), tmp_path, data_dir=data_dir)
     assert differences(first, again) == []
     assert differences(first, replace(again, dev_f1=0.0, counts=[])) == ["dev_f1", "counts"]
+
+
+def test_a_cell_with_other_inputs_is_not_trained_again(results, recipe_file, data_dir, monkeypatch, capsys) -> None:
+    from cige.training.recipe import load_recipe
+
+    (first, _), cell = read_results(results), Cell(load_recipe(str(recipe_file)), 1)
+    assert changed_inputs(cell, first, data_dir) == []
+    other = replace(first, settings="ab" * 32, data_sha256=first.data_sha256 | {"word": "cd" * 32})
+    assert changed_inputs(cell, other, data_dir) == ["settings", "word"]
+    monkeypatch.setattr("cige.leaderboard.results.read_result_file", lambda path: other)
+    monkeypatch.setattr("cige.training.recipe.load_recipe", lambda name: cell.recipe)
+    monkeypatch.setattr(run_module, "run_cell", lambda *_, **__: pytest.fail("trained"))
+    assert main(["leaderboard", "check", "tiny/one-1", "--results", str(results), "--data-dir", data_dir]) == 1
+    assert "made with other inputs: settings, word" in capsys.readouterr().out
 
 
 def test_check_wants_a_cell_that_has_a_result(results, capsys) -> None:

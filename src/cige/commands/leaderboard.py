@@ -143,7 +143,7 @@ def run_merge(args: argparse.Namespace) -> None:
 def run_check(args: argparse.Namespace) -> int:
     from cige.leaderboard.cells import Cell
     from cige.leaderboard.results import read_result_file
-    from cige.leaderboard.run import differences, run_cell
+    from cige.leaderboard.run import changed_inputs, differences, run_cell
     from cige.training.recipe import load_recipe
 
     path = Path(args.results) / f"{args.cell}.json"
@@ -151,6 +151,9 @@ def run_check(args: argparse.Namespace) -> int:
         raise CigeError(f"{path}: no such result; give a cell as DATA/SYSTEM-SEED, such as weibo/flat-1")
     before = read_result_file(path)
     cell = Cell(load_recipe(f"{before.data}/{before.system}"), before.seed)
+    if changed := changed_inputs(cell, before, args.data_dir):
+        print(f"{args.cell}: not trained again, since the result was made with other inputs: {', '.join(changed)}")
+        return 1
     with tempfile.TemporaryDirectory() as runs:
         again = run_cell(cell, Path(runs), data_dir=args.data_dir, device=args.device)
     different = differences(before, again)

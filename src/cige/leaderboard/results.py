@@ -95,7 +95,7 @@ def read_results(folder: Path) -> list[CellResult]:
         CigeError: a file is not a result, or lies where that of another cell belongs.
     """
     results = []
-    for path in sorted(folder.glob("*/*.json")):
+    for path in sorted(path for path in folder.glob("*/*.json") if not path.name.startswith(".")):
         result = read_result_file(path)
         if path != folder / result.path:
             raise CigeError(f"{path}: the result of another cell; expected at {folder / result.path}")

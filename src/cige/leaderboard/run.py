@@ -63,16 +63,28 @@ def run_cell(cell: Cell, runs: Path, *, data_dir: str | None = None, device: str
         seconds=scores["seconds"],
         work=cell.work(data_dir),
         weights_sha256=sha256(model / "model.safetensors"),
-        data_sha256={name: _sha256_of_data(path) for name, path in cell.data_files(data_dir).items()},
+        data_sha256=_checksums(cell, data_dir),
         versions={"cige": cige.__version__, "torch": torch.__version__, "numpy": np.__version__},
         machine=scores["machine"],
     )
+
+
+def changed_inputs(cell: Cell, result: CellResult, data_dir: str | None = None) -> list[str]:
+    """Which inputs of a cell are not those of its result: "settings", and the names of files of data and vectors."""
+    now = _checksums(cell, data_dir)
+    names = sorted(now.keys() | result.data_sha256.keys())
+    changed = [name for name in names if now.get(name) != result.data_sha256.get(name)]
+    return ["settings"] * (cell.settings != result.settings) + changed
 
 
 def differences(first: CellResult, again: CellResult) -> list[str]:
     """In what two runs of one cell differ that should be equal on one kind of machine; [] if they agree."""
     compared = ("settings", "data_sha256", "n_parameters", "best_epoch", "dev_f1", "test_f1", "counts")
     return [name for name in compared if getattr(first, name) != getattr(again, name)]
+
+
+def _checksums(cell: Cell, data_dir: str | None) -> dict[str, str]:
+    return {name: _sha256_of_data(path) for name, path in cell.data_files(data_dir).items()}
 
 
 def _in_new_process(model: str, texts: list[str]) -> tuple[dict[str, float], float]:
