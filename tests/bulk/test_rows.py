@@ -240,6 +240,15 @@ def test_a_quote_within_a_field_hides_no_line_end(tmp_path):
     assert totals["rejected"] == 0
 
 
+@pytest.mark.parametrize("before", ['1,15" 屏幕', '1,"李娜"在武汉', "1,李娜"])
+def test_a_quote_that_is_never_closed_is_told_after_other_quotes(tmp_path, before):
+    (tmp_path / "a.csv").write_text(f'id,text\n{before}\n2,"张三在北京\n3,王五在上海\n', encoding="utf-8")
+    totals = bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.csv", tmp_path / "out", to="jsonl"))
+    assert (totals["rows"], totals["rejected"]) == (1, 1)
+    (bad,) = rejected_rows(tmp_path / "out")
+    assert bad["row"] == 2 and "never closed" in bad["reason"] and bad["raw"][1] == "张三在北京\n3,王五在上海\n"
+
+
 def test_records_may_end_with_carriage_returns_alone(tmp_path):
     (tmp_path / "a.csv").write_text("id,text\r1,李娜在武汉\r2,张三在北京\r", encoding="utf-8", newline="")
     bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.csv", tmp_path / "out", part_rows=1, to="jsonl"))

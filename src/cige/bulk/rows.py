@@ -179,7 +179,7 @@ def _csv_rows(raw: bytes, part: Part, form: str, header: Sequence[str]) -> Itera
         records = csv_records(text, form)
     except csv.Error as reason:
         raise DataError(f"records {part.first_row:,} and on: not {form.upper()} ({reason})") from reason
-    unclosed = part.first_row + len(records) - 1 if form == "csv" and has_open_quote(text) else None
+    unclosed = part.first_row + len(records) - 1 if form == "csv" and has_open_quote(raw) else None
     for number, record in enumerate(records, part.first_row):
         if not record:
             continue
