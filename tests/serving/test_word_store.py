@@ -222,6 +222,16 @@ def test_changes_after_one_another_give_what_all_of_them_give_at_once(tmp_path_f
                 assert sorted(shown[0]) == sorted(shown[1])
 
 
+def test_words_have_the_order_of_the_file_where_one_was_removed_and_added_again(path):
+    """Else two workers would list them in different orders, and pages of the list would miss words."""
+    writer, reader = WordStore([start()], path), WordStore([start()], path)
+    writer.add([UserWord("甲甲"), UserWord("乙乙")])
+    assert len(reader.current().changes.added) == 2
+    writer.remove(["甲甲"])
+    writer.add([UserWord("甲甲")])  # before the reader reads again
+    assert words(reader) == words(writer) == words(WordStore([start()], path))
+
+
 def test_a_change_of_a_long_list_packs_the_changed_words_alone(path, monkeypatch):
     writer, reader = WordStore([start()], path), WordStore([start()], path)
     writer.add([UserWord(f"词条{k}号", "PRODUCT") for k in range(1_000)])

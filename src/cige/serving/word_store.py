@@ -122,12 +122,13 @@ class WordStore:
     def _after(self, now: StoredWords, version: int, changes: UserChanges) -> StoredWords:
         """Like `_stored`. If words were only added since `now`, or got another label or mode, those alone are packed,
         so that requests of other workers, which wait for it, do not wait longer the more words there are."""
-        before = {word.text: word for word in now.changes.added}
-        changed = [word for word in changes.added if before.pop(word.text, None) != word]
-        if before or changes.removed != now.changes.removed:
+        before = now.changes.added
+        first, further = changes.added[: len(before)], changes.added[len(before) :]
+        if [word.text for word in first] != [word.text for word in before] or changes.removed != now.changes.removed:
             return self._stored(version, changes)
-        further = UserChanges(tuple(changed))
-        return StoredWords(version, changes, tuple(lexicon.changed(further) for lexicon in now.lexicons))
+        changed = [word for word, old in zip(first, before, strict=True) if word != old]
+        packed = UserChanges((*changed, *further))
+        return StoredWords(version, changes, tuple(lexicon.changed(packed) for lexicon in now.lexicons))
 
     def current(self) -> StoredWords:
         """The current words, including changes of other processes.
