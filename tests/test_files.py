@@ -78,6 +78,42 @@ def test_what_is_replaced_keeps_its_permissions(tmp_path):
     assert (folder / "a").is_file() and stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
+@pytest.mark.parametrize("may_change", [True, False])
+def test_what_is_replaced_keeps_its_group(tmp_path, monkeypatch, may_change):
+    group = next((g for g in (os.getgroups() if os.geteuid() else [1234]) if g != os.getegid()), None)
+    if group is None:
+        pytest.skip("this user is in one group only")
+    file, folder = tmp_path / "words.json", tmp_path / "lexicon"
+    file.touch()
+    folder.mkdir()
+    for path, mode in ((file, 0o664), (folder, 0o2750)):
+        os.chown(path, -1, group)
+        path.chmod(mode)
+    if not may_change:
+        monkeypatch.setattr(
+            os, "chown", lambda *_: (_ for _ in ()).throw(PermissionError(errno.EPERM, "not permitted"))
+        )
+    with atomic_file(file) as aside:
+        aside.write_text("new", encoding="utf-8")
+    with atomic_folder(folder):
+        pass
+    found = [(path.stat().st_gid == group, stat.S_IMODE(path.stat().st_mode)) for path in (file, folder)]
+    # Another group gets no more than everybody may.
+    assert found == ([(True, 0o664), (True, 0o2750)] if may_change else [(False, 0o644), (False, 0o700)])
+
+
+def test_a_folder_that_nobody_may_write_to_is_replaced_whole(tmp_path):
+    folder = tmp_path / "lexicon"
+    folder.mkdir()
+    (folder / "old").touch()
+    folder.chmod(0o555)
+    with atomic_folder(folder) as aside:
+        (aside / "new").touch()
+    assert names(folder) == ["new"] and stat.S_IMODE(folder.stat().st_mode) == 0o555
+    assert names(tmp_path) == ["lexicon"]  # the old one is not left beside it
+    folder.chmod(0o755)
+
+
 def test_a_failed_file_leaves_the_old_one(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")

@@ -13,7 +13,8 @@ from pathlib import Path
 def atomic_file(path: Path | str) -> Iterator[Path]:
     """Yield a path to write to; if the block succeeds, the file replaces `path` atomically, else nothing changes.
 
-    Who may read and write a file that is replaced may do so with the new one, and nobody else.
+    A file that is replaced keeps its group and its permissions, and its owner if the process may give files away. If
+    its group cannot be kept, the new group may do no more than everybody.
     """
     import tempfile  # importing it takes longer than reading a folder
 
@@ -25,7 +26,7 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
     try:
         yield aside
         _sync(aside)
-        os.chmod(aside, _mode_of(path, 0o666))
+        _take_access(aside, path, 0o666)
         os.replace(aside, path)
         _sync(path.parent)
     finally:
@@ -37,7 +38,7 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
 def atomic_folder(path: Path | str) -> Iterator[Path]:
     """Yield an empty folder to fill; if the block succeeds, it replaces `path`, otherwise nothing changes.
 
-    A folder that is replaced keeps its own permissions.
+    A folder that is replaced keeps its own group and permissions as in `atomic_file`; the files in it are new.
 
     Raises:
         OSError: `path` is a file, or writing failed.
@@ -57,7 +58,7 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
             if file.is_file():
                 os.chmod(file, 0o666 & ~_umask())  # some libraries write files that only their owner can read
             _sync(file)
-        os.chmod(aside, _mode_of(path, 0o777))
+        _take_access(aside, path, 0o777)
         if path.exists():
             os.replace(path, old)
         os.replace(aside, path)
@@ -68,7 +69,10 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
         shutil.rmtree(aside, ignore_errors=True)
         if old.is_symlink():
             old.unlink()
-        shutil.rmtree(old, ignore_errors=True)
+        elif old.is_dir():
+            with suppress(OSError):
+                old.chmod(stat.S_IRWXU)  # a folder that could not be written to cannot be emptied
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:
@@ -79,12 +83,23 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _mode_of(path: Path, new: int) -> int:
-    """The permissions of a file or folder; if there is none, those of `new` that the umask leaves."""
+def _take_access(aside: Path, path: Path, new: int) -> None:
+    """Set owner, group and permissions as those of `path`, or if that is not there, to what the umask leaves of `new`."""
     try:
-        return stat.S_IMODE(path.stat().st_mode)
+        old = path.stat()
     except OSError:
-        return new & ~_umask()
+        os.chmod(aside, new & ~_umask())
+        return
+    made, mode = aside.stat(), stat.S_IMODE(old.st_mode)
+    if old.st_gid != made.st_gid:
+        try:
+            os.chown(aside, -1, old.st_gid)
+        except OSError:
+            mode = mode & ~(stat.S_ISGID | stat.S_IRWXG) | (mode & stat.S_IRWXO) << 3
+    if old.st_uid != made.st_uid:
+        with suppress(OSError):
+            os.chown(aside, old.st_uid, -1)
+    os.chmod(aside, mode)  # last, since a change of the owner clears bits
 
 
 def _umask() -> int:
