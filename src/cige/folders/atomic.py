@@ -84,7 +84,7 @@ def _sync(path: Path) -> None:
 
 
 def _take_access(aside: Path, path: Path, new: int) -> None:
-    """Set owner, group and permissions as those of `path`, or if that is not there, to what the umask leaves of `new`."""
+    """Set owner, group and permissions to those of `path`; if it is not there, to what the umask leaves of `new`."""
     try:
         old = path.stat()
     except OSError:

@@ -63,8 +63,6 @@ def read_sources(
     if not data.sources:
         train, dev = read_data(data, data_dir, nested=nested)
         parts = {label for written in labels_of(train) for label in written.split(EITHER)}
-        _warn_of_unlearned(dev, parts)
-        _warn_of_repeated([dev], [train])
         return [Source(data.dataset or "dev", train, dev)], sorted(parts - {OPEN})
     assert data.types is not None
     shipped = _SHIPPED / f"{data.types}.yaml"
@@ -74,9 +72,17 @@ def read_sources(
     if unknown:
         raise RecipeError(f"data.types: {data.types} does not describe {', '.join(unknown)}; it has {', '.join(types)}")
     sources = [_read_source(name, config, types[name], tree, data_dir) for name, config in used.items()]
-    _warn_of_repeated([source.dev for source in sources], [source.train for source in sources])
     labels = list(data.labels) or default_labels([types[name] for name in used], tree)
     return sources, sorted(labels)
+
+
+def warn_of_misleading_scores(sources: Sequence[Source]) -> None:
+    """Warn of development sentences that no model can score well on, or that say little of new text."""
+    for source in sources:
+        if source.types is None:
+            learned = {part for written in labels_of(source.train) for part in written.split(EITHER)}
+            _warn_of_unlearned(source.dev, learned)
+    _warn_of_repeated([source.dev for source in sources], [source.train for source in sources])
 
 
 def _warn_of_unlearned(dev: Iterable[Sentence], learned: set[str]) -> None:

@@ -32,7 +32,7 @@ from cige.training.heads import gold_of
 from cige.training.objective import TaggingObjective, learning_rate_scales
 from cige.training.recipe import Recipe, load_recipe
 from cige.training.setup import TrainingSetup, set_up
-from cige.training.sources import comparable_in, digest_of, golds_of, mix_of, read_sources
+from cige.training.sources import comparable_in, digest_of, golds_of, mix_of, read_sources, warn_of_misleading_scores
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -118,6 +118,8 @@ def _begin(
     recipe: Recipe, folder: Path, seed: int, data_dir: str | Path | None, accelerator: Accelerator
 ) -> Training[TrainResult]:
     setup = set_up(recipe, seed=seed, data_dir=data_dir)
+    if accelerator.is_main_process:
+        warn_of_misleading_scores(setup.sources)
     objective = _objective(recipe, setup, seed)
 
     def finish(trainer: Trainer) -> TrainResult:
