@@ -187,7 +187,7 @@ def test_brat_holds_the_parts_of_an_entity_as_fragments(tmp_path):
     ann = tmp_path / "b" / "000001.ann"
     assert ann.read_text(encoding="utf-8") == "T1\tOPERATION 0 1;2 3;5 6;7 9\t肝 癌 肺 切除\n"
     assert read_documents(tmp_path / "b")[0].spans == (span,)
-    for places in ("5 6;0 1", "0 3;2 6", "0 1;5 50"):
+    for places in ("5 6;0 1", "0 3;2 6", "0 3;3 1", "0 1;5 50"):
         ann.write_text(f"T1\tOPERATION {places}\tx\n", encoding="utf-8")
         with pytest.raises(DataError, match="ann, line 1: "):
             read_documents(tmp_path / "b")

@@ -80,7 +80,7 @@ def _span(line: str, text: str) -> Span:
     fragments = [[int(offset) for offset in place.split()] for place in places]
     parts = [fragments[0]]
     for start, end in fragments[1:]:
-        if start >= parts[-1][1] and not text[parts[-1][1] : start].strip():
+        if parts[-1][1] <= start < end and not text[parts[-1][1] : start].strip():
             parts[-1] = [parts[-1][0], end]
         else:
             parts.append([start, end])
