@@ -9,6 +9,7 @@ from pathlib import Path
 import page_figures
 import pytest
 import tiny
+import tiny_grid
 from axe_playwright_python.sync_playwright import Axe
 from page_figures import CHROMIUM
 from playwright.sync_api import Route, expect
@@ -214,6 +215,23 @@ def test_names_that_were_found_are_looked_for_in_the_rest_of_the_text_where_that
     expect(names).to_have_count(3)
     page.get_by_text("One name, one answer").click()
     expect(names).to_have_count(2)
+
+
+def test_names_are_looked_for_with_a_model_of_nested_entities_too(browser, tmp_path):
+    tiny_grid.model().save(tmp_path / "nested")
+    with server("--model", str(tmp_path / "nested")) as (client, _):
+        page = browser.new_context(locale="en-US").new_page()
+        page.set_default_timeout(1e3 * SOON)
+        page.goto(str(client.base_url))
+        type_text(page, "李明在北京")
+        n_nested = len(told(page)["entities"])
+        with page.expect_response("**/v1/lattice") as answer:
+            page.get_by_text("One name, one answer").click()
+        assert answer.value.status == 200
+        n_flat = len(answer.value.json()["entities"])
+        assert 0 < n_flat < n_nested
+        expect(page.locator("#found mark")).to_have_count(n_flat)
+        page.context.close()
 
 
 def test_words_are_kept_over_a_reload(open_page):
