@@ -57,7 +57,7 @@ def test_every_format_gives_the_same_words(tmp_path, format, given_format):
 
 def test_keys_of_json_lines_may_have_the_names_of_columns(tmp_path):
     rows = [
-        {"text": "贺兰草", "type": "PRODUCT"},
+        {"name": "grass-1", "text": "贺兰草", "type": "PRODUCT"},
         {"词": "沙葱", "类型": None},
         {"Name": "iPhone 15, Pro", "Label": "PRODUCT"},
         {"名称": "京", "标签": "LOC", "模式": "force"},

@@ -142,8 +142,10 @@ def _read_object(line: int, text: str) -> Entry:
 
 def _named(parsed: Mapping[str, Any]) -> Mapping[str, Any]:
     """The values of an object by what they are. Keys may have the names of `HEADERS`, as the columns of a table may;
-    of several keys for the same, its own name counts, or else the first."""
+    of several keys for the same, its own name counts, `text` before other names of the word, or else the first."""
     value = {name: parsed[name] for name in (*COLUMNS, "count") if name in parsed}
+    if "text" in parsed:  # as the server and UserWord call it, so another key with such a name is of something else
+        value.setdefault("word", parsed["text"])
     for key, given in parsed.items():
         if (name := HEADERS.get(key.strip().lower())) is not None:
             value.setdefault(name, given)
