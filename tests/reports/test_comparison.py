@@ -121,6 +121,25 @@ def test_seeds_that_were_scored_on_other_numbers_of_sentences_are_an_error(runs,
         rows_of(recipes, tmp_path / "runs")
 
 
+def test_seeds_that_were_scored_before_and_after_a_correction_of_the_test_file_are_an_error(data_dir, tmp_path):
+    recipe, runs = tiny_run.tiny_recipe(n_epochs=1), tmp_path / "runs"
+    recipe = replace(recipe, data=replace(recipe.data, test=str(tmp_path / "test.bmes")))
+    sentences = tiny.sentences(20, seed=5)
+    write_sentences(tmp_path / "test.bmes", sentences)
+    list(run_all([recipe], [1, 2], runs, data_dir=data_dir))
+    span = next(span for sentence in sentences for span in sentence.spans)
+    corrected = [
+        replace(s, spans=tuple(replace(x, label="ORG" if x == span else x.label) for x in s.spans)) for s in sentences
+    ]
+    assert corrected != sentences
+    write_sentences(tmp_path / "test.bmes", corrected)  # as many sentences and entities as before
+    list(run_all([recipe], [2], runs, data_dir=data_dir))
+    with pytest.raises(CigeError, match=r"not scored on the same test sentences \(they changed between the seeds\)"):
+        rows_of([recipe], runs)
+    list(run_all([recipe], [1, 2], runs, data_dir=data_dir))
+    assert rows_of([recipe], runs)[0].seeds == [1, 2]
+
+
 def test_a_finished_run_is_read_and_not_repeated(runs, recipes, data_dir, monkeypatch):
     monkeypatch.setattr(scored_run, "score", lambda *_: pytest.fail("scored again"))
     assert len(list(run_all(recipes, [1, 2], runs, data_dir=data_dir))) == 4

@@ -200,13 +200,17 @@ def _against_first(systems: Sequence[Sequence[FinishedRun]], split: Split) -> li
         for of_system in systems:
             if len(sizes := {len(run.scores[name]) for run in of_system}) > 1:
                 raise ValueError(f"seeds of {' and '.join(map(str, sorted(sizes)))} sentences")
+            digests = {run.scores.get("sentences", {}).get(split) for run in of_system} - {None}
+            if len(digests) > 1:
+                raise ValueError("they changed between the seeds")
         differences = all_differences(
             [np.array([run.scores[name] for run in of_system], np.int64) for of_system in systems]
         )
     except ValueError as reason:
         names = ", ".join(run.folder.name for of_system in systems for run in of_system)
         raise CigeError(
-            f"{names}: not scored on the same {split} sentences ({reason}); train them on one data folder"
+            f"{names}: not scored on the same {split} sentences ({reason}); give all seeds in one call without "
+            "--table, on one data folder, and they are scored again"
         ) from reason
     return [differences.get((0, place)) for place in range(len(systems))]
 

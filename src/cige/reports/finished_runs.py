@@ -46,7 +46,7 @@ class FinishedRun:
 
     Attributes:
         folder: folder of the run; seed: seed of the run.
-        scores: the scores that `comparison.run_one` wrote to scores.json in the folder.
+        scores: the scores that `scored_run.run_one` wrote to scores.json in the folder.
     """
 
     folder: Path
