@@ -104,7 +104,7 @@ def _warn_of_repeated(devs: Sequence[Sequence[Sentence]], trains: Sequence[Seque
     read = {sentence.text for train in trains for sentence in train}
     sentences = [sentence for dev in devs for sentence in dev]
     repeated = [sentence for sentence in sentences if sentence.text in read]
-    if len(repeated) > REPEATED_SHARE * len(sentences):
+    if len(repeated) > max(1, REPEATED_SHARE * len(sentences)):
         n_repeated, n_entities = (sum(len(sentence.spans) for sentence in group) for group in (repeated, sentences))
         warnings.warn(
             f"{len(repeated):,} of {counted(len(sentences), 'development sentence')}, with {n_repeated:,} of "
