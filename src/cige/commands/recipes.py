@@ -135,8 +135,8 @@ def _described(recipe: str) -> Shipped:
         return shipped()[base]
     given = set(read_recipe_file(recipe)[0])
     kinds = [TAGGING, *recipe_kinds()]
-    known = {kind: given & set(_resolve(kind, example_of(kind), [])[0]) for kind in kinds}
-    kind = SEARCH if any("." in name for name in given) else max(kinds, key=lambda kind: len(known[kind]))
+    n_known = {kind: len(given & _resolve(kind, example_of(kind), [])[0].keys()) for kind in kinds}
+    kind = SEARCH if any("." in name for name in given) else max(n_known, key=n_known.__getitem__)
     return Shipped("TASK", kind, data="", system="", about="")  # a file of fine-tuning does not say of which task
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
+from cige.data.sentence import Span
 from cige.entities.entity import Entity
 from cige.entities.scores import Labelled, parts_of
 
@@ -110,7 +111,7 @@ def _labels_by_extent(spans: Iterable[Labelled]) -> dict[_Extent, set[str]]:
 
 def _gold_dict(gold: Labelled, text: str) -> dict[str, object]:
     parts = parts_of(gold)
-    surface = "".join(text[start:end] for start, end in parts or ((gold.start, gold.end),))
+    surface = Span(gold.start, gold.end, gold.label, parts).text_in(text)
     fields = {"start": gold.start, "end": gold.end, "label": gold.label, "text": surface}
     return fields | ({"parts": [list(part) for part in parts]} if parts else {})
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypedDict
 
-from cige.data.sentence import Sentence
+from cige.data.sentence import Sentence, Span
 from cige.data.tags import lenient_spans
 from cige.errors import DataError
 from cige.text.normalize import normalize
@@ -276,8 +276,8 @@ def _count_spans(gold: set[_Key], predicted: set[_Key]) -> Counts:
 
 
 def _surface(key: _Key, texts: Sequence[str]) -> str:
-    number, start, end, _, parts = key
-    return "".join(texts[number][a:b] for a, b in parts or ((start, end),))
+    number, start, end, label, parts = key
+    return Span(start, end, label, parts).text_in(texts[number])
 
 
 def _grouped(gold: set[_Key], predicted: set[_Key], group_of: Callable[[_Key], str]) -> dict[str, Counts]:

@@ -51,14 +51,14 @@ ENGLISH = Wording(
         *("MB", "parameters", "minutes"),
     ),
     note=(
-        "New sentences are those of the test set (or of dev, where there is no test set) whose text is no training "
-        "sentence, and the column has the F1 on them. Differences have simultaneous 95% intervals, and p is corrected "
-        "for all pairs of systems in the table (Holm); in a table in which no system has two seeds, they cover other "
-        "sentences and not other seeds. How much seeds change a score is estimated from the systems with several, so "
-        "with few of them the intervals are wide. The gain from user words is that of all names of the dev sentences "
-        "as words, which is an upper bound. Sentences per second are those of processor time with one thread in "
-        "float32, and MB the most resident memory of a process that loads the model and reads the set. Minutes are "
-        "elapsed time, in which the machine may have had other work."
+        "New sentences are those of the test set (or of dev, where there is no test set) that do not occur in the "
+        "training set, and the column has the F1 on them. Differences have simultaneous 95% intervals, and p is "
+        "corrected for all pairs of systems in the table (Holm); in a table in which no system has two seeds, they "
+        "cover other sentences and not other seeds. How much seeds change a score is estimated from the systems with "
+        "several, so with few of them the intervals are wide. The gain from user words is that of all names of the "
+        "dev sentences as words, which is an upper bound. Sentences per second are those of processor time with one "
+        "thread in float32, and MB the most resident memory of a process that loads the model and reads the set. "
+        "Minutes are elapsed time, in which the machine may have had other work."
     ),
     best="best",
     differs="Why a score differs from its paper",

@@ -146,7 +146,10 @@ def _problems(result: CellResult) -> Iterator[str]:
             f"expected {' and '.join(map(str, SPEED_BATCHES))}"
         )
     amounts = {"work": result.work, "seconds": result.seconds, "megabytes": result.megabytes}
-    amounts |= {"n_parameters": result.n_parameters, "sentences_per_second": min(result.sentences_per_second.values())}
+    amounts |= {
+        "n_parameters": result.n_parameters,
+        "sentences_per_second": min(result.sentences_per_second.values(), default=0),
+    }
     yield from (f"{name} is {value}, expected more than 0" for name, value in amounts.items() if value <= 0)
 
 

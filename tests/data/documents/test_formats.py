@@ -191,6 +191,9 @@ def test_brat_holds_the_parts_of_an_entity_as_fragments(tmp_path):
         ann.write_text(f"T1\tOPERATION {places}\tx\n", encoding="utf-8")
         with pytest.raises(DataError, match="ann, line 1: "):
             read_documents(tmp_path / "b")
+    ann.write_text("T1\tOPERATION 5 6;0 1\tx\n", encoding="utf-8")
+    with pytest.raises(DataError, match="'5 6;0 1' overlap or are out of order"):
+        read_documents(tmp_path / "b")
     for parts in (((0, 1), (2, 3)), ((3, 4), (5, 6))):  # a line break, and a space
         gapped = Span(parts[0][0], parts[1][1], "OPERATION", parts)
         with pytest.raises(DataError, match="a gap of nothing but whitespace, which is no gap in brat"):

@@ -78,9 +78,11 @@ def _span(line: str, text: str) -> Span:
         raise DataError(f"expected `T1<tab>LABEL start end<tab>text`, found {line[:60]!r}")
     places = dict.fromkeys(match[2].split(";"))  # a place that is written twice is read once
     fragments = [[int(offset) for offset in place.split()] for place in places]
+    if any(end > start for (_, end), (start, _) in pairwise(fragments)):
+        raise DataError(f"fragments {match[2]!r} overlap or are out of order; write them from left to right")
     parts = [fragments[0]]
     for start, end in fragments[1:]:
-        if parts[-1][1] <= start < end and not text[parts[-1][1] : start].strip():
+        if start < end and not text[parts[-1][1] : start].strip():
             parts[-1] = [parts[-1][0], end]
         else:
             parts.append([start, end])
@@ -93,7 +95,9 @@ def _line(number: int, span: Span, text: str) -> str:
         raise DataError(f"label {span.label!r} has whitespace, which brat cannot hold")
     parts = span.parts or ((span.start, span.end),)
     if any(not text[end:start].strip() for (_, end), (start, _) in pairwise(parts)):
-        raise DataError(f"{show_span(span, text)} has a gap of nothing but whitespace, which is no gap in brat")
+        raise DataError(
+            f"{show_span(span, text)} has a gap of nothing but whitespace, which is no gap in brat; write jsonl"
+        )
     places = [place for start, end in parts for place in _fragments(start, end, text)]
     shown = " ".join(text[a:b] for a, b in places)
     return f"T{number}\t{span.label} {';'.join(f'{a} {b}' for a, b in places)}\t{shown}\n"
