@@ -12,8 +12,7 @@ import pytest
 from cige.cli import main
 from cige.errors import LexiconError
 from cige.lexicon import base_words, row_file, vector_files
-from cige.lexicon.build_with_vectors import build_with_vectors
-from cige.lexicon.convert_vectors import convert_vectors
+from cige.lexicon.convert_vectors import build_with_vectors, convert_vectors
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.row_file import RowFile
 from cige.lexicon.storage import check_lexicon
@@ -167,7 +166,7 @@ def test_a_full_disk_leaves_the_old_folder(source, tmp_path, monkeypatch, module
 KILLED = """
 import os, signal, sys
 from cige.lexicon import base_words, storage
-from cige.lexicon.build_with_vectors import build_with_vectors
+from cige.lexicon.convert_vectors import build_with_vectors
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 when, source, folder = sys.argv[1:]

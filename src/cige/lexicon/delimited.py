@@ -1,8 +1,9 @@
-"""Rows of delimited text as spreadsheets write it: cells in quotes may have delimiters and line breaks in them."""
+"""Rows of delimited text as spreadsheets write it: cells in quotes, numbers, and the names of columns."""
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -87,3 +88,72 @@ def _n_lines(lines: Iterator[str], delimiter: str) -> int | None:
 
 def _decoded(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
+
+
+COLUMNS = ("word", "label", "mode")
+HEADERS = {
+    **dict.fromkeys(("word", "text", "name", "词", "词语", "名称", "名字"), "word"),
+    **dict.fromkeys(("label", "type", "标签", "类型", "类别"), "label"),
+    **dict.fromkeys(("mode", "模式"), "mode"),
+    **dict.fromkeys(("count", "频次", "词频"), "count"),
+}
+_ENDS = ("名称", "名字", "词语", "name", "word")  # of the first cell of other headers: 产品名称, product_name
+
+
+def column_names(cells: Sequence[str]) -> list[str]:
+    """What each column is: "word", "label", "mode" or "count", or its own name if it is none of them.
+
+    The case does not matter. Of several columns for the same, the first counts.
+    """
+    names: list[str] = []
+    for cell in cells:
+        name = HEADERS.get(cell.strip().lower(), cell)
+        names.append(cell if name in names else name)
+    return names
+
+
+def header_columns(cells: Sequence[str]) -> list[str] | None:
+    """The names of the columns if a row is a header: it names the words, and at least one of the others."""
+    names = column_names(cells)
+    return names if "word" in names and {"label", "mode", "count"} & set(names) else None
+
+
+def looks_like_header(cells: Sequence[str]) -> bool:
+    """Whether the first row of a table is a header that `header_columns` does not understand.
+
+    Either a column after the first has one of the names in HEADERS, or the first one ends like a name of words and what
+    stands beside it is not a label in capital letters.
+    """
+    if len(cells) < 2:
+        return False
+    if any(cell.lower() in HEADERS for cell in cells[1:]):
+        return True
+    first = cells[0].lower()
+    is_name = HEADERS.get(first) == "word" or first.endswith(_ENDS)
+    return is_name and bool(cells[1]) and not (cells[1].isascii() and cells[1].isupper())
+
+
+MAX_DIGITS = 18
+MAX_NUMBER = 10**MAX_DIGITS - 1
+_NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_WHOLE = re.compile(r"(\d+|\d{1,3}(?:,\d{3})+)(?:\.0*)?")
+
+
+def whole_number(field: bytes | str) -> int | None:
+    """The whole number in a field; None if it is not a number or has more than 18 digits."""
+    is_number = field.isdigit() if isinstance(field, bytes) else field.isdecimal()
+    return int(field) if is_number and len(field) <= MAX_DIGITS else None
+
+
+def count_in(field: bytes | str) -> int | None:
+    """Like `whole_number`, also as programs write tables: `12.0` (pandas, in a column with empty cells) and `1,000`."""
+    number = whole_number(field)
+    if number is not None or len(field) <= 2:
+        return number
+    match = _WHOLE.fullmatch(field.decode("latin-1") if isinstance(field, bytes) else field)
+    return None if match is None else whole_number(match[1].replace(",", ""))
+
+
+def is_number(field: str) -> bool:
+    """Whether a field is a number of any form, such as `12`, `3.5`, `1,000`, `-1` or `1e5`."""
+    return _NUMBER.fullmatch(field) is not None

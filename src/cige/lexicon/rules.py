@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cige.lexicon.latin_runs import without_cut_runs
+from cige.lexicon.matcher import without_cut_runs
 from cige.lexicon.user_word import BLOCK, BLOCK_EXACT, FORCE, TYPE, Mode
 
 

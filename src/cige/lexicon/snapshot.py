@@ -9,7 +9,7 @@ import numpy as np
 
 from cige.errors import LexiconError
 from cige.lexicon.base_words import BaseWords
-from cige.lexicon.latin_runs import without_cut_runs
+from cige.lexicon.matcher import without_cut_runs
 from cige.lexicon.rules import NO_RULES, Rules, find_rules
 from cige.lexicon.user_batch import UserBatch, triples, user_batch
 from cige.lexicon.user_sequences import UserEntries, UserLabels, UserTexts

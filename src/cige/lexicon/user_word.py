@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from cige.errors import LexiconError
-from cige.lexicon.headers import column_names
+from cige.lexicon.delimited import column_names
 from cige.lexicon.word_rules import SINGLE, reason_to_refuse
 
 Mode = Literal["evidence", "force", "block", "type", "block_exact"]

@@ -13,10 +13,10 @@ import numpy as np
 
 from cige.errors import LexiconError
 from cige.folders.packed import unpack
+from cige.lexicon.delimited import whole_number
 from cige.lexicon.parse import NOT_NUMBERS, parse_rows
 from cige.lexicon.report import ReportBuilder
 from cige.lexicon.text_file import DAMAGE, UTF8_BOM, damaged, open_file, read_lines, shown
-from cige.lexicon.whole_number import whole_number
 from cige.lexicon.word_rules import CONTROL, EMPTY, NOT_UTF8
 from cige.lexicon.words_file import N_SAMPLE, is_header, word2vec_width
 from cige.text.normalize import normalize

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from cige.errors import LexiconError
-from cige.lexicon.sound_lines import SoundLines
+from cige.lexicon.text_file import SoundLines
 from cige.lexicon.word_rules import MAX_WORD_CHARS
 from cige.text.code_points import is_ideograph, normal_form
 from cige.text.counted import counted

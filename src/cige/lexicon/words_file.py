@@ -11,22 +11,22 @@ from itertools import chain, islice
 from typing import cast
 
 from cige.errors import LexiconError
-from cige.lexicon.delimited import joined_rows, other_delimiter
-from cige.lexicon.headers import column_names
-from cige.lexicon.labelled_words import LABEL_OF_POS, labelled_word, most_are_labelled
+from cige.lexicon.delimited import column_names, count_in, joined_rows, other_delimiter, whole_number
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.text_file import read_lines, shown
 from cige.lexicon.typed_lines import (
     DELIMITERS,
+    LABEL_OF_POS,
     TYPED_FORMATS,
     Entry,
     detect_typed,
     entry_reader,
     is_json_array,
+    labelled_word,
+    most_are_labelled,
     typed_entries,
 )
 from cige.lexicon.user_word import BAD_LABEL, Mode, UserWord, reason_to_refuse_user_word
-from cige.lexicon.whole_number import count_in, whole_number
 from cige.lexicon.word_rules import CONTRADICTION, DUPLICATE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
 from cige.text.normalize import normalize
 

@@ -15,7 +15,7 @@ def splits_word(text: str, place: int) -> bool:
     """Whether an edge before text[place] splits a Latin word.
 
     A capital letter after a small one begins a word, as the P of iPhone and the A of OpenAI do. (The matching of words
-    is stricter, see `cige.lexicon.latin_runs`: there, AI is no word of OpenAI.)
+    is stricter, see `cige.lexicon.matcher`: there, AI is no word of OpenAI.)
     """
     if not 0 < place < len(text):
         return False
