@@ -13,7 +13,7 @@ from cige.data.tags import spans_to_tags, tag_set
 from cige.data.user_words import UserWordRegime, simulate_user_words
 from cige.lattice.lattice import Lattice
 from cige.tagging.prediction import predict_spans
-from cige.tagging.unknown_types import named_by_user_words, without_unknown_type
+from cige.tagging.user_rules import named_by_user_words, without_unknown_type
 
 TEXT = "甲乙丙丁戊己庚辛"
 LABELS = ["LOC", "PER"]

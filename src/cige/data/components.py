@@ -8,12 +8,28 @@ with the same components have the same sequence, which is stored once.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cige.data.code_look_up import looked_up
+from cige.errors import LexiconError
+from cige.lexicon.text_file import read_text_lines
+
+
+def looked_up(codes: np.ndarray, known: np.ndarray, numbers: np.ndarray, *, missing: int) -> np.ndarray:
+    """int64[n]: the number of each of the codes int64[n], or `missing`.
+
+    Args:
+        known: int64[K], ascending; numbers: int[K].
+    """
+    if not len(known):
+        return np.full(len(codes), missing, np.int64)
+    place = np.searchsorted(known, codes)
+    place[place == len(known)] = 0
+    return np.where(known[place] == codes, numbers[place], missing).astype(np.int64)
+
 
 PAD, UNKNOWN = 0, 1  # numbers of components; a character without components has the one component UNKNOWN
 NO_SEQUENCE = 0  # number of the sequence of such a character
@@ -99,11 +115,8 @@ class ComponentTable:
         return {name: getattr(self, name) for name in ("codes", "sequences", "parts", "ends")}
 
     def check(self) -> None:
-        """Check a table that was read from a folder.
-
-        Raises:
-            ValueError: a number refers to nothing, or an array has another shape or type; the message names it.
-        """
+        """Check a table that was read from a folder. Raises a ValueError if a number refers to nothing, or an array has
+        another shape or type; the message names it."""
         for name, array in self.arrays().items():
             expected = np.int64 if name == "codes" else np.int32
             if array.ndim != 1 or array.dtype != expected:
@@ -120,3 +133,49 @@ class ComponentTable:
             raise ValueError(f"components.parts has a number that is none of {self.n_components} components")
         if self.ends[NO_SEQUENCE] != 1 or self.parts[0] != UNKNOWN:
             raise ValueError("components.parts does not begin with the unknown component")
+
+
+MAX_COMPONENTS = 64  # of a character; the longest decomposition into strokes has about as many
+_FORM = "expected a character, a tab and its components, separated by spaces (河<TAB>氵 可)"
+
+
+def read_components(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
+    """The components of each character in a file of `character<TAB>component component ...`, such as `河<TAB>氵 可`.
+
+    The file is UTF-8, plain or compressed. Blank lines and comments, which begin with `# `, are skipped. A component is
+    any text without spaces: a character, a radical or a name such as `85`. Raises a LexiconError if the file cannot be
+    read, has no usable line, or a line is not of this form; the message names the line and what is wrong with it.
+    """
+    components: dict[str, tuple[str, ...]] = {}
+    line_of: dict[str, int] = {}
+    for number, line in read_text_lines(path):
+        if not line.strip() or line.startswith("# ") or line.strip() == "#":
+            continue
+        char, tab, written = line.partition("\t")
+        given = tuple(written.split())
+        if problem := _problem(char, tab, written, given):
+            raise LexiconError(f"{path}, line {number}: {line[:40]!r}: {problem}; {_FORM}")
+        if char in line_of:
+            raise LexiconError(
+                f"{path}, line {number}: {char!r} is given again, after line {line_of[char]}; expected one line for "
+                "each character, so remove one of the two"
+            )
+        components[char], line_of[char] = given, number
+    if not components:
+        raise LexiconError(f"{path}: no character with components; {_FORM}")
+    return components
+
+
+def _problem(char: str, tab: str, written: str, given: tuple[str, ...]) -> str | None:
+    """What is wrong with a line, or None."""
+    if not tab:
+        return "no tab"
+    if len(char) != 1 or char.isspace():
+        return f"{len(char)} characters before the tab, expected one"
+    if "\t" in written.strip("\t"):
+        return "more than two columns; a table has one decomposition of a character (cut -f1,2 keeps the first)"
+    if not given:
+        return "no component after the tab"
+    if len(given) > MAX_COMPONENTS:
+        return f"{len(given)} components, expected at most {MAX_COMPONENTS}"
+    return None

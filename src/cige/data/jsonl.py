@@ -17,8 +17,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from cige.data.labelled import LabelledFile, Repair
-from cige.data.sentence import Sentence, Span
+from cige.data.sentence import LabelledFile, Repair, Sentence, Span
 from cige.data.text_files import error_context, has_surrogate
 from cige.errors import DataError
 from cige.json_text import JsonObject, to_json
@@ -83,11 +82,8 @@ def parse_json_lines(
 
 def format_json_lines(sentences: Iterable[Sentence], form: str = "jsonl") -> str:
     """The text of a JSON-lines file, from which the same texts and spans can be read (overlapping ones with `nested`).
-
-    Raises:
-        DataError: the spans of a sentence exceed its text, or the format cannot hold them; the message contains its
-            number.
-    """
+    Raises a DataError if the spans of a sentence exceed its text, or the format cannot hold them; the message contains
+    its number."""
     write = _to_cluener if form == "cluener" else _to_jsonl
     lines = []
     for number, sentence in enumerate(sentences, 1):

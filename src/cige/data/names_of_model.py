@@ -24,11 +24,7 @@ _BEST_LIST = "curated"
 
 
 def names_of(vocabulary: Vocabulary, lexicon: Lexicon) -> NamesList:
-    """The list that a model reads.
-
-    Raises:
-        LexiconError: the model has no list of names.
-    """
+    """The list that a model reads. Raises a LexiconError if the model has no list of names."""
     _check_reads_names(vocabulary)
     assert vocabulary.word_groups is not None
     listed = vocabulary.word_groups > 1
@@ -44,11 +40,8 @@ def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tu
     """The words of a model with another list of names; the user words of `lexicon` are kept.
 
     A kind that the model does not know, such as MEDICINE or MEDICINE/hospital, is read as MEDICINE/curated, or as the
-    first kind of its type if there is no such list.
-
-    Raises:
-        LexiconError: the model has no list of names, the list has a kind of a type that the model has no list of, or a
-            list that was made in memory has a name that cannot be one.
+    first kind of its type if there is no such list. Raises a LexiconError if the model has no list of names, the list
+    has a kind of a type that the model has no list of, or a list that was made in memory has a name that cannot be one.
     """
     _check_reads_names(vocabulary)
     assert vocabulary.word_groups is not None
@@ -82,11 +75,8 @@ def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tu
 
 
 def known_kind(kind: str, known: Sequence[str]) -> str:
-    """The kind itself if it is one of `known`, and otherwise the curated or first kind of its type.
-
-    Raises:
-        LexiconError: there is none of this type.
-    """
+    """The kind itself if it is one of `known`, and otherwise the curated or first kind of its type. Raises a
+    LexiconError if there is none of this type."""
     if kind in known:
         return kind
     type_ = kind.partition("/")[0]

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cige.data.download import download
-from cige.data.origins import Origin, sha256_of
+from cige.data.origins import Origin, download, sha256_of
 from cige.data.reading import read_sentences
 from cige.data.sentence import Sentence
 from cige.data.text_files import write_bytes
@@ -150,10 +149,8 @@ def get_dataset(name: str) -> Dataset:
 def dataset_file(name: str, split: str, *, data_dir: str | Path | None = None) -> Path:
     """The local .bmes file of a split, `<name>/<split>.bmes` or `ner/<name>/<split>.bmes`.
 
-    It is searched for in `data_dir` only, if given, or else in $CIGE_DATA and then in the cache.
-
-    Raises:
-        DataError: there is no such file; the message says how to get it.
+    It is searched for in `data_dir` only, if given, or else in $CIGE_DATA and then in the cache. Raises a DataError if
+    there is no such file; the message says how to get it.
     """
     dataset = get_dataset(name)
     if split not in dataset.origins:
@@ -195,10 +192,8 @@ def fetch(
     """Download all files of a data set into `data_dir` (by default, the cache) and return their paths.
 
     Each file is checked against its sha256 and written completely or not at all. Existing files are not downloaded
-    again, and interrupted downloads are resumed.
-
-    Raises:
-        DataError: the network fails, a source has changed, or an existing file is not the published one.
+    again, and interrupted downloads are resumed. Raises a DataError if the network fails, a source has changed, or an
+    existing file is not the published one.
     """
     dataset = get_dataset(name)
     folder = Path(data_dir) if data_dir is not None else cache_folder()

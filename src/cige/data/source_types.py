@@ -101,11 +101,7 @@ class SourceTypes:
 
     def read(self, sentence: Sentence) -> Sentence:
         """The sentence with types instead of the corpus's labels; several types are joined by `EITHER`, and `OPEN` is
-        kept.
-
-        Raises:
-            DataError: a label is not in `map`.
-        """
+        kept. Raises a DataError if a label is not in `map`."""
         spans: list[Span] = []
         for span in sentence.spans:
             if span.label == OPEN:
@@ -238,11 +234,8 @@ def default_labels(sources: Sequence[SourceTypes], tree: TypeTree) -> list[str]:
 
 
 def read_types(path: str | Path) -> tuple[dict[str, SourceTypes], TypeTree]:
-    """Read a types file: the sources by name, and the tree.
-
-    Raises:
-        DataError: the file cannot be read, or does not have the format above.
-    """
+    """Read a types file: the sources by name, and the tree. Raises a DataError if the file cannot be read, or does not
+    have the format above."""
     try:
         values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as reason:

@@ -45,11 +45,8 @@ class IllegalTransition(NamedTuple):
 
 @lru_cache(maxsize=4096)  # a file repeats a few dozen tags millions of times
 def split_tag(tag: str, scheme: str | None = None) -> tuple[str, str]:
-    """Return (prefix, label) of a tag: ("B", "PER") for "B-PER", ("O", "") for "O".
-
-    Raises:
-        DataError: `scheme` (None: any of the schemes) does not have this tag.
-    """
+    """Return (prefix, label) of a tag: ("B", "PER") for "B-PER", ("O", "") for "O". Raises a DataError if `scheme`
+    (None: any of the schemes) does not have this tag."""
     if tag == "O":
         return "O", ""
     prefix, dash, label = tag.partition("-")
@@ -76,11 +73,8 @@ def are_tags_of(tags: Sequence[str], labels: Iterable[str], scheme: str) -> bool
 
 
 def spans_to_tags(n_chars: int, spans: Iterable[Span], scheme: str = "BMES") -> list[str]:
-    """One tag for each of `n_chars` characters.
-
-    Raises:
-        DataError: a span is empty, exceeds [0, n_chars), or overlaps another, which tags cannot express.
-    """
+    """One tag for each of `n_chars` characters. Raises a DataError if a span is empty, exceeds [0, n_chars), or
+    overlaps another, which tags cannot express."""
     _prefixes(scheme)
     tags = ["O"] * n_chars
     last_end, last = 0, None

@@ -40,11 +40,9 @@ def map_labels(
 ) -> list[list[Span]]:
     """The spans of each sentence with the model's labels; labels that the model also has need no mapping.
 
-    Spans whose label is mapped to DROPPED are left out.
-
-    Raises:
-        DataError: the mapping has a label that the model does not have, or a label of the data has no counterpart in
-            `model_labels`; the message lists the labels of both sides.
+    Spans whose label is mapped to DROPPED are left out. Raises a DataError if the mapping has a label that the model
+    does not have, or a label of the data has no counterpart in `model_labels`; the message lists the labels of both
+    sides.
     """
     ours = ", ".join(sorted(model_labels)) or "none"
     unknown = sorted(

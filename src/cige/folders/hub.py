@@ -94,10 +94,7 @@ def _cause(reason: Exception) -> str:
 
 def push_folder(folder: Path, repo_id: str, *, private: bool, token: str | None, message: str) -> str:
     """Upload a model folder to the repository `repo_id`, which is created if necessary; returns the URL of the commit.
-
-    Raises:
-        ModelError: huggingface_hub is not installed, permission is denied, or the hub cannot be reached.
-    """
+    Raises a ModelError if huggingface_hub is not installed, permission is denied, or the hub cannot be reached."""
     try:
         from huggingface_hub import HfApi
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError

@@ -68,11 +68,8 @@ def other_delimiter(lines: Sequence[bytes]) -> str | None:
 
 
 def _n_lines(lines: Iterator[str], delimiter: str) -> int | None:
-    """How many of the lines are the first row; None if a quote is not closed.
-
-    Raises:
-        csv.Error: a quote is not closed, or is closed in the middle of a cell.
-    """
+    """How many of the lines are the first row; None if a quote is not closed. Raises a csv.Error if a quote is not
+    closed, or is closed in the middle of a cell."""
     n_lines = 0
 
     def counted() -> Iterator[str]:

@@ -19,7 +19,7 @@ _INT32 = np.dtype(np.int32)
 
 
 def without_cut_runs(rows: np.ndarray, text: str) -> np.ndarray:
-    """The rows, int[n, 2 or more] spans (start, end, ...) of a normalised text, that do not split a Latin word or a number.
+    """The rows int[n, 2 or more], (start, end, ...) in a normalised text, that do not split a Latin word or a number.
 
     AI is no word in BAIDU, nor 12 in 2012, but iPhone is one in iPhone15. `rows` itself if all of them are kept.
     """

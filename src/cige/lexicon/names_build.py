@@ -53,11 +53,7 @@ class BuildReport:
 
 def read_kinds(path: str | os.PathLike[str]) -> dict[tuple[str, str], KindRule]:
     """(type, source) -> rule, from a file of `type<TAB>source<TAB>kind<TAB>min_count<TAB>common`, where `common` is
-    "keep" or "drop". Lines that begin with # are comments.
-
-    Raises:
-        LexiconError: a line has another form.
-    """
+    "keep" or "drop". Lines that begin with # are comments. Raises a LexiconError if a line has another form."""
     rules = {}
     for number, line in read_text_lines(path):
         if not line.strip() or line.startswith("#"):
@@ -75,11 +71,8 @@ def read_kinds(path: str | os.PathLike[str]) -> dict[tuple[str, str], KindRule]:
 
 
 def read_rows(path: str | os.PathLike[str]) -> Iterable[tuple[str, str, str]]:
-    """(name, type, source) of each line `name<TAB>type<TAB>source`.
-
-    Raises:
-        LexiconError: a line has another form, or is not UTF-8.
-    """
+    """(name, type, source) of each line `name<TAB>type<TAB>source`. Raises a LexiconError if a line has another form,
+    or is not UTF-8."""
     for number, line in read_text_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
@@ -90,11 +83,8 @@ def read_rows(path: str | os.PathLike[str]) -> Iterable[tuple[str, str, str]]:
 
 
 def count_in(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, int]:
-    """How often each name occurs in a text file with one sentence per line, also inside longer words.
-
-    Raises:
-        LexiconError: the file cannot be read or is not UTF-8, or none of the names occurs in it.
-    """
+    """How often each name occurs in a text file with one sentence per line, also inside longer words. Raises a
+    LexiconError if the file cannot be read or is not UTF-8, or none of the names occurs in it."""
     lexicon = Lexicon.from_words(names, spaces=True)
     counts = np.zeros(len(lexicon), np.int64)
     block: list[str] = []
@@ -115,11 +105,8 @@ def count_in(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, in
 
 
 def common_words() -> Callable[[str], bool]:
-    """Whether jieba's dictionary has a word as something else than a proper noun.
-
-    Raises:
-        LexiconError: jieba is not installed.
-    """
+    """Whether jieba's dictionary has a word as something else than a proper noun. Raises a LexiconError if jieba is not
+    installed."""
     try:
         import jieba
     except ModuleNotFoundError as missing:

@@ -65,12 +65,9 @@ class NamesList:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> NamesList:
-        """Read a list, plain or compressed; a name on several lines has the kinds of all of them.
-
-        Raises:
-            LexiconError: the file cannot be read or has no usable line, or there are too many kinds. `report` lists
-                the lines that were refused one by one.
-        """
+        """Read a list, plain or compressed; a name on several lines has the kinds of all of them. Raises a LexiconError
+        if the file cannot be read or has no usable line, or there are too many kinds. `report` lists the lines that
+        were refused one by one."""
         report = ReportBuilder(source=str(path), format="names")
         facts = dict.fromkeys(_FACTS, "")
         kinds: dict[str, tuple[str, ...]] = {}
@@ -128,12 +125,8 @@ Names: TypeAlias = NamesList | str | os.PathLike[str]
 
 
 def names_list(given: Names) -> NamesList:
-    """A list, or the list in a file; lines of the file that cannot be used are told in a `WordListWarning`.
-
-    Raises:
-        TypeError: something else was given.
-        LexiconError: the errors of `NamesList.read`.
-    """
+    """A list, or the list in a file; lines of the file that cannot be used are told in a `WordListWarning`. Raises a
+    TypeError if something else was given, and the errors of `NamesList.read`."""
     if isinstance(given, NamesList):
         return given
     if not isinstance(given, str | os.PathLike):
@@ -145,11 +138,8 @@ def names_list(given: Names) -> NamesList:
 
 
 def merged(lists: Sequence[NamesList], *, version: str = "", date: str = "") -> NamesList:
-    """One list with the names of all; a name has the kinds of every list that has it.
-
-    Raises:
-        LexiconError: there are too many kinds.
-    """
+    """One list with the names of all; a name has the kinds of every list that has it. Raises a LexiconError if there
+    are too many kinds."""
     kinds: dict[str, tuple[str, ...]] = {}
     for names in lists:
         for word, kinds_of_word in names.kinds.items():

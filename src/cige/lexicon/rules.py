@@ -29,7 +29,7 @@ class Rules:
         forced: sorted, disjoint stretches. They may extend beyond either end of the window.
         blocked: stretches [start, end) that are not entities, sorted. They lie within the window and do not overlap
             forced stretches, over which there can be no other entity anyway. What may reach beyond them is said in
-            `cige.tagging.blocked_edges`.
+            `cige.tagging.blocking`.
         typed: stretches that have the user's label wherever they are entities, sorted; within the window.
         blocked_around, typed_around: such stretches that contain a forced one, where only nested entities could be.
     """

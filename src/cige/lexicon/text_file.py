@@ -17,11 +17,8 @@ DAMAGE = (OSError, *UNPACKING_ERRORS)  # exceptions that reading a damaged file 
 
 
 def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file without decompressing it; see `cige.folders.packed.unpack`.
-
-    Raises:
-        LexiconError: the file is missing, is a folder or a pipe, or cannot be read.
-    """
+    """Open a file without decompressing it; see `cige.folders.packed.unpack`. Raises a LexiconError if the file is
+    missing, is a folder or a pipe, or cannot be read."""
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         # The format is detected by reading the beginning, which is not possible twice with a pipe.
         raise LexiconError(f"{path}: a pipe or device; expected a file, so save its content to a file first")
@@ -38,11 +35,8 @@ def is_zip(path: str | os.PathLike[str]) -> bool:
 
 
 def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number from 1, line without its end); the byte order mark of UTF-8 is dropped.
-
-    Raises:
-        LexiconError: the file cannot be read, it is compressed and damaged or truncated, or it is UTF-16 or no text.
-    """
+    """Yield (line number from 1, line without its end); the byte order mark of UTF-8 is dropped. Raises a LexiconError
+    if the file cannot be read, it is compressed and damaged or truncated, or it is UTF-16 or no text."""
     line = 0
     try:
         with open_file(path) as file, unpack(file) as content:

@@ -235,7 +235,7 @@ _WITH_POS = re.compile(r"(\S*[^\s/])(?:\s+(\d+))?(?:\s+|\s*/\s*)(" + "|".join(LA
 
 
 def labelled_word(raw: bytes, *, any_label: bool) -> tuple[bytes, str | None, int | None] | None:
-    """The word (UTF-8), label and count of a line such as `张三 PER`, `张三/PER` or jieba's `张三 3 nr`, or None for others.
+    """The word (UTF-8), label and count of a line such as `张三 PER`, `张三/PER` or jieba's `张三 3 nr`, or None.
 
     User words may have blanks in them (iPhone 15), so what stands after a blank is a label only if it is a type that
     nobody means as part of a name, or if most lines have one.

@@ -46,10 +46,8 @@ class UserBatch:
 def user_batch(words: Iterable[WordTriple]) -> tuple[UserBatch, list[str]]:
     """Pack words; returns them, and those that cannot be used with the reason, for a message.
 
-    Words are read one after the other, and nothing of a word is kept but its text and two numbers.
-
-    Raises:
-        LexiconError: a text, label or mode is no string.
+    Words are read one after the other, and nothing of a word is kept but its text and two numbers. Raises a
+    LexiconError if a text, label or mode is no string.
     """
     blob, labels, modes = bytearray(), array("I"), bytearray()
     numbers: dict[str | None, int] = {None: 0}

@@ -72,11 +72,8 @@ class UserChanges:
 
     @classmethod
     def load(cls, folder: Path) -> UserChanges:
-        """Read the changes from a lexicon folder.
-
-        Raises:
-            LexiconError: the file cannot be read or has another content.
-        """
+        """Read the changes from a lexicon folder. Raises a LexiconError if the file cannot be read or has another
+        content."""
         path = folder / USER_FILE
         try:
             user = json.loads(path.read_text(encoding="utf-8"))

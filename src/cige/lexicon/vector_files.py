@@ -148,11 +148,7 @@ class VectorFile:
 
 
 def open_vectors(path: str | os.PathLike[str]) -> VectorFile:
-    """Detect the format of a word2vec file.
-
-    Raises:
-        LexiconError: it is missing, damaged or not a word2vec file.
-    """
+    """Detect the format of a word2vec file. Raises a LexiconError if it is missing, damaged or not a word2vec file."""
     path = Path(path)
     try:
         with open_file(path) as file, unpack(file) as content:

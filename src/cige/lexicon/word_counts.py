@@ -162,11 +162,8 @@ def jieba_segmenter() -> Segmenter:
 
 
 def jieba_tokenizer() -> Any:
-    """A new tokenizer of jieba, whose words are not those of other uses of jieba.
-
-    Raises:
-        LexiconError: jieba is not installed.
-    """
+    """A new tokenizer of jieba, whose words are not those of other uses of jieba. Raises a LexiconError if jieba is not
+    installed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # jieba uses features that Python has since deprecated

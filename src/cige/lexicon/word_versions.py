@@ -37,11 +37,8 @@ class WordVersions:
         return sorted(file.name for file in files if file.is_file() and not file.name.startswith("."))
 
     def current(self) -> str:
-        """The name of the current version.
-
-        Raises:
-            LexiconError: the folder has no versions, or the current version does not exist.
-        """
+        """The name of the current version. Raises a LexiconError if the folder has no versions, or the current version
+        does not exist."""
         try:
             name = (self.folder / CURRENT).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as reason:
@@ -53,11 +50,7 @@ class WordVersions:
         return name
 
     def path(self, name: str) -> Path:
-        """The file of a version.
-
-        Raises:
-            LexiconError: there is none of this name.
-        """
+        """The file of a version. Raises a LexiconError if there is none of this name."""
         path = self.folder / VERSIONS / name
         if name != Path(name).name or not path.is_file():
             raise LexiconError(f"{self.folder}: no version {name!r}; there are {', '.join(self.names()) or 'none'}")
@@ -91,22 +84,16 @@ class WordVersions:
         return listed.report
 
     def use(self, name: str) -> None:
-        """Make an existing version the current one, which may be an older one.
-
-        Raises:
-            LexiconError: there is none of this name.
-        """
+        """Make an existing version the current one, which may be an older one. Raises a LexiconError if there is none
+        of this name."""
         self.path(name)
         with atomic_file(self.folder / CURRENT) as aside:
             aside.write_text(name + "\n", encoding="utf-8")
 
 
 def word_file(path: str | os.PathLike[str]) -> str:
-    """The path of a word file: that of the current version if `path` is a folder of versions, otherwise `path`.
-
-    Raises:
-        LexiconError: it is another folder.
-    """
+    """The path of a word file: that of the current version if `path` is a folder of versions, otherwise `path`. Raises
+    a LexiconError if it is another folder."""
     if not Path(path).is_dir():
         return str(path)
     versions = WordVersions(path)

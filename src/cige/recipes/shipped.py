@@ -85,11 +85,8 @@ def example_of(kind: str) -> str:
 
 
 def matching(pattern: str) -> list[str]:
-    """The names of tagging recipes that match a pattern such as `weibo/flat*`.
-
-    Raises:
-        RecipeError: no recipe matches.
-    """
+    """The names of tagging recipes that match a pattern such as `weibo/flat*`. Raises a RecipeError if no recipe
+    matches."""
     names = [name for name, one in shipped().items() if one.kind == TAGGING and fnmatchcase(name, pattern)]
     if not names:
         raise RecipeError(f"{pattern}: no recipe has such a name; `cige recipes list` prints them all")

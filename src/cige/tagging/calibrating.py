@@ -84,9 +84,7 @@ def calibration_of(readings: Sequence[SentenceReading]) -> Calibration:
     """Fit scores and thresholds to these predictions.
 
     Scores are fitted to the entities of the best tag sequences and to all other candidates, since both are reported.
-
-    Raises:
-        ValueError: the model found no entities.
+    Raises a ValueError if the model found no entities.
     """
     return fit((p for r in readings for p in r.candidates), (g for r in readings for g in r.gold))
 

@@ -1,4 +1,4 @@
-"""Candidates: all spans with a probability of at least a threshold, whether or not the best tags contain them."""
+"""The probabilities of spans, and all spans whose probability reaches a threshold."""
 
 from __future__ import annotations
 
@@ -7,9 +7,25 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cige.data.sentence import Span
-from cige.data.tags import split_tag
+from cige.data.tags import spans_to_tags, split_tag
 from cige.nn.crf_numpy import SegmentMarginals
-from cige.tagging.span_probability import span_probability
+
+
+def span_probability(
+    marginals: SegmentMarginals, row: int, span: Span, n_chars: int, *, tag_ids: Mapping[str, int], scheme: str
+) -> float:
+    """The probability, 0..1, that sentence `row` of `n_chars` characters has exactly this entity.
+
+    Args:
+        tag_ids: tag name -> index of the tag, in `scheme`.
+    """
+    length = span.end - span.start
+    tags = [tag_ids[tag] for tag in spans_to_tags(length, [Span(0, length, span.label)], scheme)]
+    probability = marginals.probability(row, span.start, tags)
+    if scheme == "BIO" and span.end < n_chars:  # without a closing tag, longer entities share the prefix
+        longer = marginals.probability(row, span.start, [*tags, tag_ids[f"I-{span.label}"]])
+        probability = max(0.0, probability - longer)
+    return probability
 
 
 def candidate_spans(

@@ -16,15 +16,11 @@ from cige.data.tags import split_tag
 from cige.lattice.lattice import Lattice
 from cige.nn.crf_numpy import NumpyCRF, SegmentMarginals
 from cige.tagging.best_spans import best_spans, close
-from cige.tagging.blocked_edges import cut_edges, edges_to_cut, without_blocked
-from cige.tagging.blocking import BlockingCRF
-from cige.tagging.candidates import candidate_spans
-from cige.tagging.forcing import with_forced_spans, without_forced
-from cige.tagging.prediction_model import PredictionModel
-from cige.tagging.scored_span import FoundSpans, ScoredSpan
+from cige.tagging.blocking import BlockingCRF, cut_edges, edges_to_cut, without_blocked
+from cige.tagging.candidates import candidate_spans, span_probability
+from cige.tagging.prediction_model import FoundSpans, PredictionModel, ScoredSpan
 from cige.tagging.selection import Selection
-from cige.tagging.span_probability import span_probability
-from cige.tagging.unknown_types import without_unknown_type
+from cige.tagging.user_rules import with_forced_spans, without_forced, without_unknown_type
 
 
 def found_spans(
@@ -48,7 +44,7 @@ def found_spans(
 def _with_blocked_edges(
     model: PredictionModel, emissions: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
 ) -> np.ndarray:
-    """float[B, T, L]: emissions with which no new entity reaches beyond a blocked span; see `blocked_edges`."""
+    """float[B, T, L]: emissions with which no new entity reaches beyond a blocked span; see `blocking`."""
     rows = [row for row, lattice in enumerate(lattices) if lattice.rules.blocked]
     if not rows:
         return emissions

@@ -7,19 +7,20 @@ that an entity has at least 0.5. The spans of a sentence are decided one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
+from cige.data.gold_spans import N_RELATIONS, NEXT
 from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
 from cige.lexicon.rules import ForcedSpan
+from cige.nn.word_paths import Path, find_paths
 from cige.tagging.edges import trimmed
-from cige.tagging.forcing import forced_entities
-from cige.tagging.scored_span import ScoredSpan
+from cige.tagging.prediction_model import ScoredSpan
 from cige.tagging.selection import Selection
-from cige.tagging.typing import ENOUGH
-from cige.tagging.word_pairs import decode_relations
+from cige.tagging.user_rules import ENOUGH, forced_entities
 
 Parts = tuple[tuple[int, int], ...]
 MARGIN = 1e-3  # of scores, for rounding
@@ -209,3 +210,36 @@ def _around(span: ForcedSpan, n_chars: int, lengths: np.ndarray) -> np.ndarray:
 
 def _logistic(scores: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-scores.astype(np.float64).clip(-500, 500)))
+
+
+def decode_relations(scores: np.ndarray, lattice: Lattice, labels: Sequence[str]) -> list[ScoredSpan]:
+    """The entities of a lattice with probabilities and the model's labels, sorted; rules of users are not applied.
+
+    Each pair of characters has its most probable class. The score of an entity is the lowest probability of its
+    relations: those of neighbours, and that of its last and first character.
+
+    Args:
+        scores: float[T, 2 M - 1, K + 2] of the T characters of the lattice (see nn/word_pairs.py).
+        labels: the K labels.
+    """
+    reach = scores.shape[1] // 2
+    spans = []
+    for path in find_paths(scores.argmax(-1)):  # relations to what is beyond the text are on no path
+        cells = _cells(path, reach)
+        probability = min(_probability(scores[first, cell], number) for first, cell, number in cells)
+        parts = path.parts
+        of_entity = parts if len(parts) > 1 else ()
+        spans.append(ScoredSpan(parts[0][0], parts[-1][1], labels[path.type], probability, parts=of_entity))
+    return sorted(spans, key=lambda span: (span.start, span.end, span.label, span.parts))
+
+
+def _cells(path: Path, reach: int) -> list[tuple[int, int, int]]:
+    """(first character, cell, class) of each relation of an entity."""
+    places = path.characters
+    cells = [(a, b - a + reach, NEXT) for a, b in pairwise(places)]
+    return [*cells, (places[-1], places[0] - places[-1] + reach, path.type + N_RELATIONS)]
+
+
+def _probability(scores: np.ndarray, number: int) -> float:
+    exponents = np.exp(scores.astype(np.float64) - scores.max())
+    return float(exponents[number] / exponents.sum())

@@ -15,15 +15,11 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.nn.budget import batches_by_budget
 from cige.tagging.decoding import found_spans
-from cige.tagging.edges import trimmed
-from cige.tagging.forcing import forced_entities
+from cige.tagging.edges import trimmed, with_whole_words
 from cige.tagging.pair_grid import PairGridModel, decode_grid
-from cige.tagging.prediction_model import PredictionModel
-from cige.tagging.scored_span import FoundSpans, ScoredSpan
+from cige.tagging.prediction_model import FoundSpans, PredictionModel, ScoredSpan
 from cige.tagging.selection import Request, Selection, select
-from cige.tagging.typing import with_typed
-from cige.tagging.unknown_types import named_by_user_words
-from cige.tagging.whole_words import with_whole_words
+from cige.tagging.user_rules import forced_entities, named_by_user_words, with_typed
 
 __all__ = ["PredictionModel", "ScoredSpan", "batches_by_size", "decode_spans", "predict_spans"]
 
@@ -128,7 +124,7 @@ def decode_spans(
     the probability of exactly this span and label, summed over the labels that are reported as one, and calibrated if
     the model has a calibration. A span that is trimmed keeps its score. Forced stretches are always entities, and
     blocked spans never are (see `cige.lexicon.rules`); nor is anything that reaches beyond one, unless the model finds
-    something there without them (`cige.tagging.blocked_edges`). All other tags and probabilities are conditioned on
+    something there without them (`cige.tagging.blocking`). All other tags and probabilities are conditioned on
     this.
 
     Args:

@@ -18,11 +18,8 @@ Types = Literal["fine", "coarse"]
 
 @dataclass(frozen=True)
 class Request:
-    """The entities that a user requests; `EntityFinder.__call__` describes the values.
-
-    Raises:
-        ValueError: a value is out of range, or `labels` is a string.
-    """
+    """The entities that a user requests; `EntityFinder.__call__` describes the values. Raises a ValueError if a value
+    is out of range, or `labels` is a string."""
 
     min_score: float = 0.0
     labels: tuple[str, ...] | None = None

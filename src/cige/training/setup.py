@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from cige.data.component_file import read_components
-from cige.data.components import ComponentTable
+from cige.data.components import ComponentTable, read_components
 from cige.data.sentence import Sentence
 from cige.data.vocabulary import Vocabulary, char_codes
 from cige.errors import RecipeError

@@ -58,10 +58,8 @@ class ReadingOptions:
 def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end", "label")) -> tuple[Span, ...]:
     """The spans of a list of objects with these keys, or of lists [start, end, label]; sorted.
 
-    An object may have the "parts" of a discontinuous entity; its "text", if it has one, is checked.
-
-    Raises:
-        DataError: it is not such a list, or the spans do not match the text.
+    An object may have the "parts" of a discontinuous entity; its "text", if it has one, is checked. Raises a DataError
+    if it is not such a list, or the spans do not match the text.
     """
     if not isinstance(entries, list):
         raise DataError(f"expected a list of entities, found {type(entries).__name__}")
@@ -110,10 +108,7 @@ def checked(documents: Iterable[Document], *, parts: bool = False) -> Iterator[t
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
     """JSON that can be encoded in UTF-8, since lone surrogates are escaped; times and decimals of tables are strings.
-
-    Raises:
-        DataError: JSON cannot represent a value.
-    """
+    Raises a DataError if JSON cannot represent a value."""
     try:
         text = to_json(value, indent=indent)
     except TypeError:
@@ -137,11 +132,8 @@ def _json_value(value: Any) -> Any:
 
 
 def json_values(text: str, name: str) -> list[tuple[int, Any]]:
-    """The values of a JSON array, of JSON lines, or the single value of a file, each with its number or line.
-
-    Raises:
-        DataError: the text is not JSON.
-    """
+    """The values of a JSON array, of JSON lines, or the single value of a file, each with its number or line. Raises a
+    DataError if the text is not JSON."""
     if not text.strip():
         return []  # no documents were written
     is_one_line = "\n" not in text.strip()

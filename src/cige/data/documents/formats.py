@@ -127,11 +127,8 @@ def known(format: str) -> str:
 
 
 def find_format(path: Path) -> str:
-    """Detect the format of a file, or of the files of a folder, from its content and its name.
-
-    Raises:
-        DataError: it cannot be detected, or a folder has files of several formats.
-    """
+    """Detect the format of a file, or of the files of a folder, from its content and its name. Raises a DataError if it
+    cannot be detected, or a folder has files of several formats."""
     if path.is_dir():
         return _in_folder(path, "auto")[0][0]
     name = of_name(path)
@@ -206,11 +203,8 @@ def _of_columns(text: str) -> str | None:
 
 
 def _in_folder(folder: Path, format: str) -> list[tuple[str, Path]]:
-    """The documents of a folder: the format and the path of each file, or of the folder itself if it is brat's.
-
-    Raises:
-        DataError: there are no files of the format, or files of several formats or splits.
-    """
+    """The documents of a folder: the format and the path of each file, or of the folder itself if it is brat's. Raises
+    a DataError if there are no files of the format, or files of several formats or splits."""
     known_suffixes = {".json", *chain(*(known.suffixes for known in FORMATS.values()))}
     known = folders.by_suffix(folder, known_suffixes)
     if format == "brat" or (format == "auto" and (not known or ".ann" in known)):
